@@ -1,0 +1,19 @@
+//! The ground everything else stands on: integer time, link rates, named random streams, portable
+//! maths and typed indices.
+//!
+//! The crate is `no_std`: without `std` there is no clock, no entropy, no thread and no platform maths,
+//! so that a run is a function of its inputs and gives the same bits natively and in WebAssembly.
+#![no_std]
+
+extern crate alloc;
+
+pub mod hash;
+pub mod math;
+pub mod rng;
+pub mod slab;
+pub mod time;
+pub mod units;
+
+pub use rng::Rng;
+pub use time::{Duration, Instant};
+pub use units::Rate;

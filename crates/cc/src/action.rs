@@ -1,0 +1,134 @@
+//! What an algorithm may ask of the sender.
+
+use skyhaul_base::{Duration, Instant};
+
+/// The congestion window, in segments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// Congestion window; finite, at least 1.
+    pub cwnd: f64,
+    /// Slow start threshold; may be infinite.
+    pub ssthresh: f64,
+}
+
+/// Requests of an algorithm, carried out by the sender after the call returns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Actions {
+    /// Send this many probes now.
+    pub probe_now: Option<(ProbeSource, u32)>,
+    /// Start a train of probes; replaces a train in progress.
+    pub train: Option<Train>,
+    /// Stop the train in progress.
+    pub stop_probes: bool,
+    /// Raise `on_wake` at this time; replaces an earlier request. [`Instant::MAX`] cancels.
+    pub wake_at: Option<Instant>,
+    /// Retransmit the segment at `SND.UNA` although no rule of the sender found it lost (Vegas).
+    pub retransmit_head: bool,
+    /// Go back to `SND.UNA` without backing the timer off (Fast Start's reset).
+    pub rewind: bool,
+}
+
+/// Where the payload of a probe comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeSource {
+    /// A copy of the data segment transmitted last: a dummy segment [Peach §III-A]. Carries nothing new.
+    LastSegment,
+    /// Data not yet acknowledged, in turn: a NIL segment [Peach+ §I-A]. The receiver may use it.
+    UnackedRoundRobin,
+}
+
+/// Probes at regular intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Train {
+    /// Payload of the probes.
+    pub source: ProbeSource,
+    /// How many.
+    pub count: u32,
+    /// Time from now to the first one.
+    pub first: Duration,
+    /// Time from one to the next.
+    pub spacing: Duration,
+}
+
+/// How losses are repaired once found (RFC 5681, 6582, 6675, 9937 and their ancestors).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum RecoveryMode {
+    /// Fast retransmit, then slow start from one segment: no fast recovery.
+    Tahoe,
+    /// Fast recovery ends with the first acknowledgement that advances (RFC 2581).
+    Reno,
+    /// Fast recovery with partial acknowledgements (RFC 6582).
+    #[cfg_attr(feature = "serde", serde(rename = "newreno"))]
+    NewReno,
+    /// Scoreboard and pipe (RFC 6675).
+    #[default]
+    Sack,
+    /// SACK with proportional rate reduction (RFC 9937).
+    Prr,
+}
+
+impl RecoveryMode {
+    /// True where the scoreboard's pipe, not FlightSize, is compared with cwnd during repair.
+    #[must_use]
+    pub const fn uses_pipe(self) -> bool {
+        matches!(self, Self::Sack | Self::Prr)
+    }
+}
+
+/// When a recovery is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum RecoveryEnd {
+    /// When everything outstanding at its start is acknowledged: one reduction per window of data.
+    #[default]
+    AllOutstanding,
+    /// When the segment that triggered it is acknowledged: one reduction per lost segment.
+    TriggeringSegment,
+}
+
+/// Mechanisms of the sender that an algorithm pins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Policy {
+    /// How losses are repaired.
+    pub recovery: RecoveryMode,
+    /// When a recovery is over (SACK and NewReno modes).
+    pub recovery_end: RecoveryEnd,
+    /// In SACK mode, compare cwnd with FlightSize instead of the scoreboard's pipe; the algorithm then inflates
+    /// the window itself.
+    pub gate_on_flight: bool,
+    /// Most data segments per run of the send loop; 0 is unlimited.
+    pub max_burst: u32,
+    /// Deliver [`RateSample`](crate::RateSample)s with acknowledgements.
+    pub rate_samples: bool,
+    /// Raise `on_sent`.
+    pub sent_events: bool,
+    /// The algorithm wants probes: offer them in the handshake.
+    pub probes: bool,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            recovery: RecoveryMode::Sack,
+            recovery_end: RecoveryEnd::AllOutstanding,
+            gate_on_flight: false,
+            max_burst: 0,
+            rate_samples: false,
+            sent_events: false,
+            probes: false,
+        }
+    }
+}
+
+/// Network priority of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Priority {
+    /// Ordinary data.
+    #[default]
+    Normal,
+    /// Discarded first at a congested router.
+    Low,
+}

@@ -1,0 +1,4 @@
+//! The algorithms, one file each.
+
+pub mod peach;
+pub mod reno;

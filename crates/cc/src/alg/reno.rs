@@ -1,0 +1,194 @@
+//! Tahoe, Reno, NewReno, SACK, PRR: one window arithmetic.
+//!
+//! *Idea*: double the window each RTT until a loss, then add one segment per RTT; halve on loss. The five differ
+//! in how a loss is repaired, which is the sender's business ([`RecoveryMode`]); what remains here is growth,
+//! the reduction, and the artificial inflation of the window in Reno's and NewReno's fast recovery.
+//! *Sources*: Jacobson, "Congestion avoidance and control" (1988, 1990); RFC 2581, 5681, 6582, 6675, 9937;
+//! Fall, Floyd, "Simulation-based comparisons of Tahoe, Reno and SACK TCP" (1996).
+//! An increased initial window (RFC 2414, 3390, 6928) is the option `initial-window`.
+
+use crate::CongestionControl;
+use crate::action::{Policy, RecoveryMode, Window};
+use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
+use crate::parts::growth;
+use crate::parts::inflation::Inflation;
+use crate::rules::{HalvingBase, InitialWindow, Rules};
+
+/// Options of the Reno family. Everything not given follows the endpoint preset.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, rename_all = "kebab-case", deny_unknown_fields)
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// Initial window; by default that of the endpoint preset.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub initial_window: Option<InitialWindow>,
+    /// Segments added at the start of Reno and NewReno fast recovery; by default that of the preset (3).
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub inflate_ndup: Option<f64>,
+    /// What a reduction halves; by default that of the preset.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub halving_base: Option<HalvingBase>,
+    /// Cut the halved window to a whole number of segments; by default as the preset does.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub integer_halving: Option<bool>,
+    /// Most segments sent per acknowledgement; 0 is unlimited (default).
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
+    pub max_burst: u32,
+}
+
+#[cfg(feature = "serde")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde wants")]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+impl Config {
+    /// Refuses options outside their domain.
+    ///
+    /// # Errors
+    /// Names the option and what to write instead.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        if matches!(self.initial_window, Some(InitialWindow::Segments(n)) if !(n.is_finite() && n >= 1.0)) {
+            return Err("initial-window must be at least 1 segment");
+        }
+        if self.inflate_ndup.is_some_and(|n| !(n.is_finite() && n >= 0.0)) {
+            return Err("inflate-ndup must be a number of segments, 0 or more");
+        }
+        Ok(())
+    }
+
+    /// The preset's rules with the overrides of this configuration.
+    #[must_use]
+    pub fn apply(&self, rules: &Rules) -> Rules {
+        Rules {
+            initial_window: self.initial_window.unwrap_or(rules.initial_window),
+            inflate_ndup: self.inflate_ndup.unwrap_or(rules.inflate_ndup),
+            halving_base: self.halving_base.unwrap_or(rules.halving_base),
+            integer_halving: self.integer_halving.unwrap_or(rules.integer_halving),
+            ..*rules
+        }
+    }
+}
+
+/// The Reno family.
+#[derive(Clone, Debug)]
+pub struct Reno {
+    rules: Rules,
+    policy: Policy,
+    cwnd: f64,
+    ssthresh: f64,
+    infl: Inflation,
+    /// Window before the last reduction, for undo.
+    before: Window,
+}
+
+impl Reno {
+    /// A member of the family that repairs losses by `recovery`.
+    #[must_use]
+    pub fn new(config: &Config, rules: &Rules, recovery: RecoveryMode) -> Self {
+        let start = Window { cwnd: 1.0, ssthresh: f64::INFINITY };
+        Self {
+            rules: config.apply(rules),
+            policy: Policy { recovery, max_burst: config.max_burst, ..Policy::default() },
+            cwnd: start.cwnd,
+            ssthresh: start.ssthresh,
+            infl: Inflation::default(),
+            before: start,
+        }
+    }
+
+    /// Continues from another control's window (a control that finds its mechanism unsupported).
+    pub fn take_over(&mut self, window: Window, infl: Inflation) {
+        self.cwnd = window.cwnd;
+        self.ssthresh = window.ssthresh;
+        self.infl = infl;
+        self.before = window;
+    }
+
+    fn inflates(&self) -> bool {
+        matches!(self.policy.recovery, RecoveryMode::Reno | RecoveryMode::NewReno)
+    }
+}
+
+impl CongestionControl for Reno {
+    fn window(&self) -> Window {
+        Window { cwnd: self.cwnd, ssthresh: self.ssthresh }
+    }
+
+    fn policy(&self) -> Policy {
+        self.policy
+    }
+
+    fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
+        let iw = self.rules.initial_window.segments(cx.path.smss).max(1.0);
+        match *start {
+            Start::Established { syn_lost, .. } => {
+                self.cwnd = if syn_lost { 1.0 } else { iw };
+                self.ssthresh = growth::initial_ssthresh(&self.rules, cx.path);
+            }
+            Start::Idle if self.rules.restart_after_idle => self.cwnd = self.cwnd.min(iw),
+            Start::Idle => {}
+        }
+    }
+
+    fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
+        match (ack.kind, cx.path.phase) {
+            (AckKind::New | AckKind::Full, Phase::Open | Phase::Loss) => {
+                if ack.cwnd_limited {
+                    self.cwnd = growth::grown(&self.rules, cx.path, self.cwnd, self.ssthresh, ack.acked);
+                }
+            }
+            (AckKind::Duplicate { .. }, Phase::Recovery) if self.inflates() => {
+                self.infl.add(&mut self.cwnd, 1.0);
+            }
+            (AckKind::Partial, Phase::Recovery) if self.inflates() && self.rules.partial_deflation => {
+                self.infl.partial(&mut self.cwnd, ack.acked);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        self.before = self.window();
+        self.ssthresh = growth::half(&self.rules, cx.path, self.cwnd);
+        self.infl.clear();
+        self.cwnd = match self.policy.recovery {
+            RecoveryMode::Tahoe => 1.0,
+            _ => self.ssthresh,
+        };
+        if self.inflates() && signal == Signal::Loss {
+            self.infl.add(&mut self.cwnd, self.rules.inflate_ndup);
+        }
+    }
+
+    fn on_recovered(&mut self, cx: &mut Cx<'_>) {
+        self.infl.clear();
+        self.cwnd = match self.policy.recovery {
+            // RFC 6582 §3.2 step 3, option 1: no burst when little is left in flight.
+            RecoveryMode::NewReno if self.rules.halving_base == HalvingBase::FlightSize => {
+                self.ssthresh.min(cx.path.in_flight.max(1.0) + 1.0)
+            }
+            RecoveryMode::Tahoe => self.cwnd,
+            _ => self.ssthresh,
+        };
+    }
+
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
+        // Once per loss episode: repeated expiries must not drive ssthresh to two (RFC 5681 §3.1).
+        if backoff <= 1 {
+            self.before = self.window();
+            self.ssthresh = growth::half(&self.rules, cx.path, self.cwnd);
+        }
+        self.infl.clear();
+        self.cwnd = 1.0;
+    }
+
+    fn on_undo(&mut self, _cx: &mut Cx<'_>) {
+        self.cwnd = self.cwnd.max(self.before.cwnd);
+        self.ssthresh = self.ssthresh.max(self.before.ssthresh);
+    }
+}

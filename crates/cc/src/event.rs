@@ -1,0 +1,237 @@
+//! What the sender tells an algorithm. Windows and counts are in segments unless said otherwise.
+
+use crate::action::Actions;
+use skyhaul_base::{Duration, Instant, Rate, Rng};
+
+/// What the sender knows about the path and the connection, refreshed before every call.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// Sender maximum segment size, bytes of payload.
+    pub smss: u32,
+    /// Window limit other than cwnd: `floor(min(SND.WND, send buffer) / SMSS)`.
+    pub rwnd: f64,
+    /// `SND.NXT - SND.UNA`: FlightSize of RFC 5681, the `nackseg` of [Peach].
+    pub in_flight: f64,
+    /// Estimate of what is in the network by the scoreboard (RFC 6675); FlightSize without SACK.
+    pub pipe: f64,
+    /// Data written by the application and not yet sent once (infinite for a greedy source).
+    pub queued: f64,
+    /// Smoothed RTT (RFC 6298), `None` before the first sample.
+    pub srtt: Option<Duration>,
+    /// RTT variation (RFC 6298), zero before the first sample.
+    pub rttvar: Duration,
+    /// Smallest RTT sample of the connection.
+    pub min_rtt: Option<Duration>,
+    /// Packet-timed rounds completed.
+    pub round: u64,
+    /// Bytes delivered so far (cumulatively or selectively acknowledged).
+    pub delivered: u64,
+    /// Bytes marked lost so far.
+    pub lost: u64,
+    /// The oldest outstanding segment.
+    pub head: Option<Head>,
+    /// State of loss recovery.
+    pub phase: Phase,
+    /// The application, not the window, limits the sender.
+    pub app_limited: bool,
+    /// Whether the peer answers probes.
+    pub probes: ProbeSupport,
+}
+
+/// The segment at `SND.UNA`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Time since it was last sent.
+    pub age: Duration,
+    /// How often it was retransmitted.
+    pub retransmissions: u32,
+}
+
+/// State of loss recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Phase {
+    /// No loss is being repaired.
+    #[default]
+    Open,
+    /// Repairing a loss found by duplicate or selective acknowledgements.
+    Recovery,
+    /// Repairing after a retransmission timeout.
+    Loss,
+}
+
+/// What is known of the peer's ability to answer probes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ProbeSupport {
+    /// Not negotiated and not yet observed.
+    #[default]
+    Unknown,
+    /// It answers.
+    Yes,
+    /// It does not; no probe will be sent whatever is asked.
+    No,
+}
+
+/// Why `on_start` is raised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// The connection is established.
+    Established {
+        /// RTT of the handshake, `None` if it was not modelled or its SYN was retransmitted.
+        rtt: Option<Duration>,
+        /// The SYN was retransmitted: RFC 5681 then wants an initial window of one segment.
+        syn_lost: bool,
+    },
+    /// Nothing was outstanding for longer than the RTO and data is about to leave.
+    Idle,
+}
+
+/// One arriving acknowledgement.
+#[derive(Clone, Debug)]
+pub struct Ack {
+    /// What it means for `SND.UNA` and for recovery.
+    pub kind: AckKind,
+    /// Newly acknowledged cumulatively.
+    pub acked: f64,
+    /// Newly acknowledged selectively.
+    pub sacked: f64,
+    /// Newly marked lost.
+    pub lost: f64,
+    /// RTT sample, if the acknowledgement carries a valid one.
+    pub rtt: Option<Duration>,
+    /// Delivery-rate sample, if the policy asks for them.
+    pub rate: Option<RateSample>,
+    /// Rate measured and reported by the receiver (TCP-Real).
+    pub receiver_rate: Option<Rate>,
+    /// ECN echo.
+    pub ece: bool,
+    /// The window was in use before this acknowledgement (RFC 7661; always true where the endpoint does not
+    /// validate the window).
+    pub cwnd_limited: bool,
+}
+
+/// What an acknowledgement means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckKind {
+    /// Advances `SND.UNA` outside of fast recovery.
+    New,
+    /// Advances `SND.UNA` within recovery, below the recovery point.
+    Partial,
+    /// Advances `SND.UNA` to or beyond the recovery point; `on_recovered` follows.
+    Full,
+    /// Does not advance `SND.UNA`.
+    Duplicate {
+        /// Duplicates in a row, this one included.
+        count: u32,
+        /// It carries selective acknowledgements not seen before.
+        new_sack: bool,
+        /// It reports a duplicate (RFC 2883).
+        dsack: bool,
+    },
+}
+
+/// Delivery-rate sample (draft-ietf-ccwg-bbr, section on delivery rate).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateSample {
+    /// Delivered bytes over the interval.
+    pub delivered: u64,
+    /// Longer of the send and the acknowledgement interval.
+    pub interval: Duration,
+    /// `delivered / interval`.
+    pub rate: Rate,
+    /// The sample was taken while the application limited the sender.
+    pub app_limited: bool,
+    /// Value of `Path::delivered` when the newest segment of the sample was sent.
+    pub prior_delivered: u64,
+    /// Bytes marked lost between that moment and now.
+    pub lost: u64,
+    /// Bytes in flight when that segment was sent.
+    pub in_flight: u64,
+}
+
+/// A congestion signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Duplicate or selective acknowledgements reveal a loss.
+    Loss,
+    /// ECN echo.
+    Ecn,
+    /// A loss that the network or receiver declares to be corruption.
+    Corruption,
+}
+
+/// News about probes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeEvent {
+    /// Probes were answered.
+    Acked {
+        /// Number of probes that this answer stands for.
+        count: u32,
+        /// The probe left before the current recovery or start began (known only where probes carry ids).
+        stale: bool,
+        /// Bytes of the stream that the probe's payload delivered.
+        newly_acked: u32,
+    },
+    /// The peer does not answer probes; none will be sent any more.
+    Unsupported,
+}
+
+/// A data segment that left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Payload bytes.
+    pub len: u32,
+    /// It was sent before.
+    pub retransmission: bool,
+}
+
+/// What made the send loop run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// An ordinary acknowledgement.
+    Ack,
+    /// The answer to a probe.
+    Probe,
+    /// A timer: retransmission, pacing, the algorithm's own.
+    Timer,
+    /// The application wrote or the connection was established.
+    App,
+}
+
+/// Why the send loop stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocked {
+    /// Nothing to send.
+    App,
+    /// The burst limit of the policy.
+    Burst,
+    /// The congestion window.
+    Cwnd,
+    /// The pacer.
+    Pacing,
+    /// The receiver's window or the send buffer.
+    Rwnd,
+}
+
+/// The send loop has just run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Data segments that left, retransmissions included; the one that fast retransmit forces is not counted,
+    /// since no window was needed for it.
+    pub sent: u32,
+    /// What made it run.
+    pub clock: Clock,
+    /// Why it stopped.
+    pub blocked: Blocked,
+}
+
+/// The context of a call.
+pub struct Cx<'a> {
+    /// The current time.
+    pub now: Instant,
+    /// What the sender knows.
+    pub path: &'a Path,
+    /// The algorithm's own random stream.
+    pub rng: &'a mut Rng,
+    /// Requests to the sender.
+    pub act: &'a mut Actions,
+}

@@ -1,0 +1,101 @@
+//! Congestion control: one trait, one file per algorithm.
+//!
+//! The sender (another crate, which this one cannot see) decides *which* bytes go and when a loss is a loss;
+//! an algorithm decides *how much*, *how fast* and *whether to probe*. It receives small event structs, keeps
+//! its own window, and writes requests into an [`Actions`] value that the sender carries out after the call.
+//!
+//! # Order of events
+//!
+//! For one arriving segment the sender raises, each at most once and in this order:
+//!
+//! 1. [`on_ack`](CongestionControl::on_ack), after the scoreboard, `SND.UNA`, RTT and rate sample were
+//!    updated. Not raised for a probe acknowledgement that advances nothing.
+//! 2. [`on_probe`](CongestionControl::on_probe), if the segment answers a probe.
+//! 3. [`on_recovered`](CongestionControl::on_recovered), if it ends a recovery; or
+//!    [`on_congestion`](CongestionControl::on_congestion), if it reveals a loss (or carries an ECN echo):
+//!    once per episode, before the retransmission leaves.
+//! 4. the send loop runs; [`on_sent`](CongestionControl::on_sent) per segment for algorithms that ask for it;
+//! 5. [`on_transmit`](CongestionControl::on_transmit), which says what the loop did. Probes go here.
+//!
+//! Outside of arrivals: `on_start` (connection established, or the first transmission after an idle period),
+//! `on_timeout` (retransmission timer expired, before the retransmission), `on_undo` (the last reduction
+//! proved spurious), `on_wake` (the time asked for with [`Actions::wake_at`]). Each is followed by 4 and 5.
+//!
+//! An algorithm may not move `SND.*`, suppress the first retransmission, read a clock or allocate per call.
+#![no_std]
+
+extern crate alloc;
+
+mod action;
+pub mod alg;
+mod event;
+pub mod parts;
+mod registry;
+mod rules;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+
+pub use action::{Actions, Policy, Priority, ProbeSource, RecoveryEnd, RecoveryMode, Train, Window};
+pub use event::{
+    Ack, AckKind, Blocked, Clock, Cx, Head, Path, Phase, ProbeEvent, ProbeSupport, RateSample, Sent, Signal,
+    Start, Transmit,
+};
+pub use registry::{Algorithm, Config, NAMES};
+pub use rules::{CaGrowth, HalvingBase, InitialSsthresh, InitialWindow, Rules};
+
+use core::fmt;
+
+/// A congestion control. Windows are real numbers of segments.
+pub trait CongestionControl: fmt::Debug + Send {
+    /// The window, read by the sender after every call. `cwnd` is finite and at least 1.
+    fn window(&self) -> Window;
+
+    /// Departure rate of data; `None` is ACK clocked.
+    fn pacing(&self) -> Option<skyhaul_base::Rate> {
+        None
+    }
+
+    /// Mechanisms of the sender that the algorithm pins. Must not change during a connection, except where a
+    /// field says so.
+    fn policy(&self) -> Policy {
+        Policy::default()
+    }
+
+    /// Network priority of a data segment that starts `offset` bytes into the stream.
+    fn priority(&self, _offset: u64, _retransmission: bool) -> Priority {
+        Priority::Normal
+    }
+
+    /// The connection is established, or data is about to leave after an idle period.
+    fn on_start(&mut self, _cx: &mut Cx<'_>, _start: &Start) {}
+
+    /// An acknowledgement was processed.
+    fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack);
+
+    /// A probe was answered, or the peer turned out not to answer probes.
+    fn on_probe(&mut self, _cx: &mut Cx<'_>, _event: ProbeEvent) {}
+
+    /// A loss or congestion signal: once per episode, before the retransmission.
+    fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal);
+
+    /// The recovery that the last `on_congestion` started is over.
+    fn on_recovered(&mut self, _cx: &mut Cx<'_>) {}
+
+    /// The retransmission timer expired for the `backoff`-th time in a row (1 is the first).
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32);
+
+    /// The last reduction answered an event that was no loss.
+    fn on_undo(&mut self, _cx: &mut Cx<'_>) {}
+
+    /// A data segment left. Raised only if [`Policy::sent_events`] is set.
+    fn on_sent(&mut self, _cx: &mut Cx<'_>, _sent: &Sent) {}
+
+    /// The send loop has just run.
+    fn on_transmit(&mut self, _cx: &mut Cx<'_>, _transmit: &Transmit) {}
+
+    /// The time asked for with [`Actions::wake_at`] has come.
+    fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
+
+    /// Internal variables worth a column in a trace, by name.
+    fn telemetry(&self, _out: &mut dyn FnMut(&'static str, f64)) {}
+}

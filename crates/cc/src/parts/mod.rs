@@ -1,0 +1,4 @@
+//! Pieces of window arithmetic that several algorithms are made of.
+
+pub mod growth;
+pub mod inflation;

@@ -1,0 +1,127 @@
+//! The list of algorithms: the only line outside its own file that a new one needs.
+
+use crate::CongestionControl;
+use crate::action::{Policy, Priority, RecoveryMode, Window};
+use crate::alg;
+use crate::event::{Ack, Cx, ProbeEvent, Sent, Signal, Start, Transmit};
+use crate::rules::Rules;
+use alloc::boxed::Box;
+use skyhaul_base::Rate;
+
+/// Expands the list below into the enum of algorithms, the enum of their configurations, their names, and the
+/// dispatch from one to the other.
+macro_rules! algorithms {
+    (
+        controls { $($variant:ident($control:ty)),* $(,)? }
+        names { $($(#[doc = $doc:literal])* $name:literal $cfg:ident($config:ty) => $build:expr),* $(,)? }
+    ) => {
+        /// A congestion control: built in, or a user's own.
+        ///
+        /// An enum keeps the built-in ones free of allocation; the one `Custom` variant serves plug-ins.
+        #[derive(Debug)]
+        #[expect(missing_docs, reason = "each variant's type documents itself")]
+        #[expect(clippy::large_enum_variant, reason = "one per connection; boxing would cost a miss per event")]
+        pub enum Algorithm {
+            $($variant($control),)*
+            Custom(Box<dyn CongestionControl>),
+        }
+
+        /// Which algorithm, with its options. In files: `cc = "name"` or `cc = { name = "…", option = … }`.
+        #[derive(Clone, Debug, PartialEq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "name"))]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        pub enum Config {
+            $(
+                $(#[doc = $doc])*
+                #[cfg_attr(feature = "serde", serde(rename = $name))]
+                $cfg($config),
+            )*
+        }
+
+        /// The names of all built-in algorithms, in the order of the documentation.
+        pub const NAMES: &[&str] = &[$($name),*];
+
+        impl Config {
+            /// The default configuration of the algorithm called `name`.
+            #[must_use]
+            pub fn by_name(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$cfg(<$config>::default())),)*
+                    _ => None,
+                }
+            }
+            /// The algorithm's name in files.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self { $(Self::$cfg(_) => $name,)* }
+            }
+            /// Refuses options that are outside their domain or contradict each other.
+            ///
+            /// # Errors
+            /// A sentence that names the option and what to write instead.
+            pub fn validate(&self) -> Result<(), &'static str> {
+                match self { $(Self::$cfg(c) => c.validate(),)* }
+            }
+            /// Builds the control.
+            #[must_use]
+            pub fn build(&self, rules: &Rules) -> Algorithm {
+                match self { $(Self::$cfg(c) => {
+                    let build: fn(&$config, &Rules) -> Algorithm = $build;
+                    build(c, rules)
+                })* }
+            }
+        }
+
+        macro_rules! each {
+            ($self_:expr, $c:ident => $call:expr) => {
+                match $self_ { $(Algorithm::$variant($c) => $call,)* Algorithm::Custom($c) => $call }
+            };
+        }
+        impl CongestionControl for Algorithm {
+            #[inline]
+            fn window(&self) -> Window { each!(self, c => c.window()) }
+            #[inline]
+            fn pacing(&self) -> Option<Rate> { each!(self, c => c.pacing()) }
+            #[inline]
+            fn policy(&self) -> Policy { each!(self, c => c.policy()) }
+            #[inline]
+            fn priority(&self, offset: u64, rtx: bool) -> Priority { each!(self, c => c.priority(offset, rtx)) }
+            fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) { each!(self, c => c.on_start(cx, start)) }
+            #[inline]
+            fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) { each!(self, c => c.on_ack(cx, ack)) }
+            fn on_probe(&mut self, cx: &mut Cx<'_>, event: ProbeEvent) { each!(self, c => c.on_probe(cx, event)) }
+            fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+                each!(self, c => c.on_congestion(cx, signal))
+            }
+            fn on_recovered(&mut self, cx: &mut Cx<'_>) { each!(self, c => c.on_recovered(cx)) }
+            fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) { each!(self, c => c.on_timeout(cx, backoff)) }
+            fn on_undo(&mut self, cx: &mut Cx<'_>) { each!(self, c => c.on_undo(cx)) }
+            fn on_sent(&mut self, cx: &mut Cx<'_>, sent: &Sent) { each!(self, c => c.on_sent(cx, sent)) }
+            #[inline]
+            fn on_transmit(&mut self, cx: &mut Cx<'_>, tx: &Transmit) { each!(self, c => c.on_transmit(cx, tx)) }
+            fn on_wake(&mut self, cx: &mut Cx<'_>) { each!(self, c => c.on_wake(cx)) }
+            fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) { each!(self, c => c.telemetry(out)) }
+        }
+    };
+}
+
+algorithms! {
+    controls {
+        Reno(alg::reno::Reno),
+        Peach(alg::peach::Peach),
+    }
+    names {
+        /// Fast retransmit, then slow start (1988).
+        "tahoe" Tahoe(alg::reno::Config) => |c, r| Algorithm::Reno(alg::reno::Reno::new(c, r, RecoveryMode::Tahoe)),
+        /// Fast recovery until the first new acknowledgement (RFC 2581).
+        "reno" Reno(alg::reno::Config) => |c, r| Algorithm::Reno(alg::reno::Reno::new(c, r, RecoveryMode::Reno)),
+        /// Fast recovery with partial acknowledgements (RFC 6582).
+        "newreno" NewReno(alg::reno::Config) => |c, r| Algorithm::Reno(alg::reno::Reno::new(c, r, RecoveryMode::NewReno)),
+        /// NewReno with SACK recovery (RFC 6675); "Reno" in the paper of TCP-Peach.
+        "sack" Sack(alg::reno::Config) => |c, r| Algorithm::Reno(alg::reno::Reno::new(c, r, RecoveryMode::Sack)),
+        /// SACK with proportional rate reduction (RFC 9937).
+        "prr" Prr(alg::reno::Config) => |c, r| Algorithm::Reno(alg::reno::Reno::new(c, r, RecoveryMode::Prr)),
+        /// TCP-Peach (Akyildiz, Morabito, Palazzo 2001).
+        "peach" Peach(alg::peach::Config) => |c, r| Algorithm::Peach(alg::peach::Peach::new(c, r)),
+    }
+}

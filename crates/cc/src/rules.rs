@@ -1,0 +1,137 @@
+//! The window arithmetic that stacks of one era share: part of an endpoint preset, handed to every algorithm.
+
+/// Initial congestion window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum InitialWindow {
+    /// A number of segments.
+    Segments(f64),
+    /// `min(4·MSS, max(2·MSS, 4380 B))` (RFC 2414, RFC 3390).
+    Rfc3390,
+    /// `min(10·MSS, max(2·MSS, 14600 B))` (RFC 6928).
+    Rfc6928,
+}
+
+impl InitialWindow {
+    /// The window in segments of `smss` bytes.
+    #[must_use]
+    pub fn segments(self, smss: u32) -> f64 {
+        // The RFCs state bytes; a window that ends within a segment admits only the whole ones.
+        let bytes = |most: u32, floor: u32| f64::from((most * smss).min((2 * smss).max(floor)) / smss);
+        match self {
+            Self::Segments(n) => n,
+            Self::Rfc3390 => bytes(4, 4380),
+            Self::Rfc6928 => bytes(10, 14_600),
+        }
+    }
+}
+
+/// Initial slow start threshold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum InitialSsthresh {
+    /// No limit (RFC 5681: "arbitrarily high").
+    Infinite,
+    /// The receiver's window (ns-2: `window_`).
+    Rwnd,
+    /// A number of segments.
+    Segments(f64),
+}
+
+/// What a reduction halves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum HalvingBase {
+    /// `min(cwnd, rwnd)` (ns-2).
+    Window,
+    /// FlightSize (RFC 5681).
+    FlightSize,
+}
+
+/// How the window grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum CaGrowth {
+    /// One segment per acknowledgement in slow start, `1/cwnd` in congestion avoidance (ns-2, the papers).
+    PerAck,
+    /// By acknowledged data, at most two segments per acknowledgement in slow start (RFC 3465, L = 2).
+    ByteCounting,
+}
+
+/// Window arithmetic of an endpoint preset.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rules {
+    /// Initial congestion window.
+    pub initial_window: InitialWindow,
+    /// Initial slow start threshold.
+    pub initial_ssthresh: InitialSsthresh,
+    /// What a reduction halves.
+    pub halving_base: HalvingBase,
+    /// The halved window is cut to a whole number of segments (ns-2.1b8a).
+    pub integer_halving: bool,
+    /// Segments added at the start of Reno and NewReno fast recovery for those that left the network:
+    /// 3 in RFC 5681, 0 in the traces of [Peach] (Figs. 7, 9).
+    pub inflate_ndup: f64,
+    /// NewReno deflates by what a partial acknowledgement covers (RFC 6582); ns-2.1b8a did not.
+    pub partial_deflation: bool,
+    /// cwnd never grows beyond the receiver's window.
+    pub cap_at_rwnd: bool,
+    /// How the window grows.
+    pub growth: CaGrowth,
+    /// After an idle period the window falls back to the initial window (RFC 5681 §4.1).
+    pub restart_after_idle: bool,
+}
+
+impl Rules {
+    /// ns-2.1b8a of June 2001 as the papers used it, with the initial window of one segment of [Peach].
+    pub const NS2_2001: Self = Self {
+        initial_window: InitialWindow::Segments(1.0),
+        initial_ssthresh: InitialSsthresh::Rwnd,
+        halving_base: HalvingBase::Window,
+        integer_halving: true,
+        inflate_ndup: 3.0,
+        partial_deflation: false,
+        cap_at_rwnd: false,
+        growth: CaGrowth::PerAck,
+        restart_after_idle: true,
+    };
+    /// ns-2 since 2004 (ns-2.35).
+    pub const NS2_2004: Self = Self {
+        initial_window: InitialWindow::Segments(2.0),
+        integer_halving: false,
+        partial_deflation: true,
+        ..Self::NS2_2001
+    };
+    /// The standards: RFC 5681, 6582, 3390.
+    pub const RFC: Self = Self {
+        initial_window: InitialWindow::Rfc3390,
+        initial_ssthresh: InitialSsthresh::Infinite,
+        halving_base: HalvingBase::FlightSize,
+        integer_halving: false,
+        inflate_ndup: 3.0,
+        partial_deflation: true,
+        cap_at_rwnd: false,
+        growth: CaGrowth::ByteCounting,
+        restart_after_idle: true,
+    };
+    /// What today's stacks do: RFC 6928 and byte counting.
+    pub const MODERN: Self = Self { initial_window: InitialWindow::Rfc6928, ..Self::RFC };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn initial_windows_of_the_rfcs() {
+        // RFC 3390: 1000-byte segments give 4 segments, 1460-byte segments 3.
+        assert_eq!(InitialWindow::Rfc3390.segments(1000), 4.0);
+        assert_eq!(InitialWindow::Rfc3390.segments(1460), 3.0);
+        assert_eq!(InitialWindow::Rfc6928.segments(1460), 10.0);
+        assert_eq!(InitialWindow::Segments(1.0).segments(1000), 1.0);
+    }
+}
