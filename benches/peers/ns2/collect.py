@@ -54,6 +54,13 @@ def ns_version():
     return {"ns": version, "package": package}
 
 
+def write(path, data):
+    """JSON with one line per row."""
+    head = json.dumps({k: v for k, v in data.items() if k != "rows"}, indent=1)
+    rows = ",\n".join("  " + json.dumps(row) for row in data["rows"])
+    path.write_text(head[: head.rindex("\n}")] + ',\n "rows": [\n' + rows + "\n ]\n}\n")
+
+
 def collect_goodput(path):
     rows = []
     for name, variant in VARIANTS.items():
@@ -90,7 +97,7 @@ def collect_goodput(path):
         "lists": "one entry per seed",
         "rows": rows,
     }
-    path.write_text(json.dumps(data, indent=1) + "\n")
+    write(path, data)
     print(f"written: {path}")
 
 

@@ -1,0 +1,117 @@
+"""How the bench scripts talk to the skyhaul program. THE ONE PLACE that knows
+
+  - the scenario file,
+  - the names of the settings in it (for --set key=value) and how their values are written,
+  - the fields of the JSON that `skyhaul run ... --json` prints.
+
+When the scenario format or the result format changes, this file changes and no other script does.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DEFAULT_BINARY = ROOT / "target" / "release" / "skyhaul"
+
+# ---------------------------------------------------------------------------------------------
+# PROVISIONAL until the scenario format is settled: everything between these two rules.
+
+SCENARIO = ROOT / "benches" / "scenarios" / "ns2-geo-sack.toml"
+
+# our parameter -> (key for --set, how its value is written)
+SETTINGS = {
+    "flows": ("flows.count", str),
+    "variant": ("flows.cc", str),
+    "sack": ("flows.sack", lambda on: "true" if on else "false"),
+    "rate": ("path.rate", lambda packets: f"{packets * 8000:.0f} bit/s"),  # packets/s of 1000-byte packets
+    "buffer": ("path.buffer", lambda packets: f"{packets:.0f} packets"),
+    "loss": ("path.loss", str),
+    "duration": ("run.duration", lambda seconds: f"{seconds:g} s"),
+    "seed": ("run.seed", str),
+}
+
+
+def delivered_segments(result):
+    """Segments acknowledged in order, over all flows, from the parsed JSON of one run."""
+    return sum(flow["delivered_segments"] for flow in result["flows"])
+
+
+# ---------------------------------------------------------------------------------------------
+
+
+class Unusable(Exception):
+    """A program or file that is needed is missing or does not work; the script exits with 2."""
+
+
+@dataclass
+class Child:
+    """One finished program: what it printed, its CPU seconds (user + system) and its memory."""
+
+    stdout: str
+    cpu_s: float
+    peak_kib: int | None = None
+
+
+def run_child(command, *, memory=False):
+    """Runs `command` and waits for it with wait4.
+
+    The peak that wait4 reports for a direct child is never below this interpreter's own peak,
+    because the child shares its memory until exec. So, with memory=True, GNU time starts the
+    program and reports its peak; the CPU time then includes GNU time's own (under 1 ms).
+    """
+    command = [str(part) for part in command]
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err, \
+            tempfile.NamedTemporaryFile("r") as peak:
+        full = ["/usr/bin/time", "-o", peak.name, "-f", "%M", *command] if memory else command
+        try:
+            child = subprocess.Popen(full, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        except OSError as error:
+            hint = " (GNU time; on Debian and Ubuntu: apt-get install time)" if memory else ""
+            raise Unusable(f"cannot start {full[0]}{hint}: {error.strerror}") from error
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        if child.returncode != 0:
+            said = err.read().strip()[-2000:]
+            raise Unusable(f"exit status {child.returncode} from: {' '.join(command)}\n{said}")
+        kib = int(peak.read().split()[-1]) if memory else None
+        return Child(out.read(), usage.ru_utime + usage.ru_stime, kib)
+
+
+def require_skyhaul(binary):
+    """Raises Unusable unless the program and the scenario file are there."""
+    binary = Path(binary)
+    if not (binary.is_file() and os.access(binary, os.X_OK)):
+        raise Unusable(f"no skyhaul program at {binary}; build it with: cargo build --release "
+                       "(or name another one with --skyhaul)")
+    if not SCENARIO.is_file():
+        raise Unusable(f"the scenario file {SCENARIO.relative_to(ROOT)} is missing")
+
+
+def skyhaul_command(binary, **parameters):
+    """The command line of one run; parameters are keys of SETTINGS."""
+    command = [str(binary), "run", str(SCENARIO)]
+    for name, value in parameters.items():
+        key, write = SETTINGS[name]
+        command += ["--set", f"{key}={write(value)}"]
+    return [*command, "--json"]
+
+
+def parse_delivered(stdout):
+    """The delivered segments from what `skyhaul run --json` printed."""
+    try:
+        return delivered_segments(json.loads(stdout))
+    except (ValueError, KeyError, TypeError) as error:
+        raise Unusable(f"the output of skyhaul is not as benches/skyhaul_cli.py expects: {error!r}") from error
+
+
+def exit_unusable(error):
+    """Says what is missing; the exit status for it."""
+    print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
+    return 2
