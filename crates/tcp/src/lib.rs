@@ -1,1 +1,31 @@
-//! (in preparation)
+//! The sans-IO TCP endpoint: the same code runs in the simulator and on the wire.
+//!
+//! An endpoint owns no socket and reads no clock. Its driver calls five functions: `handle` with an arriving
+//! [`Segment`], `poll_transmit` until it returns nothing, `next_timeout` and `handle_timeout`, and
+//! `poll_event`. Where payload lives is a type parameter: [`Counted`] keeps lengths only (simulation),
+//! [`Bytes`] keeps the bytes (wire).
+#![no_std]
+
+extern crate alloc;
+
+pub mod config;
+mod connection;
+mod error;
+mod pacer;
+mod probe;
+mod rate;
+mod receiver;
+mod rtt;
+mod scoreboard;
+mod segment;
+mod sender;
+mod store;
+
+pub use config::Config;
+pub use connection::{Connection, Event, State};
+pub use error::Rejected;
+pub use receiver::Receiver;
+pub use scoreboard::{NextSeg, Scoreboard};
+pub use segment::{Flags, Mark, SackBlocks, Segment, Seq, SynOptions};
+pub use sender::{Counters, Sender, Snapshot};
+pub use store::{Bytes, Counted, Store};

@@ -1,0 +1,254 @@
+//! Everything that can be chosen about an endpoint, and the named presets that fix all of it.
+
+use skyhaul_base::Duration;
+use skyhaul_cc::Rules;
+
+/// Where RTT samples come from (RFC 6298 §3, RFC 7323 §4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RttSource {
+    /// One timed segment at a time, never one that was retransmitted (Karn).
+    Timed,
+    /// Every acknowledgement of a segment that was not retransmitted.
+    EveryAck,
+    /// The timestamp option; needs [`Config::timestamps`].
+    Timestamps,
+}
+
+/// Retransmission timer (RFC 6298).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rto {
+    /// Clock granularity G.
+    pub tick: Duration,
+    /// Before the first sample.
+    pub initial: Duration,
+    /// Lower bound.
+    pub min: Duration,
+    /// Upper bound, also of the backed-off value.
+    pub max: Duration,
+    /// The lower bound is applied before the backoff doubles (ns-2.35), not after (ns-2.1b8a).
+    pub min_before_backoff: bool,
+    /// NewReno restarts the timer on the first partial acknowledgement only (the "impatient" variant of
+    /// RFC 6582), not on each.
+    pub restart_on_first_partial_only: bool,
+}
+
+/// Delayed acknowledgements (RFC 1122 §4.2.3.2, RFC 5681 §4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayedAck {
+    /// Acknowledge every `every`-th full segment.
+    pub every: u32,
+    /// And no later than this; zero acknowledges each segment at once.
+    pub delay: Duration,
+}
+
+impl DelayedAck {
+    /// One acknowledgement per segment [Peach §II-A].
+    pub const OFF: Self = Self { every: 1, delay: Duration::ZERO };
+}
+
+/// How the ability of the peer to answer probes is learnt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeNegotiation {
+    /// In the handshake.
+    Negotiate,
+    /// Not at all: from the answers, as [Peach §III-B] describes.
+    Paper,
+    /// Probes are neither sent nor answered.
+    Off,
+}
+
+/// Configuration of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Payload of a full segment, bytes.
+    pub mss: u32,
+    /// Header bytes per packet at the network layer, for simulated links.
+    pub header: u32,
+    /// Window arithmetic handed to the congestion control.
+    pub rules: Rules,
+    /// RFC 3042.
+    pub limited_transmit: bool,
+    /// Duplicate acknowledgements that reveal a loss.
+    pub dup_thresh: u32,
+    /// Retransmission timer.
+    pub rto: Rto,
+    /// Where RTT samples come from.
+    pub rtt_source: RttSource,
+    /// Use the timestamp option.
+    pub timestamps: bool,
+    /// Unit of timestamp values.
+    pub timestamp_tick: Duration,
+    /// Delayed acknowledgements.
+    pub delayed_ack: DelayedAck,
+    /// Offer and use SACK. `None`: exactly if the congestion control repairs losses with it.
+    pub sack: Option<bool>,
+    /// Report duplicates (RFC 2883).
+    pub dsack: bool,
+    /// Most SACK blocks per acknowledgement, at most 4.
+    pub sack_blocks: u8,
+    /// The scoreboard survives a timeout (RFC 6675 §5.1); otherwise it is cleared (RFC 2018 §8, ns-2).
+    pub keep_sack_after_rto: bool,
+    /// The window grows only while it is in use (RFC 7661).
+    pub window_validation: bool,
+    /// The window admits `floor(cwnd · SMSS)` bytes instead of `floor(cwnd)` segments.
+    pub byte_window: bool,
+    /// Hold small segments back while data is outstanding (RFC 896).
+    pub nagle: bool,
+    /// Receive buffer, bytes.
+    pub receive_buffer: u64,
+    /// Send buffer, bytes: bounds what is outstanding.
+    pub send_buffer: u64,
+    /// Window scaling (RFC 7323); without it no more than 65535 bytes are announced.
+    pub window_scaling: bool,
+    /// How the ability to answer probes is learnt.
+    pub probes: ProbeNegotiation,
+    /// Probes carry numbers.
+    pub probe_ids: bool,
+    /// Wait in TIME-WAIT (2 MSL).
+    pub time_wait: Duration,
+    /// Give up after this many retransmissions of the same segment (R2 of RFC 1122); 0 never.
+    pub max_retransmissions: u32,
+}
+
+/// Names of the presets, in the order of age.
+pub const PRESETS: &[&str] = &["ns2-2001", "ns2-2004", "rfc", "modern"];
+
+impl Config {
+    /// ns-2.1b8a of June 2001, the simulator of the papers: 1000-byte packets (960 + 40), one acknowledgement
+    /// per segment, no limited transmit, RTOmin 1 s, scoreboard cleared by a timeout.
+    #[must_use]
+    pub const fn ns2_2001() -> Self {
+        Self {
+            mss: 960,
+            header: 40,
+            rules: Rules::NS2_2001,
+            limited_transmit: false,
+            dup_thresh: 3,
+            rto: Rto {
+                tick: Duration::from_millis(100),
+                initial: Duration::from_secs(3),
+                min: Duration::from_secs(1),
+                max: Duration::from_secs(64),
+                min_before_backoff: false,
+                restart_on_first_partial_only: false,
+            },
+            rtt_source: RttSource::Timed,
+            timestamps: false,
+            timestamp_tick: Duration::from_millis(1),
+            delayed_ack: DelayedAck::OFF,
+            sack: None,
+            dsack: false,
+            sack_blocks: 3,
+            keep_sack_after_rto: false,
+            window_validation: false,
+            byte_window: false,
+            nagle: false,
+            receive_buffer: 20 * 960,
+            send_buffer: u64::MAX,
+            window_scaling: true,
+            probes: ProbeNegotiation::Negotiate,
+            probe_ids: false,
+            time_wait: Duration::from_secs(60),
+            max_retransmissions: 0,
+        }
+    }
+
+    /// ns-2 since October 2004: initial window 2, limited transmit, RTOmin 0.2 s.
+    #[must_use]
+    pub const fn ns2_2004() -> Self {
+        let old = Self::ns2_2001();
+        Self {
+            rules: Rules::NS2_2004,
+            limited_transmit: true,
+            rto: Rto {
+                tick: Duration::from_millis(10),
+                min: Duration::from_millis(200),
+                max: Duration::from_secs(60),
+                min_before_backoff: true,
+                restart_on_first_partial_only: true,
+                ..old.rto
+            },
+            ..old
+        }
+    }
+
+    /// The standards to the letter: RFC 5681, 6582, 6675, 6298, 3042, 3390, 7323; delayed acknowledgements.
+    #[must_use]
+    pub const fn rfc() -> Self {
+        let old = Self::ns2_2004();
+        Self {
+            mss: 1460,
+            rules: Rules::RFC,
+            rto: Rto {
+                tick: Duration::from_millis(100),
+                initial: Duration::from_secs(1),
+                min: Duration::from_secs(1),
+                max: Duration::from_secs(60),
+                ..old.rto
+            },
+            rtt_source: RttSource::EveryAck,
+            delayed_ack: DelayedAck { every: 2, delay: Duration::from_millis(200) },
+            dsack: true,
+            sack_blocks: 4,
+            keep_sack_after_rto: true,
+            window_validation: true,
+            byte_window: true,
+            nagle: true,
+            receive_buffer: 65_535,
+            probe_ids: true,
+            max_retransmissions: 15,
+            ..old
+        }
+    }
+
+    /// What servers run today: timestamps, initial window 10, RTOmin 0.2 s, large buffers.
+    #[must_use]
+    pub const fn modern() -> Self {
+        let old = Self::rfc();
+        Self {
+            mss: 1448,
+            header: 52,
+            rules: Rules::MODERN,
+            rto: Rto {
+                tick: Duration::from_millis(1),
+                min: Duration::from_millis(200),
+                max: Duration::from_secs(120),
+                ..old.rto
+            },
+            rtt_source: RttSource::Timestamps,
+            timestamps: true,
+            delayed_ack: DelayedAck { every: 2, delay: Duration::from_millis(40) },
+            sack_blocks: 3,
+            nagle: false,
+            receive_buffer: 6 << 20,
+            send_buffer: 4 << 20,
+            ..old
+        }
+    }
+
+    /// The preset called `name` (see [`PRESETS`]).
+    #[must_use]
+    pub fn preset(name: &str) -> Option<Self> {
+        match name {
+            "ns2-2001" => Some(Self::ns2_2001()),
+            "ns2-2004" => Some(Self::ns2_2004()),
+            "rfc" => Some(Self::rfc()),
+            "modern" => Some(Self::modern()),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_has_a_name_and_differs_from_the_others() {
+        let all: alloc::vec::Vec<_> = PRESETS.iter().map(|n| Config::preset(n).expect("named preset")).collect();
+        for (i, a) in all.iter().enumerate() {
+            assert!(all[i + 1..].iter().all(|b| a != b));
+        }
+        assert!(Config::preset("ns3").is_none());
+    }
+}

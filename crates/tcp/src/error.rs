@@ -1,0 +1,29 @@
+//! Why an arriving segment was refused. Data for counters, never a log line.
+
+use thiserror::Error;
+
+/// A segment that was dropped, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Rejected {
+    /// The acknowledgement covers data that was never sent; an ACK is owed (RFC 5961 §5).
+    #[error("acknowledges data never sent")]
+    AckOfUnsent,
+    /// The acknowledgement is older than the window allows (RFC 5961 §5).
+    #[error("acknowledgement too old")]
+    AckTooOld,
+    /// Outside of the receive window.
+    #[error("outside of the receive window")]
+    OutOfWindow,
+    /// The timestamp is older than one already seen (PAWS, RFC 7323 §5).
+    #[error("old timestamp (PAWS)")]
+    Paws,
+    /// A reset or SYN that an attacker could have sent blindly; a challenge ACK is owed (RFC 5961 §3, §4).
+    #[error("reset or SYN without the exact sequence number")]
+    Challenged,
+    /// Lacks the ACK flag or has flags that make no sense together.
+    #[error("impossible flags")]
+    Flags,
+    /// The connection does not exist any more.
+    #[error("the connection is closed")]
+    Closed,
+}
