@@ -1,0 +1,320 @@
+//! A directed link: queue, transmitter, propagation, errors.
+
+use crate::delay::Delay;
+use crate::error::ErrorModel;
+use crate::lane::Lane;
+use crate::packet::{DropReason, PacketView};
+use crate::queue::{Queue, QueueConfig};
+use crate::stats::Counters;
+use skyhaul_base::units::Serializer;
+use skyhaul_base::{Duration, Instant, Rate, Rng};
+
+/// Everything that describes a link.
+#[derive(Clone, Debug, Default)]
+pub struct LinkConfig {
+    /// Rate of the transmitter; `None`: infinitely fast, so that nothing ever waits while the link is up.
+    pub rate: Option<Rate>,
+    /// The queue in front of the transmitter.
+    pub queue: QueueConfig,
+    /// Propagation delay.
+    pub delay: Delay,
+    /// True if packets may overtake each other in flight; otherwise an arrival waits for the one before it.
+    pub allow_reorder: bool,
+    /// Losses of the channel.
+    pub error: ErrorModel,
+    /// True if a link that goes down loses what is in flight.
+    pub drop_inflight: bool,
+}
+
+/// The random streams of a link, one per purpose.
+#[derive(Clone, Debug)]
+pub struct Streams {
+    /// For the error model.
+    pub error: Rng,
+    /// For jitter.
+    pub delay: Rng,
+}
+
+impl Streams {
+    /// The streams `<link>.error` and `<link>.delay` of run `seed`.
+    #[must_use]
+    pub fn named(seed: u64, link: &str) -> Self {
+        let stream = |purpose| Rng::stream(seed, &alloc::format!("{link}.{purpose}"));
+        Self { error: stream("error"), delay: stream("delay") }
+    }
+}
+
+/// What became of an offered packet, and with it which event may have to be armed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offered {
+    /// Refused.
+    Dropped,
+    /// It waits: [`Link::next_service`] may have changed.
+    Queued,
+    /// Its transmission has begun: [`Link::next_delivery`] may have changed.
+    Sent,
+}
+
+/// A directed link.
+///
+/// **Lazy service.** A packet that finds the link idle passes the transmitter at once: its departure and
+/// arrival times are computed and it is put in flight, with no event for its departure. Only a packet that
+/// finds the link busy waits in the queue, and only then is there a service event. An uncongested hop costs
+/// one event and a congested one two.
+///
+/// **Simultaneous events.** A departure at *t* makes room for an arrival at *t*. Drivers should call
+/// [`Self::serve`] before [`Self::offer`] at the same time; a link that is offered a packet first catches up by
+/// itself.
+///
+/// **Late drivers.** A real-time driver calls a little late. Service then starts at the time at which it was
+/// due, so lateness does not reduce the rate. Call [`Self::serve`] before anything else at each wake-up.
+///
+/// Times given to a link must not decrease.
+#[derive(Clone, Debug)]
+pub struct Link<P> {
+    /// When the next transmission may begin; `Instant::MAX` while the link is down.
+    ready_at: Instant,
+    /// When the last bit of the packet in service leaves.
+    free_at: Instant,
+    serializer: Option<Serializer>,
+    size_in_service: u32,
+    up: bool,
+    drop_inflight: bool,
+    allow_reorder: bool,
+    queue: Queue<P>,
+    lane: Lane<P>,
+    delay: Delay,
+    /// Arrival time of the last packet that left, lost or not.
+    last_arrival: Instant,
+    error: ErrorModel,
+    streams: Streams,
+    counters: Counters,
+    busy: Duration,
+    /// Time integral of the queue length up to `area_at`, in packet nanoseconds.
+    area: u64,
+    area_at: Instant,
+}
+
+impl<P: PacketView> Link<P> {
+    /// An idle link that is up.
+    ///
+    /// # Panics
+    /// If the rate is zero: a link that never sends is one that is down.
+    #[must_use]
+    pub fn new(config: &LinkConfig, streams: Streams) -> Self {
+        Self {
+            ready_at: Instant::ZERO,
+            free_at: Instant::ZERO,
+            serializer: config.rate.map(Serializer::new),
+            size_in_service: 0,
+            up: true,
+            drop_inflight: config.drop_inflight,
+            allow_reorder: config.allow_reorder,
+            queue: Queue::new(&config.queue),
+            lane: Lane::new(config.allow_reorder),
+            delay: config.delay,
+            last_arrival: Instant::ZERO,
+            error: config.error.clone(),
+            streams,
+            counters: Counters::default(),
+            busy: Duration::ZERO,
+            area: 0,
+            area_at: Instant::ZERO,
+        }
+    }
+
+    /// Gives the link a packet. Every packet lost by it goes to `lost`.
+    #[inline]
+    pub fn offer(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
+        // Empty unless the driver is late: a departure due by now makes room for this arrival.
+        self.serve(now, lost);
+        self.counters.offer(&p);
+        if self.ready_at <= now {
+            if self.queue.lets_through(p.size()) {
+                self.transmit(now, p, lost);
+                return Offered::Sent;
+            }
+            self.counters.drop(&p, DropReason::Full);
+            lost(p, DropReason::Full);
+            return Offered::Dropped;
+        }
+        self.wait(now, p, lost)
+    }
+
+    /// When [`Self::serve`] is due; `None` while nothing waits or the link is down.
+    #[inline]
+    #[must_use]
+    pub fn next_service(&self) -> Option<Instant> {
+        if self.queue.is_empty() || self.ready_at == Instant::MAX { None } else { Some(self.ready_at) }
+    }
+
+    /// Starts every transmission that is due by `now`.
+    #[inline]
+    pub fn serve(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
+        while !self.queue.is_empty() && self.ready_at <= now {
+            let start = self.ready_at;
+            self.integrate(start);
+            if let Some(p) = self.queue.dequeue() {
+                self.transmit(start, p, lost);
+            }
+        }
+    }
+
+    /// When [`Self::deliver`] is due; `None` while nothing is in flight.
+    #[inline]
+    #[must_use]
+    pub fn next_delivery(&self) -> Option<Instant> {
+        self.lane.next()
+    }
+
+    /// The next packet that has arrived by `now`.
+    #[inline]
+    pub fn deliver(&mut self, now: Instant) -> Option<P> {
+        let p = self.lane.pop(now)?;
+        self.counters.deliver(&p);
+        Some(p)
+    }
+
+    /// Changes the rate for transmissions that begin from now on; the present one keeps its end.
+    ///
+    /// # Panics
+    /// If the rate is zero: a link that never sends is one that is down.
+    pub fn set_rate(&mut self, rate: Option<Rate>) {
+        match (rate, &mut self.serializer) {
+            (Some(rate), Some(s)) => s.set_rate(rate),
+            (rate, s) => *s = rate.map(Serializer::new),
+        }
+    }
+
+    /// Changes the error model for transmissions that begin from now on; the random stream runs on.
+    pub fn set_error(&mut self, error: ErrorModel) {
+        self.error = error;
+    }
+
+    /// Changes the delay of transmissions that begin from now on; the random stream runs on. Without
+    /// `allow_reorder` a shorter delay does not let packets overtake.
+    pub fn set_delay(&mut self, delay: Delay) {
+        self.delay = delay;
+    }
+
+    /// Takes the link down or brings it up. While it is down the queue keeps filling and its head waits. The
+    /// transmitter finishes the packet it has begun, but that packet counts as in flight; all in flight is
+    /// lost if the link was configured so.
+    pub fn set_up(&mut self, now: Instant, up: bool, lost: &mut impl FnMut(P, DropReason)) {
+        self.serve(now, lost);
+        if up == self.up {
+            return;
+        }
+        self.up = up;
+        if up {
+            self.ready_at = self.free_at.max(now);
+            return;
+        }
+        self.ready_at = Instant::MAX;
+        if self.drop_inflight {
+            let counters = &mut self.counters;
+            self.lane.cut(now, |p| {
+                counters.drop(&p, DropReason::LinkDown);
+                lost(p, DropReason::LinkDown);
+            });
+        }
+    }
+
+    /// Queues a packet that found the link busy or down.
+    fn wait(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
+        self.integrate(now);
+        let in_service = (now < self.free_at).then_some(self.size_in_service);
+        let counters = &mut self.counters;
+        let queued = self.queue.enqueue(p, in_service, &mut |p, why| {
+            counters.drop(&p, why);
+            lost(p, why);
+        });
+        counters.max_queue = counters.max_queue.max(self.queue.len());
+        counters.max_queue_bytes = counters.max_queue_bytes.max(self.queue.bytes());
+        if queued { Offered::Queued } else { Offered::Dropped }
+    }
+
+    /// Sends a packet at `start`, when the transmitter is free.
+    #[inline]
+    fn transmit(&mut self, start: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) {
+        let end = match &mut self.serializer {
+            Some(s) => s.send(start, p.size()),
+            None => start,
+        };
+        self.busy = self.busy + (end - start);
+        self.ready_at = end;
+        self.free_at = end;
+        self.size_in_service = p.size();
+        // The delay is drawn, and the order of arrivals kept, for lost packets too: with another error model
+        // the others would arrive at the same times.
+        let mut arrival = end + self.delay.sample(end, &mut self.streams.delay);
+        if !self.allow_reorder {
+            arrival = arrival.max(self.last_arrival);
+            self.last_arrival = arrival;
+        }
+        if self.error.loses(&p, &mut self.streams.error) {
+            self.counters.drop(&p, DropReason::Error);
+            lost(p, DropReason::Error);
+        } else {
+            self.lane.push(arrival, p);
+        }
+    }
+
+    /// Accounts for the time up to `now` at the present queue length.
+    #[inline]
+    fn integrate(&mut self, now: Instant) {
+        self.area = self.queue_integral(now);
+        self.area_at = now;
+    }
+}
+
+impl<P> Link<P> {
+    /// True if the link is up.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.up
+    }
+    /// True if a packet is being transmitted.
+    #[must_use]
+    pub fn is_busy(&self, now: Instant) -> bool {
+        now < self.free_at
+    }
+    /// The rate of the transmitter.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        self.serializer.as_ref().map(Serializer::rate)
+    }
+    /// How many packets wait; the one being transmitted does not.
+    #[must_use]
+    pub fn queue_len(&self) -> u32 {
+        self.queue.len()
+    }
+    /// How many bytes wait.
+    #[must_use]
+    pub fn queue_bytes(&self) -> u64 {
+        self.queue.bytes()
+    }
+    /// How many packets are in flight, the one being transmitted included.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.lane.len()
+    }
+    /// What the link has counted. Offered = delivered + lost + waiting + in flight, at any time.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+    /// How long the transmitter has been busy until `now`. Over an interval this gives its utilisation.
+    #[must_use]
+    pub fn busy_time(&self, now: Instant) -> Duration {
+        // The packet in service was accounted for as a whole when it began.
+        self.busy - (self.free_at - now)
+    }
+    /// Time integral of the queue length until `now`, in packet nanoseconds; divided by an interval it gives
+    /// the mean queue. Saturates after 1.8e10 packet seconds.
+    #[must_use]
+    pub fn queue_integral(&self, now: Instant) -> u64 {
+        let span = now.since(self.area_at).as_nanos();
+        self.area.saturating_add(span.saturating_mul(self.queue.len().into()))
+    }
+}

@@ -1,0 +1,60 @@
+//! The error that constructors of models return.
+
+use core::fmt;
+
+/// A parameter of a model that makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ParamError {
+    /// The value lies outside its range, or is not a number.
+    OutOfRange {
+        /// Name of the parameter, as in scenario files.
+        name: &'static str,
+        /// The value given.
+        value: f64,
+        /// Smallest accepted value.
+        min: f64,
+        /// Largest accepted value.
+        max: f64,
+    },
+}
+
+impl fmt::Display for ParamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfRange { name, value, min, max } => {
+                write!(f, "`{name}` is {value}, but must lie in [{min}, {max}]")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ParamError {}
+
+/// `value` if it lies in [min, max]; NaN does not.
+pub(crate) fn within(name: &'static str, value: f64, min: f64, max: f64) -> Result<f64, ParamError> {
+    if value >= min && value <= max {
+        Ok(value)
+    } else {
+        Err(ParamError::OutOfRange { name, value, min, max })
+    }
+}
+
+/// `value` if it is a probability.
+pub(crate) fn probability(name: &'static str, value: f64) -> Result<f64, ParamError> {
+    within(name, value, 0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn the_message_names_the_parameter_and_its_range() {
+        let e = probability("p", 1.5).unwrap_err();
+        assert_eq!(e.to_string(), "`p` is 1.5, but must lie in [0, 1]");
+        assert!(probability("p", f64::NAN).is_err());
+        assert!(probability("p", -0.1).is_err() && probability("p", f64::INFINITY).is_err());
+        assert_eq!((probability("p", 0.0), probability("p", 1.0)), (Ok(0.0), Ok(1.0)));
+    }
+}
