@@ -1,0 +1,364 @@
+//! The resolved scenario: what simulator and emulator are built from. No defaults, no references, no units
+//! left; every value is typed.
+
+use skyhaul_base::{Duration, Rate};
+use skyhaul_path as path;
+
+/// A scenario in which nothing is open any more.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolved {
+    /// One line for figures and reports; may be empty.
+    pub title: String,
+    /// How long the run lasts. Zero is a run without events.
+    pub duration: Duration,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Links, sorted by name: the order in the file does not matter.
+    pub links: Vec<Link>,
+    /// Groups of flows, sorted by name. Never empty.
+    pub flows: Vec<FlowGroup>,
+    /// What to record.
+    pub record: Record,
+}
+
+/// A duplex link: two directions that share nothing but their name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// Name in the file; random streams are called after it.
+    pub name: String,
+    /// From senders to receivers: data.
+    pub forward: Direction,
+    /// From receivers to senders: acknowledgements.
+    pub reverse: Direction,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Direction {
+    /// Rate of the transmitter, never zero; `None` is infinitely fast.
+    pub rate: Option<Rate>,
+    /// Propagation delay.
+    pub delay: Delay,
+    /// Packets may overtake each other in flight.
+    pub allow_reorder: bool,
+    /// The queue in front of the transmitter.
+    pub queue: Queue,
+    /// Losses of the channel.
+    pub error: ErrorModel,
+    /// The channel's losses apply to pure acknowledgements too (default). If false those never get lost by
+    /// `error`, nor are they counted by it.
+    pub ack_errors: bool,
+}
+
+/// Propagation delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delay {
+    /// Always the same.
+    Fixed(Duration),
+    /// `base + |X|`, X normal with mean 0 and deviation `sigma`.
+    JitterNormal {
+        /// Smallest delay.
+        base: Duration,
+        /// Deviation before truncation at 0.
+        sigma: Duration,
+    },
+    /// `base + X`, X uniform on [0, `jitter`).
+    JitterUniform {
+        /// Smallest delay.
+        base: Duration,
+        /// Length of the interval.
+        jitter: Duration,
+    },
+}
+
+impl Delay {
+    /// The smallest delay.
+    #[must_use]
+    pub const fn base(self) -> Duration {
+        match self {
+            Self::Fixed(base) | Self::JitterNormal { base, .. } | Self::JitterUniform { base, .. } => base,
+        }
+    }
+}
+
+/// A queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// Admission and service.
+    pub kind: QueueKind,
+    /// Capacity.
+    pub limit: path::Limit,
+    /// The packet being transmitted occupies room too.
+    pub count_in_service: bool,
+    /// A capacity of limit − 1, as in ns-2.
+    pub ns2_limit: bool,
+    /// Which low-priority packet makes room; only for the two push-out kinds.
+    pub victim: path::Victim,
+}
+
+/// Who is admitted to a queue and who is served next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueKind {
+    /// One FIFO, classes ignored.
+    DropTail,
+    /// Low priority is discarded first, service in the order of arrival.
+    FifoPushout,
+    /// Low priority is refused when more than one packet is queued.
+    Gtnets,
+    /// As `DropTail`, under the name that says "a router without support for priorities".
+    Plain,
+    /// Low priority is discarded first and served last.
+    StrictPushout,
+    /// Low priority is refused unless fewer than `low_below` packets are queued.
+    Threshold {
+        /// Low priority is admitted while fewer packets are queued.
+        low_below: u32,
+    },
+}
+
+/// Losses of a channel, drawn once per packet, data and probes alike.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ErrorModel {
+    /// Independent residual bit errors; one wrong bit loses the packet.
+    Ber {
+        /// Bit error rate.
+        ber: f64,
+    },
+    /// Two-state Markov chain, one step per packet.
+    GilbertElliott {
+        /// Good to bad, per packet.
+        p_gb: f64,
+        /// Bad to good, per packet.
+        p_bg: f64,
+        /// Loss in the good state.
+        k_g: f64,
+        /// Loss in the bad state.
+        k_b: f64,
+    },
+    /// Exactly the packets with these numbers, counted from 0 in the order of transmission.
+    List {
+        /// Ascending, without repetitions.
+        indices: Vec<u64>,
+        /// Which packets are counted.
+        class: path::error::Scope,
+    },
+    /// No losses.
+    None,
+    /// Independent losses with the same probability for every packet.
+    Per {
+        /// Probability.
+        p: f64,
+    },
+}
+
+/// A group of like flows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowGroup {
+    /// Name in the file; random streams are called after it.
+    pub name: String,
+    /// How many flows, at least 1.
+    pub count: u32,
+    /// Links that data crosses, as indices into [`Resolved::links`], in this order in the forward direction;
+    /// acknowledgements cross them backwards in the reverse direction. May be empty: then only
+    /// `extra_delay` separates the ends.
+    pub path: Vec<usize>,
+    /// Delay of the access on top of the links, in each direction.
+    pub extra_delay: Duration,
+    /// Congestion control.
+    pub cc: skyhaul_cc::Config,
+    /// Endpoint, the same at both ends. `receive_buffer` holds `rwnd`.
+    pub endpoint: skyhaul_tcp::Config,
+    /// What the sender has to send.
+    pub app: App,
+    /// When each flow starts.
+    pub start: Start,
+    /// When the source stops to produce data; `None`: at the end of the run.
+    pub stop: Option<Duration>,
+    /// Connections open with a handshake; otherwise both ends are established at the start.
+    pub handshake: bool,
+    /// What a sender without handshake takes as its first RTT sample; `None` exactly if `handshake`.
+    pub known_rtt: Option<Duration>,
+}
+
+/// What a sender has to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum App {
+    /// Without end.
+    Bulk,
+    /// Pages one after the other, each over a new connection, the next as soon as all of one is acknowledged.
+    Pages {
+        /// Full segments per page, at least 1.
+        segments: u64,
+        /// How many pages; `None`: until the end.
+        count: Option<u64>,
+    },
+}
+
+/// When flows start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// All at this time.
+    At(Duration),
+    /// Each at its own time, uniform on [`from`, `to`).
+    Uniform {
+        /// Earliest.
+        from: Duration,
+        /// Latest, not before `from`.
+        to: Duration,
+    },
+}
+
+/// What to record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Interval between samples of the series, never zero; `None`: no series.
+    pub sample: Option<Duration>,
+    /// Sorted, without repetitions.
+    pub series: Vec<Series>,
+}
+
+/// A quantity sampled over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Series {
+    /// Distinct segments acknowledged so far, per flow.
+    Acked,
+    /// Congestion window in segments, per flow.
+    Cwnd,
+    /// Data outstanding in segments, per flow.
+    InFlight,
+    /// Estimate of what is in the network, in segments, per flow.
+    Pipe,
+    /// Packets waiting, per direction of a link.
+    Queue,
+    /// Retransmission timeout, per flow.
+    Rto,
+    /// Smoothed RTT, per flow.
+    Srtt,
+    /// Slow start threshold in segments, per flow.
+    Ssthresh,
+    /// Internal variables of the congestion control, per flow.
+    Telemetry,
+    /// Share of time the transmitter was busy since the last sample, per direction of a link.
+    Utilization,
+}
+
+impl Series {
+    /// All series, in the order of their names.
+    pub const ALL: [Self; 10] = [
+        Self::Acked,
+        Self::Cwnd,
+        Self::InFlight,
+        Self::Pipe,
+        Self::Queue,
+        Self::Rto,
+        Self::Srtt,
+        Self::Ssthresh,
+        Self::Telemetry,
+        Self::Utilization,
+    ];
+
+    /// Name in files and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Acked => "acked",
+            Self::Cwnd => "cwnd",
+            Self::InFlight => "in-flight",
+            Self::Pipe => "pipe",
+            Self::Queue => "queue",
+            Self::Rto => "rto",
+            Self::Srtt => "srtt",
+            Self::Ssthresh => "ssthresh",
+            Self::Telemetry => "telemetry",
+            Self::Utilization => "utilization",
+        }
+    }
+}
+
+impl Resolved {
+    /// RTT of a flow group without queueing: propagation both ways and access, without serialisation.
+    #[must_use]
+    pub fn propagation_rtt(&self, flow: &FlowGroup) -> Duration {
+        let links = flow.path.iter().map(|&i| &self.links[i]);
+        links.fold(flow.extra_delay + flow.extra_delay, |sum, l| {
+            sum + l.forward.delay.base() + l.reverse.delay.base()
+        })
+    }
+}
+
+impl Direction {
+    /// The same as the link model takes it. `ack_errors` is not part of it: whoever drives the link applies it.
+    #[must_use]
+    pub fn link_config(&self) -> path::LinkConfig {
+        path::LinkConfig {
+            rate: self.rate,
+            queue: self.queue.config(),
+            delay: match self.delay {
+                Delay::Fixed(d) => path::Delay::Fixed(d),
+                Delay::JitterNormal { base, sigma } => path::Delay::Normal { base, sigma },
+                Delay::JitterUniform { base, jitter } => path::Delay::Uniform { base, jitter },
+            },
+            allow_reorder: self.allow_reorder,
+            error: self.error.model(),
+            drop_inflight: false,
+        }
+    }
+}
+
+impl Queue {
+    /// The same as the link model takes it.
+    #[must_use]
+    pub fn config(&self) -> path::QueueConfig {
+        let victim = self.victim;
+        path::QueueConfig {
+            discipline: match self.kind {
+                QueueKind::DropTail => path::Discipline::DropTail,
+                QueueKind::Plain => path::Discipline::PLAIN,
+                QueueKind::FifoPushout => path::Discipline::FifoPushout { victim },
+                QueueKind::StrictPushout => path::Discipline::StrictPushout { victim },
+                QueueKind::Gtnets => path::Discipline::GTNETS,
+                QueueKind::Threshold { low_below } => path::Discipline::Threshold { low_below },
+            },
+            limit: self.limit,
+            count_in_service: self.count_in_service,
+            ns2_limit: self.ns2_limit,
+        }
+    }
+}
+
+impl ErrorModel {
+    /// The same as the link model takes it.
+    ///
+    /// # Panics
+    /// If a parameter is no probability, which no resolved scenario contains.
+    #[must_use]
+    pub fn model(&self) -> path::ErrorModel {
+        let checked = "the parameters of a resolved scenario are probabilities";
+        match self {
+            Self::None => path::ErrorModel::None,
+            Self::Per { p } => path::ErrorModel::per(*p).expect(checked),
+            Self::Ber { ber } => path::ErrorModel::ber(*ber).expect(checked),
+            Self::GilbertElliott { p_gb, p_bg, k_g, k_b } => {
+                path::error::GilbertElliott::new(*p_gb, *p_bg, *k_g, *k_b).expect(checked).into()
+            }
+            Self::List { indices, class } => path::ErrorModel::list(indices.iter().copied(), *class),
+        }
+    }
+
+    /// Share of packets of `size` bytes lost in the long run.
+    #[must_use]
+    pub fn mean_loss(&self, size: u32) -> f64 {
+        use skyhaul_base::math;
+        match self {
+            Self::None | Self::List { .. } => 0.0,
+            Self::Per { p } => *p,
+            // [links §4] in the numerically sound form.
+            Self::Ber { ber } if *ber >= 1.0 => 1.0,
+            Self::Ber { ber } => -math::expm1(8.0 * f64::from(size) * math::ln_1p(-*ber)),
+            Self::GilbertElliott { p_gb, p_bg, k_g, k_b } => {
+                let bad = if *p_gb == 0.0 { 0.0 } else { p_gb / (p_gb + p_bg) };
+                bad * k_b + (1.0 - bad) * k_g
+            }
+        }
+    }
+}
