@@ -217,6 +217,8 @@ impl<P: PacketView> Link<P> {
                 counters.drop(&p, DropReason::LinkDown);
                 lost(p, DropReason::LinkDown);
             });
+            // Packets on the next path need not wait for arrivals that never happen.
+            self.last_arrival = self.last_arrival.min(now);
         }
     }
 

@@ -97,3 +97,96 @@ impl GilbertElliott {
         lost
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chain(p_gb: f64, p_bg: f64, k_g: f64, k_b: f64) -> GilbertElliott {
+        GilbertElliott::new(p_gb, p_bg, k_g, k_b).unwrap()
+    }
+
+    #[test]
+    fn parameters_from_mean_loss_and_burst() {
+        for (loss, burst, p_gb, p_bg) in [(0.01, 5.0, 2.0202e-3, 0.2), (1e-3, 10.0, 1.001e-4, 0.1)] {
+            let c = GilbertElliott::from_loss_and_burst(loss, burst).unwrap();
+            assert!((c.p_gb / p_gb - 1.0).abs() < 5e-5 && c.p_bg == p_bg, "{c:?}");
+            assert!((c.mean_loss() - loss).abs() < 1e-15 && c.mean_burst() == burst);
+        }
+        assert!(GilbertElliott::from_loss_and_burst(0.5, 0.5).is_err());
+        assert!(GilbertElliott::from_loss_and_burst(0.51, 1.0).is_err(), "p_gb would exceed 1");
+        assert_eq!(GilbertElliott::from_loss_and_burst(0.5, 1.0).unwrap().p_gb, 1.0);
+    }
+
+    #[test]
+    fn long_run_loss_and_burst_length_match_the_closed_forms() {
+        let n = 2_000_000u32;
+        for (loss, burst) in [(0.01, 5.0), (0.05, 2.0), (0.2, 20.0)] {
+            let mut c = GilbertElliott::from_loss_and_burst(loss, burst).unwrap();
+            let mut rng = Rng::stream(11, "links.sat.error");
+            let (mut losses, mut bursts, mut before) = (0.0, 0.0, false);
+            for _ in 0..n {
+                let lost = c.loses(&mut rng);
+                losses += f64::from(u8::from(lost));
+                bursts += f64::from(u8::from(lost && !before));
+                before = lost;
+            }
+            // Variance of the mean of a two-state chain with second eigenvalue r: p(1-p)(1+r)/(1-r)/n.
+            let r = 1.0 - c.p_gb - c.p_bg;
+            let dev = (loss * (1.0 - loss) * (1.0 + r) / (1.0 - r) / f64::from(n)).sqrt();
+            let mean = losses / f64::from(n);
+            assert!((mean - loss).abs() < 5.0 * dev, "{mean} {loss} {dev}");
+            // Burst lengths are geometric.
+            let dev = (burst * (burst - 1.0) / bursts).sqrt();
+            let length = losses / bursts;
+            assert!((length - burst).abs() < 5.0 * dev, "{length} {burst} {dev}");
+        }
+    }
+
+    #[test]
+    fn losses_in_both_states() {
+        let (n, k_g, k_b) = (1_000_000u32, 0.02, 0.6);
+        let mut c = chain(0.01, 0.05, k_g, k_b);
+        let mut rng = Rng::stream(12, "links.sat.error");
+        let mean = f64::from((0..n).map(|_| u32::from(c.loses(&mut rng))).sum::<u32>()) / f64::from(n);
+        // Var = Var of Bernoulli + (k_b - k_g)² times the covariances of the state, summed.
+        let (b, r) = (c.share_bad(), 0.94);
+        let p = c.mean_loss();
+        let var = p * (1.0 - p) + (k_b - k_g) * (k_b - k_g) * b * (1.0 - b) * 2.0 * r / (1.0 - r);
+        assert!((p - (0.02 + 0.58 / 6.0)).abs() < 1e-12);
+        assert!((mean - p).abs() < 5.0 * (var / f64::from(n)).sqrt(), "{mean} {p}");
+    }
+
+    #[test]
+    fn the_chain_starts_stationary() {
+        let n = 20_000u64;
+        let first =
+            (0..n).filter(|seed| chain(0.03, 0.07, 0.0, 1.0).loses(&mut Rng::stream(*seed, "e"))).count();
+        let dev = (n as f64 * 0.3 * 0.7).sqrt();
+        assert!((first as f64 - 0.3 * n as f64).abs() < 5.0 * dev, "{first}");
+    }
+
+    #[test]
+    fn degenerate_chains() {
+        let mut rng = Rng::stream(1, "e");
+        let mut run =
+            |mut c: GilbertElliott| (0..6).map(|_| c.loses(&mut rng)).collect::<alloc::vec::Vec<_>>();
+        assert_eq!(run(chain(0.0, 0.0, 0.0, 1.0)), [false; 6], "a chain that never moves stays good");
+        assert_eq!(run(chain(0.5, 0.0, 1.0, 1.0)), [true; 6]);
+        let flip = run(chain(1.0, 1.0, 0.0, 1.0));
+        assert!(flip.windows(2).all(|w| w[0] != w[1]), "strictly alternating: {flip:?}");
+    }
+
+    #[test]
+    fn every_packet_takes_two_draws() {
+        let mut c = chain(0.3, 0.3, 0.5, 0.5);
+        let mut a = Rng::stream(1, "e");
+        let mut b = a.clone();
+        let _ = b.next_u64();
+        for _ in 0..1000 {
+            c.loses(&mut a);
+            let _ = (b.next_u64(), b.next_u64());
+            assert_eq!(a, b);
+        }
+    }
+}

@@ -52,3 +52,22 @@ impl List {
         hit
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which of `n` packets are lost when every third one, from the first, is of low priority.
+    fn lost(scope: Scope, n: u64) -> Vec<u64> {
+        let mut list = List::new([4, 0, 2, 2], scope);
+        (0..n).filter(|i| list.loses(i % 3 == 0)).collect()
+    }
+
+    #[test]
+    fn indices_count_the_packets_of_the_scope() {
+        assert_eq!(lost(Scope::All, 12), [0, 2, 4]);
+        // High: 1 2 4 5 7 8 10 11. Low: 0 3 6 9 12.
+        assert_eq!(lost(Scope::HighPriority, 12), [1, 4, 7]);
+        assert_eq!(lost(Scope::LowPriority, 13), [0, 6, 12]);
+    }
+}

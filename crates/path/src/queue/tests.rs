@@ -1,1 +1,140 @@
-//! Queue tests.
+//! Hand-computed cases; the disciplines against a naive oracle are in the integration tests.
+
+use super::*;
+use alloc::vec::Vec;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pkt {
+    name: char,
+    size: u32,
+}
+
+/// Capital letters are of high priority.
+impl PacketView for Pkt {
+    fn size(&self) -> u32 {
+        self.size
+    }
+    fn low_priority(&self) -> bool {
+        self.name.is_lowercase()
+    }
+    fn flow(&self) -> u32 {
+        0
+    }
+}
+
+type Losses = Vec<(char, DropReason)>;
+
+/// Offers packets of one size; returns who was lost and then everyone in the order of service.
+fn run_sized(config: QueueConfig, arrivals: &[(char, u32)], in_service: Option<u32>) -> (Losses, Vec<char>) {
+    let mut q = Queue::new(&config);
+    let mut losses = Losses::new();
+    for &(name, size) in arrivals {
+        let before = losses.len();
+        let admitted = q.enqueue(Pkt { name, size }, in_service, &mut |p, why| losses.push((p.name, why)));
+        assert_eq!(admitted, !losses[before..].contains(&(name, DropReason::Full)));
+    }
+    let served = core::iter::from_fn(|| q.dequeue().map(|p| p.name)).collect();
+    assert!(q.is_empty() && q.bytes() == 0);
+    (losses, served)
+}
+
+fn run(config: QueueConfig, arrivals: &str) -> (Losses, Vec<char>) {
+    run_sized(config, &arrivals.chars().map(|c| (c, 1000)).collect::<Vec<_>>(), None)
+}
+
+const FULL: DropReason = DropReason::Full;
+const OUT: DropReason = DropReason::PushedOut;
+
+#[test]
+fn drop_tail_ignores_classes() {
+    let (lost, served) = run(QueueConfig::packets(3).with(Discipline::PLAIN), "aAbBC");
+    assert_eq!(lost, [('B', FULL), ('C', FULL)]);
+    assert_eq!(served, ['a', 'A', 'b']);
+}
+
+#[test]
+fn strict_pushout_evicts_the_youngest_and_serves_data_first() {
+    let (lost, served) = run(QueueConfig::packets(4).with(Discipline::STRICT_PUSHOUT), "abAcdBCD");
+    // d finds a b A c; B pushes out c, C pushes out b, D pushes out a.
+    assert_eq!(lost, [('d', FULL), ('c', OUT), ('b', OUT), ('a', OUT)]);
+    assert_eq!(served, ['A', 'B', 'C', 'D']);
+    let (lost, served) = run(QueueConfig::packets(4).with(Discipline::STRICT_PUSHOUT), "abAcB");
+    assert_eq!((lost, served), (alloc::vec![('c', OUT)], alloc::vec!['A', 'B', 'a', 'b']));
+}
+
+#[test]
+fn strict_pushout_may_evict_the_oldest() {
+    let oldest = Discipline::StrictPushout { victim: Victim::Oldest };
+    let (lost, served) = run(QueueConfig::packets(4).with(oldest), "abAcB");
+    assert_eq!((lost, served), (alloc::vec![('a', OUT)], alloc::vec!['A', 'B', 'b', 'c']));
+}
+
+#[test]
+fn fifo_pushout_keeps_the_order_of_arrival() {
+    let (lost, served) = run(QueueConfig::packets(4).with(Discipline::FIFO_PUSHOUT), "abAcB");
+    assert_eq!((lost, served), (alloc::vec![('c', OUT)], alloc::vec!['a', 'b', 'A', 'B']));
+    let oldest = Discipline::FifoPushout { victim: Victim::Oldest };
+    let (lost, served) = run(QueueConfig::packets(4).with(oldest), "abAcB");
+    assert_eq!((lost, served), (alloc::vec![('a', OUT)], alloc::vec!['b', 'A', 'c', 'B']));
+}
+
+#[test]
+fn data_fills_the_queue_and_is_then_refused_itself() {
+    for d in [Discipline::STRICT_PUSHOUT, Discipline::FIFO_PUSHOUT] {
+        let (lost, served) = run(QueueConfig::packets(2).with(d), "aABCd");
+        assert_eq!(lost, [('a', OUT), ('C', FULL), ('d', FULL)]);
+        assert_eq!(served, ['A', 'B']);
+    }
+}
+
+#[test]
+fn gtnets_refuses_a_probe_when_more_than_one_packet_is_queued() {
+    let (lost, served) = run(QueueConfig::packets(4).with(Discipline::GTNETS), "abcABCd");
+    assert_eq!(lost, [('c', FULL), ('C', FULL), ('d', FULL)]);
+    assert_eq!(served, ['a', 'b', 'A', 'B']);
+}
+
+#[test]
+fn a_byte_limit_refuses_only_what_does_not_fit() {
+    let config = QueueConfig { limit: Limit::Bytes(2500), ..QueueConfig::default() };
+    let (lost, served) =
+        run_sized(config, &[('A', 1000), ('B', 1000), ('C', 1000), ('D', 500), ('E', 1)], None);
+    assert_eq!((lost, served), (alloc::vec![('C', FULL), ('E', FULL)], alloc::vec!['A', 'B', 'D']));
+}
+
+#[test]
+fn pushout_in_bytes_evicts_as_much_as_needed_and_nothing_in_vain() {
+    let config = QueueConfig { limit: Limit::Bytes(2000), ..QueueConfig::default() };
+    let arrivals = [('a', 400), ('b', 400), ('A', 1000), ('B', 1001), ('C', 700), ('D', 300), ('c', 1)];
+    // A fits beside a and b (1800). B would not fit beside A alone. C needs 700: b and a must go (1700).
+    // D fits exactly (2000).
+    let (lost, served) = run_sized(config.with(Discipline::STRICT_PUSHOUT), &arrivals, None);
+    assert_eq!(lost, [('B', FULL), ('b', OUT), ('a', OUT), ('c', FULL)]);
+    assert_eq!(served, ['A', 'C', 'D']);
+}
+
+#[test]
+fn the_packet_in_service_counts_if_asked() {
+    let plain = QueueConfig::packets(2);
+    let counted = QueueConfig { count_in_service: true, ..plain };
+    let three = [('A', 1000), ('B', 1000), ('C', 1000)];
+    assert_eq!(run_sized(plain, &three, Some(1000)).1, ['A', 'B']);
+    assert_eq!(run_sized(counted, &three, Some(1000)).1, ['A']);
+    assert_eq!(run_sized(counted, &three, None).1, ['A', 'B']);
+    // In bytes it occupies its size, and cannot be pushed out.
+    let bytes = QueueConfig { limit: Limit::Bytes(2500), ..counted }.with(Discipline::STRICT_PUSHOUT);
+    let (lost, served) = run_sized(bytes, &[('a', 1000), ('A', 1500), ('B', 1)], Some(1000));
+    assert_eq!((lost, served), (alloc::vec![('a', OUT), ('B', FULL)], alloc::vec!['A']));
+    // The probe limit of the GTNetS router sees it too.
+    let gtnets = counted.with(Discipline::GTNETS);
+    assert_eq!(run_sized(gtnets, &[('a', 1), ('b', 1)], Some(1)).1, ['a']);
+}
+
+#[test]
+fn the_ns2_limit_is_one_less() {
+    let q = |limit, ns2_limit| QueueConfig { limit, ns2_limit, ..QueueConfig::default() };
+    assert_eq!(run(q(Limit::Packets(3), true), "ABCD").1, ['A', 'B']);
+    assert_eq!(run(q(Limit::Bytes(3000), true), "ABCD").1, ['A', 'B']);
+    assert_eq!(run(q(Limit::Bytes(3000), false), "ABCD").1, ['A', 'B', 'C']);
+    assert_eq!(run(q(Limit::Packets(0), true), "A").1, []);
+}

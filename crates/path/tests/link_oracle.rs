@@ -1,0 +1,250 @@
+//! The lazily served link against a naive one that has an event for every departure, and what must hold for
+//! every link.
+
+mod common;
+
+use common::{Arrival, Fate, Fates, Pkt, arrivals, drive, events_until};
+use proptest::prelude::*;
+use skyhaul_base::{Duration, Instant, Rate};
+use skyhaul_path::error::Scope;
+use skyhaul_path::{
+    Delay, Discipline, DropReason, ErrorModel, Limit, Link, LinkConfig, Offered, Queue, QueueConfig, Streams,
+};
+
+/// Every packet passes through the queue; a departure at *t* comes before an arrival at *t*.
+fn naive(config: &LinkConfig, arrivals: &[Arrival]) -> Vec<Option<Fate>> {
+    let rate = u128::from(config.rate.expect("a finite rate").bits_per_sec());
+    let Delay::Fixed(delay) = config.delay else { panic!("a fixed delay") };
+    let mut queue = Queue::new(&QueueConfig { count_in_service: false, ..config.queue });
+    let mut error = config.error.clone();
+    let mut rng = Streams::named(5, "links.test").error;
+    let mut fates = Fates::default();
+    // The present busy period: its start and the bits sent in it. Departures are exact in real time and
+    // rounded down to nanoseconds.
+    let (mut start, mut bits, mut free) = (Instant::ZERO, 0u128, Instant::ZERO);
+    let mut next = 0;
+    while next < arrivals.len() || !queue.is_empty() {
+        let arrival = arrivals.get(next).map_or(Instant::MAX, |a| a.at);
+        if !queue.is_empty() && free <= arrival {
+            let p: Pkt = queue.dequeue().unwrap();
+            bits += u128::from(p.size) * 8;
+            free = start + Duration::from_nanos((bits * 1_000_000_000 / rate) as u64);
+            let lost = error.loses(&p, &mut rng);
+            fates.set(p, if lost { Fate::Lost(DropReason::Error) } else { Fate::Delivered(free + delay) });
+            continue;
+        }
+        if arrival > free {
+            (start, bits, free) = (arrival, 0, arrival);
+        }
+        let a = arrivals[next];
+        next += 1;
+        if free <= arrival {
+            // The transmitter takes it before the queue's limit can matter.
+            let mut through = Queue::new(&QueueConfig::default());
+            std::mem::swap(&mut through, &mut queue);
+            assert!(through.is_empty());
+            queue.enqueue(a.p, None, &mut |_, _| unreachable!());
+            let p = queue.dequeue().unwrap();
+            queue = through;
+            bits += u128::from(p.size) * 8;
+            free = start + Duration::from_nanos((bits * 1_000_000_000 / rate) as u64);
+            let lost = error.loses(&p, &mut rng);
+            fates.set(p, if lost { Fate::Lost(DropReason::Error) } else { Fate::Delivered(free + delay) });
+        } else {
+            queue.enqueue(a.p, None, &mut |p, why| fates.set(p, Fate::Lost(why)));
+        }
+    }
+    fates.0
+}
+
+fn traffic() -> impl Strategy<Value = Vec<(u64, u32, bool)>> {
+    let gap = prop_oneof![4 => Just(0u64), 2 => Just(1_000_000), 1 => Just(500_000), 2 => 0..2_500_000u64];
+    let size = prop_oneof![3 => Just(1000u32), 1 => Just(500), 1 => 0..1500u32];
+    proptest::collection::vec((gap, size, any::<bool>()), 1..120)
+}
+
+fn queue() -> impl Strategy<Value = QueueConfig> {
+    let discipline = prop_oneof![
+        Just(Discipline::DropTail),
+        Just(Discipline::STRICT_PUSHOUT),
+        Just(Discipline::FIFO_PUSHOUT),
+        Just(Discipline::GTNETS),
+    ];
+    let limit = prop_oneof![(0..8u32).prop_map(Limit::Packets), (0..6000u64).prop_map(Limit::Bytes)];
+    (discipline, limit).prop_map(|(discipline, limit)| QueueConfig {
+        discipline,
+        limit,
+        ..QueueConfig::default()
+    })
+}
+
+fn rate() -> impl Strategy<Value = Rate> {
+    prop_oneof![Just(8_000_000u64), Just(10_400_000), 3_000_000..20_000_000u64]
+        .prop_map(Rate::from_bits_per_sec)
+}
+
+fn error() -> impl Strategy<Value = ErrorModel> {
+    prop_oneof![
+        Just(ErrorModel::None),
+        Just(ErrorModel::per(0.2).unwrap()),
+        Just(ErrorModel::ber(1e-5).unwrap()),
+        Just(ErrorModel::bursts(0.2, 3.0).unwrap()),
+        Just(ErrorModel::list([0, 3, 4], Scope::HighPriority)),
+    ]
+}
+
+fn delay() -> impl Strategy<Value = Delay> {
+    let (base, jitter) = (Duration::from_millis(3), Duration::from_millis(4));
+    prop_oneof![
+        Just(Delay::Fixed(base)),
+        Just(Delay::Uniform { base, jitter }),
+        Just(Delay::Normal { base, sigma: jitter }),
+    ]
+}
+
+/// A step of a driver that also changes the link, in any order and at any time.
+#[derive(Clone, Debug)]
+enum Step {
+    Deliver,
+    Error(ErrorModel),
+    Offer { size: u32, low: bool },
+    Rate(Option<Rate>),
+    Serve,
+    Up(bool),
+}
+
+fn step() -> impl Strategy<Value = (u64, Step)> {
+    let gap = prop_oneof![3 => Just(0u64), 1 => Just(500_000), 2 => 0..3_000_000u64];
+    let step = prop_oneof![
+        10 => (0..1500u32, any::<bool>()).prop_map(|(size, low)| Step::Offer { size, low }),
+        4 => Just(Step::Serve),
+        4 => Just(Step::Deliver),
+        1 => any::<bool>().prop_map(Step::Up),
+        1 => proptest::option::of(rate()).prop_map(Step::Rate),
+        1 => error().prop_map(Step::Error),
+    ];
+    (gap, step)
+}
+
+proptest! {
+    #[test]
+    fn lazy_service_equals_a_naive_link(
+        list in traffic(), queue in queue(), rate in rate(), error in error(), ms in 0..5u64,
+    ) {
+        let delay = Delay::Fixed(Duration::from_millis(ms));
+        let config = LinkConfig { rate: Some(rate), queue, delay, error, ..LinkConfig::default() };
+        let all = arrivals(&list);
+        prop_assert_eq!(drive(&config, &all), naive(&config, &all));
+    }
+
+    /// A driver that calls late, and forgets services until the next arrival, changes no packet's fate.
+    #[test]
+    fn a_late_driver_changes_nothing(
+        list in traffic(), queue in queue(), rate in rate(), error in error(), delay in delay(),
+        late in proptest::collection::vec((any::<bool>(), any::<bool>()), 120), reorder in any::<bool>(),
+    ) {
+        let config = LinkConfig {
+            rate: Some(rate), queue, delay, error, allow_reorder: reorder, ..LinkConfig::default()
+        };
+        let all = arrivals(&list);
+        let mut link = Link::new(&config, Streams::named(5, "links.test"));
+        let mut fates = Fates::default();
+        for (a, (serve, deliver)) in all.iter().zip(late) {
+            if serve {
+                link.serve(a.at, &mut |p, why| fates.set(p, Fate::Lost(why)));
+            }
+            while let Some(due) = link.next_delivery().filter(|due| serve && deliver && *due <= a.at) {
+                fates.set(link.deliver(a.at).unwrap(), Fate::Delivered(due));
+            }
+            link.offer(a.at, a.p, &mut |p, why| fates.set(p, Fate::Lost(why)));
+        }
+        events_until(&mut link, Instant::MAX, &mut fates);
+        prop_assert_eq!(drive(&config, &all), fates.0);
+    }
+
+    /// Nothing is lost from the books, whatever happens to the link.
+    #[test]
+    fn offered_is_delivered_plus_lost_plus_held(
+        steps in proptest::collection::vec(step(), 1..200), queue in queue(), rate in proptest::option::of(rate()),
+        delay in delay(), reorder in any::<bool>(), drop_inflight in any::<bool>(), count_in_service in any::<bool>(),
+    ) {
+        let config = LinkConfig {
+            rate,
+            queue: QueueConfig { count_in_service, ..queue },
+            delay,
+            allow_reorder: reorder,
+            drop_inflight,
+            ..LinkConfig::default()
+        };
+        let strict = queue.discipline == Discipline::STRICT_PUSHOUT;
+        let mut link = Link::<Pkt>::new(&config, Streams::named(5, "links.test"));
+        let (mut now, mut lost, mut last, mut offered) = (Instant::ZERO, [0u64; DropReason::COUNT], None, 0);
+        let mut most = 0;
+        let mut area = 0u128;
+        for (gap, step) in steps {
+            // A punctual driver, so that the queue length below is the true one.
+            let until = now + Duration::from_nanos(gap);
+            while let Some(due) = link.next_service().filter(|due| *due <= until) {
+                area += u128::from(link.queue_len()) * u128::from((due - now).as_nanos());
+                now = due;
+                link.serve(now, &mut |_, why| lost[why as usize] += 1);
+            }
+            area += u128::from(link.queue_len()) * u128::from((until - now).as_nanos());
+            now = until;
+            let mut on_loss = |_: Pkt, why| lost[why as usize] += 1;
+            match step {
+                Step::Deliver => {
+                    if let Some(p) = link.deliver(now) {
+                        prop_assert!(reorder || strict || last < Some(p.id), "{last:?} before {p:?}");
+                        last = Some(p.id);
+                    }
+                }
+                Step::Error(e) => link.set_error(e),
+                Step::Offer { size, low } => {
+                    let before = link.counters().total();
+                    let p = Pkt { id: offered, size, low };
+                    offered += 1;
+                    let was_up = link.is_up();
+                    match link.offer(now, p, &mut on_loss) {
+                        Offered::Dropped => prop_assert_eq!(link.counters().total().lost(), before.lost() + 1),
+                        Offered::Queued => prop_assert!(link.queue_len() > 0),
+                        Offered::Sent => prop_assert!(was_up && link.queue_len() == 0),
+                    }
+                    most = most.max(link.queue_len());
+                }
+                Step::Rate(r) => link.set_rate(r),
+                Step::Serve => link.serve(now, &mut on_loss),
+                Step::Up(up) => link.set_up(now, up, &mut on_loss),
+            }
+            let total = link.counters().total();
+            prop_assert_eq!(total.offered, u64::from(offered));
+            prop_assert_eq!(total.drops, lost);
+            prop_assert_eq!(total.offered, total.delivered + total.lost() + u64::from(link.queue_len()) + link.in_flight() as u64);
+            prop_assert_eq!(u128::from(link.queue_integral(now)), area);
+            prop_assert_eq!(link.counters().max_queue, most);
+            prop_assert!(link.busy_time(now) <= now - Instant::ZERO);
+        }
+    }
+
+    /// A FIFO link delivers in the order of departures whatever the jitter; arrivals never come early.
+    #[test]
+    fn a_fifo_link_never_reorders(list in traffic(), delay in delay()) {
+        let config = LinkConfig { rate: Some(common::MICROSECOND_PER_BYTE), delay, ..LinkConfig::default() };
+        let fates = drive(&config, &arrivals(&list));
+        prop_assert!(fates.windows(2).all(|w| w[0] <= w[1]), "{fates:?}");
+        prop_assert!(fates.iter().all(|f| matches!(f, Some(Fate::Delivered(_)))));
+    }
+
+    /// With another error model the surviving packets arrive at the same times.
+    #[test]
+    fn errors_do_not_shift_jitter(list in traffic(), delay in delay(), error in error(), reorder in any::<bool>()) {
+        let clean = LinkConfig {
+            rate: Some(common::MICROSECOND_PER_BYTE), delay, allow_reorder: reorder, ..LinkConfig::default()
+        };
+        let noisy = LinkConfig { error, ..clean.clone() };
+        let all = arrivals(&list);
+        for (a, b) in drive(&noisy, &all).into_iter().zip(drive(&clean, &all)) {
+            prop_assert!(a == b || a == Some(Fate::Lost(DropReason::Error)));
+        }
+    }
+}
