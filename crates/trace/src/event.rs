@@ -1,0 +1,239 @@
+//! The vocabulary of events.
+
+use skyhaul_base::Duration;
+
+/// What a packet is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Carries data of the stream, or opens or closes it.
+    Data = 0,
+    /// A probe: dummy or NIL segment.
+    Probe = 1,
+    /// An acknowledgement without data, answers to probes included.
+    Ack = 2,
+}
+
+impl Class {
+    /// How many classes there are.
+    pub const COUNT: usize = 3;
+    /// All classes, in the order of their index (`class as usize`).
+    pub const ALL: [Self; Self::COUNT] = [Self::Data, Self::Probe, Self::Ack];
+
+    /// Name used in recorded results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Probe => "probe",
+            Self::Ack => "ack",
+        }
+    }
+}
+
+/// The true cause of a loss, known to the network only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LossCause {
+    /// Corrupted on the channel.
+    Error = 0,
+    /// Refused by a full queue.
+    Full = 1,
+    /// In flight when the link went down.
+    LinkDown = 2,
+    /// Evicted from a queue by a packet of higher priority.
+    PushedOut = 3,
+}
+
+impl LossCause {
+    /// How many causes there are.
+    pub const COUNT: usize = 4;
+    /// All causes, in the order of their index (`cause as usize`).
+    pub const ALL: [Self; Self::COUNT] = [Self::Error, Self::Full, Self::LinkDown, Self::PushedOut];
+
+    /// Name used in recorded results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Full => "full",
+            Self::LinkDown => "link-down",
+            Self::PushedOut => "pushed-out",
+        }
+    }
+}
+
+/// What an event says about a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Packet {
+    /// What it is for.
+    pub class: Class,
+    /// Sequence number of its first byte.
+    pub seq: u32,
+    /// Acknowledgement number.
+    pub ack: u32,
+    /// Bytes on the link, headers included.
+    pub size: u32,
+    /// To be discarded first at a congested router.
+    pub low_priority: bool,
+}
+
+/// Something that happened. Flows and links are numbered as in the run's result; `flow` comes first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Event {
+    /// An acknowledgement reached the data sender.
+    AckArrived {
+        /// The flow.
+        flow: u32,
+        /// The acknowledgement number.
+        ack: u32,
+    },
+    /// A packet reached the end point that it was sent to.
+    Delivered {
+        /// The flow.
+        flow: u32,
+        /// The packet.
+        packet: Packet,
+    },
+    /// A packet reached its end point after its connection had been replaced or had ended.
+    Discarded {
+        /// The flow.
+        flow: u32,
+        /// The packet.
+        packet: Packet,
+    },
+    /// A link lost a packet.
+    Dropped {
+        /// The flow.
+        flow: u32,
+        /// The directed link.
+        link: u32,
+        /// Why.
+        cause: LossCause,
+        /// The packet.
+        packet: Packet,
+    },
+    /// A flow has done all it had to do, or was stopped.
+    FlowFinished {
+        /// The flow.
+        flow: u32,
+    },
+    /// A flow begins.
+    FlowStarted {
+        /// The flow.
+        flow: u32,
+    },
+    /// All of a page was acknowledged.
+    PageDone {
+        /// The flow.
+        flow: u32,
+        /// Number of the page within the flow, from 0.
+        page: u32,
+        /// From its first packet to its last acknowledgement.
+        took: Duration,
+    },
+    /// A probe was answered.
+    ProbeAnswered {
+        /// The flow.
+        flow: u32,
+    },
+    /// A probe left.
+    ProbeSent {
+        /// The flow.
+        flow: u32,
+    },
+    /// How many packets wait on a link (sampled).
+    Queue {
+        /// The directed link.
+        link: u32,
+        /// Packets that wait; the one being transmitted does not.
+        packets: u32,
+    },
+    /// Loss recovery by duplicate or selective acknowledgements began.
+    RecoveryEntered {
+        /// The flow.
+        flow: u32,
+    },
+    /// Loss recovery is over.
+    RecoveryLeft {
+        /// The flow.
+        flow: u32,
+    },
+    /// A packet left its end point.
+    Sent {
+        /// The flow.
+        flow: u32,
+        /// The packet.
+        packet: Packet,
+    },
+    /// The retransmission timer expired.
+    Timeout {
+        /// The flow.
+        flow: u32,
+    },
+    /// The congestion window or the slow start threshold changed; in segments.
+    Window {
+        /// The flow.
+        flow: u32,
+        /// Congestion window.
+        cwnd: f64,
+        /// Slow start threshold, possibly infinite.
+        ssthresh: f64,
+    },
+}
+
+impl Event {
+    /// The event as a sequence of integers, from which it could be rebuilt: a number for its kind, then its
+    /// fields. Recorded digests depend on these numbers: append kinds, never renumber.
+    pub fn words(&self, mut put: impl FnMut(u64)) {
+        let packet = |p: &Packet| {
+            [
+                u64::from(p.seq) << 32 | u64::from(p.ack),
+                u64::from(p.size) << 32 | (p.class as u64) << 1 | u64::from(p.low_priority),
+            ]
+        };
+        let head = |kind: u64, flow: u32| kind << 32 | u64::from(flow);
+        match self {
+            Self::AckArrived { flow, ack } => {
+                put(head(1, *flow));
+                put((*ack).into());
+            }
+            Self::Delivered { flow, packet: p } => {
+                put(head(2, *flow));
+                packet(p).into_iter().for_each(put);
+            }
+            Self::Discarded { flow, packet: p } => {
+                put(head(3, *flow));
+                packet(p).into_iter().for_each(put);
+            }
+            Self::Dropped { flow, link, cause, packet: p } => {
+                put(head(4, *flow));
+                put(u64::from(*link) << 32 | *cause as u64);
+                packet(p).into_iter().for_each(put);
+            }
+            Self::FlowFinished { flow } => put(head(5, *flow)),
+            Self::FlowStarted { flow } => put(head(6, *flow)),
+            Self::PageDone { flow, page, took } => {
+                put(head(7, *flow));
+                put((*page).into());
+                put(took.as_nanos());
+            }
+            Self::ProbeAnswered { flow } => put(head(8, *flow)),
+            Self::ProbeSent { flow } => put(head(9, *flow)),
+            Self::Queue { link, packets } => {
+                put(head(10, *link));
+                put((*packets).into());
+            }
+            Self::RecoveryEntered { flow } => put(head(11, *flow)),
+            Self::RecoveryLeft { flow } => put(head(12, *flow)),
+            Self::Sent { flow, packet: p } => {
+                put(head(13, *flow));
+                packet(p).into_iter().for_each(put);
+            }
+            Self::Timeout { flow } => put(head(14, *flow)),
+            Self::Window { flow, cwnd, ssthresh } => {
+                put(head(15, *flow));
+                put(cwnd.to_bits());
+                put(ssthresh.to_bits());
+            }
+        }
+    }
+}
