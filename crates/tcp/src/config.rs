@@ -245,7 +245,8 @@ mod tests {
 
     #[test]
     fn every_preset_has_a_name_and_differs_from_the_others() {
-        let all: alloc::vec::Vec<_> = PRESETS.iter().map(|n| Config::preset(n).expect("named preset")).collect();
+        let all: alloc::vec::Vec<_> =
+            PRESETS.iter().map(|n| Config::preset(n).expect("named preset")).collect();
         for (i, a) in all.iter().enumerate() {
             assert!(all[i + 1..].iter().all(|b| a != b));
         }

@@ -22,7 +22,7 @@ mod sender;
 mod store;
 
 pub use config::Config;
-pub use connection::{Connection, Event, State};
+pub use connection::{Connection, Established, Event, State};
 pub use error::Rejected;
 pub use receiver::Receiver;
 pub use scoreboard::{NextSeg, Scoreboard};

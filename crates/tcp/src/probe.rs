@@ -1,0 +1,281 @@
+//! Low-priority probes as a general facility: trains, budgets, numbers, and what the peer makes of them.
+//!
+//! A probe is a copy of data (or data not yet acknowledged) that bypasses the window, is never retransmitted,
+//! never enters the scoreboard, never starts the retransmission timer and never gives an RTT sample. A capable
+//! receiver answers each with one marked acknowledgement. Credit is what was sent and not yet answered: a peer
+//! that answers more than that is not believed.
+
+use crate::segment::Mark;
+use skyhaul_base::{Duration, Instant};
+use skyhaul_cc::{ProbeSource, ProbeSupport, Train};
+
+/// A probe about to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Probe {
+    pub(crate) seq: u64,
+    pub(crate) len: u32,
+    pub(crate) mark: Mark,
+    pub(crate) id: Option<u16>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Prober {
+    pub(crate) support: ProbeSupport,
+    ids: bool,
+    next_id: u16,
+    /// First number of the current start or recovery; older answers are stale.
+    epoch: u16,
+    train: Option<Running>,
+    /// Probes asked for and due now.
+    due: u32,
+    due_source: ProbeSource,
+    /// Sent and not yet answered.
+    credit: u32,
+    /// Probes sent while nothing was known of the peer: as many duplicate acknowledgements of a legacy receiver
+    /// may follow.
+    legacy_credit: u32,
+    /// The last data segment transmitted, full-sized if one exists (kept even when acknowledged).
+    last: Option<(u64, u32)>,
+    round_robin: u64,
+    pub(crate) sent: u64,
+    pub(crate) answered: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    source: ProbeSource,
+    left: u32,
+    next: Instant,
+    spacing: Duration,
+}
+
+impl Prober {
+    pub(crate) fn new(ids: bool) -> Self {
+        Self {
+            support: ProbeSupport::Unknown,
+            ids,
+            next_id: 0,
+            epoch: 0,
+            train: None,
+            due: 0,
+            due_source: ProbeSource::LastSegment,
+            credit: 0,
+            legacy_credit: 0,
+            last: None,
+            round_robin: 0,
+            sent: 0,
+            answered: 0,
+        }
+    }
+
+    /// A data segment was transmitted: the next dummy copies it. A full-sized one is preferred, so that a
+    /// dummy occupies the path as data would.
+    pub(crate) fn transmitted(&mut self, seq: u64, len: u32, mss: u32) {
+        if len > 0 && (len == mss || self.last.is_none_or(|(_, l)| l < mss)) {
+            self.last = Some((seq, len));
+        }
+    }
+
+    pub(crate) fn begin_epoch(&mut self) {
+        self.epoch = self.next_id;
+    }
+    pub(crate) fn start(&mut self, now: Instant, train: Train) {
+        self.train = (train.count > 0 && self.support != ProbeSupport::No).then(|| Running {
+            source: train.source,
+            left: train.count,
+            next: now + train.first,
+            spacing: train.spacing,
+        });
+    }
+    pub(crate) fn stop(&mut self) {
+        self.train = None;
+        self.due = 0;
+    }
+    pub(crate) fn ask(&mut self, source: ProbeSource, count: u32) {
+        if self.support != ProbeSupport::No {
+            self.due_source = source;
+            self.due += count;
+        }
+    }
+    pub(crate) fn unsupported(&mut self) {
+        self.support = ProbeSupport::No;
+        self.stop();
+    }
+    /// When the train in progress sends its next probe; [`Instant::MAX`] without one.
+    pub(crate) fn next_timeout(&self) -> Instant {
+        self.train.map_or(Instant::MAX, |t| t.next)
+    }
+    /// Moves the train on: probes whose time has come become due.
+    pub(crate) fn advance(&mut self, now: Instant) {
+        let Some(t) = &mut self.train else { return };
+        while t.left > 0 && t.next <= now {
+            t.left -= 1;
+            t.next += t.spacing;
+            self.due += 1;
+            self.due_source = t.source;
+            if t.spacing.is_zero() {
+                self.due += t.left;
+                t.left = 0;
+            }
+        }
+        if t.left == 0 {
+            self.train = None;
+        }
+    }
+
+    /// The next probe to transmit. `unacked` is the range of outstanding data, for round robin; nothing leaves
+    /// while the peer's window is closed.
+    pub(crate) fn poll(&mut self, window_open: bool, unacked: (u64, u64), mss: u32) -> Option<Probe> {
+        if self.due == 0 {
+            return None;
+        }
+        if self.support == ProbeSupport::No || !window_open {
+            self.due = 0;
+            return None;
+        }
+        let (seq, len, mark) = match self.due_source {
+            ProbeSource::LastSegment => {
+                let Some((seq, len)) = self.last else {
+                    self.due = 0;
+                    return None;
+                };
+                (seq, len, Mark::Dummy)
+            }
+            ProbeSource::UnackedRoundRobin => {
+                let (una, max) = unacked;
+                if una == max {
+                    self.due = 0;
+                    return None;
+                }
+                if self.round_robin < una || self.round_robin >= max {
+                    self.round_robin = una;
+                }
+                let seq = self.round_robin;
+                let len = u64::from(mss).min(max - seq) as u32;
+                self.round_robin += u64::from(len);
+                (seq, len, Mark::Nil)
+            }
+        };
+        self.due -= 1;
+        self.sent += 1;
+        self.credit = self.credit.saturating_add(1);
+        if self.support == ProbeSupport::Unknown {
+            self.legacy_credit += 1;
+        }
+        let id = self.ids.then_some(self.next_id);
+        self.next_id = self.next_id.wrapping_add(1);
+        Some(Probe { seq, len, mark, id })
+    }
+
+    /// An answer arrived. Returns whether it is stale, or `None` if it exceeds what was sent.
+    pub(crate) fn answer(&mut self, id: Option<u16>) -> Option<bool> {
+        if self.credit == 0 || self.support == ProbeSupport::No {
+            return None;
+        }
+        self.credit -= 1;
+        self.answered += 1;
+        self.support = ProbeSupport::Yes;
+        self.legacy_credit = 0;
+        // Serial comparison, as for sequence numbers.
+        Some(id.is_some_and(|id| (id.wrapping_sub(self.epoch) as i16) < 0))
+    }
+
+    /// A duplicate acknowledgement that an unmodified receiver may have sent for a probe: true if there is
+    /// credit for it, in which case it is no sign of loss.
+    pub(crate) fn consume_legacy_credit(&mut self) -> bool {
+        if self.legacy_credit > 0 {
+            self.legacy_credit -= 1;
+            true
+        } else {
+            false
+        }
+    }
+    pub(crate) fn expects_legacy(&self) -> bool {
+        self.legacy_credit > 0
+    }
+    pub(crate) fn has_due(&self) -> bool {
+        self.due > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prober() -> Prober {
+        let mut p = Prober::new(true);
+        p.support = ProbeSupport::Yes;
+        p.transmitted(1, 1000, 1000);
+        p
+    }
+
+    #[test]
+    fn a_train_is_spaced_and_ends() {
+        let mut p = prober();
+        let tau = Duration::from_millis(10);
+        p.start(
+            Instant::ZERO,
+            Train { source: ProbeSource::LastSegment, count: 3, first: tau, spacing: tau },
+        );
+        let mut at = alloc::vec::Vec::new();
+        while p.next_timeout() < Instant::MAX {
+            let now = p.next_timeout();
+            p.advance(now);
+            while p.poll(true, (1, 1), 1000).is_some() {
+                at.push(now.as_nanos() / 1_000_000);
+            }
+        }
+        assert_eq!(at, [10, 20, 30]);
+    }
+
+    #[test]
+    fn more_answers_than_probes_are_not_believed() {
+        let mut p = prober();
+        p.ask(ProbeSource::LastSegment, 1);
+        assert!(p.poll(true, (1, 1), 1000).is_some());
+        assert_eq!(p.answer(Some(0)), Some(false));
+        assert_eq!(p.answer(Some(0)), None);
+    }
+
+    #[test]
+    fn answers_from_before_the_epoch_are_stale_also_across_the_wrap_of_the_numbers() {
+        let mut p = prober();
+        p.next_id = u16::MAX;
+        p.ask(ProbeSource::LastSegment, 3);
+        let ids: alloc::vec::Vec<_> =
+            core::iter::from_fn(|| p.poll(true, (1, 1), 1000)).map(|x| x.id).collect();
+        assert_eq!(ids, [Some(u16::MAX), Some(0), Some(1)]);
+        p.epoch = 1;
+        assert_eq!(p.answer(ids[0]), Some(true));
+        assert_eq!(p.answer(ids[1]), Some(true));
+        assert_eq!(p.answer(ids[2]), Some(false));
+    }
+
+    #[test]
+    fn nothing_leaves_through_a_closed_window_or_to_a_peer_that_does_not_answer() {
+        let mut p = prober();
+        p.ask(ProbeSource::LastSegment, 2);
+        assert!(p.poll(false, (1, 1), 1000).is_none());
+        p.ask(ProbeSource::LastSegment, 2);
+        p.unsupported();
+        assert!(p.poll(true, (1, 1), 1000).is_none());
+    }
+
+    #[test]
+    fn nil_probes_walk_the_unacknowledged_data_in_turn() {
+        let mut p = prober();
+        p.ask(ProbeSource::UnackedRoundRobin, 4);
+        let seqs: alloc::vec::Vec<_> =
+            core::iter::from_fn(|| p.poll(true, (100, 2600), 1000)).map(|x| (x.seq, x.len)).collect();
+        assert_eq!(seqs, [(100, 1000), (1100, 1000), (2100, 500), (100, 1000)]);
+    }
+
+    #[test]
+    fn a_dummy_copies_the_last_full_segment() {
+        let mut p = prober();
+        p.transmitted(5001, 1000, 1000);
+        p.transmitted(6001, 10, 1000);
+        p.ask(ProbeSource::LastSegment, 1);
+        assert_eq!(p.poll(true, (1, 1), 1000).map(|x| (x.seq, x.len)), Some((5001, 1000)));
+    }
+}

@@ -1,0 +1,287 @@
+//! One arriving acknowledgement, in the documented order: validate, scoreboard and `SND.UNA`, RTT, rate sample,
+//! `on_ack`, `on_probe`, loss detection and the state of recovery. The send loop follows.
+
+use super::{Clock, FinState, Phase, Sender, prr};
+use crate::config::RttSource;
+use crate::error::Rejected;
+use crate::store::Store;
+use skyhaul_base::{Duration, Instant};
+use skyhaul_cc::{
+    Ack, AckKind, CongestionControl, ProbeEvent, ProbeSupport, RecoveryEnd, RecoveryMode, Signal,
+};
+
+/// The acknowledgement part of an arriving segment, in stream offsets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival<'a> {
+    pub(crate) ack: u64,
+    pub(crate) window: u64,
+    /// The segment may update the window (RFC 9293 §3.10.7.4, `SND.WL1`, `SND.WL2`).
+    pub(crate) fresh: bool,
+    pub(crate) blocks: &'a [(u64, u64)],
+    /// Neither payload nor SYN nor FIN: may be a duplicate acknowledgement.
+    pub(crate) pure: bool,
+    /// It answers a probe, with this number if it has one.
+    pub(crate) answer: Option<Option<u16>>,
+    /// RTT by its timestamp echo.
+    pub(crate) echo: Option<Duration>,
+    pub(crate) ece: bool,
+}
+
+impl<S: Store> Sender<S> {
+    /// Processes an acknowledgement. The caller then polls for what it released.
+    pub(crate) fn handle_ack(&mut self, now: Instant, a: &Arrival<'_>) -> Result<(), Rejected> {
+        let una = self.sb.una();
+        if a.ack > self.sb.max() {
+            return Err(Rejected::AckOfUnsent);
+        }
+        // RFC 5961 §5.2: older than the largest window ever seen cannot be genuine.
+        if a.ack + self.max_window < una {
+            return Err(Rejected::AckTooOld);
+        }
+        self.counters.acks += 1;
+        let outstanding = self.sb.max() > una;
+        let same_window = a.window == self.window;
+        let ack = a.ack.max(una);
+        let advanced = ack > una;
+        if a.fresh && a.ack >= una {
+            self.update_window(ack, a.window);
+        }
+
+        // Scoreboard and SND.UNA.
+        let lost_before = self.sb.total_lost();
+        let acked = self.sb.ack(ack);
+        if advanced {
+            self.persist_at = Instant::MAX;
+            self.persist_backoff = 0;
+            self.nxt = self.nxt.max(ack);
+            self.dupacks = 0;
+            let fin = u64::from(self.fin == FinState::Sent && self.sb.is_empty());
+            self.store.release(acked.bytes - fin);
+            self.counters.bytes_acked += acked.bytes - fin;
+            self.highest_delivered = self.highest_delivered.max(ack);
+            if let Some(s) = &mut self.sampler {
+                (0..acked.popped).for_each(|i| s.delivered(i, now));
+                s.popped(acked.popped);
+            }
+        }
+        let mut sacked = 0;
+        let mut dsack = false;
+        if self.sack && !a.blocks.is_empty() {
+            (sacked, dsack) = self.take_blocks(now, ack, a.blocks);
+            if sacked > 0 {
+                self.highest_delivered = self.highest_delivered.max(self.sb.high_sacked());
+            }
+        }
+        if self.sack && (sacked > 0 || advanced) {
+            self.sb.detect();
+        }
+        self.path.delivered += acked.delivered + sacked;
+
+        // RTT: never from the answer to a probe.
+        let rtt = if advanced && a.answer.is_none() {
+            match self.config.rtt_source {
+                RttSource::Timestamps if a.echo.is_some() => a.echo,
+                RttSource::Timed => self.rtt.timed_sample(ack, now),
+                _ => acked.sent_at.map(|t| now - t),
+            }
+        } else {
+            None
+        };
+        if let Some(r) = rtt {
+            self.rtt.sample(r);
+        }
+
+        // Rounds and rate sample.
+        if self.highest_delivered >= self.round_end && outstanding && (advanced || sacked > 0) {
+            self.path.round += 1;
+            self.round_end = self.sb.max().max(self.highest_delivered + 1);
+        }
+        let (delivered, lost) = (self.path.delivered, self.sb.total_lost());
+        let min_rtt = self.rtt.min();
+        let rate = self.sampler.as_mut().and_then(|s| s.take(delivered, lost, min_rtt));
+
+        // Duplicate acknowledgement? RFC 5681 §2; with SACK, RFC 6675 §2: new selective information.
+        let is_dup = !advanced
+            && a.ack == una
+            && outstanding
+            && a.answer.is_none()
+            && if self.sack { sacked > 0 } else { a.pure && same_window };
+        let mut legacy = false;
+        if !advanced && a.pure && a.answer.is_none() && self.prober.expects_legacy() {
+            legacy = self.legacy_answer(now, a, sacked, dsack, same_window);
+        }
+        let is_dup = is_dup && !legacy;
+        if dsack {
+            self.counters.dsacks += 1;
+        }
+        if is_dup {
+            self.dupacks += 1;
+            self.counters.duplicate_acks += 1;
+        }
+
+        let recovering = self.fast_recovery();
+        let ends = recovering && advanced && ack >= self.recovery_point;
+        if advanced || is_dup {
+            let kind = match (advanced, recovering) {
+                (true, true) if ends => AckKind::Full,
+                (true, true) => AckKind::Partial,
+                (true, false) => AckKind::New,
+                (false, _) => AckKind::Duplicate { count: self.dupacks, new_sack: sacked > 0, dsack },
+            };
+            let size = self.smss_f();
+            let event = Ack {
+                kind,
+                acked: acked.bytes as f64 / size,
+                sacked: sacked as f64 / size,
+                lost: (self.sb.total_lost() - lost_before) as f64 / size,
+                rtt,
+                rate,
+                receiver_rate: None,
+                ece: a.ece,
+                cwnd_limited: !self.config.window_validation || self.window_limited,
+            };
+            self.call(now, |cc, cx| cc.on_ack(cx, &event));
+            if recovering && self.mode() == RecoveryMode::Prr {
+                self.prr_ack(acked.delivered + sacked, advanced && event.lost == 0.0);
+            }
+        }
+        if let Some(id) = a.answer {
+            match self.prober.answer(id) {
+                Some(stale) => {
+                    let newly_acked = acked.delivered.min(u64::from(u32::MAX)) as u32;
+                    self.call(now, |cc, cx| {
+                        cc.on_probe(cx, ProbeEvent::Acked { count: 1, stale, newly_acked })
+                    });
+                }
+                None => self.counters.probe_answers_refused += 1,
+            }
+        }
+
+        if advanced {
+            self.after_advance(now, ack, ends);
+        }
+        let judged = self.phase == Phase::Open && self.recover <= self.sb.una();
+        if judged && is_dup && (self.dupacks >= self.config.dup_thresh || (self.sack && self.sb.head_lost()))
+        {
+            self.enter_recovery(now, Signal::Loss);
+        } else if a.ece && self.phase == Phase::Open && self.recover <= self.sb.una() {
+            // One reduction per window (RFC 3168 §6.1.2); nothing to retransmit.
+            self.recover = self.sb.max();
+            self.call(now, |cc, cx| cc.on_congestion(cx, Signal::Ecn));
+        }
+        self.pending = Some(if a.answer.is_some() { Clock::Probe } else { Clock::Ack });
+        Ok(())
+    }
+
+    /// Marks SACK blocks; returns the bytes newly acknowledged and whether the first block reports a duplicate
+    /// (RFC 2883 §4: below the cumulative acknowledgement, or inside the second block).
+    fn take_blocks(&mut self, now: Instant, ack: u64, blocks: &[(u64, u64)]) -> (u64, bool) {
+        let dsack = match *blocks {
+            [(from, to), ..] if to <= ack && from < to => true,
+            [(from, to), (from2, to2), ..] => from >= from2 && to <= to2,
+            _ => false,
+        };
+        let mut new = 0;
+        for &(from, to) in &blocks[usize::from(dsack)..] {
+            if from >= to || to > self.sb.max() || from < ack {
+                continue;
+            }
+            let sampler = &mut self.sampler;
+            new += self.sb.sack(from, to, |i| {
+                if let Some(s) = sampler {
+                    s.delivered(i, now);
+                }
+            });
+        }
+        (new, dsack)
+    }
+
+    /// The answer of an unmodified receiver to a probe is a duplicate acknowledgement: no sign of loss, but the
+    /// proof that it does not understand probes [Peach §III-B].
+    #[cold]
+    fn legacy_answer(
+        &mut self,
+        now: Instant,
+        a: &Arrival<'_>,
+        sacked: u64,
+        dsack: bool,
+        same_window: bool,
+    ) -> bool {
+        let plausible = a.ack == self.sb.una() && same_window && (dsack || !self.sack || sacked == 0);
+        if !plausible || !self.prober.consume_legacy_credit() {
+            return false;
+        }
+        if self.prober.support == ProbeSupport::Unknown {
+            self.prober.unsupported();
+            self.call(now, |cc, cx| cc.on_probe(cx, ProbeEvent::Unsupported));
+            self.policy = self.cc.policy();
+        }
+        true
+    }
+
+    fn after_advance(&mut self, now: Instant, ack: u64, ends: bool) {
+        let mut restart = true;
+        match self.phase {
+            Phase::Recovery if ends => {
+                self.phase = Phase::Open;
+                self.force_head = false;
+                self.call(now, |cc, cx| cc.on_recovered(cx));
+            }
+            Phase::Recovery => {
+                if self.mode() == RecoveryMode::NewReno {
+                    // RFC 6582 §3.2 step 3: a partial acknowledgement reveals the next loss.
+                    self.force_head = true;
+                    restart = !(self.restarted && self.config.rto.restart_on_first_partial_only);
+                    self.restarted = true;
+                }
+            }
+            Phase::Loss if ack >= self.recover => self.phase = Phase::Open,
+            Phase::Loss | Phase::Open => {}
+        }
+        if self.sb.is_empty() {
+            self.rto_at = Instant::MAX;
+        } else if restart {
+            self.rto_at = now + self.rtt.rto();
+        }
+    }
+
+    pub(super) fn enter_recovery(&mut self, now: Instant, signal: Signal) {
+        self.counters.recoveries += 1;
+        let mode = self.mode();
+        let una = self.sb.una();
+        let flight = self.sb.max() - una;
+        self.call(now, |cc, cx| cc.on_congestion(cx, signal));
+        self.prober.begin_epoch();
+        self.rtt.stop_timing();
+        self.restarted = false;
+        if mode == RecoveryMode::Tahoe {
+            self.recover = self.sb.max();
+            self.go_back();
+            return;
+        }
+        self.phase = Phase::Recovery;
+        self.recovery_point = match (mode, self.policy.recovery_end) {
+            (RecoveryMode::Reno, _) => una + 1,
+            (_, RecoveryEnd::TriggeringSegment) => {
+                self.sb.head().map_or(una + 1, |h| h.seq + u64::from(h.len).max(1))
+            }
+            _ => self.sb.max(),
+        };
+        if mode != RecoveryMode::Reno && self.policy.recovery_end == RecoveryEnd::AllOutstanding {
+            self.recover = self.sb.max();
+        }
+        self.sb.begin_episode(self.policy.recovery_end == RecoveryEnd::TriggeringSegment);
+        self.sb.mark_head_lost();
+        self.force_head = true;
+        if mode == RecoveryMode::Prr {
+            self.prr = prr::Prr::begin(flight);
+            self.prr_ack(u64::from(self.smss) * u64::from(self.dupacks.min(3)), false);
+        }
+    }
+
+    fn prr_ack(&mut self, delivered: u64, safe: bool) {
+        let smss = u64::from(self.smss);
+        let ssthresh = (self.cc.window().ssthresh * self.smss_f()) as u64;
+        self.prr.on_ack(delivered, self.sb.pipe(), ssthresh, smss, safe);
+    }
+}

@@ -1,0 +1,465 @@
+//! The sending half: decides which bytes go and when a loss is a loss.
+//!
+//! `ack` holds the order of processing of an acknowledgement, `transmit` the send loop, `timers` what expires.
+
+mod ack;
+mod prr;
+mod timers;
+mod transmit;
+
+use crate::config::{Config, ProbeNegotiation};
+use crate::pacer::Pacer;
+use crate::probe::Prober;
+use crate::rate::Sampler;
+use crate::rtt::Estimator;
+use crate::scoreboard::Scoreboard;
+use crate::segment::Mark;
+use crate::store::Store;
+pub(crate) use ack::Arrival;
+use alloc::boxed::Box;
+use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_cc::{
+    Actions, Algorithm, Clock, CongestionControl, Cx, Head, Path, Phase, Policy, ProbeSupport, RecoveryMode,
+    Start,
+};
+
+/// A segment to be sent, in stream offsets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Out {
+    pub(crate) seq: u64,
+    pub(crate) len: u32,
+    pub(crate) fin: bool,
+    pub(crate) low_priority: bool,
+    pub(crate) mark: Mark,
+    pub(crate) probe_id: Option<u16>,
+}
+
+/// What a sender has done so far. Segments, unless a name says bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Data segments sent, retransmissions included, probes excluded.
+    pub segments_sent: u64,
+    /// Of these, retransmissions.
+    pub retransmissions: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Losses found by duplicate or selective acknowledgements: reductions of the window other than timeouts.
+    pub recoveries: u64,
+    /// Duplicate acknowledgements.
+    pub duplicate_acks: u64,
+    /// Reports of duplicates (RFC 2883).
+    pub dsacks: u64,
+    /// Acknowledgements processed, answers to probes included.
+    pub acks: u64,
+    /// Payload bytes cumulatively acknowledged.
+    pub bytes_acked: u64,
+    /// Probes sent.
+    pub probes_sent: u64,
+    /// Probes answered.
+    pub probes_answered: u64,
+    /// Answers to probes that exceed what was sent: ignored.
+    pub probe_answers_refused: u64,
+    /// Zero-window probes sent.
+    pub window_probes: u64,
+}
+
+/// The state of a sender at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Snapshot {
+    /// `SND.UNA` as a stream offset; the first byte of data has offset 1.
+    pub una: u64,
+    /// `SND.NXT` as a stream offset.
+    pub nxt: u64,
+    /// Congestion window, segments.
+    pub cwnd: f64,
+    /// Slow start threshold, segments.
+    pub ssthresh: f64,
+    /// `SND.NXT - SND.UNA`, bytes.
+    pub in_flight: u64,
+    /// RFC 6675 pipe, bytes.
+    pub pipe: u64,
+    /// Smoothed RTT.
+    pub srtt: Option<Duration>,
+    /// Retransmission timeout in force.
+    pub rto: Duration,
+    /// State of loss recovery.
+    pub phase: Phase,
+}
+
+/// The sending half of a connection.
+#[derive(Debug)]
+pub struct Sender<S: Store> {
+    sb: Scoreboard,
+    /// `SND.NXT`: where the next transmission starts; below `SND.MAX` while going back.
+    nxt: u64,
+    /// End of what the application wrote.
+    end: u64,
+    /// Right edge of the peer's window.
+    edge: u64,
+    window: u64,
+    max_window: u64,
+    phase: Phase,
+    dupacks: u32,
+    /// No fast retransmit below this (RFC 6582 `recover`).
+    recover: u64,
+    recovery_point: u64,
+    /// The segment at `SND.UNA` must be retransmitted whatever the window says.
+    force_head: bool,
+    /// RTO restarted within this recovery already.
+    restarted: bool,
+    /// The send loop has to run, clocked by this.
+    pending: Option<Clock>,
+    loop_sent: u32,
+    window_limited: bool,
+    app_limited: bool,
+    sack: bool,
+    smss: u32,
+    policy: Policy,
+    cc: Algorithm,
+    path: Path,
+    rtt: Estimator,
+    rto_at: Instant,
+    persist_at: Instant,
+    persist_backoff: u32,
+    wake_at: Instant,
+    pace_at: Instant,
+    window_probe: bool,
+    force_small: bool,
+    round_end: u64,
+    highest_delivered: u64,
+    last_sent_at: Instant,
+    fin: FinState,
+    gave_up: bool,
+    prober: Prober,
+    counters: Counters,
+    config: Config,
+    pacer: Pacer,
+    /// Only for algorithms that ask for rate samples.
+    sampler: Option<Box<Sampler>>,
+    prr: prr::Prr,
+    rng: Rng,
+    store: S,
+}
+
+/// What became of our FIN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FinState {
+    /// The application may still write.
+    Open,
+    /// To be sent after the last byte.
+    Wanted,
+    /// In the scoreboard.
+    Sent,
+}
+
+/// Offset of the first byte of data: the SYN has offset 0.
+pub(crate) const FIRST: u64 = 1;
+
+impl<S: Store> Sender<S> {
+    /// A sender that has not started; nothing leaves before [`Self::start`].
+    #[must_use]
+    pub fn new(config: &Config, cc: Algorithm, rng: Rng) -> Self {
+        let policy = cc.policy();
+        Self {
+            sb: Scoreboard::new(FIRST, config.dup_thresh, config.mss),
+            nxt: FIRST,
+            end: FIRST,
+            edge: FIRST,
+            window: 0,
+            max_window: 0,
+            phase: Phase::Open,
+            dupacks: 0,
+            recover: FIRST,
+            recovery_point: FIRST,
+            force_head: false,
+            restarted: false,
+            pending: None,
+            loop_sent: 0,
+            window_limited: false,
+            app_limited: false,
+            sack: false,
+            smss: config.mss,
+            policy,
+            path: Path {
+                smss: config.mss,
+                rwnd: 0.0,
+                in_flight: 0.0,
+                pipe: 0.0,
+                queued: 0.0,
+                srtt: None,
+                rttvar: Duration::ZERO,
+                min_rtt: None,
+                round: 0,
+                delivered: 0,
+                lost: 0,
+                head: None,
+                phase: Phase::Open,
+                app_limited: false,
+                probes: ProbeSupport::Unknown,
+            },
+            rtt: Estimator::new(config.rto),
+            rto_at: Instant::MAX,
+            persist_at: Instant::MAX,
+            persist_backoff: 0,
+            wake_at: Instant::MAX,
+            pace_at: Instant::MAX,
+            window_probe: false,
+            force_small: false,
+            round_end: FIRST,
+            highest_delivered: FIRST,
+            last_sent_at: Instant::ZERO,
+            fin: FinState::Open,
+            gave_up: false,
+            prober: Prober::new(config.probe_ids),
+            counters: Counters::default(),
+            config: *config,
+            pacer: Pacer::default(),
+            sampler: policy.rate_samples.then(Box::default),
+            prr: prr::Prr::default(),
+            rng,
+            store: S::default(),
+            cc,
+        }
+    }
+
+    /// The connection is established: what the handshake found out, and the first event of the algorithm.
+    pub(crate) fn start(&mut self, now: Instant, peer: &Peer) {
+        self.smss = self.config.mss.min(peer.mss).max(1);
+        self.path.smss = self.smss;
+        self.sb = Scoreboard::new(FIRST, self.config.dup_thresh, self.smss);
+        self.sack = peer.sack;
+        self.update_window(FIRST, peer.window);
+        self.prober.support = match self.config.probes {
+            ProbeNegotiation::Negotiate if peer.probes => ProbeSupport::Yes,
+            ProbeNegotiation::Paper => ProbeSupport::Unknown,
+            _ => ProbeSupport::No,
+        };
+        if let (Some(rtt), true) = (peer.rtt, peer.rtt_is_sample) {
+            self.rtt.sample(rtt);
+        }
+        self.last_sent_at = now;
+        let start = Start::Established { rtt: peer.rtt, syn_lost: peer.syn_lost };
+        self.call(now, |cc, cx| cc.on_start(cx, &start));
+        self.policy = self.cc.policy();
+        self.pending = Some(Clock::App);
+    }
+
+    /// Appends `n` bytes (`data` holds them where bytes are kept). Returns how many were taken.
+    pub(crate) fn write(&mut self, now: Instant, data: &[u8], n: u64) -> u64 {
+        if self.fin != FinState::Open {
+            return 0;
+        }
+        let room = self.config.send_buffer.saturating_sub(self.end - self.sb.una());
+        let n = if self.config.send_buffer == u64::MAX { n.min(u64::MAX / 4) } else { n.min(room) };
+        let idle = self.sb.is_empty() && self.end > FIRST && now - self.last_sent_at > self.rtt.rto();
+        self.store.append(data.get(..n as usize).unwrap_or(data), n);
+        self.end = self.end.saturating_add(n).min(u64::MAX / 2);
+        if n > 0 {
+            if idle {
+                self.call(now, |cc, cx| cc.on_start(cx, &Start::Idle));
+            }
+            self.pending = Some(self.pending.unwrap_or(Clock::App));
+        }
+        n
+    }
+
+    /// No more data will be written: a FIN follows the last byte.
+    pub(crate) fn finish(&mut self) {
+        if self.fin == FinState::Open {
+            self.fin = FinState::Wanted;
+            self.pending = Some(self.pending.unwrap_or(Clock::App));
+        }
+    }
+
+    /// Our FIN was acknowledged.
+    pub(crate) fn fin_acked(&self) -> bool {
+        self.fin == FinState::Sent && self.sb.is_empty()
+    }
+    /// The peer was given up on (too many retransmissions).
+    pub(crate) fn gave_up(&self) -> bool {
+        self.gave_up
+    }
+    /// Bytes written and not yet acknowledged.
+    #[must_use]
+    pub fn unacked(&self) -> u64 {
+        self.end.saturating_sub(self.sb.una())
+    }
+    /// Room in the send buffer.
+    #[must_use]
+    pub(crate) fn room(&self) -> u64 {
+        self.config.send_buffer.saturating_sub(self.unacked())
+    }
+    /// What it has done so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        Counters {
+            probes_sent: self.prober.sent,
+            probes_answered: self.prober.answered,
+            ..self.counters.clone()
+        }
+    }
+    /// Its state now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let w = self.cc.window();
+        Snapshot {
+            una: self.sb.una(),
+            nxt: self.nxt,
+            cwnd: w.cwnd,
+            ssthresh: w.ssthresh,
+            in_flight: self.flight(),
+            pipe: self.sb.pipe(),
+            srtt: self.rtt.srtt(),
+            rto: self.rtt.rto(),
+            phase: self.phase,
+        }
+    }
+    /// The congestion control.
+    #[must_use]
+    pub fn control(&self) -> &Algorithm {
+        &self.cc
+    }
+    /// The scoreboard.
+    #[must_use]
+    pub fn scoreboard(&self) -> &Scoreboard {
+        &self.sb
+    }
+    /// Whether the peer answers probes.
+    #[must_use]
+    pub fn probe_support(&self) -> ProbeSupport {
+        self.prober.support
+    }
+    pub(crate) fn una(&self) -> u64 {
+        self.sb.una()
+    }
+    pub(crate) fn max(&self) -> u64 {
+        self.sb.max()
+    }
+    /// Copies payload of `[seq, seq + out.len())`; what was acknowledged meanwhile (a dummy copies old data) is
+    /// left as zeros.
+    pub(crate) fn payload(&self, seq: u64, out: &mut [u8]) {
+        let una = self.sb.una();
+        let skip = (una.saturating_sub(seq) as usize).min(out.len());
+        let (gone, kept) = out.split_at_mut(skip);
+        gone.fill(0);
+        self.store.read_at(seq.saturating_sub(una), kept);
+    }
+    /// Stops everything: nothing will be sent any more.
+    pub(crate) fn stop(&mut self) {
+        self.rto_at = Instant::MAX;
+        self.persist_at = Instant::MAX;
+        self.wake_at = Instant::MAX;
+        self.pace_at = Instant::MAX;
+        self.prober.stop();
+        self.pending = None;
+        self.force_head = false;
+        self.window_probe = false;
+    }
+
+    /// `SND.NXT - SND.UNA`.
+    pub(crate) fn flight(&self) -> u64 {
+        self.nxt - self.sb.una()
+    }
+
+    fn update_window(&mut self, ack: u64, window: u64) {
+        if window != self.window || self.edge < ack + window {
+            if window != self.window {
+                self.window = window;
+                self.max_window = self.max_window.max(window);
+                let limit = window.min(self.config.send_buffer);
+                self.path.rwnd = (limit / u64::from(self.smss)) as f64;
+            }
+            self.edge = ack + window;
+        }
+    }
+
+    fn smss_f(&self) -> f64 {
+        f64::from(self.smss)
+    }
+
+    /// Brings the facts of [`Path`] up to date.
+    fn refresh(&mut self, now: Instant) {
+        let inv = self.smss_f();
+        let flight = self.flight() as f64 / inv;
+        self.path.in_flight = flight;
+        self.path.pipe = if self.sack { self.sb.pipe() as f64 / inv } else { flight };
+        self.path.queued = (self.end.saturating_sub(self.sb.max())) as f64 / inv;
+        self.path.srtt = self.rtt.srtt();
+        self.path.rttvar = self.rtt.rttvar();
+        self.path.min_rtt = self.rtt.min();
+        self.path.lost = self.sb.total_lost();
+        self.path.phase = self.phase;
+        self.path.app_limited = self.app_limited;
+        self.path.probes = self.prober.support;
+        self.path.head =
+            self.sb.head().map(|h| Head { age: now - h.last_sent, retransmissions: h.rtx_count });
+    }
+
+    /// Calls the algorithm with fresh facts and carries its requests out.
+    fn call(&mut self, now: Instant, event: impl FnOnce(&mut Algorithm, &mut Cx<'_>)) {
+        self.refresh(now);
+        self.call_as_is(now, event);
+    }
+
+    /// As [`Self::call`], where the facts are known to be fresh.
+    fn call_as_is(&mut self, now: Instant, event: impl FnOnce(&mut Algorithm, &mut Cx<'_>)) {
+        let mut act = Actions::default();
+        event(&mut self.cc, &mut Cx { now, path: &self.path, rng: &mut self.rng, act: &mut act });
+        if act != Actions::default() {
+            self.carry_out(now, act);
+        }
+    }
+
+    #[cold]
+    fn carry_out(&mut self, now: Instant, act: Actions) {
+        if act.stop_probes {
+            self.prober.stop();
+        }
+        if let Some(train) = act.train {
+            self.prober.begin_epoch();
+            self.prober.start(now, train);
+        }
+        if let Some((source, count)) = act.probe_now {
+            self.prober.ask(source, count);
+        }
+        if let Some(at) = act.wake_at {
+            self.wake_at = at;
+        }
+        if act.retransmit_head && !self.sb.is_empty() {
+            self.force_head = true;
+            self.pending = Some(self.pending.unwrap_or(Clock::Ack));
+        }
+        if act.rewind {
+            self.go_back();
+            self.pending = Some(self.pending.unwrap_or(Clock::Timer));
+        }
+    }
+
+    /// `SND.NXT := SND.UNA`: everything not selectively acknowledged will be sent again as the window allows.
+    fn go_back(&mut self) {
+        self.sb.timeout(self.config.keep_sack_after_rto && self.sack);
+        self.nxt = self.sb.una();
+        self.force_head = false;
+        self.rtt.stop_timing();
+    }
+
+    fn fast_recovery(&self) -> bool {
+        self.phase == Phase::Recovery
+    }
+    fn mode(&self) -> RecoveryMode {
+        self.policy.recovery
+    }
+}
+
+/// What the handshake found out about the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Peer {
+    pub(crate) mss: u32,
+    pub(crate) window: u64,
+    pub(crate) sack: bool,
+    pub(crate) probes: bool,
+    pub(crate) rtt: Option<Duration>,
+    /// The handshake's RTT is a measured sample and feeds the estimator.
+    pub(crate) rtt_is_sample: bool,
+    pub(crate) syn_lost: bool,
+}

@@ -1,0 +1,274 @@
+//! The send loop, one segment per poll: retransmissions, new data, probes.
+
+use super::{FinState, Out, Phase, Sender};
+use crate::scoreboard::NextSeg;
+use crate::segment::Mark;
+use crate::store::Store;
+use skyhaul_base::Instant;
+use skyhaul_cc::{Blocked, Clock, CongestionControl, Priority, RecoveryMode, Sent, Transmit};
+
+impl<S: Store> Sender<S> {
+    /// The next segment to transmit, or nothing until the next event. Must be polled until it returns nothing
+    /// before the next acknowledgement is handled, or probes that acknowledgements clock out are merged.
+    pub(crate) fn poll(&mut self, now: Instant) -> Option<Out> {
+        if self.force_head {
+            self.force_head = false;
+            if !self.sb.is_empty() {
+                return Some(self.resend(now, 0));
+            }
+        }
+        if let Some(clock) = self.pending {
+            match self.next_segment(now) {
+                Ok(out) => {
+                    self.loop_sent += 1;
+                    return Some(out);
+                }
+                Err(blocked) => {
+                    self.pending = None;
+                    let sent = core::mem::take(&mut self.loop_sent);
+                    self.loop_ended(now, clock, blocked, sent);
+                    // The algorithm may have asked for the head.
+                    if self.force_head || self.pending.is_some() {
+                        return self.poll(now);
+                    }
+                }
+            }
+        }
+        if self.prober.has_due() {
+            let unacked = (self.sb.una(), self.sb.max());
+            if let Some(p) = self.prober.poll(self.window > 0, unacked, self.smss) {
+                return Some(Out {
+                    seq: p.seq,
+                    len: p.len,
+                    fin: false,
+                    low_priority: true,
+                    mark: p.mark,
+                    probe_id: p.id,
+                });
+            }
+        }
+        if self.window_probe {
+            self.window_probe = false;
+            self.counters.window_probes += 1;
+            // An old sequence number without payload makes any receiver answer with its window.
+            let seq = self.sb.una() - 1;
+            return Some(Out {
+                seq,
+                len: 0,
+                fin: false,
+                low_priority: false,
+                mark: Mark::None,
+                probe_id: None,
+            });
+        }
+        None
+    }
+
+    fn loop_ended(&mut self, now: Instant, clock: Clock, blocked: Blocked, sent: u32) {
+        self.window_limited = blocked == Blocked::Cwnd;
+        self.app_limited = blocked == Blocked::App;
+        if self.app_limited && self.sampler.is_some() {
+            let flight = self.flight();
+            let delivered = self.path.delivered;
+            if let Some(s) = &mut self.sampler {
+                s.app_limited(delivered, flight);
+            }
+        }
+        // A closed window with data waiting and nothing in flight: only a probe of ours can learn that it
+        // opened again (RFC 9293 §3.8.6.1).
+        if blocked == Blocked::Rwnd && self.sb.is_empty() {
+            if self.persist_at == Instant::MAX {
+                self.persist_at = now + self.rtt.rto();
+            }
+        } else {
+            self.persist_at = Instant::MAX;
+            self.persist_backoff = 0;
+        }
+        self.call(now, |cc, cx| cc.on_transmit(cx, &Transmit { sent, clock, blocked }));
+    }
+
+    /// Bytes that the window allows to be outstanding, and whether pipe or FlightSize is compared with it.
+    fn outstanding(&self) -> u64 {
+        let by_pipe = self.sack
+            && !self.policy.gate_on_flight
+            && match self.phase {
+                Phase::Recovery => self.mode().uses_pipe(),
+                Phase::Loss => self.config.keep_sack_after_rto,
+                Phase::Open => false,
+            };
+        if by_pipe { self.sb.pipe() } else { self.nxt - self.sb.una() }
+    }
+
+    fn allowance(&self) -> u64 {
+        let cwnd = self.cc.window().cwnd;
+        let smss = u64::from(self.smss);
+        let base = if self.config.byte_window {
+            (cwnd * self.smss_f()) as u64
+        } else {
+            (cwnd as u64).saturating_mul(smss)
+        };
+        if self.config.limited_transmit && self.phase == Phase::Open && self.dupacks > 0 {
+            // RFC 3042: one new segment on each of the first two duplicates; cwnd is not changed.
+            base + smss * u64::from(self.dupacks.min(2))
+        } else {
+            base
+        }
+    }
+
+    #[inline]
+    fn next_segment(&mut self, now: Instant) -> Result<Out, Blocked> {
+        if self.policy.max_burst > 0 && self.loop_sent >= self.policy.max_burst {
+            return Err(Blocked::Burst);
+        }
+        if let Some(rate) = self.cc.pacing() {
+            if now < self.pacer.next() {
+                self.pace_at = self.pacer.next();
+                return Err(Blocked::Pacing);
+            }
+            let out = self.choose(now)?;
+            self.pacer.sent(now, out.len + self.config.header, rate);
+            return Ok(out);
+        }
+        self.choose(now)
+    }
+
+    fn choose(&mut self, now: Instant) -> Result<Out, Blocked> {
+        let allowance = self.allowance();
+        let outstanding = self.outstanding();
+        let smss = u64::from(self.smss);
+        match self.phase {
+            Phase::Recovery if self.mode().uses_pipe() && self.sack => {
+                let room = if self.mode() == RecoveryMode::Prr && !self.policy.gate_on_flight {
+                    self.prr.budget >= smss
+                } else {
+                    outstanding + smss <= allowance
+                };
+                if !room {
+                    return Err(Blocked::Cwnd);
+                }
+                let new = self.new_len();
+                match self.sb.next_seg(new.is_ok()) {
+                    Some(NextSeg::Lost(i) | NextSeg::Hole(i) | NextSeg::Rescue(i)) => Ok(self.resend(now, i)),
+                    Some(NextSeg::New) => Ok(self.send_new(now, new.unwrap_or(0))),
+                    None => match self.sb.rescue() {
+                        Some(NextSeg::Rescue(i)) => Ok(self.resend(now, i)),
+                        _ => Err(new.err().unwrap_or(Blocked::App)),
+                    },
+                }
+            }
+            _ => {
+                if self.nxt < self.sb.max() {
+                    // Going back: what was sent before is sent again, except what is selectively acknowledged.
+                    match self.sb.resend_at(self.nxt) {
+                        Some(i) => {
+                            let item = self.sb.item(i).ok_or(Blocked::App)?;
+                            if outstanding + u64::from(item.len) > allowance {
+                                return Err(Blocked::Cwnd);
+                            }
+                            self.nxt = item.seq + u64::from(item.len) + u64::from(item.fin);
+                            return Ok(self.resend(now, i));
+                        }
+                        None => self.nxt = self.sb.max(),
+                    }
+                }
+                let len = self.new_len()?;
+                if outstanding + u64::from(len) > allowance {
+                    return Err(Blocked::Cwnd);
+                }
+                Ok(self.send_new(now, len))
+            }
+        }
+    }
+
+    /// Length of the next new segment, 0 for a lone FIN, or why there is none.
+    fn new_len(&mut self) -> Result<u32, Blocked> {
+        let max = self.sb.max();
+        let waiting = self.end.saturating_sub(max);
+        if waiting == 0 {
+            return if self.fin == FinState::Wanted { Ok(0) } else { Err(Blocked::App) };
+        }
+        let smss = u64::from(self.smss);
+        let room =
+            self.edge.saturating_sub(max).min(self.config.send_buffer.saturating_sub(max - self.sb.una()));
+        let len = waiting.min(smss).min(room);
+        if len == 0 {
+            return Err(Blocked::Rwnd);
+        }
+        if len < smss && !core::mem::take(&mut self.force_small) {
+            // Silly-window avoidance (RFC 9293 §3.8.6.2.1): a small segment goes only if it empties the queue
+            // and Nagle permits, or covers half of the largest window the peer ever offered.
+            let empties =
+                len == waiting && (!self.config.nagle || self.sb.is_empty() || self.fin == FinState::Wanted);
+            if !(empties || 2 * len >= self.max_window) {
+                return Err(if len < waiting { Blocked::Rwnd } else { Blocked::App });
+            }
+        }
+        Ok(len as u32)
+    }
+
+    fn send_new(&mut self, now: Instant, len: u32) -> Out {
+        let seq = self.sb.max();
+        let fin = self.fin == FinState::Wanted && seq + u64::from(len) == self.end;
+        if fin {
+            self.fin = FinState::Sent;
+        }
+        let empty = self.sb.is_empty();
+        if let Some(s) = &mut self.sampler {
+            let (delivered, lost) = (self.path.delivered, self.sb.total_lost());
+            s.sent(self.sb.len(), now, delivered, lost, seq - self.sb.una(), empty);
+        }
+        self.sb.push(len + u32::from(fin), fin, now);
+        self.nxt = self.sb.max();
+        self.rtt.time(self.nxt, now);
+        self.after_send(now, seq, len, false);
+        Out {
+            seq,
+            len,
+            fin,
+            low_priority: self.cc.priority(seq, false) == Priority::Low,
+            mark: Mark::None,
+            probe_id: None,
+        }
+    }
+
+    fn resend(&mut self, now: Instant, index: usize) -> Out {
+        self.sb.retransmit(index, now);
+        let item = self.sb.item(index).expect("index was just taken from the scoreboard");
+        self.counters.retransmissions += 1;
+        // Karn: nothing is timed across a retransmission.
+        self.rtt.stop_timing();
+        if let Some(s) = &mut self.sampler {
+            let (delivered, lost) = (self.path.delivered, self.sb.total_lost());
+            s.sent(index, now, delivered, lost, self.sb.pipe(), false);
+        }
+        if self.fast_recovery() && index == 0 {
+            // RFC 6298 §5 with RFC 6675 §5 step 4.3: the timer guards the retransmission.
+            self.rto_at = now + self.rtt.rto();
+        }
+        self.after_send(now, item.seq, item.len, true);
+        Out {
+            seq: item.seq,
+            len: item.len,
+            fin: item.fin,
+            low_priority: self.cc.priority(item.seq, true) == Priority::Low,
+            mark: Mark::None,
+            probe_id: None,
+        }
+    }
+
+    #[inline]
+    fn after_send(&mut self, now: Instant, seq: u64, len: u32, retransmission: bool) {
+        self.counters.segments_sent += 1;
+        self.last_sent_at = now;
+        self.prober.transmitted(seq, len, self.smss);
+        if self.rto_at == Instant::MAX {
+            self.rto_at = now + self.rtt.rto();
+        }
+        if self.fast_recovery() && self.mode() == RecoveryMode::Prr {
+            self.prr.sent(u64::from(len));
+        }
+        if self.policy.sent_events {
+            self.call(now, |cc, cx| cc.on_sent(cx, &Sent { len, retransmission }));
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Where payload lives: nowhere (simulation) or in memory (wire).
+
+use alloc::collections::VecDeque;
+use core::fmt::Debug;
+
+/// Payload of one direction of a stream, addressed relative to its first retained byte.
+pub trait Store: Default + Debug {
+    /// Appends `n` bytes; `data` holds them, or is empty where only lengths are kept.
+    fn append(&mut self, data: &[u8], n: u64);
+    /// Writes `data` at `at`, growing the store as needed (reassembly).
+    fn write_at(&mut self, at: u64, data: &[u8]);
+    /// Copies the bytes from `at` into `out`.
+    fn read_at(&self, at: u64, out: &mut [u8]);
+    /// Forgets the first `n` bytes.
+    fn release(&mut self, n: u64);
+}
+
+/// Lengths only: nothing is stored.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counted;
+
+impl Store for Counted {
+    fn append(&mut self, _data: &[u8], _n: u64) {}
+    fn write_at(&mut self, _at: u64, _data: &[u8]) {}
+    fn read_at(&self, _at: u64, _out: &mut [u8]) {}
+    fn release(&mut self, _n: u64) {}
+}
+
+/// The bytes themselves.
+#[derive(Clone, Debug, Default)]
+pub struct Bytes {
+    ring: VecDeque<u8>,
+}
+
+impl Store for Bytes {
+    fn append(&mut self, data: &[u8], n: u64) {
+        debug_assert_eq!(data.len() as u64, n);
+        self.ring.extend(data);
+    }
+    fn write_at(&mut self, at: u64, data: &[u8]) {
+        let at = at as usize;
+        let end = at + data.len();
+        if self.ring.len() < end {
+            self.ring.resize(end, 0);
+        }
+        let (head, tail) = self.ring.as_mut_slices();
+        let in_head = data.len().min(head.len().saturating_sub(at));
+        head.get_mut(at..at + in_head).unwrap_or_default().copy_from_slice(&data[..in_head]);
+        let at = (at + in_head).saturating_sub(head.len());
+        let rest = &data[in_head..];
+        tail.get_mut(at..at + rest.len()).unwrap_or_default().copy_from_slice(rest);
+    }
+    fn read_at(&self, at: u64, out: &mut [u8]) {
+        let at = at as usize;
+        let (head, tail) = self.ring.as_slices();
+        let in_head = out.len().min(head.len().saturating_sub(at));
+        if in_head > 0 {
+            out[..in_head].copy_from_slice(&head[at..at + in_head]);
+        }
+        let at = (at + in_head).saturating_sub(head.len());
+        let rest = &mut out[in_head..];
+        let have = rest.len().min(tail.len().saturating_sub(at));
+        if have > 0 {
+            rest[..have].copy_from_slice(&tail[at..at + have]);
+        }
+    }
+    fn release(&mut self, n: u64) {
+        self.ring.drain(..(n as usize).min(self.ring.len()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn out_of_order_writes_read_back_across_the_wrap_of_the_ring() {
+        let mut s = Bytes::default();
+        s.append(&[0; 100], 100);
+        s.release(90);
+        s.write_at(14, &[5, 6, 7]);
+        s.write_at(10, &[1, 2, 3, 4]);
+        let mut out = [9; 7];
+        s.read_at(10, &mut out);
+        assert_eq!(out, [1, 2, 3, 4, 5, 6, 7]);
+        s.release(12);
+        let mut out = [9; 2];
+        s.read_at(0, &mut out);
+        assert_eq!(out, [3, 4]);
+    }
+
+    #[test]
+    fn reading_beyond_the_end_leaves_the_rest_untouched() {
+        let mut s = Bytes::default();
+        s.append(&[1, 2], 2);
+        let mut out = [9; 4];
+        s.read_at(0, &mut out);
+        assert_eq!(out, [1, 2, 9, 9]);
+    }
+}
