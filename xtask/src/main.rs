@@ -1,0 +1,83 @@
+//! Chores of the repository that need code. `cargo run -p xtask -- layers` reads the real dependency graph and
+//! fails on an edge that the architecture does not have.
+
+use std::collections::BTreeMap;
+use std::process::{Command, ExitCode};
+
+/// Which of our crates a crate may depend on. Arrows point down only.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("base", &[]),
+    ("cc", &["base"]),
+    ("path", &["base"]),
+    ("trace", &["base"]),
+    ("tcp", &["base", "cc"]),
+    ("scenario", &["base", "cc", "path", "tcp"]),
+    ("sim", &["base", "cc", "path", "tcp", "trace", "scenario"]),
+    ("study", &["base", "cc", "tcp", "trace", "scenario", "sim"]),
+    ("cli", &["base", "cc", "trace", "scenario", "sim", "study"]),
+    ("py", &["base", "cc", "trace", "scenario", "sim", "study", "cli"]),
+    ("wasm", &["base", "trace", "scenario", "sim"]),
+    ("testkit", &["base", "cc", "path", "tcp"]),
+];
+
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some("layers") => layers(),
+        _ => {
+            eprintln!("usage: cargo run -p xtask -- layers");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn layers() -> ExitCode {
+    let out = match Command::new(env!("CARGO")).args(["metadata", "--no-deps", "--format-version", "1"]).output() {
+        Ok(out) if out.status.success() => out.stdout,
+        Ok(out) => {
+            eprintln!("cargo metadata failed: {}", String::from_utf8_lossy(&out.stderr));
+            return ExitCode::from(2);
+        }
+        Err(e) => {
+            eprintln!("cannot run cargo: {e}");
+            return ExitCode::from(2);
+        }
+    };
+    let meta: serde_json::Value = match serde_json::from_slice(&out) {
+        Ok(meta) => meta,
+        Err(e) => {
+            eprintln!("cargo metadata is not JSON: {e}");
+            return ExitCode::from(2);
+        }
+    };
+    let allowed: BTreeMap<&str, &[&str]> = MAY_USE.iter().copied().collect();
+    let mut wrong = Vec::new();
+    let mut edges = 0;
+    for package in meta["packages"].as_array().into_iter().flatten() {
+        let Some(from) = package["name"].as_str().and_then(|n| n.strip_prefix("skyhaul-")) else { continue };
+        let Some(may) = allowed.get(from) else {
+            wrong.push(format!("crate {from} has no place in the table of layers (xtask/src/main.rs)"));
+            continue;
+        };
+        for dep in package["dependencies"].as_array().into_iter().flatten() {
+            // Tests may look sideways; what ships may not.
+            if dep["kind"].as_str() == Some("dev") {
+                continue;
+            }
+            if let Some(to) = dep["name"].as_str().and_then(|n| n.strip_prefix("skyhaul-")) {
+                edges += 1;
+                if !may.contains(&to) {
+                    wrong.push(format!("{from} depends on {to}, which the architecture does not allow"));
+                }
+            }
+        }
+    }
+    for w in &wrong {
+        eprintln!("layers: {w}");
+    }
+    if wrong.is_empty() {
+        println!("layers: {edges} dependencies between our crates, all downwards");
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
