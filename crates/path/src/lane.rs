@@ -72,6 +72,15 @@ impl<P> Lane<P> {
             Self::Reordering { heap, .. } => heap.pop().map(|f| f.packet),
         }
     }
+    /// The `n`-th packet in the order of arrival, on FIFO lanes.
+    #[inline]
+    #[must_use]
+    pub fn peek(&self, n: usize) -> Option<&P> {
+        match self {
+            Self::Fifo(lane) => lane.get(n).map(|(_, p)| p),
+            Self::Reordering { .. } => None,
+        }
+    }
     /// How many packets are in flight.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -254,7 +254,7 @@ impl<P: PacketView> Link<P> {
             arrival = arrival.max(self.last_arrival);
             self.last_arrival = arrival;
         }
-        if self.error.loses(&p, &mut self.streams.error) {
+        if !p.spared() && self.error.loses(&p, &mut self.streams.error) {
             self.counters.drop(&p, DropReason::Error);
             lost(p, DropReason::Error);
         } else {
@@ -300,6 +300,13 @@ impl<P> Link<P> {
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.lane.len()
+    }
+    /// The `n`-th of the packets in flight, in the order of arrival from 0; `None` beyond the last one, and on
+    /// links that may reorder.
+    #[inline]
+    #[must_use]
+    pub fn peek(&self, n: usize) -> Option<&P> {
+        self.lane.peek(n)
     }
     /// What the link has counted. Offered = delivered + lost + waiting + in flight, at any time.
     #[must_use]

@@ -11,6 +11,11 @@ pub trait PacketView {
     fn low_priority(&self) -> bool;
     /// A number that is the same for all packets of a flow.
     fn flow(&self) -> u32;
+    /// True if the channel never corrupts this packet and its error model does not see it: for scenarios that
+    /// spare acknowledgements.
+    fn spared(&self) -> bool {
+        false
+    }
 }
 
 /// Why a link did not deliver a packet.
