@@ -8,7 +8,7 @@ use skyhaul_base::Instant;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// The metrics, in the order of `columns`.
-    pub names: &'static [&'static str],
+    pub names: Vec<&'static str>,
     /// Time of each row; never decreases.
     pub time: Vec<Instant>,
     /// Which flow or link each row is about.
@@ -20,8 +20,9 @@ pub struct Series {
 impl Series {
     /// A series of the given metrics without rows.
     #[must_use]
-    pub fn new(names: &'static [&'static str]) -> Self {
-        Self { names, time: Vec::new(), entity: Vec::new(), columns: alloc::vec![Vec::new(); names.len()] }
+    pub fn new(names: Vec<&'static str>) -> Self {
+        let columns = alloc::vec![Vec::new(); names.len()];
+        Self { names, time: Vec::new(), entity: Vec::new(), columns }
     }
     /// Appends a row.
     ///
@@ -63,7 +64,7 @@ mod tests {
 
     #[test]
     fn rows_go_in_and_columns_come_out() {
-        let mut s = Series::new(&["cwnd", "srtt"]);
+        let mut s = Series::new(alloc::vec!["cwnd", "srtt"]);
         for i in 0..4u32 {
             s.push(Instant::from_secs_f64(f64::from(i / 2)), i % 2, &[f64::from(i), 0.5]);
         }

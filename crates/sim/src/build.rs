@@ -1,0 +1,201 @@
+//! From a resolved scenario to a world.
+
+use crate::agent::Agent;
+use crate::flow::{Flow, Record, Seen, Totals};
+use crate::network::{Hop, Network, Routes};
+use crate::sample::Sampler;
+use crate::sim::{Run, Sim};
+use core::fmt;
+use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_path::link::Streams;
+use skyhaul_path::{Delay, Link, LinkConfig};
+use skyhaul_scenario::resolved::{App, FlowGroup, Resolved, Start};
+use skyhaul_trace::Recorder;
+use std::collections::BTreeMap;
+
+/// Who talks over the paths of a scenario.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Agents {
+    /// What the scenario says.
+    #[default]
+    Scenario,
+    /// For calibration: every flow keeps this many packets in the network and reacts to nothing, whatever the
+    /// scenario says of its end points. Packets have the scenario's size.
+    FixedWindow(u32),
+}
+
+/// Why a scenario cannot be simulated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BuildError {
+    /// A flow's path has neither delay nor rate: infinitely much would happen at one time.
+    NoDelay {
+        /// Name of the group of flows.
+        flow: String,
+    },
+    /// A flow's path names a link that does not exist.
+    NoSuchLink {
+        /// Name of the group of flows.
+        flow: String,
+        /// Index in the flow's path.
+        link: usize,
+    },
+    /// More flows than can be numbered, or more distinct paths than the route table holds.
+    TooLarge,
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoDelay { flow } => {
+                write!(f, "the path of `{flow}` has neither delay nor rate: give a link a delay")
+            }
+            Self::NoSuchLink { flow, link } => write!(f, "the path of `{flow}` names link {link}, which does not exist"),
+            Self::TooLarge => write!(f, "too many flows or too many distinct paths"),
+        }
+    }
+}
+
+impl core::error::Error for BuildError {}
+
+impl<R: Recorder> Sim<R> {
+    /// A world at time zero.
+    ///
+    /// # Errors
+    /// If the scenario cannot be simulated.
+    pub fn new(scenario: &Resolved, seed: u64, recorder: R) -> Result<Self, BuildError> {
+        Self::with_agents(scenario, seed, recorder, Agents::Scenario)
+    }
+
+    /// A world with other talkers than the scenario's.
+    ///
+    /// # Errors
+    /// If the scenario cannot be simulated.
+    pub fn with_agents(
+        scenario: &Resolved,
+        seed: u64,
+        recorder: R,
+        agents: Agents,
+    ) -> Result<Self, BuildError> {
+        let mut links = Links::new(scenario, seed);
+        let mut flows = Vec::new();
+        let mut records = Vec::new();
+        for (g, group) in scenario.flows.iter().enumerate() {
+            check(scenario, group)?;
+            let (forward, reverse) = links.routes(group).ok_or(BuildError::TooLarge)?;
+            for index in 0..group.count {
+                flows.push(Flow {
+                    generation: 0,
+                    forward,
+                    reverse,
+                    finite: matches!(group.app, App::Pages { .. }),
+                    header: group.endpoint.header,
+                    last_ack: None,
+                    agent: Agent::Silent,
+                });
+                records.push(Record {
+                    group: g,
+                    index,
+                    start: start(group, index, seed),
+                    stop: group.stop.map_or(Instant::MAX, |d| Instant::ZERO + d),
+                    started: None,
+                    finished: None,
+                    page_began: Instant::ZERO,
+                    pages: Vec::new(),
+                    discarded: 0,
+                    rejected: 0,
+                    srtt: (0.0, 0),
+                    past: Totals::default(),
+                    seen: Seen::default(),
+                });
+            }
+        }
+        // After the slots of the links: one timer per flow, then the sampler.
+        u32::try_from(2 * links.hops.len() + flows.len() + 2).map_err(|_| BuildError::TooLarge)?;
+        let named = 2 * scenario.links.len();
+        let mut net = Network::new(links.hops, links.routes, flows.len() + 1, recorder);
+        let timers = net.slots();
+        for (i, r) in records.iter().enumerate() {
+            net.heap.set(timers + i as u32, r.start);
+        }
+        let sampler = Sampler::new(&scenario.record, named);
+        if scenario.record.sample.is_some() {
+            net.heap.set(timers + flows.len() as u32, Instant::ZERO);
+        }
+        let run = Run {
+            groups: scenario.flows.clone(),
+            link_names: scenario.links.iter().map(|l| l.name.clone()).collect(),
+            agents,
+            seed,
+            duration: scenario.duration,
+        };
+        Ok(Self { now: Instant::ZERO, events: 0, net, flows, records, sampler, run })
+    }
+}
+
+/// When a flow starts.
+fn start(group: &FlowGroup, index: u32, seed: u64) -> Instant {
+    let offset = match group.start {
+        Start::At(at) => at,
+        Start::Uniform { from, to } => {
+            let mut rng = Rng::stream(seed, &format!("flows.{}[{index}].start", group.name));
+            from + rng.uniform(to.saturating_sub(from))
+        }
+    };
+    Instant::ZERO + offset
+}
+
+fn check(scenario: &Resolved, group: &FlowGroup) -> Result<(), BuildError> {
+    let flow = || group.name.clone();
+    if let Some(link) = group.path.iter().copied().find(|i| *i >= scenario.links.len()) {
+        return Err(BuildError::NoSuchLink { flow: flow(), link });
+    }
+    let mut ways = group.path.iter().flat_map(|&i| [&scenario.links[i].forward, &scenario.links[i].reverse]);
+    let takes_time = !group.extra_delay.is_zero() || ways.any(|d| d.rate.is_some() || !d.delay.base().is_zero());
+    if takes_time { Ok(()) } else { Err(BuildError::NoDelay { flow: flow() }) }
+}
+
+/// The directed links of a world: those of the scenario, forward at `2i` and reverse at `2i + 1`, then a pair for
+/// each access delay.
+struct Links {
+    hops: Vec<Hop>,
+    routes: Routes,
+    /// First of the pair that delays by so much.
+    access: BTreeMap<Duration, u32>,
+    seed: u64,
+}
+
+impl Links {
+    fn new(scenario: &Resolved, seed: u64) -> Self {
+        let hops = scenario.links.iter().flat_map(|l| {
+            [("forward", &l.forward), ("reverse", &l.reverse)].map(|(way, d)| {
+                let streams = Streams::named(seed, &format!("links.{}.{way}", l.name));
+                Hop::new(Link::new(&d.link_config(), streams), !d.ack_errors)
+            })
+        });
+        Self { hops: hops.collect(), routes: Routes::default(), access: BTreeMap::new(), seed }
+    }
+
+    /// The routes of a group's data and acknowledgements.
+    ///
+    /// The access delay is a pair of links without rate, shared by all flows with the same delay: a constant delay
+    /// keeps the order, so one lane serves them all.
+    fn routes(&mut self, group: &FlowGroup) -> Option<(u16, u16)> {
+        let mut forward: Vec<u32> = group.path.iter().map(|&i| 2 * i as u32).collect();
+        let mut reverse: Vec<u32> = group.path.iter().rev().map(|&i| 2 * i as u32 + 1).collect();
+        if !group.extra_delay.is_zero() || group.path.is_empty() {
+            let next = self.hops.len() as u32;
+            let access = *self.access.entry(group.extra_delay).or_insert(next);
+            if access == next {
+                let config = LinkConfig { delay: Delay::Fixed(group.extra_delay), ..LinkConfig::default() };
+                for _ in 0..2 {
+                    // Draws nothing.
+                    let streams = Streams::named(self.seed, "access");
+                    self.hops.push(Hop::new(Link::new(&config, streams), false));
+                }
+            }
+            forward.insert(0, access);
+            reverse.push(access + 1);
+        }
+        Some((self.routes.add(forward)?, self.routes.add(reverse)?))
+    }
+}

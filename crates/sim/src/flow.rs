@@ -1,0 +1,115 @@
+//! What the engine keeps per flow: what every arrival needs, and the rest.
+
+use crate::agent::{Agent, Ends};
+use skyhaul_base::{Duration, Instant};
+use skyhaul_tcp::{Counters, Snapshot};
+
+/// The part that every arrival touches.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    /// Which of the flow's connections is current; segments of others are discarded.
+    pub(crate) generation: u16,
+    /// Route of data.
+    pub(crate) forward: u16,
+    /// Route of acknowledgements.
+    pub(crate) reverse: u16,
+    /// The workload may come to an end: look whether everything is acknowledged.
+    pub(crate) finite: bool,
+    /// Bytes that a packet is longer than its payload.
+    pub(crate) header: u32,
+    /// When the last acknowledgement arrived.
+    pub(crate) last_ack: Option<Instant>,
+    /// The two ends.
+    pub(crate) agent: Agent,
+}
+
+/// The part that is touched when something begins or ends.
+#[derive(Debug)]
+pub(crate) struct Record {
+    /// Index of the group.
+    pub(crate) group: usize,
+    /// Index within the group.
+    pub(crate) index: u32,
+    /// When it is to start.
+    pub(crate) start: Instant,
+    /// When the source stops to produce data; `Instant::MAX` if it does not.
+    pub(crate) stop: Instant,
+    pub(crate) started: Option<Instant>,
+    pub(crate) finished: Option<Instant>,
+    /// When the current page began.
+    pub(crate) page_began: Instant,
+    pub(crate) pages: Vec<Duration>,
+    pub(crate) discarded: u64,
+    pub(crate) rejected: u64,
+    /// Sum and number of the samples of the smoothed RTT, in seconds.
+    pub(crate) srtt: (f64, u64),
+    /// Of connections that are over.
+    pub(crate) past: Totals,
+    /// What events were last derived from.
+    pub(crate) seen: Seen,
+}
+
+/// Sums over the connections of a flow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) bytes_acked: u64,
+    pub(crate) segments_sent: u64,
+    pub(crate) retransmissions: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) recoveries: u64,
+    pub(crate) probes_sent: u64,
+    pub(crate) probes_answered: u64,
+    pub(crate) acks: u64,
+    pub(crate) duplicate_acks: u64,
+}
+
+/// What a recorder was last told about a sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Seen {
+    pub(crate) cwnd: f64,
+    pub(crate) ssthresh: f64,
+    pub(crate) timeouts: u64,
+    pub(crate) recovering: bool,
+    pub(crate) answered: u64,
+}
+
+impl Totals {
+    /// Adds what a sender has done.
+    pub(crate) fn add(&mut self, c: &Counters) {
+        self.bytes_acked += c.bytes_acked;
+        self.segments_sent += c.segments_sent;
+        self.retransmissions += c.retransmissions;
+        self.timeouts += c.timeouts;
+        self.recoveries += c.recoveries;
+        self.probes_sent += c.probes_sent;
+        self.probes_answered += c.probes_answered;
+        self.acks += c.acks;
+        self.duplicate_acks += c.duplicate_acks;
+    }
+}
+
+impl Flow {
+    /// The state of the sender, if there is one.
+    pub(crate) fn snapshot(&self) -> Option<Snapshot> {
+        match &self.agent {
+            Agent::Tcp(Ends { sender, .. }) => Some(sender.snapshot()),
+            _ => None,
+        }
+    }
+
+    /// The sums over past connections and the present one; `payload` is the size of a fixed window's packet.
+    pub(crate) fn totals(&self, past: &Totals, payload: u32) -> Totals {
+        let mut all = past.clone();
+        match &self.agent {
+            Agent::Silent => {}
+            Agent::Tcp(ends) => all.add(&ends.sender.counters()),
+            Agent::FixedWindow(w) => {
+                let (sent, acked) = w.counts();
+                all.bytes_acked += acked * u64::from(payload);
+                all.segments_sent += sent;
+                all.acks += acked;
+            }
+        }
+        all
+    }
+}

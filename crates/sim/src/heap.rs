@@ -1,0 +1,250 @@
+//! The pending-event set: a 4-ary heap with one place per slot.
+//!
+//! A *slot* is a static identity: the service of a link, its delivery, the timer of a flow, the sampler. Each
+//! is pending at most once, so that the key (time, slot) is unique and the order of simultaneous events is a
+//! property of the model, not of the data structure or of the order of insertion.
+//!
+//! The heap knows where each slot's entry is, so a slot is moved in place and nothing stale remains behind.
+//! Almost all operations replace the top by a time near to it, and end after one level.
+
+use skyhaul_base::Instant;
+
+/// Position of a slot that is not pending.
+const ABSENT: u32 = u32::MAX;
+/// Children per node.
+const ARITY: usize = 4;
+
+/// An event that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Due {
+    /// When.
+    pub at: Instant,
+    /// Whose.
+    pub slot: u32,
+}
+
+/// What is known of a slot without looking into the heap.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// When it is due; `Instant::MAX` if it is not pending.
+    at: Instant,
+    position: u32,
+}
+
+/// A priority queue over a fixed number of slots.
+#[derive(Clone, Debug)]
+pub struct Heap {
+    entries: Vec<Due>,
+    slots: Vec<Slot>,
+}
+
+impl Heap {
+    /// An empty heap for the slots `0..slots`.
+    #[must_use]
+    pub fn new(slots: usize) -> Self {
+        Self {
+            entries: Vec::with_capacity(slots),
+            slots: vec![Slot { at: Instant::MAX, position: ABSENT }; slots],
+        }
+    }
+
+    /// The earliest event; among simultaneous ones that of the lowest slot.
+    #[inline]
+    #[must_use]
+    pub fn peek(&self) -> Option<Due> {
+        self.entries.first().copied()
+    }
+
+    /// When a slot is due; `Instant::MAX` if it is not pending.
+    #[inline]
+    #[must_use]
+    pub fn due(&self, slot: u32) -> Instant {
+        self.slots[slot as usize].at
+    }
+
+    /// Makes a slot pending at `at`, earlier or later than it was; `Instant::MAX` is never.
+    #[inline]
+    pub fn set(&mut self, slot: u32, at: Instant) {
+        let Slot { at: old, position } = self.slots[slot as usize];
+        if at == old {
+            return;
+        }
+        if at == Instant::MAX {
+            self.remove(position as usize);
+            return;
+        }
+        self.slots[slot as usize].at = at;
+        let entry = Due { at, slot };
+        if position == ABSENT {
+            self.entries.push(entry);
+            self.sift_up(self.entries.len() - 1, entry);
+        } else if at < old {
+            self.sift_up(position as usize, entry);
+        } else {
+            self.sift_down(position as usize, entry);
+        }
+    }
+
+    /// Makes a slot pending at `at` unless it is pending earlier: an event that comes too early costs less than
+    /// a move at each change of a timer.
+    #[inline]
+    pub fn set_earlier(&mut self, slot: u32, at: Instant) {
+        if at < self.due(slot) {
+            self.set(slot, at);
+        }
+    }
+
+    /// How many slots are pending.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+    /// True if nothing is pending.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    fn remove(&mut self, position: usize) {
+        let Due { slot, .. } = self.entries[position];
+        self.slots[slot as usize] = Slot { at: Instant::MAX, position: ABSENT };
+        let Some(last) = self.entries.pop() else { return };
+        if position < self.entries.len() {
+            // The last entry may belong above or below the gap.
+            if position > 0 && last < self.entries[(position - 1) / ARITY] {
+                self.sift_up(position, last);
+            } else {
+                self.sift_down(position, last);
+            }
+        }
+    }
+
+    #[inline]
+    fn place(&mut self, position: usize, entry: Due) {
+        self.entries[position] = entry;
+        self.slots[entry.slot as usize].position = position as u32;
+    }
+
+    #[inline]
+    fn sift_up(&mut self, mut position: usize, entry: Due) {
+        while position > 0 {
+            let parent = (position - 1) / ARITY;
+            let above = self.entries[parent];
+            if above < entry {
+                break;
+            }
+            self.place(position, above);
+            position = parent;
+        }
+        self.place(position, entry);
+    }
+
+    #[inline]
+    fn sift_down(&mut self, mut position: usize, entry: Due) {
+        loop {
+            let first = position * ARITY + 1;
+            let end = (first + ARITY).min(self.entries.len());
+            let Some(children) = self.entries.get(first..end) else { break };
+            let Some((i, least)) = children.iter().enumerate().min_by_key(|(_, e)| **e) else { break };
+            if entry < *least {
+                break;
+            }
+            let least = *least;
+            self.place(position, least);
+            position = first + i;
+        }
+        self.place(position, entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn at(ns: u64) -> Instant {
+        Instant::from_nanos(ns)
+    }
+
+    #[test]
+    fn simultaneous_events_come_in_the_order_of_slots() {
+        let mut h = Heap::new(8);
+        for slot in [5, 2, 7, 0, 3] {
+            h.set(slot, at(10));
+        }
+        h.set(6, at(9));
+        let order: Vec<u32> = core::iter::from_fn(|| {
+            let due = h.peek()?;
+            h.set(due.slot, Instant::MAX);
+            Some(due.slot)
+        })
+        .collect();
+        assert_eq!(order, [6, 0, 2, 3, 5, 7]);
+        assert!(h.is_empty());
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Op {
+        Set(u32, u64),
+        Earlier(u32, u64),
+        Clear(u32),
+        ReplaceTop(u64),
+        Pop,
+    }
+
+    fn ops() -> impl Strategy<Value = Vec<Op>> {
+        // Few distinct times, so that many events are simultaneous.
+        let op = prop_oneof![
+            (0..40u32, 0..30u64).prop_map(|(s, t)| Op::Set(s, t)),
+            (0..40u32, 0..30u64).prop_map(|(s, t)| Op::Earlier(s, t)),
+            (0..40u32).prop_map(Op::Clear),
+            (0..30u64).prop_map(Op::ReplaceTop),
+            Just(Op::Pop),
+        ];
+        proptest::collection::vec(op, 0..300)
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_sorted_map(ops in ops()) {
+            let mut heap = Heap::new(40);
+            let mut model: BTreeMap<u32, u64> = BTreeMap::new();
+            for op in ops {
+                let top = model.iter().map(|(s, t)| (*t, *s)).min();
+                prop_assert_eq!(heap.peek().map(|d| (d.at.as_nanos(), d.slot)), top);
+                prop_assert_eq!(heap.len(), model.len());
+                match op {
+                    Op::Set(s, t) => {
+                        heap.set(s, at(t));
+                        model.insert(s, t);
+                    }
+                    Op::Earlier(s, t) => {
+                        heap.set_earlier(s, at(t));
+                        let e = model.entry(s).or_insert(t);
+                        *e = (*e).min(t);
+                    }
+                    Op::Clear(s) => {
+                        heap.set(s, Instant::MAX);
+                        model.remove(&s);
+                    }
+                    Op::ReplaceTop(t) => {
+                        if let Some((_, s)) = top {
+                            heap.set(s, at(t));
+                            model.insert(s, t);
+                        }
+                    }
+                    Op::Pop => {
+                        if let Some((_, s)) = top {
+                            heap.set(s, Instant::MAX);
+                            model.remove(&s);
+                        }
+                    }
+                }
+                for s in 0..40 {
+                    prop_assert_eq!(heap.due(s), model.get(&s).map_or(Instant::MAX, |t| at(*t)));
+                }
+            }
+        }
+    }
+}

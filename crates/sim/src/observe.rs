@@ -1,0 +1,60 @@
+//! Events for the recorder, derived from what passes and from what changed.
+
+use crate::flow::Seen;
+use crate::network::Network;
+use crate::parcel::Parcel;
+use skyhaul_base::Instant;
+use skyhaul_cc::Phase;
+use skyhaul_tcp::{Connection, Counted};
+use skyhaul_trace::{Class, Event, Recorder};
+
+/// A parcel leaves its end point.
+pub(crate) fn departure<R: Recorder>(now: Instant, parcel: Parcel, net: &mut Network<R>) {
+    let (flow, packet) = (parcel.flow, parcel.packet());
+    net.recorder.record(now, &Event::Sent { flow, packet });
+    if packet.class == Class::Probe {
+        net.recorder.record(now, &Event::ProbeSent { flow });
+    }
+}
+
+/// A parcel reaches its end point.
+pub(crate) fn arrival<R: Recorder>(now: Instant, parcel: Parcel, net: &mut Network<R>) {
+    let (flow, packet) = (parcel.flow, parcel.packet());
+    net.recorder.record(now, &Event::Delivered { flow, packet });
+    if parcel.backward() {
+        net.recorder.record(now, &Event::AckArrived { flow, ack: packet.ack });
+    }
+}
+
+/// A sender was called: says what changed since the last time.
+pub(crate) fn sender<R: Recorder>(
+    now: Instant,
+    flow: u32,
+    sender: &Connection<Counted>,
+    seen: &mut Seen,
+    net: &mut Network<R>,
+) {
+    let (state, counters) = (sender.snapshot(), sender.counters());
+    let new = Seen {
+        cwnd: state.cwnd,
+        ssthresh: state.ssthresh,
+        timeouts: counters.timeouts,
+        recovering: state.phase == Phase::Recovery,
+        answered: counters.probes_answered,
+    };
+    let old = core::mem::replace(seen, new);
+    if new == old {
+        return;
+    }
+    let mut record = |event| net.recorder.record(now, &event);
+    (old.answered..new.answered).for_each(|_| record(Event::ProbeAnswered { flow }));
+    (old.timeouts..new.timeouts).for_each(|_| record(Event::Timeout { flow }));
+    match (old.recovering, new.recovering) {
+        (false, true) => record(Event::RecoveryEntered { flow }),
+        (true, false) => record(Event::RecoveryLeft { flow }),
+        _ => {}
+    }
+    if (old.cwnd, old.ssthresh) != (new.cwnd, new.ssthresh) {
+        record(Event::Window { flow, cwnd: new.cwnd, ssthresh: new.ssthresh });
+    }
+}

@@ -1,0 +1,242 @@
+//! Segments on their way.
+//!
+//! Links move small handles by value. Most segments fit into one: data and plain acknowledgements travel whole,
+//! so that neither a hop nor an arrival touches any other memory. Only what carries SACK blocks, timestamps or
+//! the options of a SYN leaves its body in a slab.
+
+use skyhaul_base::slab::Slab;
+use skyhaul_path::PacketView;
+use skyhaul_tcp::{Flags, Mark, SackBlocks, Segment, Seq, SynOptions};
+use skyhaul_trace::{Class, Packet};
+
+/// Bodies of segments that do not fit into a parcel.
+pub(crate) type Bodies = Slab<Segment>;
+
+/// The parcel has no body.
+const NO_BODY: u32 = u32::MAX;
+
+/// Discarded first at a congested router.
+const LOW_PRIORITY: u8 = 1;
+/// The channel spares it (per hop).
+const SPARED: u8 = 1 << 1;
+/// Travels to the data sender.
+const BACKWARD: u8 = 1 << 2;
+/// Carries a probe number.
+const PROBE_ID: u8 = 1 << 3;
+/// No data, no SYN, no FIN, no RST.
+const PURE_ACK: u8 = 1 << 4;
+/// Three bits of mark.
+const MARK_SHIFT: u8 = 5;
+
+/// Where a segment comes from and where it goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Label {
+    pub(crate) flow: u32,
+    /// Which of the flow's connections, one after the other.
+    pub(crate) generation: u16,
+    /// Next entry of the route table.
+    pub(crate) hop: u16,
+    /// To the data sender.
+    pub(crate) backward: bool,
+}
+
+/// A segment in the network: 32 bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parcel {
+    pub(crate) flow: u32,
+    size: u32,
+    seq: u32,
+    ack: u32,
+    window: u32,
+    body: u32,
+    pub(crate) hop: u16,
+    pub(crate) generation: u16,
+    probe_id: u16,
+    flags: u8,
+    bits: u8,
+}
+
+impl Parcel {
+    /// Packs a segment that is `header` bytes longer on a link than its payload.
+    #[inline]
+    pub(crate) fn pack(segment: &Segment, header: u32, label: Label, bodies: &mut Bodies) -> Self {
+        let s = segment;
+        let control = Flags::SYN.with(Flags::FIN).with(Flags::RST).bits();
+        let pure_ack = s.len == 0 && s.flags.bits() & control == 0;
+        let mark = match s.mark {
+            Mark::None => 0,
+            Mark::Dummy => 1,
+            Mark::Nil => 2,
+            Mark::DummyAck => 3,
+            Mark::NilAck => 4,
+        };
+        let fits = s.ts.is_none() && s.sack.is_empty() && !s.flags.has(Flags::SYN);
+        Self {
+            flow: label.flow,
+            size: s.len + header,
+            seq: s.seq.0,
+            ack: s.ack.0,
+            window: s.window,
+            body: if fits { NO_BODY } else { bodies.insert(*s) },
+            hop: label.hop,
+            generation: label.generation,
+            probe_id: s.probe_id.unwrap_or(0),
+            flags: s.flags.bits(),
+            bits: bit(s.low_priority, LOW_PRIORITY)
+                | bit(label.backward, BACKWARD)
+                | bit(s.probe_id.is_some(), PROBE_ID)
+                | bit(pure_ack, PURE_ACK)
+                | (mark << MARK_SHIFT),
+        }
+    }
+
+    /// The segment, which is forgotten.
+    #[inline]
+    pub(crate) fn unpack(self, header: u32, bodies: &mut Bodies) -> Segment {
+        if self.body != NO_BODY {
+            bodies.free(self.body);
+            return *bodies.get(self.body);
+        }
+        Segment {
+            seq: Seq(self.seq),
+            ack: Seq(self.ack),
+            len: self.size - header,
+            window: self.window,
+            ts: None,
+            sack: SackBlocks::EMPTY,
+            syn: SynOptions::default(),
+            flags: Flags::from_bits(self.flags),
+            mark: match self.bits >> MARK_SHIFT {
+                1 => Mark::Dummy,
+                2 => Mark::Nil,
+                3 => Mark::DummyAck,
+                4 => Mark::NilAck,
+                _ => Mark::None,
+            },
+            probe_id: (self.bits & PROBE_ID != 0).then_some(self.probe_id),
+            low_priority: self.bits & LOW_PRIORITY != 0,
+        }
+    }
+
+    /// Forgets the segment.
+    pub(crate) fn discard(self, bodies: &mut Bodies) {
+        if self.body != NO_BODY {
+            bodies.free(self.body);
+        }
+    }
+
+    /// True if it travels to the data sender.
+    #[inline]
+    pub(crate) fn backward(self) -> bool {
+        self.bits & BACKWARD != 0
+    }
+
+    /// What it is for.
+    #[inline]
+    pub(crate) fn class(self) -> Class {
+        // Dummy and NIL are 1 and 2.
+        if matches!(self.bits >> MARK_SHIFT, 1 | 2) {
+            Class::Probe
+        } else if self.bits & PURE_ACK != 0 {
+            Class::Ack
+        } else {
+            Class::Data
+        }
+    }
+
+    /// Whether the channel of the next link spares it.
+    #[inline]
+    pub(crate) fn set_spared(&mut self, spared: bool) {
+        self.bits = (self.bits & !SPARED) | bit(spared, SPARED);
+    }
+
+    /// What events say about it.
+    pub(crate) fn packet(self) -> Packet {
+        Packet {
+            class: self.class(),
+            seq: self.seq,
+            ack: self.ack,
+            size: self.size,
+            low_priority: self.bits & LOW_PRIORITY != 0,
+        }
+    }
+}
+
+/// `mask` if `set`.
+#[inline]
+fn bit(set: bool, mask: u8) -> u8 {
+    u8::from(set) * mask
+}
+
+impl PacketView for Parcel {
+    #[inline]
+    fn size(&self) -> u32 {
+        self.size
+    }
+    #[inline]
+    fn low_priority(&self) -> bool {
+        self.bits & LOW_PRIORITY != 0
+    }
+    #[inline]
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+    #[inline]
+    fn spared(&self) -> bool {
+        self.bits & SPARED != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn label() -> Label {
+        Label { flow: 7, generation: 3, hop: 2, backward: true }
+    }
+
+    #[test]
+    fn a_parcel_is_small() {
+        assert_eq!(core::mem::size_of::<Parcel>(), 32);
+    }
+
+    #[test]
+    fn every_segment_comes_out_as_it_went_in() {
+        let mut bodies = Bodies::default();
+        let mut sack = SackBlocks::EMPTY;
+        sack.push(Seq(5), Seq(9));
+        let plain = Segment { seq: Seq(1), ack: Seq(2), len: 960, window: 3, ..Segment::default() };
+        let plain = Segment { flags: Flags::ACK.with(Flags::PSH), ..plain };
+        let ack = Segment { len: 0, flags: Flags::ACK, ..plain };
+        let segments = [
+            (plain, Class::Data, 0),
+            (ack, Class::Ack, 0),
+            (Segment { mark: Mark::Dummy, low_priority: true, ..plain }, Class::Probe, 0),
+            (Segment { mark: Mark::Nil, probe_id: Some(65_535), ..plain }, Class::Probe, 0),
+            (Segment { mark: Mark::DummyAck, probe_id: Some(0), low_priority: true, ..ack }, Class::Ack, 0),
+            (Segment { mark: Mark::NilAck, ..ack }, Class::Ack, 0),
+            (Segment { sack, ..ack }, Class::Ack, 1),
+            (Segment { ts: Some((1, 2)), ..plain }, Class::Data, 1),
+            (
+                Segment {
+                    flags: Flags::SYN,
+                    syn: SynOptions { mss: Some(960), ..SynOptions::default() },
+                    len: 0,
+                    ..plain
+                },
+                Class::Data,
+                1,
+            ),
+            (Segment { flags: Flags::FIN.with(Flags::ACK), len: 0, ..plain }, Class::Data, 0),
+        ];
+        for (segment, class, stored) in segments {
+            let parcel = Parcel::pack(&segment, 40, label(), &mut bodies);
+            assert_eq!((parcel.class(), bodies.len()), (class, stored), "{segment:?}");
+            assert_eq!(parcel.size(), segment.len + 40);
+            assert_eq!((parcel.flow, parcel.generation, parcel.hop, parcel.backward()), (7, 3, 2, true));
+            assert_eq!(parcel.low_priority(), segment.low_priority);
+            assert_eq!(parcel.unpack(40, &mut bodies), segment);
+            assert!(bodies.is_empty());
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What a run measured.
+
+use skyhaul_base::{Duration, Instant};
+use skyhaul_trace::{Class, LossCause, Series};
+
+/// Everything that a run measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunResult {
+    /// How long the run lasted.
+    pub duration: Duration,
+    /// One entry per flow: groups in the order of their names, within a group by index.
+    pub flows: Vec<FlowResult>,
+    /// One entry per direction of a link: links in the order of their names, forward before reverse.
+    pub links: Vec<LinkResult>,
+    /// What was sampled.
+    pub series: SampledSeries,
+    /// Events handled: a measure of work.
+    pub events: u64,
+    /// Hash of all events, if the recorder computed one.
+    pub digest: Option<u64>,
+}
+
+/// What one flow did. Segments are full segments of the sender's maximum size.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowResult {
+    /// Name of its group.
+    pub group: String,
+    /// Index within the group.
+    pub index: u32,
+    /// When it started; `None` if the run ended before.
+    pub started: Option<Instant>,
+    /// When it had done all it had to do, or was stopped.
+    pub finished: Option<Instant>,
+    /// When the last acknowledgement arrived.
+    pub last_ack: Option<Instant>,
+    /// Payload bytes acknowledged, each counted once.
+    pub bytes_acked: u64,
+    /// The same in segments.
+    pub segments_acked: f64,
+    /// Payload bytes acknowledged per second of the run, in bit/s.
+    pub goodput: f64,
+    /// Data segments sent, retransmissions included, probes excluded.
+    pub segments_sent: u64,
+    /// Of these, retransmissions.
+    pub retransmissions: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Losses found by duplicate or selective acknowledgements: reductions of the window other than timeouts.
+    pub recoveries: u64,
+    /// Probes sent.
+    pub probes_sent: u64,
+    /// Probes answered.
+    pub probes_answered: u64,
+    /// Acknowledgements that the data sender processed.
+    pub acks: u64,
+    /// Of these, duplicates.
+    pub duplicate_acks: u64,
+    /// Segments that arrived for a connection that had been replaced or had ended.
+    pub discarded: u64,
+    /// Segments that an end point refused.
+    pub rejected: u64,
+    /// How long each page took, from its first packet to its last acknowledgement.
+    pub pages: Vec<Duration>,
+    /// Mean of the smoothed RTT over the samples of the series, in seconds; its last value if nothing was
+    /// sampled.
+    pub mean_srtt: Option<f64>,
+}
+
+impl FlowResult {
+    /// Segments acknowledged per second of a run.
+    #[must_use]
+    pub fn segments_per_second(&self, duration: Duration) -> f64 {
+        if duration.is_zero() { 0.0 } else { self.segments_acked / duration.as_secs_f64() }
+    }
+    /// Mean time of a page in seconds.
+    #[must_use]
+    pub fn mean_page(&self) -> Option<f64> {
+        let total: f64 = self.pages.iter().map(|p| p.as_secs_f64()).sum();
+        (!self.pages.is_empty()).then(|| total / self.pages.len() as f64)
+    }
+}
+
+/// What one direction of a link did with one class of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassResult {
+    /// Packets offered.
+    pub offered: u64,
+    /// Packets delivered.
+    pub delivered: u64,
+    /// Packets lost, by true cause (`cause as usize`).
+    pub dropped: [u64; LossCause::COUNT],
+}
+
+impl ClassResult {
+    /// Packets lost for any cause.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.dropped.iter().sum()
+    }
+}
+
+/// What one direction of a link did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkResult {
+    /// Name of the link.
+    pub name: String,
+    /// From senders to receivers.
+    pub forward: bool,
+    /// Counts by class of packets (`class as usize`).
+    pub classes: [ClassResult; Class::COUNT],
+    /// Bytes offered, headers included.
+    pub offered_bytes: u64,
+    /// Bytes delivered, headers included.
+    pub delivered_bytes: u64,
+    /// Share of the run during which the transmitter was busy; 0 without a rate.
+    pub utilization: f64,
+    /// Mean number of packets waiting over the run; the one being transmitted does not wait.
+    pub mean_queue: f64,
+    /// Most packets that ever waited.
+    pub max_queue: u32,
+}
+
+impl LinkResult {
+    /// The counts of one class.
+    #[must_use]
+    pub fn class(&self, class: Class) -> &ClassResult {
+        &self.classes[class as usize]
+    }
+    /// Packets of all classes lost for one cause.
+    #[must_use]
+    pub fn dropped(&self, cause: LossCause) -> u64 {
+        self.classes.iter().map(|c| c.dropped[cause as usize]).sum()
+    }
+}
+
+/// What was sampled, in columns named after the scenario's series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SampledSeries {
+    /// Per flow; the entity is the index into [`RunResult::flows`].
+    pub flows: Series,
+    /// Per direction of a link; the entity is the index into [`RunResult::links`].
+    pub links: Series,
+    /// Internal variables of the congestion controls, one row per flow and variable.
+    pub telemetry: Telemetry,
+}
+
+/// Internal variables of congestion controls: which there are depends on the algorithm.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Telemetry {
+    /// Time of each row.
+    pub time: Vec<Instant>,
+    /// Index into [`RunResult::flows`].
+    pub flow: Vec<u32>,
+    /// Name of the variable.
+    pub name: Vec<&'static str>,
+    /// Its value.
+    pub value: Vec<f64>,
+}
+
+impl RunResult {
+    /// Segments acknowledged by all flows together.
+    #[must_use]
+    pub fn segments_acked(&self) -> f64 {
+        self.flows.iter().map(|f| f.segments_acked).sum()
+    }
+    /// Goodput of all flows together, in bit/s.
+    #[must_use]
+    pub fn goodput(&self) -> f64 {
+        self.flows.iter().map(|f| f.goodput).sum()
+    }
+    /// Jain's index of fairness over the goodput of all flows.
+    #[must_use]
+    pub fn jain(&self) -> f64 {
+        jain(self.flows.iter().map(|f| f.goodput))
+    }
+    /// One direction of a link, by name.
+    #[must_use]
+    pub fn link(&self, name: &str, forward: bool) -> Option<&LinkResult> {
+        self.links.iter().find(|l| l.name == name && l.forward == forward)
+    }
+    /// The flows of a group.
+    pub fn group<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a FlowResult> {
+        self.flows.iter().filter(move |f| f.group == name)
+    }
+}
+
+/// Jain's index of fairness: `(Σx)² / (n Σx²)`, 1 if all are equal; also 1 if all are 0 or there are none.
+pub fn jain(shares: impl Iterator<Item = f64>) -> f64 {
+    let (n, sum, squares) = shares.fold((0.0, 0.0, 0.0), |(n, s, q), x| (n + 1.0, s + x, q + x * x));
+    if squares == 0.0 { 1.0 } else { sum * sum / (n * squares) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jain_of_known_shares() {
+        assert_eq!(jain([5.0; 4].into_iter()), 1.0);
+        assert_eq!(jain([1.0, 0.0, 0.0, 0.0].into_iter()), 0.25);
+        assert_eq!(jain([0.0, 0.0].into_iter()), 1.0);
+        // (1 + 2 + 3)² / (3 · 14)
+        assert!((jain([1.0, 2.0, 3.0].into_iter()) - 36.0 / 42.0).abs() < 1e-15);
+    }
+}

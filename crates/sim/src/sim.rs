@@ -1,0 +1,340 @@
+//! The engine: pops events, moves parcels, calls end points.
+
+use crate::agent::{Agent, Ends, FixedWindow};
+use crate::build::Agents;
+use crate::flow::{Flow, Record};
+use crate::network::Network;
+use crate::observe;
+use crate::parcel::{Label, Parcel};
+use crate::sample::Sampler;
+use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_scenario::resolved::{App, FlowGroup};
+use skyhaul_tcp::Segment;
+use skyhaul_trace::{Event, Recorder};
+
+/// What remains to be done after a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// The end of the run has been reached.
+    Finished,
+    /// There is more to come.
+    Running,
+}
+
+/// What of the scenario is needed while it runs.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) groups: Vec<FlowGroup>,
+    pub(crate) link_names: Vec<String>,
+    pub(crate) agents: Agents,
+    pub(crate) seed: u64,
+    pub(crate) duration: Duration,
+}
+
+/// A world in progress.
+#[derive(Debug)]
+pub struct Sim<R> {
+    pub(crate) now: Instant,
+    pub(crate) events: u64,
+    pub(crate) net: Network<R>,
+    pub(crate) flows: Vec<Flow>,
+    pub(crate) records: Vec<Record>,
+    pub(crate) sampler: Sampler,
+    pub(crate) run: Run,
+}
+
+impl<R: Recorder> Sim<R> {
+    /// The time that has been simulated.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+    /// When the run ends.
+    #[must_use]
+    pub fn end(&self) -> Instant {
+        Instant::ZERO + self.run.duration
+    }
+    /// The recorder.
+    #[must_use]
+    pub fn recorder(&self) -> &R {
+        &self.net.recorder
+    }
+
+    /// Handles all events up to and including `t`, but none after the end of the run.
+    pub fn run_until(&mut self, t: Instant) -> Status {
+        let until = t.min(self.end());
+        // A run of no length has no events, also none at its one instant.
+        if !self.run.duration.is_zero() {
+            while let Some(due) = self.net.heap.peek() {
+                if due.at > until {
+                    break;
+                }
+                self.now = due.at;
+                self.events += 1;
+                self.step(due.slot);
+            }
+        }
+        self.now = self.now.max(until);
+        if self.now >= self.end() { Status::Finished } else { Status::Running }
+    }
+
+    #[inline]
+    fn step(&mut self, slot: u32) {
+        let links = self.net.slots();
+        if slot < links {
+            if let Some(parcel) = self.net.handle(self.now, slot) {
+                self.arrive(parcel);
+            }
+        } else if slot - links < self.flows.len() as u32 {
+            self.wake(slot - links);
+        } else {
+            let next = self.sampler.sample(self.now, &self.flows, &mut self.records, &self.run.groups, &mut self.net);
+            self.net.heap.set(slot, next);
+        }
+    }
+
+    /// A parcel has reached its end point.
+    #[inline]
+    fn arrive(&mut self, parcel: Parcel) {
+        let now = self.now;
+        let index = parcel.flow;
+        let Self { flows, net, .. } = self;
+        let flow = &mut flows[index as usize];
+        if parcel.generation != flow.generation || matches!(flow.agent, Agent::Silent) {
+            self.discard(parcel);
+            return;
+        }
+        let backward = parcel.backward();
+        if R::ENABLED {
+            observe::arrival(now, parcel, net);
+        }
+        let segment = parcel.unpack(flow.header, &mut net.bodies);
+        if backward {
+            flow.last_ack = Some(now);
+        }
+        match &mut flow.agent {
+            Agent::Silent => {}
+            Agent::Tcp(ends) => {
+                let end = ends.end(backward);
+                let refused = end.handle(now, &segment, &[]).is_err();
+                let timer = net.slots() + index;
+                while let Some(out) = end.poll_transmit(now) {
+                    let route = if backward { flow.forward } else { flow.reverse };
+                    send(net, now, index, flow.generation, flow.header, route, !backward, &out);
+                }
+                net.heap.set_earlier(timer, end.next_timeout());
+                if refused {
+                    self.records[index as usize].rejected += 1;
+                }
+                if R::ENABLED && backward {
+                    observe::sender(now, index, &ends.sender, &mut self.records[index as usize].seen, net);
+                }
+                if flow.finite && backward && ends.sender.unacked() == 0 {
+                    self.done(index);
+                }
+            }
+            Agent::FixedWindow(w) => {
+                if backward {
+                    w.acked();
+                    while let Some(out) = w.poll_transmit() {
+                        send(net, now, index, flow.generation, flow.header, flow.forward, false, &out);
+                    }
+                } else {
+                    let out = w.answer(&segment);
+                    send(net, now, index, flow.generation, flow.header, flow.reverse, true, &out);
+                }
+            }
+        }
+    }
+
+    /// A parcel of a connection that is over.
+    #[cold]
+    fn discard(&mut self, parcel: Parcel) {
+        self.records[parcel.flow as usize].discarded += 1;
+        if R::ENABLED {
+            let event = Event::Discarded { flow: parcel.flow, packet: parcel.packet() };
+            self.net.recorder.record(self.now, &event);
+        }
+        parcel.discard(&mut self.net.bodies);
+    }
+
+    /// The timer of a flow: it starts, stops, or one of its ends wants to be called. It may come too early, since
+    /// timers that were put off are not moved; then it is only armed anew.
+    fn wake(&mut self, index: u32) {
+        let now = self.now;
+        let record = &mut self.records[index as usize];
+        if record.started.is_none() {
+            record.started = Some(now);
+            if R::ENABLED {
+                self.net.recorder.record(now, &Event::FlowStarted { flow: index });
+            }
+            self.open(index);
+        } else if record.stop <= now {
+            record.stop = Instant::MAX;
+            self.stop(index);
+        }
+        let flow = &mut self.flows[index as usize];
+        if let Agent::Tcp(ends) = &mut flow.agent {
+            for backward in [true, false] {
+                let end = ends.end(backward);
+                if end.next_timeout() <= now {
+                    end.handle_timeout(now);
+                }
+            }
+        }
+        self.flush(index);
+        self.arm(index);
+    }
+
+    /// Sends what both ends of a flow have to send.
+    fn flush(&mut self, index: u32) {
+        let now = self.now;
+        let flow = &mut self.flows[index as usize];
+        let net = &mut self.net;
+        match &mut flow.agent {
+            Agent::Silent => {}
+            Agent::Tcp(ends) => {
+                for backward in [true, false] {
+                    let route = if backward { flow.forward } else { flow.reverse };
+                    while let Some(out) = ends.end(backward).poll_transmit(now) {
+                        send(net, now, index, flow.generation, flow.header, route, !backward, &out);
+                    }
+                }
+                if R::ENABLED {
+                    observe::sender(now, index, &ends.sender, &mut self.records[index as usize].seen, net);
+                }
+            }
+            Agent::FixedWindow(w) => {
+                while let Some(out) = w.poll_transmit() {
+                    send(net, now, index, flow.generation, flow.header, flow.forward, false, &out);
+                }
+            }
+        }
+    }
+
+    /// Arms the timer of a flow for whatever it waits for.
+    fn arm(&mut self, index: u32) {
+        let record = &self.records[index as usize];
+        let at = match &self.flows[index as usize].agent {
+            Agent::Silent => Instant::MAX,
+            Agent::Tcp(ends) => ends.next_timeout().min(record.stop),
+            Agent::FixedWindow(_) => record.stop,
+        };
+        self.net.heap.set(self.net.slots() + index, at);
+    }
+
+    /// Gives a flow its first or next connection, with what it has to send.
+    fn open(&mut self, index: u32) {
+        let now = self.now;
+        let record = &mut self.records[index as usize];
+        let group = &self.run.groups[record.group];
+        let flow = &mut self.flows[index as usize];
+        record.page_began = now;
+        if let Agents::FixedWindow(window) = self.run.agents {
+            flow.finite = false;
+            flow.agent = Agent::FixedWindow(FixedWindow::new(window, group.endpoint.mss));
+            return;
+        }
+        let stream = |end: &str| {
+            let page = record.pages.len();
+            let page = if page == 0 { String::new() } else { format!(".{page}") };
+            Rng::stream(self.run.seed, &format!("flows.{}[{}].{end}{page}", group.name, record.index))
+        };
+        let mut ends = Ends::open(now, group, stream("cc"), stream("peer"));
+        let bytes = match group.app {
+            App::Bulk => u64::MAX / 2,
+            App::Pages { segments, .. } => segments.saturating_mul(group.endpoint.mss.into()),
+        };
+        ends.sender.write(now, &[], bytes);
+        flow.agent = Agent::Tcp(ends);
+        record.seen = crate::flow::Seen::default();
+    }
+
+    /// The source produces no more data: what has not been sent once will not be.
+    fn stop(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        match &mut flow.agent {
+            Agent::Silent => {}
+            Agent::Tcp(ends) => {
+                ends.sender.truncate();
+                flow.finite = true;
+                if ends.sender.unacked() == 0 {
+                    self.finish_flow(index);
+                }
+            }
+            Agent::FixedWindow(_) => self.finish_flow(index),
+        }
+    }
+
+    /// Everything that was written is acknowledged.
+    #[cold]
+    fn done(&mut self, index: u32) {
+        let now = self.now;
+        let record = &mut self.records[index as usize];
+        let stopped = record.stop == Instant::MAX && self.run.groups[record.group].stop.is_some();
+        let App::Pages { count, .. } = self.run.groups[record.group].app else {
+            self.finish_flow(index);
+            return;
+        };
+        if stopped {
+            // The page was cut short.
+            self.finish_flow(index);
+            return;
+        }
+        let took = now - record.page_began;
+        let page = record.pages.len() as u32;
+        record.pages.push(took);
+        if R::ENABLED {
+            self.net.recorder.record(now, &Event::PageDone { flow: index, page, took });
+        }
+        if count.is_some_and(|n| record.pages.len() as u64 >= n) {
+            self.finish_flow(index);
+            return;
+        }
+        self.retire(index);
+        self.open(index);
+        self.flush(index);
+        self.arm(index);
+    }
+
+    /// Ends a flow.
+    fn finish_flow(&mut self, index: u32) {
+        self.retire(index);
+        let record = &mut self.records[index as usize];
+        record.finished = Some(self.now);
+        if R::ENABLED {
+            self.net.recorder.record(self.now, &Event::FlowFinished { flow: index });
+        }
+        self.net.heap.set(self.net.slots() + index, Instant::MAX);
+    }
+
+    /// Takes the present connection out of service and keeps its counts.
+    fn retire(&mut self, index: u32) {
+        let record = &mut self.records[index as usize];
+        let flow = &mut self.flows[index as usize];
+        record.past = flow.totals(&record.past, self.run.groups[record.group].endpoint.mss);
+        flow.agent = Agent::Silent;
+        flow.generation = flow.generation.wrapping_add(1);
+    }
+}
+
+/// Puts a segment on its way.
+#[expect(clippy::too_many_arguments, reason = "fields of a flow whose agent is borrowed")]
+#[inline]
+fn send<R: Recorder>(
+    net: &mut Network<R>,
+    now: Instant,
+    flow: u32,
+    generation: u16,
+    header: u32,
+    route: u16,
+    backward: bool,
+    segment: &Segment,
+) {
+    let label = Label { flow, generation, hop: route, backward };
+    let parcel = Parcel::pack(segment, header, label, &mut net.bodies);
+    if R::ENABLED {
+        observe::departure(now, parcel, net);
+    }
+    net.forward(now, parcel);
+}

@@ -1,0 +1,77 @@
+//! Scenarios for tests and benchmarks, built in code.
+#![allow(dead_code, missing_docs, unreachable_pub, reason = "shared by several test crates")]
+
+use skyhaul_base::{Duration, Rate};
+use skyhaul_cc::Config as Cc;
+use skyhaul_path::{Limit, Victim};
+use skyhaul_scenario::resolved::*;
+use skyhaul_tcp::Config;
+
+/// One direction of a link: bit/s (0 is infinite), one-way delay in seconds, buffer in packets, loss.
+pub fn direction(rate: u64, delay: f64, buffer: Option<u32>, loss: f64) -> Direction {
+    Direction {
+        rate: (rate > 0).then(|| Rate::from_bits_per_sec(rate)),
+        delay: Delay::Fixed(Duration::from_secs_f64(delay)),
+        allow_reorder: false,
+        queue: Queue {
+            kind: QueueKind::DropTail,
+            limit: buffer.map_or(Limit::Unlimited, Limit::Packets),
+            count_in_service: false,
+            ns2_limit: false,
+            victim: Victim::Youngest,
+        },
+        error: if loss > 0.0 { ErrorModel::Per { p: loss } } else { ErrorModel::None },
+        ack_errors: true,
+    }
+}
+
+/// The classical path: a bottleneck forward, an unlimited and loss-free way back. `rate` in 1000-byte packets/s.
+pub fn geo(rate: f64, rtt: f64, buffer: u32, loss: f64) -> Link {
+    Link {
+        name: "sat".into(),
+        forward: direction((rate * 8000.0) as u64, rtt / 2.0, Some(buffer), loss),
+        reverse: direction(0, rtt / 2.0, None, 0.0),
+    }
+}
+
+/// `count` bulk flows with SACK over link 0, as in ns-2 of 2001, starting at times uniform on one RTT.
+pub fn bulk(name: &str, count: u32, cc: &str, rwnd: u64, rtt: f64) -> FlowGroup {
+    let mut endpoint = Config::ns2_2001();
+    endpoint.receive_buffer = rwnd * u64::from(endpoint.mss);
+    FlowGroup {
+        name: name.into(),
+        count,
+        path: vec![0],
+        extra_delay: Duration::ZERO,
+        cc: Cc::by_name(cc).expect("a known algorithm"),
+        endpoint,
+        app: App::Bulk,
+        start: Start::Uniform { from: Duration::ZERO, to: Duration::from_secs_f64(rtt) },
+        stop: None,
+        handshake: false,
+        known_rtt: Some(Duration::from_secs_f64(rtt)),
+    }
+}
+
+pub fn scenario(seconds: f64, links: Vec<Link>, flows: Vec<FlowGroup>) -> Resolved {
+    Resolved {
+        title: String::new(),
+        duration: Duration::from_secs_f64(seconds),
+        seed: 1,
+        links,
+        flows,
+        record: Record { sample: None, series: Vec::new() },
+    }
+}
+
+/// S0 of the reproduction plan: N flows over one GEO channel of 1300 packets/s with 50 packets of buffer.
+pub fn s0(flows: u32, cc: &str, loss: f64, seconds: f64) -> Resolved {
+    scenario(seconds, vec![geo(1300.0, 0.55, 50, loss)], vec![bulk("bulk", flows, cc, 64, 0.55)])
+}
+
+/// The same with capacity and buffer in proportion to the number of flows (20 flows are S0).
+pub fn scaled(flows: u32, loss: f64, seconds: f64) -> Resolved {
+    let k = f64::from(flows) / 20.0;
+    let link = geo(1300.0 * k, 0.55, (50.0 * k) as u32, loss);
+    scenario(seconds, vec![link], vec![bulk("bulk", flows, "sack", 64, 0.55)])
+}
