@@ -22,7 +22,8 @@ pub struct Actions {
     pub stop_probes: bool,
     /// Raise `on_wake` at this time; replaces an earlier request. [`Instant::MAX`] cancels.
     pub wake_at: Option<Instant>,
-    /// Retransmit the segment at `SND.UNA` although no rule of the sender found it lost (Vegas).
+    /// Judge the segment at `SND.UNA` lost although no rule of the sender found it so (Vegas). Outside of a
+    /// recovery this starts one, and `on_congestion` follows at once; within one the segment is only sent again.
     pub retransmit_head: bool,
     /// Go back to `SND.UNA` without backing the timer off (Fast Start's reset).
     pub rewind: bool,
@@ -105,6 +106,8 @@ pub struct Policy {
     pub rate_samples: bool,
     /// Raise `on_sent`.
     pub sent_events: bool,
+    /// Raise `on_transmit`.
+    pub transmit_events: bool,
     /// The algorithm wants probes: offer them in the handshake.
     pub probes: bool,
 }
@@ -118,6 +121,7 @@ impl Default for Policy {
             max_burst: 0,
             rate_samples: false,
             sent_events: false,
+            transmit_events: false,
             probes: false,
         }
     }

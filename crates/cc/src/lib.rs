@@ -90,7 +90,7 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// A data segment left. Raised only if [`Policy::sent_events`] is set.
     fn on_sent(&mut self, _cx: &mut Cx<'_>, _sent: &Sent) {}
 
-    /// The send loop has just run.
+    /// The send loop has just run. Raised only if [`Policy::transmit_events`] is set.
     fn on_transmit(&mut self, _cx: &mut Cx<'_>, _transmit: &Transmit) {}
 
     /// The time asked for with [`Actions::wake_at`] has come.

@@ -86,6 +86,8 @@ pub struct Config {
     pub dsack: bool,
     /// Most SACK blocks per acknowledgement, at most 4.
     pub sack_blocks: u8,
+    /// Once per recovery, when nothing else may be sent, retransmit the last segment (RFC 6675 §4, NextSeg rule 4).
+    pub rescue_retransmission: bool,
     /// The scoreboard survives a timeout (RFC 6675 §5.1); otherwise it is cleared (RFC 2018 §8, ns-2).
     pub keep_sack_after_rto: bool,
     /// The window grows only while it is in use (RFC 7661).
@@ -139,6 +141,7 @@ impl Config {
             sack: None,
             dsack: false,
             sack_blocks: 3,
+            rescue_retransmission: false,
             keep_sack_after_rto: false,
             window_validation: false,
             byte_window: false,
@@ -190,6 +193,7 @@ impl Config {
             delayed_ack: DelayedAck { every: 2, delay: Duration::from_millis(200) },
             dsack: true,
             sack_blocks: 4,
+            rescue_retransmission: true,
             keep_sack_after_rto: true,
             window_validation: true,
             byte_window: true,

@@ -286,6 +286,10 @@ impl<S: Store> Connection<S> {
             _ => self.sender.write(now, data, n),
         }
     }
+    /// Takes back everything that was written and not yet sent once. Returns how many bytes.
+    pub fn truncate(&mut self) -> u64 {
+        self.sender.truncate()
+    }
     /// Reads into `out`; where only lengths are kept, counts `n` bytes as read. Returns how many.
     pub fn read(&mut self, out: &mut [u8], n: u64) -> u64 {
         let n = self.receiver.read(out, n);
@@ -369,22 +373,20 @@ impl<S: Store> Connection<S> {
     /// RFC 9293 §3.10.7.4 for a segment whose only flag is ACK.
     #[inline]
     fn established_segment(&mut self, now: Instant, seg: &Segment, payload: &[u8]) -> Result<(), Rejected> {
-        let Some(seq) = self.rcv_offset(seg.seq) else { return self.unacceptable() };
+        let Some(seq) = self.rcv_offset(seg.seq) else { return Err(Rejected::OutOfWindow) };
         // A probe may copy data long acknowledged, so the window does not apply to it.
         if !seg.mark.is_probe() && !self.receiver.acceptable(seq, seg.span()) {
-            return self.unacceptable();
+            return self.unacceptable(seq, seg);
         }
         let echo = if self.timestamps { self.check_timestamps(now, seg, seq)? } else { None };
-        self.acknowledgement(now, seg, seq, echo)?;
-        if seg.len > 0 || seg.flags.has(Flags::FIN) {
-            let data = Data {
-                seq,
-                len: seg.len,
-                fin: seg.flags.has(Flags::FIN),
-                payload,
-                mark: seg.mark,
-                probe_id: seg.probe_id,
-            };
+        // Half of all segments of a one-way transfer say nothing to the sending half that receives them.
+        let says_nothing = seg.len > 0 && self.sender.nothing_new(self.iss, seg.ack, seg.window);
+        if !says_nothing {
+            self.acknowledgement(now, seg, seq, echo)?;
+        }
+        if seg.len > 0 {
+            let data =
+                Data { seq, len: seg.len, fin: false, payload, mark: seg.mark, probe_id: seg.probe_id };
             self.receiver.handle(now, &data)?;
         }
         Ok(())
@@ -392,8 +394,16 @@ impl<S: Store> Connection<S> {
 
     /// Outside of the window: an acknowledgement is owed, nothing else happens.
     #[cold]
-    fn unacceptable(&mut self) -> Result<(), Rejected> {
+    fn unacceptable(&mut self, seq: u64, seg: &Segment) -> Result<(), Rejected> {
+        if seg.flags.has(Flags::RST) {
+            return Err(Rejected::OutOfWindow);
+        }
         self.receiver.ack_now();
+        let end = seq + u64::from(seg.len);
+        if seg.len > 0 && end <= self.receiver.next_expected() {
+            self.receiver.note_duplicate(seq, end);
+            return Err(Rejected::Duplicate);
+        }
         Err(Rejected::OutOfWindow)
     }
 
@@ -470,7 +480,7 @@ impl<S: Store> Connection<S> {
 
     /// Everything beyond plain data and acknowledgements, in any synchronised state.
     fn synchronised_segment(&mut self, now: Instant, seg: &Segment, payload: &[u8]) -> Result<(), Rejected> {
-        let Some(seq) = self.rcv_offset(seg.seq) else { return self.unacceptable() };
+        let Some(seq) = self.rcv_offset(seg.seq) else { return Err(Rejected::OutOfWindow) };
         if seg.flags.has(Flags::RST) {
             // RFC 5961 §3.2: only the exact next sequence number resets; others in the window are challenged.
             if seq == self.receiver.next_expected() {
@@ -503,7 +513,7 @@ impl<S: Store> Connection<S> {
                 // The last acknowledgement was lost; TIME-WAIT starts anew (RFC 9293 §3.10.7.4).
                 self.deadline = now + self.config.time_wait;
             }
-            return self.unacceptable();
+            return self.unacceptable(seq, seg);
         }
         let echo = if self.timestamps { self.check_timestamps(now, seg, seq)? } else { None };
         if self.state == State::SynReceived {

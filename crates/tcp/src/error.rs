@@ -11,6 +11,9 @@ pub enum Rejected {
     /// The acknowledgement is older than the window allows (RFC 5961 §5).
     #[error("acknowledgement too old")]
     AckTooOld,
+    /// Received before; it is acknowledged again (and reported, RFC 2883).
+    #[error("received before")]
+    Duplicate,
     /// Outside of the receive window.
     #[error("outside of the receive window")]
     OutOfWindow,

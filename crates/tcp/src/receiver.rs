@@ -220,7 +220,7 @@ impl<S: Store> Receiver<S> {
         self.probe_answers.push_back(ProbeAnswer { mark, id: d.probe_id, range: (d.seq, end) });
     }
 
-    fn note_duplicate(&mut self, from: u64, to: u64) {
+    pub(crate) fn note_duplicate(&mut self, from: u64, to: u64) {
         if self.dsack && from < to {
             self.duplicate = Some((from, to));
         }

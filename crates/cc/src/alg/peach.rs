@@ -308,6 +308,7 @@ impl CongestionControl for Peach {
             recovery_end: self.config.recovery_end,
             gate_on_flight: self.config.recovery.uses_pipe() && !self.pipe,
             probes: true,
+            transmit_events: true,
             ..Policy::default()
         }
     }

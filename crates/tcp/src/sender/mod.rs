@@ -263,6 +263,13 @@ impl<S: Store> Sender<S> {
         n
     }
 
+    /// Forgets what was written and never sent. Returns how many bytes.
+    pub(crate) fn truncate(&mut self) -> u64 {
+        let unsent = self.end.saturating_sub(self.sb.max());
+        self.end -= unsent;
+        unsent
+    }
+
     /// No more data will be written: a FIN follows the last byte.
     pub(crate) fn finish(&mut self) {
         if self.fin == FinState::Open {
@@ -356,6 +363,16 @@ impl<S: Store> Sender<S> {
         self.window_probe = false;
     }
 
+    /// The acknowledgement and window of a data segment tell nothing: all is acknowledged, the window is known,
+    /// and nothing waits for it.
+    #[inline]
+    pub(crate) fn nothing_new(&self, iss: crate::Seq, ack: crate::Seq, window: u32) -> bool {
+        self.sb.is_empty()
+            && ack == iss.add(self.sb.una() as u32)
+            && u64::from(window) == self.window
+            && self.end == self.sb.una()
+    }
+
     /// `SND.NXT - SND.UNA`.
     pub(crate) fn flight(&self) -> u64 {
         self.nxt - self.sb.una()
@@ -411,6 +428,7 @@ impl<S: Store> Sender<S> {
     }
 
     #[cold]
+    #[inline(never)]
     fn carry_out(&mut self, now: Instant, act: Actions) {
         if act.stop_probes {
             self.prober.stop();

@@ -84,7 +84,9 @@ impl<S: Store> Sender<S> {
             self.persist_at = Instant::MAX;
             self.persist_backoff = 0;
         }
-        self.call(now, |cc, cx| cc.on_transmit(cx, &Transmit { sent, clock, blocked }));
+        if self.policy.transmit_events {
+            self.call(now, |cc, cx| cc.on_transmit(cx, &Transmit { sent, clock, blocked }));
+        }
     }
 
     /// Bytes that the window allows to be outstanding, and whether pipe or FlightSize is compared with it.
@@ -150,10 +152,11 @@ impl<S: Store> Sender<S> {
                 match self.sb.next_seg(new.is_ok()) {
                     Some(NextSeg::Lost(i) | NextSeg::Hole(i) | NextSeg::Rescue(i)) => Ok(self.resend(now, i)),
                     Some(NextSeg::New) => Ok(self.send_new(now, new.unwrap_or(0))),
-                    None => match self.sb.rescue() {
+                    None if self.config.rescue_retransmission => match self.sb.rescue() {
                         Some(NextSeg::Rescue(i)) => Ok(self.resend(now, i)),
                         _ => Err(new.err().unwrap_or(Blocked::App)),
                     },
+                    None => Err(new.err().unwrap_or(Blocked::App)),
                 }
             }
             _ => {
