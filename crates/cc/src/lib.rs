@@ -55,8 +55,8 @@ pub trait CongestionControl: fmt::Debug + Send {
         None
     }
 
-    /// Mechanisms of the sender that the algorithm pins. Must not change during a connection, except where a
-    /// field says so.
+    /// Mechanisms of the sender that the algorithm pins. Read before the handshake (which probes to offer), after
+    /// the first `on_start`, and after [`ProbeEvent::Unsupported`]; it must not change at any other time.
     fn policy(&self) -> Policy {
         Policy::default()
     }
@@ -84,7 +84,8 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// The retransmission timer expired for the `backoff`-th time in a row (1 is the first).
     fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32);
 
-    /// The last reduction answered an event that was no loss.
+    /// The last reduction answered an event that was no loss. Where that ends a recovery, `on_recovered` comes
+    /// first.
     fn on_undo(&mut self, _cx: &mut Cx<'_>) {}
 
     /// A data segment left. Raised only if [`Policy::sent_events`] is set.

@@ -108,6 +108,8 @@ macro_rules! algorithms {
 algorithms! {
     controls {
         Reno(alg::reno::Reno),
+        Vegas(alg::vegas::Vegas),
+        Bbr(alg::bbr::Bbr),
         Peach(alg::peach::Peach),
     }
     names {
@@ -121,6 +123,10 @@ algorithms! {
         "sack" Sack(alg::reno::Config) => |c, r| Algorithm::Reno(alg::reno::Reno::new(c, r, RecoveryMode::Sack)),
         /// SACK with proportional rate reduction (RFC 9937).
         "prr" Prr(alg::reno::Config) => |c, r| Algorithm::Reno(alg::reno::Reno::new(c, r, RecoveryMode::Prr)),
+        /// TCP Vegas (Brakmo, Peterson 1994): window by the number of segments queued.
+        "vegas" Vegas(alg::vegas::Config) => |c, r| Algorithm::Vegas(alg::vegas::Vegas::new(c, r)),
+        /// BBR version 1 (Cardwell et al. 2016): rate by the measured bottleneck rate and least RTT.
+        "bbr" Bbr(alg::bbr::Config) => |c, r| Algorithm::Bbr(alg::bbr::Bbr::new(c, r)),
         /// TCP-Peach (Akyildiz, Morabito, Palazzo 2001).
         "peach" Peach(alg::peach::Config) => |c, r| Algorithm::Peach(alg::peach::Peach::new(c, r)),
     }

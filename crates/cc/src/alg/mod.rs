@@ -1,4 +1,6 @@
 //! The algorithms, one file each.
 
+pub mod bbr;
 pub mod peach;
 pub mod reno;
+pub mod vegas;

@@ -193,7 +193,7 @@ pub struct Peach {
     adsn: u32,
     /// The acknowledgement being processed is the one that started the recovery: its dummies wait.
     just_entered: bool,
-    /// A loss has happened: `ssthresh` means something.
+    /// `ssthresh` stems from a loss, not from the last Sudden Start.
     lost_before: bool,
     /// The peer does not answer: everything is delegated to the configured Reno \[Peach §III-A\].
     legacy: bool,
@@ -247,6 +247,7 @@ impl Peach {
         self.cwnd = 1.0;
         // With ssthresh at 1 congestion avoidance holds from the start (R4).
         self.ssthresh = 1.0;
+        self.lost_before = false;
         self.wdsn = 0;
         self.adsn = 0;
         self.infl.clear();
@@ -257,7 +258,7 @@ impl Peach {
             total = total.min(f64::from(cap));
         }
         if self.config.limit_to_app {
-            total = total.min(cx.path.queued + cx.path.in_flight);
+            total = total.min(math::ceil(cx.path.queued + cx.path.in_flight));
         }
         if rwnd < 2.0 || total < 2.0 || cx.path.probes == ProbeSupport::No {
             cx.act.stop_probes = true;
@@ -338,10 +339,8 @@ impl CongestionControl for Peach {
             return self.reno.on_ack(cx, ack);
         }
         match (ack.kind, cx.path.phase) {
-            (AckKind::New | AckKind::Full, Phase::Open | Phase::Loss) => {
-                if ack.cwnd_limited {
-                    self.cwnd = growth::grown(&self.rules, cx.path, self.cwnd, self.ssthresh, ack.acked);
-                }
+            (AckKind::New | AckKind::Full, Phase::Open | Phase::Loss) if ack.cwnd_limited => {
+                self.cwnd = growth::grown(&self.rules, cx.path, self.cwnd, self.ssthresh, ack.acked);
             }
             // Each acknowledgement inflates, the final one included (R17): the figures peak at 42.
             (AckKind::Duplicate { .. } | AckKind::Full, Phase::Recovery) if self.inflates() => {
@@ -396,7 +395,7 @@ impl CongestionControl for Peach {
         self.ssthresh = half;
         self.infl.clear();
         self.adsn = 0;
-        if signal != Signal::Loss {
+        if signal == Signal::Ecn {
             return; // R21: an ECN echo halves without dummies.
         }
         if self.inflates() && self.config.inflate_ndup > 0.0 {
@@ -433,9 +432,9 @@ impl CongestionControl for Peach {
                 let ssthresh =
                     if backoff <= 1 { growth::half(&self.rules, cx.path, self.cwnd) } else { self.ssthresh };
                 self.slow_start(cx, 1.0, ssthresh);
+                self.lost_before = true;
             }
         }
-        self.lost_before = true;
     }
 
     fn on_transmit(&mut self, cx: &mut Cx<'_>, transmit: &Transmit) {

@@ -106,7 +106,10 @@ impl Reno {
         self.cwnd = window.cwnd;
         self.ssthresh = window.ssthresh;
         self.infl = infl;
-        self.before = window;
+        if !self.inflates() {
+            self.infl.end(&mut self.cwnd);
+        }
+        self.before = self.window();
     }
 
     fn inflates(&self) -> bool {
@@ -137,10 +140,8 @@ impl CongestionControl for Reno {
 
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
         match (ack.kind, cx.path.phase) {
-            (AckKind::New | AckKind::Full, Phase::Open | Phase::Loss) => {
-                if ack.cwnd_limited {
-                    self.cwnd = growth::grown(&self.rules, cx.path, self.cwnd, self.ssthresh, ack.acked);
-                }
+            (AckKind::New | AckKind::Full, Phase::Open | Phase::Loss) if ack.cwnd_limited => {
+                self.cwnd = growth::grown(&self.rules, cx.path, self.cwnd, self.ssthresh, ack.acked);
             }
             (AckKind::Duplicate { .. }, Phase::Recovery) if self.inflates() => {
                 self.infl.add(&mut self.cwnd, 1.0);
@@ -160,7 +161,7 @@ impl CongestionControl for Reno {
             RecoveryMode::Tahoe => 1.0,
             _ => self.ssthresh,
         };
-        if self.inflates() && signal == Signal::Loss {
+        if self.inflates() && signal != Signal::Ecn {
             self.infl.add(&mut self.cwnd, self.rules.inflate_ndup);
         }
     }
@@ -187,8 +188,8 @@ impl CongestionControl for Reno {
         self.cwnd = 1.0;
     }
 
-    fn on_undo(&mut self, _cx: &mut Cx<'_>) {
-        self.cwnd = self.cwnd.max(self.before.cwnd);
+    fn on_undo(&mut self, cx: &mut Cx<'_>) {
+        self.cwnd = growth::capped(&self.rules, cx.path, self.cwnd.max(self.before.cwnd), self.cwnd);
         self.ssthresh = self.ssthresh.max(self.before.ssthresh);
     }
 }

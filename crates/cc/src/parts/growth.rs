@@ -1,6 +1,6 @@
 //! Slow start and congestion avoidance of the Reno family (RFC 5681 §3.1, RFC 3465), and its reduction.
 
-use crate::event::Path;
+use crate::event::{Path, Phase};
 use crate::rules::{CaGrowth, HalvingBase, InitialSsthresh, Rules};
 
 /// The window after `acked` segments were acknowledged.
@@ -9,10 +9,11 @@ pub fn grown(rules: &Rules, path: &Path, cwnd: f64, ssthresh: f64, acked: f64) -
     let grown = match rules.growth {
         CaGrowth::PerAck if cwnd < ssthresh => cwnd + 1.0,
         CaGrowth::PerAck => cwnd + 1.0 / cwnd,
-        // RFC 3465 §2.2: L = 2 segments per acknowledgement in slow start; what exceeds ssthresh grows slowly.
+        // RFC 3465 §2.2, §2.3: at most L = 2 segments per acknowledgement in slow start, L = 1 after a timeout,
+        // when one acknowledgement may cover what arrived long before.
         CaGrowth::ByteCounting if cwnd < ssthresh => {
-            let fast = acked.min(2.0).min((ssthresh - cwnd).max(1.0));
-            cwnd + fast
+            let most = if path.phase == Phase::Loss { 1.0 } else { 2.0 };
+            cwnd + acked.min(most).min((ssthresh - cwnd).max(1.0))
         }
         CaGrowth::ByteCounting => cwnd + acked.min(cwnd) / cwnd,
     };

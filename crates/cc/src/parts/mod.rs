@@ -2,3 +2,4 @@
 
 pub mod growth;
 pub mod inflation;
+pub mod windowed;

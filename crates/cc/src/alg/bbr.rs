@@ -1,0 +1,594 @@
+//! BBR, version 1.
+//!
+//! *Idea*: keep a model of the path instead of reacting to loss. The greatest delivery rate of the last ten
+//! rounds and the least RTT of the last ten seconds give the bottleneck's rate and the empty path's RTT; their
+//! product is what should be in flight. Startup sends at 2/ln 2 times the rate until it stops growing, drain
+//! removes the queue that this made, then a cycle of pacing gains looks for more rate (5/4) and gives the queue
+//! back (3/4). When no RTT sample has matched the least one for ten seconds the window drops to four segments
+//! for a moment, so that the empty path can be seen again.
+//! *Sources*: Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: congestion-based congestion control", ACM Queue
+//! 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00 (2017); Linux's `tcp_bbr` for what the draft leaves
+//! open (packet conservation, the estimate of a policed rate). Its allowance for aggregated acknowledgements
+//! (2019) and the rounding of windows to even numbers are left out.
+//!
+//! ```text
+//!             rate grew < 25 % in 3 rounds        in flight <= BDP
+//!   Startup ------------------------------> Drain -----------------> ProbeBw
+//!      ^                                                              |   ^
+//!      |   pipe never filled                    least RTT 10 s old    v   |
+//!      +------------------------------------------------------------ ProbeRtt
+//! ```
+
+use crate::CongestionControl;
+use crate::action::{Policy, RecoveryMode, Window};
+use crate::event::{Ack, Cx, Path, Phase, Signal, Start};
+use crate::parts::growth;
+use crate::parts::windowed::WindowedMax;
+use crate::rules::{InitialWindow, Rules};
+use skyhaul_base::{Duration, Instant, Rate};
+
+/// Options of BBR.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, rename_all = "kebab-case", deny_unknown_fields)
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// Seconds after which the least RTT is measured anew (10).
+    pub min_rtt_window: f64,
+    /// Seconds, at least, that the window stays at four segments for it (0.2).
+    pub probe_rtt_duration: f64,
+    /// An RTT sample equal to the least one renews it (the draft). Linux wants a smaller one, so that it
+    /// measures anew every ten seconds even on a path without a queue.
+    pub equal_rtt_renews: bool,
+    /// Recognise a policer by steady loss and follow its rate (Linux).
+    pub policer: bool,
+    /// Initial window; by default that of the endpoint preset.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub initial_window: Option<InitialWindow>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            min_rtt_window: 10.0,
+            probe_rtt_duration: 0.2,
+            equal_rtt_renews: false,
+            policer: true,
+            initial_window: None,
+        }
+    }
+}
+
+impl Config {
+    /// Refuses options outside their domain.
+    ///
+    /// # Errors
+    /// Names the option and what to write instead.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        if !(self.min_rtt_window.is_finite() && self.min_rtt_window > 0.0) {
+            return Err("min-rtt-window must be a positive number of seconds");
+        }
+        if !(self.probe_rtt_duration.is_finite() && self.probe_rtt_duration >= 0.0) {
+            return Err("probe-rtt-duration must be a number of seconds, 0 or more");
+        }
+        if matches!(self.initial_window, Some(InitialWindow::Segments(n)) if !(n.is_finite() && n >= 1.0)) {
+            return Err("initial-window must be at least 1 segment");
+        }
+        Ok(())
+    }
+}
+
+/// 2/ln 2: the least gain that doubles the rate in every round.
+const HIGH_GAIN: f64 = 2.885;
+/// Window in multiples of the BDP once the pipe is full: room for delayed and stretched acknowledgements.
+const CWND_GAIN: f64 = 2.0;
+/// Pacing gains of `ProbeBw`, one per least RTT.
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// Paces a little below the estimate, so that no queue stands (Linux).
+const PACING_MARGIN: f64 = 0.99;
+/// Rounds before the current one that the rate filter remembers.
+const BW_ROUNDS: usize = 10;
+/// Least window: what keeps a receiver that acknowledges every other segment going.
+const MIN_WINDOW: f64 = 4.0;
+/// Growth of the rate that counts as growth, and the rounds without it that mean "full".
+const FULL_BW_GROWTH: f64 = 1.25;
+const FULL_BW_ROUNDS: u32 = 3;
+/// RTT assumed for the first pacing rate where none is known.
+const NOMINAL_RTT: Duration = Duration::from_millis(1);
+/// Below this a pacing rate would be a halt.
+const MIN_PACING: f64 = 8.0;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+/// A packet-timed round that starts at a moment of our choice.
+#[derive(Clone, Copy, Debug)]
+struct Lap {
+    delivered: u64,
+    round: u64,
+}
+
+impl Lap {
+    fn begin(path: &Path) -> Self {
+        Self { delivered: path.delivered, round: path.round }
+    }
+    /// Data sent after the start was delivered. Where no sample tells, two rounds of the sender contain one.
+    fn over(&self, path: &Path, ack: &Ack) -> bool {
+        ack.rate.is_some_and(|r| r.prior_delivered >= self.delivered) || path.round >= self.round + 2
+    }
+}
+
+/// Linux's estimate of the rate that a token-bucket policer lets pass (Flach et al., SIGCOMM 2016).
+#[derive(Clone, Debug, Default)]
+struct Policer {
+    /// Rate of the last lossy interval, bit/s; 0 if there was none.
+    rate: f64,
+    in_use: bool,
+    sampling: bool,
+    rounds: u32,
+    began: Instant,
+    delivered: u64,
+    lost: u64,
+}
+
+impl Policer {
+    /// Least rounds of an interval; four times as many are the most.
+    const ROUNDS: u32 = 4;
+    /// Lost to delivered, in 1/256, that makes an interval lossy: about 20 %.
+    const LOSSY: u64 = 50;
+    /// Rounds for which the estimate is used.
+    const USE_ROUNDS: u32 = 48;
+
+    fn begin_interval(&mut self, now: Instant, path: &Path) {
+        (self.began, self.delivered, self.lost, self.rounds) = (now, path.delivered, path.lost, 0);
+    }
+    fn reset(&mut self, now: Instant, path: &Path) {
+        (self.rate, self.in_use, self.sampling) = (0.0, false, false);
+        self.begin_interval(now, path);
+    }
+    /// Takes an acknowledgement in. True if the estimate has served its time: the gain cycle starts over.
+    fn update(
+        &mut self,
+        now: Instant,
+        path: &Path,
+        mode: Mode,
+        new_round: bool,
+        loss: bool,
+        limited: bool,
+    ) -> bool {
+        if self.in_use {
+            if mode == Mode::ProbeBw && new_round {
+                self.rounds += 1;
+                if self.rounds >= Self::USE_ROUNDS {
+                    self.reset(now, path);
+                    return true;
+                }
+            }
+            return false;
+        }
+        if !self.sampling {
+            // The first loss says that the bucket is empty: only now is the rate the policed one.
+            if loss {
+                self.begin_interval(now, path);
+                self.sampling = true;
+            }
+            return false;
+        }
+        if limited {
+            self.reset(now, path);
+            return false;
+        }
+        self.rounds += u32::from(new_round);
+        if self.rounds < Self::ROUNDS {
+            return false;
+        }
+        if self.rounds > 4 * Self::ROUNDS {
+            self.reset(now, path);
+            return false;
+        }
+        let (lost, delivered) = (path.lost - self.lost, path.delivered - self.delivered);
+        if !loss || delivered == 0 || lost * 256 < Self::LOSSY * delivered {
+            return false;
+        }
+        let over = now - self.began;
+        if over < Duration::from_millis(1) {
+            return false;
+        }
+        let rate = delivered as f64 * 8.0 / over.as_secs_f64();
+        let apart = (rate - self.rate).max(self.rate - rate);
+        // Two intervals in a row within 1/8, or 4 kbit/s, of each other.
+        if self.rate > 0.0 && (apart <= self.rate / 8.0 || apart <= 4000.0) {
+            self.rate = f64::midpoint(rate, self.rate);
+            self.in_use = true;
+            self.rounds = 0;
+        } else {
+            self.rate = rate;
+            self.begin_interval(now, path);
+        }
+        false
+    }
+}
+
+/// BBR, version 1.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    config: Config,
+    rules: Rules,
+    mode: Mode,
+    cwnd: f64,
+    /// Window to return to after a recovery or a measurement of the RTT.
+    prior_cwnd: f64,
+    /// bit/s.
+    pacing: Option<f64>,
+
+    /// Delivery rates, bit/s.
+    bw: WindowedMax<{ BW_ROUNDS + 1 }>,
+    min_rtt: Option<Duration>,
+    min_rtt_at: Instant,
+    round: u64,
+    delivered: u64,
+    policer: Policer,
+
+    full_bw: f64,
+    full_bw_rounds: u32,
+    full: bool,
+
+    cycle: usize,
+    cycle_at: Instant,
+
+    /// When the window has been small for long enough; `None` until it is small.
+    probe_rtt_until: Option<(Instant, Lap)>,
+    /// `Path::delivered` of segments that a window cut for the RTT's sake held back: their samples say nothing
+    /// of the bottleneck.
+    held_back: Option<(u64, u64)>,
+    idle_restart: bool,
+
+    /// First round of a recovery: one segment out for each one delivered.
+    conservation: Option<Lap>,
+    phase: Phase,
+    newly: f64,
+}
+
+impl Bbr {
+    /// A BBR control under the endpoint's window rules.
+    #[must_use]
+    pub fn new(config: &Config, rules: &Rules) -> Self {
+        Self {
+            rules: Rules { initial_window: config.initial_window.unwrap_or(rules.initial_window), ..*rules },
+            config: config.clone(),
+            mode: Mode::Startup,
+            cwnd: 1.0,
+            prior_cwnd: 1.0,
+            pacing: None,
+            bw: WindowedMax::default(),
+            min_rtt: None,
+            min_rtt_at: Instant::ZERO,
+            round: 0,
+            delivered: 0,
+            policer: Policer::default(),
+            full_bw: 0.0,
+            full_bw_rounds: 0,
+            full: false,
+            cycle: 0,
+            cycle_at: Instant::ZERO,
+            probe_rtt_until: None,
+            held_back: None,
+            idle_restart: false,
+            conservation: None,
+            phase: Phase::Open,
+            newly: 0.0,
+        }
+    }
+
+    fn bandwidth(&self) -> f64 {
+        if self.policer.in_use { self.policer.rate } else { self.bw.max() as f64 }
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Startup => HIGH_GAIN,
+            Mode::Drain => 1.0 / HIGH_GAIN,
+            Mode::ProbeBw if !self.policer.in_use => CYCLE[self.cycle],
+            Mode::ProbeBw | Mode::ProbeRtt => 1.0,
+        }
+    }
+
+    fn cwnd_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Startup | Mode::Drain => HIGH_GAIN,
+            Mode::ProbeBw => CWND_GAIN,
+            Mode::ProbeRtt => 1.0,
+        }
+    }
+
+    fn initial_window(&self, path: &Path) -> f64 {
+        self.rules.initial_window.segments(path.smss).max(1.0)
+    }
+
+    /// Segments in flight that `gain` times the bandwidth-delay product of rate `bw` means.
+    fn inflight(&self, path: &Path, bw: f64, gain: f64) -> f64 {
+        let Some(rtt) = self.min_rtt else { return self.initial_window(path) };
+        let segment = f64::from(path.smss) * 8.0;
+        // Three send quanta (draft §4.2.2): what hosts hold back on its way out and in.
+        let quantum = match self.pacing.unwrap_or(0.0) {
+            r if r < 1.2e6 => 1.0,
+            r if r < 24e6 => 2.0,
+            r => (r * 1e-3).min(64_000.0 * 8.0) / segment,
+        };
+        gain * bw * rtt.as_secs_f64() / segment + 3.0 * quantum
+    }
+
+    fn set_pacing(&mut self, rate: f64) {
+        self.pacing = Some(rate.max(MIN_PACING));
+    }
+
+    /// High gain times initial window per RTT.
+    fn initial_pacing(&mut self, path: &Path, rtt: Duration) {
+        let bits = self.initial_window(path) * f64::from(path.smss) * 8.0;
+        self.set_pacing(PACING_MARGIN * HIGH_GAIN * bits / rtt.as_secs_f64().max(1e-6));
+    }
+
+    fn save_window(&mut self) {
+        let cut = self.phase != Phase::Open || self.mode == Mode::ProbeRtt;
+        self.prior_cwnd = if cut { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
+    }
+
+    fn restore_window(&mut self, path: &Path) {
+        let to = self.cwnd.max(self.prior_cwnd);
+        self.cwnd = growth::capped(&self.rules, path, to, self.cwnd);
+    }
+
+    fn enter_probe_bw(&mut self, cx: &mut Cx<'_>) {
+        self.mode = Mode::ProbeBw;
+        // Any phase but the one that drains: nothing has been filled yet.
+        self.cycle = (CYCLE.len() - cx.rng.below(CYCLE.len() as u64 - 1) as usize) % CYCLE.len();
+        self.cycle_at = cx.now;
+    }
+
+    fn update_bandwidth(&mut self, cx: &mut Cx<'_>, ack: &Ack, new_round: bool) {
+        let loss = ack.lost > 0.0;
+        let Some(sample) = ack.rate else { return };
+        let limited = sample.app_limited
+            || self.held_back.is_some_and(|(from, to)| (from..=to).contains(&sample.prior_delivered));
+        if self.config.policer && self.policer.update(cx.now, cx.path, self.mode, new_round, loss, limited) {
+            self.enter_probe_bw(cx);
+        }
+        let rate = sample.rate.bits_per_sec();
+        // A sample limited by the application is a lower bound: of use only if it raises the estimate.
+        if !limited || rate >= self.bw.max() {
+            self.bw.update(self.round, rate);
+        }
+        if new_round && !limited && !self.full {
+            let bw = self.bw.max() as f64;
+            if bw >= self.full_bw * FULL_BW_GROWTH {
+                (self.full_bw, self.full_bw_rounds) = (bw, 0);
+            } else {
+                self.full_bw_rounds += 1;
+                self.full = self.full_bw_rounds >= FULL_BW_ROUNDS;
+            }
+        }
+    }
+
+    fn update_cycle(&mut self, cx: &Cx<'_>, ack: &Ack) {
+        let full_length = self.min_rtt.is_some_and(|rtt| cx.now - self.cycle_at > rtt);
+        // In flight before this acknowledgement.
+        let in_flight = cx.path.pipe + self.newly + ack.lost;
+        let bw = self.bw.max() as f64;
+        let gain = self.pacing_gain();
+        let next = if gain > 1.0 {
+            full_length && (ack.lost > 0.0 || in_flight >= self.inflight(cx.path, bw, gain))
+        } else if gain < 1.0 {
+            full_length || in_flight <= self.inflight(cx.path, bw, 1.0)
+        } else {
+            full_length
+        };
+        if next {
+            self.cycle = (self.cycle + 1) % CYCLE.len();
+            self.cycle_at = cx.now;
+        }
+    }
+
+    fn update_min_rtt(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
+        let window = Duration::from_secs_f64(self.config.min_rtt_window);
+        let expired = self.min_rtt.is_some() && cx.now > self.min_rtt_at + window;
+        if let Some(rtt) = ack.rtt {
+            let renews = self.min_rtt.is_none_or(|m| rtt < m || (rtt == m && self.config.equal_rtt_renews));
+            if renews || expired {
+                self.min_rtt = Some(rtt.max(Duration::from_nanos(1)));
+                self.min_rtt_at = cx.now;
+            }
+        }
+        if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+            self.save_window();
+            self.mode = Mode::ProbeRtt;
+            self.probe_rtt_until = None;
+            self.held_back = Some((cx.path.delivered, cx.path.delivered));
+        }
+        if self.mode == Mode::ProbeRtt {
+            let in_flight = (cx.path.pipe * f64::from(cx.path.smss)) as u64;
+            if let Some((_, to)) = &mut self.held_back {
+                *to = cx.path.delivered + in_flight;
+            }
+            match self.probe_rtt_until {
+                None if cx.path.pipe <= MIN_WINDOW => {
+                    let long_enough = cx.now + Duration::from_secs_f64(self.config.probe_rtt_duration);
+                    self.probe_rtt_until = Some((long_enough, Lap::begin(cx.path)));
+                }
+                Some((at, lap)) if cx.now > at && lap.over(cx.path, ack) => {
+                    self.min_rtt_at = cx.now;
+                    self.restore_window(cx.path);
+                    if self.full {
+                        self.enter_probe_bw(cx);
+                    } else {
+                        self.mode = Mode::Startup;
+                    }
+                }
+                _ => {}
+            }
+        }
+        if self.newly > 0.0 {
+            self.idle_restart = false;
+        }
+    }
+
+    fn update_pacing(&mut self, path: &Path) {
+        if self.pacing.is_none() {
+            self.initial_pacing(path, path.srtt.unwrap_or(NOMINAL_RTT));
+        }
+        let rate = PACING_MARGIN * self.pacing_gain() * self.bandwidth();
+        // Before the pipe is full the estimate lags behind and only ever raises the rate.
+        if rate > 0.0 && (self.full || self.pacing.is_none_or(|p| rate > p)) {
+            self.set_pacing(rate);
+        }
+    }
+
+    fn update_window(&mut self, path: &Path, ack: &Ack) {
+        let before = self.cwnd;
+        let mut cwnd = self.cwnd;
+        if self.newly > 0.0 {
+            cwnd = (cwnd - ack.lost).max(1.0);
+            if self.conservation.is_some() {
+                cwnd = cwnd.max(path.pipe + self.newly);
+            } else {
+                let target = self.inflight(path, self.bandwidth(), self.cwnd_gain());
+                let initial = self.initial_window(path) * f64::from(path.smss);
+                if self.full {
+                    cwnd = (cwnd + self.newly).min(target);
+                } else if cwnd < target || (path.delivered as f64) < initial {
+                    cwnd += self.newly;
+                }
+                cwnd = cwnd.max(MIN_WINDOW);
+            }
+        }
+        if self.mode == Mode::ProbeRtt {
+            cwnd = cwnd.min(MIN_WINDOW);
+        }
+        self.cwnd = growth::capped(&self.rules, path, cwnd, before);
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn window(&self) -> Window {
+        Window { cwnd: self.cwnd, ssthresh: f64::INFINITY }
+    }
+
+    fn pacing(&self) -> Option<Rate> {
+        self.pacing.map(|bits| Rate::from_bits_per_sec(bits as u64))
+    }
+
+    fn policy(&self) -> Policy {
+        Policy { recovery: RecoveryMode::Sack, rate_samples: true, ..Policy::default() }
+    }
+
+    fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
+        match *start {
+            Start::Established { rtt, syn_lost } => {
+                self.cwnd = if syn_lost { 1.0 } else { self.initial_window(cx.path) };
+                self.prior_cwnd = self.cwnd;
+                self.min_rtt = rtt;
+                self.min_rtt_at = cx.now;
+                self.round = cx.path.round;
+                self.delivered = cx.path.delivered;
+                self.policer.reset(cx.now, cx.path);
+                if let Some(rtt) = rtt {
+                    self.initial_pacing(cx.path, rtt);
+                } else {
+                    // Replaced by the first sample: see `on_ack`.
+                    self.pacing = None;
+                }
+            }
+            Start::Idle => {
+                // An idle path has no queue: continue at the estimated rate, and let the RTT be seen for free.
+                self.idle_restart = true;
+                if self.mode == Mode::ProbeBw {
+                    self.set_pacing(PACING_MARGIN * self.bandwidth());
+                }
+            }
+        }
+    }
+
+    fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
+        self.newly = (cx.path.delivered - self.delivered) as f64 / f64::from(cx.path.smss);
+        self.delivered = cx.path.delivered;
+        if self.phase == Phase::Loss && cx.path.phase == Phase::Open {
+            self.restore_window(cx.path);
+        }
+        self.phase = cx.path.phase;
+        let new_round = cx.path.round != self.round;
+        self.round = cx.path.round;
+        if self.conservation.is_some_and(|lap| lap.over(cx.path, ack)) {
+            self.conservation = None;
+        }
+
+        self.update_bandwidth(cx, ack, new_round);
+        if self.mode == Mode::ProbeBw {
+            self.update_cycle(cx, ack);
+        }
+        if self.mode == Mode::Startup && self.full {
+            self.mode = Mode::Drain;
+        }
+        if self.mode == Mode::Drain && cx.path.pipe <= self.inflight(cx.path, self.bw.max() as f64, 1.0) {
+            self.enter_probe_bw(cx);
+        }
+        self.update_min_rtt(cx, ack);
+        self.update_pacing(cx.path);
+        self.update_window(cx.path, ack);
+    }
+
+    fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        if signal == Signal::Ecn {
+            return; // Version 1 does not react to ECN.
+        }
+        self.save_window();
+        self.phase = Phase::Recovery;
+        self.conservation = Some(Lap::begin(cx.path));
+        let to = (cx.path.pipe + self.newly).max(1.0);
+        self.cwnd = growth::capped(&self.rules, cx.path, to, self.cwnd);
+    }
+
+    fn on_recovered(&mut self, cx: &mut Cx<'_>) {
+        self.conservation = None;
+        self.phase = Phase::Open;
+        if self.mode != Mode::ProbeRtt {
+            self.restore_window(cx.path);
+        }
+    }
+
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, _backoff: u32) {
+        self.save_window();
+        self.phase = Phase::Loss;
+        self.conservation = None;
+        self.cwnd = 1.0;
+        self.full_bw = 0.0;
+        if self.config.policer {
+            // The end of a round with a loss (Linux).
+            let restart = self.policer.update(cx.now, cx.path, self.mode, true, true, false);
+            if restart {
+                self.enter_probe_bw(cx);
+            }
+        }
+    }
+
+    fn on_undo(&mut self, cx: &mut Cx<'_>) {
+        // What was taken for a full pipe may have been reordering.
+        (self.full_bw, self.full_bw_rounds) = (0.0, 0);
+        self.policer.reset(cx.now, cx.path);
+        self.conservation = None;
+        self.restore_window(cx.path);
+    }
+
+    fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("bandwidth", self.bandwidth());
+        out("min_rtt", self.min_rtt.map_or(f64::NAN, Duration::as_secs_f64));
+        out("pacing_gain", self.pacing_gain());
+        out("mode", f64::from(self.mode as u8));
+    }
+}

@@ -1,0 +1,472 @@
+//! TCP Vegas.
+//!
+//! *Idea*: count the segments that wait in queues instead of waiting for one to be dropped. Once per RTT the
+//! throughput that the window would give on an empty path (`window / base RTT`) is compared with the one
+//! measured; the difference times the base RTT is the number of segments queued. Fewer than `alpha`: one more
+//! segment per RTT. More than `beta`: one less. Slow start doubles only every other RTT, so that the comparison
+//! sees a constant window, and ends when more than `gamma` queue up. A duplicate acknowledgement is enough for a
+//! retransmission if the oldest segment is older than a fine-grained timeout.
+//! *Sources*: Brakmo, O'Malley, Peterson, "TCP Vegas: new techniques for congestion detection and avoidance"
+//! (SIGCOMM 1994); Brakmo, Peterson, IEEE JSAC 13(8), 1995. Arithmetic and constants are those of ns-2's
+//! `Agent/TCP/Vegas` (the default) or of Linux's `tcp_vegas`, which keeps its own loss recovery.
+
+use crate::CongestionControl;
+use crate::action::{Policy, RecoveryMode, Window};
+use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
+use crate::parts::growth;
+use crate::parts::inflation::Inflation;
+use crate::rules::{InitialWindow, Rules};
+use skyhaul_base::{Duration, Instant, math};
+
+/// Whose arithmetic is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Flavour {
+    /// ns-2: average RTT of a round, fine-grained retransmission, reduction by a quarter.
+    #[default]
+    Ns2,
+    /// Linux: least RTT of a round, slow start in every RTT, the sender's own recovery, reduction by half.
+    Linux,
+}
+
+/// Options of TCP Vegas.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, rename_all = "kebab-case", deny_unknown_fields)
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// Whose arithmetic is followed.
+    pub flavour: Flavour,
+    /// Fewer segments queued than this: grow. Default 1 (`ns2`) or 2 (`linux`).
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub alpha: Option<f64>,
+    /// More segments queued than this: shrink. Default 3 (`ns2`) or 4 (`linux`).
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub beta: Option<f64>,
+    /// More segments queued than this end slow start. Default 1.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub gamma: Option<f64>,
+    /// How losses are repaired; default `reno` (`ns2`) or `sack` (`linux`).
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub recovery: Option<RecoveryMode>,
+    /// Initial window; by default that of the endpoint preset.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub initial_window: Option<InitialWindow>,
+}
+
+impl Config {
+    fn alpha(&self) -> f64 {
+        self.alpha.unwrap_or(if self.flavour == Flavour::Ns2 { 1.0 } else { 2.0 })
+    }
+    fn beta(&self) -> f64 {
+        self.beta.unwrap_or(if self.flavour == Flavour::Ns2 { 3.0 } else { 4.0 })
+    }
+    fn gamma(&self) -> f64 {
+        self.gamma.unwrap_or(1.0)
+    }
+    fn recovery(&self) -> RecoveryMode {
+        self.recovery.unwrap_or(if self.flavour == Flavour::Ns2 {
+            RecoveryMode::Reno
+        } else {
+            RecoveryMode::Sack
+        })
+    }
+
+    /// Refuses options outside their domain.
+    ///
+    /// # Errors
+    /// Names the option and what to write instead.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        let (alpha, beta, gamma) = (self.alpha(), self.beta(), self.gamma());
+        if !(alpha.is_finite() && alpha >= 0.0 && beta.is_finite() && alpha <= beta) {
+            return Err("alpha and beta must be numbers of segments with 0 <= alpha <= beta");
+        }
+        if !(gamma.is_finite() && gamma >= 0.0) {
+            return Err("gamma must be a number of segments, 0 or more");
+        }
+        if self.recovery == Some(RecoveryMode::Tahoe) {
+            return Err("recovery: TCP Vegas is defined with \"reno\", \"newreno\", \"sack\" or \"prr\"");
+        }
+        if matches!(self.initial_window, Some(InitialWindow::Segments(n)) if !(n.is_finite() && n >= 1.0)) {
+            return Err("initial-window must be at least 1 segment");
+        }
+        Ok(())
+    }
+}
+
+/// The estimator of the fine-grained timeout: as RFC 6298, on exact samples, with its own timeout.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fine {
+    /// Smoothed RTT and deviation, seconds; `None` before the first sample.
+    estimate: Option<(f64, f64)>,
+    timeout: Duration,
+}
+
+impl Fine {
+    fn sample(&mut self, rtt: Duration) {
+        let r = rtt.as_secs_f64();
+        // ns-2 presets the estimator with the first sample and a quarter of it, then takes that sample in.
+        let (srtt, dev) = self.estimate.unwrap_or((r, r / 4.0));
+        let err = r - srtt;
+        let (srtt, dev) = (srtt + err / 8.0, dev + (math::abs(err) - dev) / 4.0);
+        self.estimate = Some((srtt, dev));
+        self.timeout = Duration::from_secs_f64((srtt + 2.0 * dev) * (17.0 / 16.0));
+    }
+    fn expired(&self, age: Duration) -> bool {
+        self.estimate.is_some() && age >= self.timeout
+    }
+    fn back_off(&mut self, repeated: bool) {
+        self.timeout = if repeated { self.timeout * 2 } else { self.timeout + self.timeout / 8 };
+    }
+}
+
+/// TCP Vegas.
+#[derive(Clone, Debug)]
+pub struct Vegas {
+    config: Config,
+    rules: Rules,
+    cwnd: f64,
+    ssthresh: f64,
+    infl: Inflation,
+    /// Least RTT seen: the path without queues.
+    base: Option<Duration>,
+    fine: Fine,
+
+    // The round being measured.
+    round: u64,
+    began: Instant,
+    /// FlightSize when it began, and what was acknowledged since: together they tell what was sent in it.
+    flight: f64,
+    acked: f64,
+    rtt_sum: Duration,
+    rtt_min: Duration,
+    rtt_count: u64,
+    /// Growth per acknowledgement in this round (ns-2 flavour).
+    step: f64,
+    /// Slow start grows in this round (ns-2 flavour: every other one).
+    grows: bool,
+
+    // Losses.
+    dupacks: u32,
+    /// Acknowledgements after a retransmission on which the head is looked at once more.
+    worried: u8,
+    /// When the window was last reduced: losses of what was sent before are of the same congestion.
+    reduced: Option<Instant>,
+    /// The acknowledgement being processed made us ask for the head.
+    asked: bool,
+    /// Window before the last reduction, for undo.
+    before: Window,
+}
+
+impl Vegas {
+    /// A TCP Vegas control under the endpoint's window rules.
+    #[must_use]
+    pub fn new(config: &Config, rules: &Rules) -> Self {
+        let start = Window { cwnd: 1.0, ssthresh: f64::INFINITY };
+        Self {
+            rules: Rules { initial_window: config.initial_window.unwrap_or(rules.initial_window), ..*rules },
+            config: config.clone(),
+            cwnd: start.cwnd,
+            ssthresh: start.ssthresh,
+            infl: Inflation::default(),
+            base: None,
+            fine: Fine::default(),
+            round: 0,
+            began: Instant::ZERO,
+            flight: 0.0,
+            acked: 0.0,
+            rtt_sum: Duration::ZERO,
+            rtt_min: Duration::MAX,
+            rtt_count: 0,
+            step: 0.0,
+            grows: true,
+            dupacks: 0,
+            worried: 0,
+            reduced: None,
+            asked: false,
+            before: start,
+        }
+    }
+
+    fn ns2(&self) -> bool {
+        self.config.flavour == Flavour::Ns2
+    }
+
+    fn inflates(&self) -> bool {
+        matches!(self.config.recovery(), RecoveryMode::Reno | RecoveryMode::NewReno)
+    }
+
+    fn begin_round(&mut self, cx: &Cx<'_>, flight: f64) {
+        self.round = cx.path.round;
+        self.began = cx.now;
+        self.flight = flight;
+        self.acked = 0.0;
+        self.rtt_sum = Duration::ZERO;
+        self.rtt_min = Duration::MAX;
+        self.rtt_count = 0;
+    }
+
+    /// Growth that does not pass the receiver's window where the preset says so.
+    fn grow(&mut self, cx: &Cx<'_>, to: f64) {
+        self.cwnd = growth::capped(&self.rules, cx.path, to, self.cwnd);
+    }
+
+    /// ns-2: what the round that has just ended says.
+    fn judge_round(&mut self, cx: &Cx<'_>) {
+        let rtt = if self.rtt_count > 0 { self.rtt_sum / self.rtt_count } else { cx.now - self.began };
+        if rtt.is_zero() {
+            return;
+        }
+        let sent = (cx.path.in_flight + self.acked - self.flight).max(0.0);
+        let base = match self.base {
+            Some(base) if base <= rtt && sent > 1.0 => base,
+            // A segment that was alone cannot have waited behind another one of ours.
+            _ => rtt,
+        };
+        self.base = Some(base);
+        // ns-2 counts from the last segment acknowledged: the one that this acknowledgement lets go is included,
+        // as it is in `sent`.
+        let window = cx.path.in_flight + 1.0;
+        let queued = math::floor(window - sent * (base.as_secs_f64() / rtt.as_secs_f64()) + 0.5);
+        if self.cwnd < self.ssthresh {
+            self.grows = !self.grows;
+            self.step = 0.0;
+            if self.grows {
+                if queued > self.config.gamma() {
+                    self.ssthresh = 2.0;
+                    self.cwnd = (self.cwnd - self.cwnd / 8.0).max(2.0);
+                } else {
+                    self.step = 1.0;
+                }
+            }
+        } else if queued > self.config.beta() {
+            self.cwnd = (self.cwnd - 1.0).max(2.0);
+            self.step = 0.0;
+        } else if queued < self.config.alpha() {
+            self.step = 1.0 / self.cwnd;
+        } else {
+            self.step = 0.0;
+        }
+    }
+
+    fn ns2_advance(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
+        if self.round != cx.path.round {
+            self.judge_round(cx);
+            self.begin_round(cx, cx.path.in_flight);
+        }
+        if self.step >= 1.0 && self.cwnd >= self.ssthresh {
+            self.step = 0.0;
+        }
+        // No growth where what is in flight has not kept up with the window.
+        if self.step > 0.0 && ack.cwnd_limited && self.cwnd - (cx.path.in_flight + 1.0) <= 2.0 {
+            self.grow(cx, self.cwnd + self.step);
+        }
+        if let Some(rtt) = ack.rtt {
+            self.sample(rtt);
+            self.fine.sample(rtt);
+        }
+        if self.worried > 0 {
+            self.worried -= 1;
+            if self.head_expired(cx) {
+                // Part of the congestion that was answered already: no reduction.
+                self.ask(cx);
+            } else {
+                self.worried = 0;
+            }
+        }
+    }
+
+    fn linux_advance(&mut self, cx: &Cx<'_>, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.sample(rtt);
+        }
+        if self.round != cx.path.round {
+            let (count, rtt) = (self.rtt_count, self.rtt_min.as_secs_f64());
+            self.begin_round(cx, cx.path.in_flight);
+            let Some(base) = self.base.filter(|_| count > 2).map(Duration::as_secs_f64) else {
+                // Two samples or fewer are most likely of delayed acknowledgements: behave like Reno.
+                return self.reno(cx, ack);
+            };
+            let queued = math::floor(self.cwnd * (rtt - base) / base);
+            if self.cwnd < self.ssthresh {
+                if queued > self.config.gamma() {
+                    self.cwnd = self.cwnd.min(math::floor(self.cwnd * base / rtt) + 1.0);
+                    self.ssthresh = self.ssthresh.min(self.cwnd);
+                } else {
+                    self.reno(cx, ack);
+                }
+            } else if queued > self.config.beta() {
+                self.cwnd -= 1.0;
+                self.ssthresh = self.ssthresh.min(self.cwnd);
+            } else if queued < self.config.alpha() && ack.cwnd_limited {
+                self.grow(cx, self.cwnd + 1.0);
+            }
+            self.cwnd = self.cwnd.max(2.0);
+            // `tcp_current_ssthresh`: a window that is in use vouches for three quarters of itself.
+            self.ssthresh = self.ssthresh.max(0.75 * self.cwnd);
+        } else if self.cwnd < self.ssthresh {
+            self.reno(cx, ack);
+        }
+    }
+
+    fn reno(&mut self, cx: &Cx<'_>, ack: &Ack) {
+        if ack.cwnd_limited {
+            self.cwnd = growth::grown(&self.rules, cx.path, self.cwnd, self.ssthresh, ack.acked);
+        }
+    }
+
+    fn sample(&mut self, rtt: Duration) {
+        self.rtt_sum = self.rtt_sum + rtt;
+        self.rtt_min = self.rtt_min.min(rtt);
+        self.rtt_count += 1;
+        self.base = Some(self.base.map_or(rtt, |b| b.min(rtt)));
+    }
+
+    fn ask(&mut self, cx: &mut Cx<'_>) {
+        self.asked = true;
+        cx.act.retransmit_head = true;
+    }
+
+    fn head_expired(&self, cx: &Cx<'_>) -> bool {
+        cx.path.head.is_some_and(|h| self.fine.expired(h.age))
+    }
+
+    /// ns-2's answer to the loss of the head: no reduction if the head left before the last one.
+    fn reduce(&mut self, cx: &Cx<'_>) {
+        let (age, repeated) =
+            cx.path.head.map_or((Duration::ZERO, false), |h| (h.age, h.retransmissions > 0));
+        self.fine.back_off(repeated);
+        self.worried = 2;
+        if self.reduced.is_some_and(|t| cx.now - age <= t) {
+            return;
+        }
+        self.before = self.window();
+        self.infl.end(&mut self.cwnd);
+        let w = math::floor(self.cwnd.min(cx.path.rwnd));
+        self.cwnd = match w {
+            w if w <= 3.0 => 2.0,
+            w if repeated => math::floor(w / 2.0),
+            w => w - math::floor(w / 4.0),
+        };
+        // ssthresh only ends slow start; after a loss there is none until the next timeout.
+        self.ssthresh = 2.0;
+        self.step = 0.0;
+        self.reduced = Some(cx.now);
+    }
+}
+
+impl CongestionControl for Vegas {
+    fn window(&self) -> Window {
+        Window { cwnd: self.cwnd, ssthresh: self.ssthresh }
+    }
+
+    fn policy(&self) -> Policy {
+        Policy { recovery: self.config.recovery(), ..Policy::default() }
+    }
+
+    fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
+        let iw = self.rules.initial_window.segments(cx.path.smss).max(1.0);
+        match *start {
+            Start::Established { syn_lost, .. } => {
+                self.cwnd = if syn_lost { 1.0 } else { iw };
+                self.ssthresh = growth::initial_ssthresh(&self.rules, cx.path);
+            }
+            Start::Idle => {
+                if self.rules.restart_after_idle {
+                    self.cwnd = self.cwnd.min(iw);
+                }
+                if !self.ns2() {
+                    self.base = None;
+                }
+            }
+        }
+        self.begin_round(cx, 0.0);
+    }
+
+    fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
+        self.asked = false;
+        if let AckKind::Duplicate { count, .. } = ack.kind {
+            self.dupacks = count;
+            if self.inflates() && cx.path.phase == Phase::Recovery {
+                self.infl.add(&mut self.cwnd, 1.0);
+            }
+            if self.ns2() && cx.path.phase != Phase::Loss && self.head_expired(cx) {
+                self.reduce(cx);
+                self.ask(cx);
+            }
+            return;
+        }
+        self.acked += ack.acked;
+        self.dupacks = 0;
+        match (ack.kind, cx.path.phase) {
+            (AckKind::Partial, _) if self.inflates() && self.rules.partial_deflation => {
+                self.infl.partial(&mut self.cwnd, ack.acked);
+            }
+            (AckKind::New | AckKind::Full, _) if self.ns2() => {
+                self.infl.end(&mut self.cwnd);
+                self.ns2_advance(cx, ack);
+            }
+            (AckKind::New, Phase::Open) => self.linux_advance(cx, ack),
+            (AckKind::New, Phase::Loss) => self.reno(cx, ack),
+            _ => {}
+        }
+    }
+
+    fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        if self.ns2() && signal != Signal::Ecn {
+            // What we asked for was answered when we asked.
+            if !self.asked {
+                self.reduce(cx);
+            }
+            if self.inflates() && self.reduced == Some(cx.now) {
+                self.infl.add(&mut self.cwnd, f64::from(self.dupacks));
+            }
+            return;
+        }
+        self.before = self.window();
+        self.ssthresh = growth::half(&self.rules, cx.path, self.cwnd);
+        self.cwnd = self.ssthresh;
+        self.infl.clear();
+        if self.inflates() && signal != Signal::Ecn {
+            self.infl.add(&mut self.cwnd, self.rules.inflate_ndup);
+        }
+    }
+
+    fn on_recovered(&mut self, cx: &mut Cx<'_>) {
+        self.infl.end(&mut self.cwnd);
+        if !self.ns2() {
+            self.begin_round(cx, cx.path.in_flight);
+        }
+    }
+
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
+        if backoff <= 1 {
+            self.before = self.window();
+            self.ssthresh = growth::half(&self.rules, cx.path, self.cwnd);
+        }
+        self.infl.clear();
+        self.cwnd = if self.ns2() { 2.0 } else { 1.0 };
+        self.reduced = Some(cx.now);
+        self.worried = 0;
+        self.dupacks = 0;
+        // Nothing is known of the round that the timeout cut short; growth resumes with the next one.
+        self.step = 0.0;
+        self.begin_round(cx, 0.0);
+    }
+
+    fn on_undo(&mut self, cx: &mut Cx<'_>) {
+        self.infl.end(&mut self.cwnd);
+        let to = self.cwnd.max(self.before.cwnd);
+        self.grow(cx, to);
+        self.ssthresh = self.ssthresh.max(self.before.ssthresh);
+    }
+
+    fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("base_rtt", self.base.map_or(f64::NAN, Duration::as_secs_f64));
+        out("fine_timeout", self.fine.timeout.as_secs_f64());
+    }
+}
