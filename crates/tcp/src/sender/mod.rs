@@ -107,6 +107,8 @@ pub struct Sender<S: Store> {
     force_head: bool,
     /// RTO restarted within this recovery already.
     restarted: bool,
+    /// The algorithm learns of the connection when the first data is about to leave.
+    starting: Option<Start>,
     /// The send loop has to run, clocked by this.
     pending: Option<Clock>,
     loop_sent: u32,
@@ -173,6 +175,7 @@ impl<S: Store> Sender<S> {
             recovery_point: FIRST,
             force_head: false,
             restarted: false,
+            starting: None,
             pending: None,
             loop_sent: 0,
             window_limited: false,
@@ -222,7 +225,8 @@ impl<S: Store> Sender<S> {
         }
     }
 
-    /// The connection is established: what the handshake found out, and the first event of the algorithm.
+    /// The connection is established: what the handshake found out. The algorithm's first event follows with
+    /// the first data, so that it sees how much there is.
     pub(crate) fn start(&mut self, now: Instant, peer: &Peer) {
         self.smss = self.config.mss.min(peer.mss).max(1);
         self.path.smss = self.smss;
@@ -238,10 +242,14 @@ impl<S: Store> Sender<S> {
             self.rtt.sample(rtt);
         }
         self.last_sent_at = now;
-        let start = Start::Established { rtt: peer.rtt, syn_lost: peer.syn_lost };
+        self.starting = Some(Start::Established { rtt: peer.rtt, syn_lost: peer.syn_lost });
+        self.pending = Some(Clock::App);
+    }
+
+    #[cold]
+    fn begin(&mut self, now: Instant, start: Start) {
         self.call(now, |cc, cx| cc.on_start(cx, &start));
         self.policy = self.cc.policy();
-        self.pending = Some(Clock::App);
     }
 
     /// Appends `n` bytes (`data` holds them where bytes are kept). Returns how many were taken.
@@ -256,7 +264,7 @@ impl<S: Store> Sender<S> {
         self.end = self.end.saturating_add(n).min(u64::MAX / 2);
         if n > 0 {
             if idle {
-                self.call(now, |cc, cx| cc.on_start(cx, &Start::Idle));
+                self.starting = Some(Start::Idle);
             }
             self.pending = Some(self.pending.unwrap_or(Clock::App));
         }

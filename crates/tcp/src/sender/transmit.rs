@@ -17,6 +17,11 @@ impl<S: Store> Sender<S> {
                 return Some(self.resend(now, 0));
             }
         }
+        if self.starting.is_some() && self.end > self.sb.max() {
+            if let Some(start) = self.starting.take() {
+                self.begin(now, start);
+            }
+        }
         if let Some(clock) = self.pending {
             match self.next_segment(now) {
                 Ok(out) => {
