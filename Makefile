@@ -1,0 +1,83 @@
+# Targets: demo · test · wasm · bench · docs · lint · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
+# The Python parts live in .venv, from lock files with hashes; nothing outside this folder is changed.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
+# The virtual environment that maturin installs into, whatever is active outside.
+IN_VENV := VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(BIN):$$PATH"
+
+.PHONY: help demo test test-rust test-python wasm bench docs lint lock clean
+
+help:
+	@echo "make demo    first figure: builds, runs one study of TCP-Peach, writes results/demo/"
+	@echo "make test    all tests: Rust, layering, WebAssembly, Python"
+	@echo "make bench   speed of the simulator, and instructions per segment against the record"
+	@echo "make docs    API documentation in target/doc/"
+	@echo "make lint    formatting and lints of Rust and Python"
+	@echo "make lock    resolve the Python lock files again (needs uv)"
+	@echo "make clean   remove everything that was built"
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "make: $(PYTHON) is older than Python 3.11; name another one: make PYTHON=python3.12 ..." >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.build: requirements.lock $(VENV)/.python
+	$(PIP) -r requirements.lock
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock $(VENV)/.build
+	$(PIP) -r requirements-dev.lock
+	@touch $@
+
+# The extension module, built as the wheels are. Cargo decides what has to be built again.
+define install
+	$(IN_VENV) maturin develop --profile wheel --quiet
+endef
+
+demo: $(VENV)/.build
+	$(install)
+	$(BIN)/skyhaul demo
+
+test: test-rust wasm test-python
+
+# The Python extension has no Rust tests: it is tested through Python.
+test-rust:
+	cargo test --workspace --exclude skyhaul-py --locked --quiet
+	cargo run -p xtask --locked --quiet -- layers
+
+wasm:
+	tools/wasm-test.sh
+
+test-python: $(VENV)/.dev
+	$(install)
+	$(BIN)/python -m pytest
+	$(BIN)/python -m mypy
+	$(BIN)/python -m mypy.stubtest skyhaul._core
+
+bench: $(VENV)/.python
+	cargo bench -p skyhaul-sim --locked
+	cargo build --release --locked -p skyhaul-cli
+	$(BIN)/python benches/instructions.py
+
+docs:
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+lint: $(VENV)/.dev
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+lock:
+	uv pip compile pyproject.toml --extra plot --group build --universal --python-version 3.11 \
+	  --generate-hashes --no-header --quiet --upgrade --output-file requirements.lock
+	uv pip compile pyproject.toml --extra plot --extra frames --group build --group test --universal \
+	  --python-version 3.11 --generate-hashes --no-header --quiet --upgrade --output-file requirements-dev.lock
+
+clean:
+	cargo clean
+	rm -rf $(VENV) .cache results python/skyhaul/*.so
