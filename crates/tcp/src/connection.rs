@@ -293,8 +293,8 @@ impl<S: Store> Connection<S> {
     /// Reads into `out`; where only lengths are kept, counts `n` bytes as read. Returns how many.
     pub fn read(&mut self, out: &mut [u8], n: u64) -> u64 {
         let n = self.receiver.read(out, n);
-        if n > 0 && self.receiver.window_opened() && self.synchronised() {
-            self.receiver.ack_now();
+        if n > 0 && self.synchronised() {
+            self.receiver.tell_window();
         }
         n
     }

@@ -309,10 +309,13 @@ impl<S: Store> Receiver<S> {
         self.consume(n);
         n
     }
-    /// An acknowledgement should tell the peer that the window has opened.
-    pub(crate) fn window_opened(&self) -> bool {
+    /// After a read: an acknowledgement tells the peer of a window that has opened, unless one is due anyway.
+    pub(crate) fn tell_window(&mut self) {
         let edge = self.nxt + self.buffer.saturating_sub(self.unread);
-        edge >= self.edge + (2 * u64::from(self.mss)).min(self.buffer / 2).max(1)
+        let opened = edge >= self.edge + (2 * u64::from(self.mss)).min(self.buffer / 2).max(1);
+        if opened && self.acks_due == 0 {
+            self.acks_due = 1;
+        }
     }
     pub(crate) fn ack_now(&mut self) {
         self.acks_due += 1;
