@@ -1,1 +1,16 @@
-//! (in preparation)
+//! Harness for the tests of Skyhaul (development only).
+//!
+//! - [`pair`]: two endpoints joined by two links in virtual time, with a log of every departure and arrival;
+//! - [`script`]: one endpoint against a scripted peer, in the manner of packetdrill;
+//! - [`naive`]: literal, slow versions of what the core computes incrementally;
+//! - [`spy`]: a congestion control that writes down what another one does.
+
+pub mod naive;
+pub mod pair;
+pub mod script;
+pub mod spy;
+
+/// The links of a pair.
+pub use skyhaul_path as path;
+
+pub use pair::{Departure, End, Entry, Fate, Keeps, Pair, Setup, Side, What};

@@ -1,0 +1,132 @@
+//! What a pair is made of.
+
+use super::{End, Keeps, Pair, Side};
+use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_cc::{Algorithm, Config as Control, CongestionControl};
+use skyhaul_path::{Delay, Link, LinkConfig, Streams};
+use skyhaul_tcp::config::ProbeNegotiation;
+use skyhaul_tcp::{Config, Connection, Established, Seq};
+
+/// How the connection comes into being.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handshake {
+    /// SYN, SYN-ACK, ACK over the links.
+    Modelled,
+    /// Both ends begin established; the handshake would have measured this RTT.
+    Skipped(Option<Duration>),
+    /// Both ends open actively at the same time.
+    Simultaneous,
+}
+
+/// What a pair is made of. `[client, server]`.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Endpoints.
+    pub config: [Config; 2],
+    /// Congestion controls.
+    pub cc: [Control; 2],
+    /// The link that leaves each side.
+    pub links: [LinkConfig; 2],
+    /// Initial sequence numbers.
+    pub iss: [Seq; 2],
+    /// The handshake.
+    pub handshake: Handshake,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+impl Setup {
+    /// Two equal endpoints, `one_way` apart by links without rate; initial sequence numbers just below the wrap.
+    #[must_use]
+    pub fn new(config: Config, cc: &Control, one_way: Duration) -> Self {
+        let link = LinkConfig { delay: Delay::Fixed(one_way), ..LinkConfig::default() };
+        Self {
+            config: [config; 2],
+            cc: [cc.clone(), cc.clone()],
+            links: [link.clone(), link],
+            iss: [Seq(0u32.wrapping_sub(5000)), Seq(0u32.wrapping_sub(3000))],
+            handshake: Handshake::Modelled,
+            seed: 1,
+        }
+    }
+
+    /// Changes both endpoints.
+    #[must_use]
+    pub fn both(mut self, change: impl Fn(&mut Config)) -> Self {
+        self.config.iter_mut().for_each(change);
+        self
+    }
+
+    /// The pair, at time zero.
+    #[must_use]
+    pub fn build<S: Keeps>(&self) -> Pair<S> {
+        self.build_with(|side, algorithm| {
+            let _ = side;
+            algorithm
+        })
+    }
+
+    /// The pair; `wrap` may put something around the congestion controls.
+    #[must_use]
+    pub fn build_with<S: Keeps>(&self, mut wrap: impl FnMut(Side, Algorithm) -> Algorithm) -> Pair<S> {
+        let now = Instant::ZERO;
+        let algorithms: Vec<Algorithm> = Side::BOTH
+            .iter()
+            .map(|&s| wrap(s, self.cc[s.index()].build(&self.config[s.index()].rules)))
+            .collect();
+        let wants_sack: Vec<bool> = Side::BOTH
+            .iter()
+            .map(|&s| {
+                let own = algorithms[s.index()].policy().recovery.uses_pipe();
+                self.config[s.index()].sack.unwrap_or(own)
+            })
+            .collect();
+        let negotiates = self.config.iter().all(|c| c.probes == ProbeNegotiation::Negotiate);
+        let mut ends = Side::BOTH.iter().zip(algorithms).map(|(&side, cc)| {
+            let (me, peer) = (side.index(), side.other().index());
+            let config = &self.config[me];
+            let name = ["client", "server"][me];
+            let rng = Rng::stream(self.seed, name);
+            let conn = match (self.handshake, side) {
+                (Handshake::Skipped(rtt), _) => {
+                    let e = Established {
+                        iss: self.iss[me],
+                        peer_iss: self.iss[peer],
+                        peer: &self.config[peer],
+                        sack: wants_sack[0] && wants_sack[1],
+                        rtt,
+                        probes: negotiates,
+                    };
+                    Connection::established(now, config, cc, rng, &e)
+                }
+                (Handshake::Modelled, Side::Server) => Connection::listen(config, cc, self.iss[me], rng),
+                _ => Connection::connect(now, config, cc, self.iss[me], rng),
+            };
+            End {
+                conn,
+                link: Link::new(&self.links[me], Streams::named(self.seed, name)),
+                events: Vec::new(),
+                received: 0,
+                corrupt: None,
+                faults: None,
+                late: Vec::new(),
+                agenda: Vec::new(),
+                to_write: 0,
+                written: 0,
+                shutdown: false,
+                eager: true,
+                header: config.header,
+                sent: 0,
+                data_sent: 0,
+                probes_sent: 0,
+            }
+        });
+        let ends = [ends.next(), ends.next()].map(|e| e.expect("two ends"));
+        let mut pair = Pair { ends, now, log: Vec::new(), logging: true };
+        // Whatever is due at time zero (a SYN) leaves with the first step.
+        for side in Side::BOTH {
+            pair.at(now, side, super::Act::Write(0));
+        }
+        pair
+    }
+}
