@@ -1,6 +1,7 @@
 //! From a resolved scenario to a world.
 
 use crate::agent::Agent;
+use crate::heap::Heap;
 use crate::flow::{Flow, Record, Seen, Totals};
 use crate::network::{Hop, Network, Routes};
 use crate::sample::Sampler;
@@ -109,17 +110,17 @@ impl<R: Recorder> Sim<R> {
                 });
             }
         }
-        // After the slots of the links: one timer per flow, then the sampler.
-        u32::try_from(2 * links.hops.len() + flows.len() + 2).map_err(|_| BuildError::TooLarge)?;
+        let count = u32::try_from(flows.len() + 1).map_err(|_| BuildError::TooLarge)?;
         let named = 2 * scenario.links.len();
-        let mut net = Network::new(links.hops, links.routes, flows.len() + 1, recorder);
-        let timers = net.slots();
-        for (i, r) in records.iter().enumerate() {
-            net.heap.set(timers + i as u32, r.start);
+        let net = Network::new(links.hops, links.routes, recorder);
+        // One timer per flow, then the sampler.
+        let mut timers = Heap::new(flows.len() + 1);
+        for (i, r) in (0..count).zip(&records) {
+            timers.set(i, r.start);
         }
         let sampler = Sampler::new(&scenario.record, named);
         if scenario.record.sample.is_some() {
-            net.heap.set(timers + flows.len() as u32, Instant::ZERO);
+            timers.set(count - 1, Instant::ZERO);
         }
         let run = Run {
             groups: scenario.flows.clone(),
@@ -128,7 +129,7 @@ impl<R: Recorder> Sim<R> {
             seed,
             duration: scenario.duration,
         };
-        Ok(Self { now: Instant::ZERO, events: 0, net, flows, records, sampler, run })
+        Ok(Self { now: Instant::ZERO, events: 0, net, timers, flows, records, sampler, run })
     }
 }
 

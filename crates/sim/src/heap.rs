@@ -1,11 +1,10 @@
-//! The pending-event set: a 4-ary heap with one place per slot.
+//! The pending timers: a 4-ary heap with one place per slot.
 //!
-//! A *slot* is a static identity: the service of a link, its delivery, the timer of a flow, the sampler. Each
+//! A *slot* is a static identity: the timer of a flow, the sampler (and for links: service, delivery). Each
 //! is pending at most once, so that the key (time, slot) is unique and the order of simultaneous events is a
 //! property of the model, not of the data structure or of the order of insertion.
 //!
 //! The heap knows where each slot's entry is, so a slot is moved in place and nothing stale remains behind.
-//! Almost all operations replace the top by a time near to it, and end after one level.
 
 use skyhaul_base::Instant;
 
@@ -53,6 +52,13 @@ impl Heap {
     #[must_use]
     pub fn peek(&self) -> Option<Due> {
         self.entries.first().copied()
+    }
+
+    /// When the earliest event is due; `Instant::MAX` if nothing is pending.
+    #[inline]
+    #[must_use]
+    pub fn next(&self) -> Instant {
+        self.entries.first().map_or(Instant::MAX, |e| e.at)
     }
 
     /// When a slot is due; `Instant::MAX` if it is not pending.

@@ -26,6 +26,7 @@ mod parcel;
 pub mod result;
 mod sample;
 mod sim;
+pub mod tournament;
 
 pub use build::{Agents, BuildError};
 pub use result::{ClassResult, FlowResult, LinkResult, RunResult, SampledSeries, Telemetry};

@@ -1,7 +1,7 @@
 //! Links, routes, and what is between the end points.
 
-use crate::heap::Heap;
 use crate::parcel::{Bodies, Parcel};
+use crate::tournament::Tournament;
 use skyhaul_base::Instant;
 use skyhaul_path::{DropReason, Link, PacketView};
 use skyhaul_trace::{Class, Event, LossCause, Recorder};
@@ -22,11 +22,11 @@ pub(crate) struct Hop {
 
 /// Everything between the end points, and the events of the links.
 ///
-/// Slots of the heap: first the services of all links, then their deliveries, then whatever else there is. A
-/// departure thus makes room for an arrival at the same time.
+/// Slots: first the services of all links, then their deliveries. A departure thus makes room for an arrival at
+/// the same time.
 #[derive(Debug)]
 pub(crate) struct Network<R> {
-    pub(crate) heap: Heap,
+    pub(crate) pending: Tournament,
     pub(crate) hops: Vec<Hop>,
     /// All routes, one after the other, each a list of links that ends with [`END`].
     routes: Vec<u32>,
@@ -64,20 +64,14 @@ impl Routes {
 }
 
 impl<R: Recorder> Network<R> {
-    /// A network whose heap has `others` slots after those of the links.
-    pub(crate) fn new(hops: Vec<Hop>, routes: Routes, others: usize, recorder: R) -> Self {
+    pub(crate) fn new(hops: Vec<Hop>, routes: Routes, recorder: R) -> Self {
         Self {
-            heap: Heap::new(2 * hops.len() + others),
+            pending: Tournament::new(2 * hops.len()),
             hops,
             routes: routes.table,
             bodies: Bodies::default(),
             recorder,
         }
-    }
-
-    /// How many slots belong to links.
-    pub(crate) fn slots(&self) -> u32 {
-        2 * self.hops.len() as u32
     }
 
     /// Gives a parcel to the next link on its route.
@@ -86,7 +80,7 @@ impl<R: Recorder> Network<R> {
         let index = self.routes[usize::from(parcel.hop)];
         parcel.hop += 1;
         let links = self.hops.len() as u32;
-        let Self { heap, hops, bodies, recorder, .. } = self;
+        let Self { pending, hops, bodies, recorder, .. } = self;
         let Hop { link, spare_acks, offered, dropped, .. } = &mut hops[index as usize];
         let class = parcel.class();
         offered[class as usize] += 1;
@@ -96,16 +90,17 @@ impl<R: Recorder> Network<R> {
         link.offer(now, parcel, &mut |p, why| lose(now, index, p, why, dropped, bodies, recorder));
         // A packet that found the link idle is on its way, another waits for service.
         if let Some(at) = link.next_delivery() {
-            heap.set_earlier(links + index, at);
+            pending.set_earlier(links + index, at);
         }
         if let Some(at) = link.next_service() {
-            heap.set_earlier(index, at);
+            pending.set_earlier(index, at);
         }
     }
 
-    /// Handles the event of a link's slot. A parcel that has reached its end point is returned.
+    /// Handles the earliest event of a link. A parcel that has reached its end point is returned.
     #[inline]
-    pub(crate) fn handle(&mut self, now: Instant, slot: u32) -> Option<Parcel> {
+    pub(crate) fn handle(&mut self, now: Instant) -> Option<Parcel> {
+        let slot = self.pending.winner();
         let links = self.hops.len() as u32;
         if slot < links { self.serve(now, slot) } else { return self.deliver(now, slot - links) }
         None
@@ -114,13 +109,12 @@ impl<R: Recorder> Network<R> {
     #[inline]
     fn serve(&mut self, now: Instant, index: u32) {
         let links = self.hops.len() as u32;
-        let Self { heap, hops, bodies, recorder, .. } = self;
+        let Self { pending, hops, bodies, recorder, .. } = self;
         let Hop { link, dropped, .. } = &mut hops[index as usize];
         link.serve(now, &mut |p, why| lose(now, index, p, why, dropped, bodies, recorder));
-        // First the slot on top of the heap, which moves by one transmission.
-        heap.set(index, link.next_service().unwrap_or(Instant::MAX));
+        pending.set(index, link.next_service().unwrap_or(Instant::MAX));
         if let Some(at) = link.next_delivery() {
-            heap.set_earlier(links + index, at);
+            pending.set_earlier(links + index, at);
         }
     }
 
@@ -129,7 +123,7 @@ impl<R: Recorder> Network<R> {
         let links = self.hops.len() as u32;
         let hop = &mut self.hops[index as usize];
         let parcel = hop.link.deliver(now);
-        self.heap.set(links + index, hop.link.next_delivery().unwrap_or(Instant::MAX));
+        self.pending.set(links + index, hop.link.next_delivery().unwrap_or(Instant::MAX));
         let parcel = parcel?;
         hop.delivered[parcel.class() as usize] += 1;
         if self.routes[usize::from(parcel.hop)] == END {

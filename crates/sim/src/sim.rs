@@ -3,6 +3,7 @@
 use crate::agent::{Agent, Ends, FixedWindow};
 use crate::build::Agents;
 use crate::flow::{Flow, Record};
+use crate::heap::Heap;
 use crate::network::Network;
 use crate::observe;
 use crate::parcel::{Label, Parcel};
@@ -37,6 +38,8 @@ pub struct Sim<R> {
     pub(crate) now: Instant,
     pub(crate) events: u64,
     pub(crate) net: Network<R>,
+    /// One timer per flow, then the sampler; after the events of links at the same time.
+    pub(crate) timers: Heap,
     pub(crate) flows: Vec<Flow>,
     pub(crate) records: Vec<Record>,
     pub(crate) sampler: Sampler,
@@ -65,31 +68,37 @@ impl<R: Recorder> Sim<R> {
         let until = t.min(self.end());
         // A run of no length has no events, also none at its one instant.
         if !self.run.duration.is_zero() {
-            while let Some(due) = self.net.heap.peek() {
-                if due.at > until {
+            // "Never" is not reached even by a run without end.
+            let until = until.min(Instant::from_nanos(u64::MAX - 1));
+            loop {
+                let (links, timers) = (self.net.pending.next(), self.timers.next());
+                let at = links.min(timers);
+                if at > until {
                     break;
                 }
-                self.now = due.at;
+                self.now = at;
                 self.events += 1;
-                self.step(due.slot);
+                if links <= timers {
+                    if let Some(parcel) = self.net.handle(at) {
+                        self.arrive(parcel);
+                    }
+                } else {
+                    self.expire();
+                }
             }
         }
         self.now = self.now.max(until);
         if self.now >= self.end() { Status::Finished } else { Status::Running }
     }
 
-    #[inline]
-    fn step(&mut self, slot: u32) {
-        let links = self.net.slots();
-        if slot < links {
-            if let Some(parcel) = self.net.handle(self.now, slot) {
-                self.arrive(parcel);
-            }
-        } else if slot - links < self.flows.len() as u32 {
-            self.wake(slot - links);
+    /// The earliest timer is due.
+    fn expire(&mut self) {
+        let Some(due) = self.timers.peek() else { return };
+        if due.slot < self.flows.len() as u32 {
+            self.wake(due.slot);
         } else {
             let next = self.sampler.sample(self.now, &self.flows, &mut self.records, &self.run.groups, &mut self.net);
-            self.net.heap.set(slot, next);
+            self.timers.set(due.slot, next);
         }
     }
 
@@ -98,7 +107,7 @@ impl<R: Recorder> Sim<R> {
     fn arrive(&mut self, parcel: Parcel) {
         let now = self.now;
         let index = parcel.flow;
-        let Self { flows, net, .. } = self;
+        let Self { flows, net, timers, .. } = self;
         let flow = &mut flows[index as usize];
         if parcel.generation != flow.generation || matches!(flow.agent, Agent::Silent) {
             self.discard(parcel);
@@ -117,12 +126,11 @@ impl<R: Recorder> Sim<R> {
             Agent::Tcp(ends) => {
                 let end = ends.end(backward);
                 let refused = end.handle(now, &segment, &[]).is_err();
-                let timer = net.slots() + index;
                 while let Some(out) = end.poll_transmit(now) {
                     let route = if backward { flow.forward } else { flow.reverse };
                     send(net, now, index, flow.generation, flow.header, route, !backward, &out);
                 }
-                net.heap.set_earlier(timer, end.next_timeout());
+                timers.set_earlier(index, end.next_timeout());
                 if refused {
                     self.records[index as usize].rejected += 1;
                 }
@@ -220,7 +228,7 @@ impl<R: Recorder> Sim<R> {
             Agent::Tcp(ends) => ends.next_timeout().min(record.stop),
             Agent::FixedWindow(_) => record.stop,
         };
-        self.net.heap.set(self.net.slots() + index, at);
+        self.timers.set(index, at);
     }
 
     /// Gives a flow its first or next connection, with what it has to send.
@@ -305,7 +313,7 @@ impl<R: Recorder> Sim<R> {
         if R::ENABLED {
             self.net.recorder.record(self.now, &Event::FlowFinished { flow: index });
         }
-        self.net.heap.set(self.net.slots() + index, Instant::MAX);
+        self.timers.set(index, Instant::MAX);
     }
 
     /// Takes the present connection out of service and keeps its counts.

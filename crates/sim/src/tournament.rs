@@ -1,0 +1,120 @@
+//! The pending events of links: a winner tree over a fixed number of slots.
+//!
+//! Links have few slots and make almost all events, one after the other and interleaved in a way that no branch
+//! predictor learns. A change of a slot replays its matches up to the root: few steps, and none of them branches.
+
+use skyhaul_base::Instant;
+
+/// A slot and when it is due.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    at: Instant,
+    slot: u32,
+}
+
+/// The earliest of a fixed number of slots; among simultaneous ones the lowest.
+#[derive(Clone, Debug)]
+pub struct Tournament {
+    /// Node 1 is the root, the children of node n are 2n and 2n + 1, the leaves come last.
+    nodes: Vec<Entry>,
+    leaves: usize,
+}
+
+impl Tournament {
+    /// A tournament of the slots `0..slots`, none of them pending.
+    #[must_use]
+    pub fn new(slots: usize) -> Self {
+        let leaves = slots.next_power_of_two().max(2);
+        let mut nodes = vec![Entry { at: Instant::MAX, slot: 0 }; 2 * leaves];
+        for node in (1..2 * leaves).rev() {
+            // Without matches the left one wins.
+            nodes[node].slot = if node >= leaves { (node - leaves) as u32 } else { nodes[2 * node].slot };
+        }
+        Self { nodes, leaves }
+    }
+
+    /// When the earliest slot is due; `Instant::MAX` if none is pending.
+    #[inline]
+    #[must_use]
+    pub fn next(&self) -> Instant {
+        self.nodes[1].at
+    }
+    /// The earliest slot.
+    #[inline]
+    #[must_use]
+    pub fn winner(&self) -> u32 {
+        self.nodes[1].slot
+    }
+    /// When a slot is due; `Instant::MAX` if it is not pending.
+    #[inline]
+    #[must_use]
+    pub fn due(&self, slot: u32) -> Instant {
+        self.nodes[self.leaves + slot as usize].at
+    }
+
+    /// Makes a slot pending at `at`, or not at all with `Instant::MAX`.
+    #[inline]
+    pub fn set(&mut self, slot: u32, at: Instant) {
+        let mut node = self.leaves + slot as usize;
+        self.nodes[node].at = at;
+        while node > 1 {
+            let left = self.nodes[node & !1];
+            let right = self.nodes[node | 1];
+            // The right one has the higher slot and wins only if it is earlier.
+            let winner = if right.at < left.at { right } else { left };
+            node /= 2;
+            self.nodes[node] = winner;
+        }
+    }
+
+    /// Makes a slot pending at `at` unless it is pending earlier.
+    #[inline]
+    pub fn set_earlier(&mut self, slot: u32, at: Instant) {
+        if at < self.due(slot) {
+            self.set(slot, at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn nothing_is_pending_at_first() {
+        let t = Tournament::new(0);
+        assert_eq!((t.next(), t.due(0)), (Instant::MAX, Instant::MAX));
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_sorted_map(
+            slots in 1..20u32,
+            // Few distinct times, so that many events are simultaneous; 20 stands for never.
+            ops in proptest::collection::vec((any::<u32>(), 0..=20u64, any::<bool>()), 0..200),
+        ) {
+            let mut tree = Tournament::new(slots as usize);
+            let mut model: BTreeMap<u32, u64> = BTreeMap::new();
+            for (slot, t, earlier) in ops {
+                let slot = slot % slots;
+                let at = if t == 20 { Instant::MAX } else { Instant::from_nanos(t) };
+                if earlier {
+                    tree.set_earlier(slot, at);
+                } else {
+                    tree.set(slot, at);
+                }
+                let old = model.get(&slot).copied().unwrap_or(20);
+                let new = if earlier { old.min(t) } else { t };
+                model.insert(slot, new);
+                model.retain(|_, t| *t < 20);
+                prop_assert_eq!(tree.due(slot), if new == 20 { Instant::MAX } else { Instant::from_nanos(new) });
+                match model.iter().map(|(s, t)| (*t, *s)).min() {
+                    Some((t, s)) => prop_assert_eq!((tree.next(), tree.winner()), (Instant::from_nanos(t), s)),
+                    None => prop_assert_eq!(tree.next(), Instant::MAX),
+                }
+            }
+        }
+    }
+}
