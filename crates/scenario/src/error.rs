@@ -50,7 +50,7 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
         .into_iter()
         .map(|c| (strsim::osa_distance(&word, &c.to_lowercase()), c))
         .filter(|&(distance, c)| distance <= c.chars().count().max(word.chars().count()).div_ceil(3))
-        .min_by_key(|&(distance, _)| distance)
+        .min_by_key(|&(distance, c)| (distance, !c.contains(&word)))
         .map(|(_, c)| c)
 }
 

@@ -1,9 +1,23 @@
 //! Scenario files: from TOML text with units to a resolved, validated, hashable scenario.
+//!
+//! ```text
+//! text ── Document::parse ──▶ Document ── set ──▶ Document ── resolve ──▶ Resolved ── check ──▶ Check
+//!         (extends, presets)            (--set)             (defaults,               (derived values,
+//!                                                            validation)              warnings)
+//! ```
+//! The crate touches no file system: files that a scenario extends are read by a closure of the caller.
 #![forbid(unsafe_code)]
 
+mod canonical;
+mod document;
 mod error;
+mod explain;
+pub mod model;
+pub mod preset;
 pub mod quantity;
+mod resolve;
 pub mod resolved;
 
+pub use document::{Document, Load, resolve_text};
 pub use error::ScenarioError;
 pub use resolved::Resolved;

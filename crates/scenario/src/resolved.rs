@@ -1,6 +1,8 @@
 //! The resolved scenario: what simulator and emulator are built from. No defaults, no references, no units
 //! left; every value is typed.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Rate};
 use skyhaul_path as path;
 
@@ -218,7 +220,8 @@ pub struct Record {
 }
 
 /// A quantity sampled over time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Series {
     /// Distinct segments acknowledged so far, per flow.
     Acked,

@@ -1,0 +1,381 @@
+//! A scenario before resolution: a file, the files it extends, and overrides.
+
+use crate::error::{Problem, ScenarioError, did_you_mean};
+use crate::model::{Scenario, expand, expand_default, tag};
+use crate::{Resolved, explain, preset, resolve};
+use toml::{Table, Value};
+
+/// The file name in messages about overrides.
+const OVERRIDE: &str = "--set";
+/// Longest chain of files that extend each other.
+const MAX_LAYERS: usize = 16;
+
+/// Reads the file at a path, or says why not. This crate itself never touches a file system.
+pub type Load<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+
+/// A scenario as written, all layers merged, not yet resolved. Cheap to clone and change: a study makes one
+/// per cell.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// The file itself first, then what it extends.
+    layers: Vec<Layer>,
+    merged: Table,
+    /// Paths of the overrides.
+    overrides: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Layer {
+    file: String,
+    text: String,
+    table: Table,
+}
+
+impl Document {
+    /// Reads `text`, the content of `file`, and with `load` the files that it extends. Paths are relative to the
+    /// file that names them.
+    ///
+    /// # Errors
+    /// If a text is no TOML, or a file is missing or extends itself.
+    pub fn parse(file: &str, text: &str, load: Load<'_>) -> Result<Self, ScenarioError> {
+        let mut layers = vec![Layer::parse(file, text)?];
+        while let Some(base) = layers[layers.len() - 1].extends()? {
+            let from = &layers[layers.len() - 1];
+            let refuse = |message: String| Err(from.error("extends", message));
+            let is_preset = base.starts_with(preset::PREFIX);
+            let name = if is_preset { base.clone() } else { beside(&from.file, &base) };
+            if layers.iter().any(|l| l.file == name) || layers.len() >= MAX_LAYERS {
+                return refuse(format!("\"{base}\" extends this file in turn"));
+            }
+            let text = if let Some(name) = base.strip_prefix(preset::PREFIX) {
+                match preset::text(name) {
+                    Some(text) => text.to_owned(),
+                    None => return refuse(format!("there is no preset \"{name}\"{}", known_presets(name))),
+                }
+            } else {
+                match load(&name) {
+                    Ok(text) => text,
+                    Err(why) => return refuse(format!("cannot read {name}: {why}")),
+                }
+            };
+            layers.push(Layer::parse(&name, &text)?);
+        }
+        let mut merged = Table::new();
+        for layer in layers.iter().rev() {
+            merge(&mut merged, &layer.table);
+        }
+        merged.remove("extends");
+        Ok(Self { layers, merged, overrides: Vec::new() })
+    }
+
+    /// The preset called `name`.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn preset(name: &str) -> Result<Self, ScenarioError> {
+        Self::open(&format!("{}{name}", preset::PREFIX), &|_| Err("not a preset".into()))
+    }
+
+    /// The preset `preset:NAME`, or the file that `load` reads at this path.
+    ///
+    /// # Errors
+    /// As [`Self::parse`], and if the file cannot be read.
+    pub fn open(path: &str, load: Load<'_>) -> Result<Self, ScenarioError> {
+        let refuse =
+            |message: String| ScenarioError { file: path.into(), line: None, key: String::new(), message };
+        if let Some(name) = path.strip_prefix(preset::PREFIX) {
+            let text = preset::text(name)
+                .ok_or_else(|| refuse(format!("there is no such preset{}", known_presets(name))))?;
+            return Self::parse(path, text, load);
+        }
+        let text = load(path).map_err(|why| refuse(format!("cannot read: {why}")))?;
+        Self::parse(path, &text, load)
+    }
+
+    /// Applies an override as it stands on a command line: `links.sat.error.p=1e-2`, `flows.bulk.cc=peach`. The
+    /// value is TOML; what is no TOML is a text, so that quotes can be left out.
+    ///
+    /// # Errors
+    /// If there is no `=`, the value is broken, or the path leads nowhere.
+    pub fn set(&mut self, assignment: &str) -> Result<(), ScenarioError> {
+        let Some((path, value)) = assignment.split_once('=') else {
+            return Err(overridden(assignment, "write KEY=VALUE, such as links.sat.error.p=1e-2".into()));
+        };
+        let (path, value) = (path.trim(), value.trim());
+        let value = match value.parse::<Value>() {
+            Ok(value) => value,
+            Err(e) if value.starts_with(['[', '{', '"', '\'']) => {
+                return Err(overridden(path, format!("{value} is not TOML: {}", one_line(e.message()))));
+            }
+            Err(_) => Value::String(value.into()),
+        };
+        self.set_value(path, value)
+    }
+
+    /// Sets one key, given as a path with dots. A short form on the way, such as `cc = "peach"`, becomes a
+    /// table; the value replaces what was there.
+    ///
+    /// # Errors
+    /// If the path leads nowhere. Whether the value is acceptable shows when resolving.
+    pub fn set_value(&mut self, path: &str, value: Value) -> Result<(), ScenarioError> {
+        let keys: Vec<&str> = path.split('.').collect();
+        if keys.iter().any(|k| k.is_empty()) {
+            return Err(overridden(path, "write a path of keys with dots, such as links.sat.error.p".into()));
+        }
+        let mut table = &mut self.merged;
+        for (depth, key) in keys[..keys.len() - 1].iter().enumerate() {
+            let here = keys[..=depth].join(".");
+            // Names that the user chose cannot be mistyped without losing the override.
+            let named = depth == 1 && matches!(keys[0], "links" | "flows");
+            if named && !table.contains_key(*key) {
+                let names: Vec<_> = table.keys().map(String::as_str).collect();
+                let hint = did_you_mean(key, names.iter().copied());
+                return Err(overridden(
+                    path,
+                    format!("there is no {here}{hint} (known: {})", names.join(", ")),
+                ));
+            }
+            let slot = table.entry(*key).or_insert_with(|| Value::Table(expand_default(key)));
+            if let Some(long) = slot.as_str().and_then(|text| expand(key, text)) {
+                *slot = Value::Table(long);
+            }
+            match slot {
+                Value::Table(inner) => table = inner,
+                other => {
+                    let what = one_line(&other.to_string());
+                    return Err(overridden(path, format!("{here} is {what}, which has no keys")));
+                }
+            }
+        }
+        table.insert(keys[keys.len() - 1].into(), value);
+        self.overrides.push(path.into());
+        Ok(())
+    }
+
+    /// The value at a path, in short or long form as it was written.
+    #[must_use]
+    pub fn value(&self, path: &str) -> Option<&Value> {
+        lookup(&self.merged, path)
+    }
+
+    /// Names of the file and of what it extends.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.layers.iter().map(|l| l.file.as_str())
+    }
+
+    /// The scenario as typed values, still without defaults.
+    ///
+    /// # Errors
+    /// If a key is unknown or a value has the wrong form.
+    pub fn model(&self) -> Result<Scenario, ScenarioError> {
+        let check = |table: &Table| {
+            serde_path_to_error::deserialize::<_, Scenario>(Value::Table(table.clone()))
+                .map_err(|e| (e.path().to_string(), one_line(e.inner().message())))
+        };
+        check(&self.merged).map_err(|(path, message)| {
+            let (path, message) = explain::locate(&self.merged, path, message, &|t| check(t).err());
+            let (key, message) = explain::rewrite(&path, &message);
+            self.place(Problem { key, message })
+        })
+    }
+
+    /// Fills in defaults and checks everything.
+    ///
+    /// # Errors
+    /// One line that says where and what.
+    pub fn resolve(&self) -> Result<Resolved, ScenarioError> {
+        resolve::resolve(&self.model()?).map_err(|problem| self.place(problem))
+    }
+
+    /// Finds file and line of a problem: the nearest key that is written somewhere.
+    fn place(&self, problem: Problem) -> ScenarioError {
+        let Problem { key, message } = problem;
+        let mut prefix = key.as_str();
+        loop {
+            let of_override = |set: &String| {
+                set == prefix || prefix.strip_prefix(set.as_str()).is_some_and(|rest| rest.starts_with('.'))
+            };
+            if self.overrides.iter().any(of_override) {
+                return ScenarioError { file: OVERRIDE.into(), line: None, key, message };
+            }
+            if let Some(layer) = self.layers.iter().find(|l| lookup(&l.table, prefix).is_some()) {
+                let line = layer.line_of(prefix);
+                return ScenarioError { file: layer.file.clone(), line, key, message };
+            }
+            // A key that only an override can have brought in.
+            if self.overrides.iter().any(|set| set.strip_prefix(prefix).is_some_and(|r| r.starts_with('.'))) {
+                return ScenarioError { file: OVERRIDE.into(), line: None, key, message };
+            }
+            match prefix.rfind(['.', '[']) {
+                Some(dot) => prefix = &prefix[..dot],
+                None => return ScenarioError { file: self.layers[0].file.clone(), line: None, key, message },
+            }
+        }
+    }
+}
+
+/// Parses, resolves and checks in one go.
+///
+/// # Errors
+/// One line that says where and what.
+pub fn resolve_text(
+    file: &str,
+    text: &str,
+    sets: &[&str],
+    load: Load<'_>,
+) -> Result<Resolved, ScenarioError> {
+    let mut document = Document::parse(file, text, load)?;
+    for set in sets {
+        document.set(set)?;
+    }
+    document.resolve()
+}
+
+impl Layer {
+    fn parse(file: &str, text: &str) -> Result<Self, ScenarioError> {
+        match text.parse::<Table>() {
+            Ok(table) => Ok(Self { file: file.into(), text: text.into(), table }),
+            Err(e) => {
+                let line = e.span().map(|span| line_at(text, span.start));
+                let column = e.span().map(|span| {
+                    let before = &text[..span.start.min(text.len())];
+                    before.chars().rev().take_while(|c| *c != '\n').count() + 1
+                });
+                let at = column.map_or_else(String::new, |c| format!(" (column {c})"));
+                let message = format!("not TOML: {}{at}", one_line(e.message()));
+                Err(ScenarioError { file: file.into(), line, key: String::new(), message })
+            }
+        }
+    }
+
+    fn extends(&self) -> Result<Option<String>, ScenarioError> {
+        match self.table.get("extends") {
+            None => Ok(None),
+            Some(Value::String(base)) => Ok(Some(base.clone())),
+            Some(_) => {
+                Err(self.error("extends", "write a file or a preset, such as \"preset:peach-geo\"".into()))
+            }
+        }
+    }
+
+    fn error(&self, key: &str, message: String) -> ScenarioError {
+        ScenarioError { file: self.file.clone(), line: self.line_of(key), key: key.into(), message }
+    }
+
+    /// Line of a key, from 1.
+    fn line_of(&self, path: &str) -> Option<usize> {
+        let document = toml::de::DeTable::parse(&self.text).ok()?;
+        let mut table = document.get_ref();
+        let mut start = None;
+        for key in path.split('.') {
+            let key = key.split('[').next().unwrap_or(key);
+            let (name, value) = table.iter().find(|(k, _)| k.get_ref().as_ref() == key)?;
+            start = Some(name.span().start);
+            match value.get_ref() {
+                toml::de::DeValue::Table(inner) => table = inner,
+                _ => break,
+            }
+        }
+        start.map(|offset| line_at(&self.text, offset))
+    }
+}
+
+fn line_at(text: &str, offset: usize) -> usize {
+    text.bytes().take(offset).filter(|b| *b == b'\n').count() + 1
+}
+
+fn overridden(path: &str, message: String) -> ScenarioError {
+    ScenarioError { file: OVERRIDE.into(), line: None, key: path.into(), message }
+}
+
+fn known_presets(name: &str) -> String {
+    let known: Vec<_> = preset::names().collect();
+    format!("{} (known: {})", did_you_mean(name, known.iter().copied()), known.join(", "))
+}
+
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+/// `path` as seen from the folder of `file`.
+fn beside(file: &str, path: &str) -> String {
+    let absolute = path.starts_with(['/', '\\']) || path.get(1..2) == Some(":");
+    match file.rfind(['/', '\\']) {
+        Some(end) if !absolute => format!("{}{path}", &file[..=end]),
+        _ => path.into(),
+    }
+}
+
+fn lookup<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
+    let mut keys = path.split('.');
+    let mut value = table.get(keys.next()?)?;
+    for key in keys {
+        value = value.as_table()?.get(key)?;
+    }
+    Some(value)
+}
+
+/// Lays `over` on top of `base`. Tables merge; a table whose tag differs (another `kind`, another `name`), a
+/// short form and any other value replace what was there.
+fn merge(base: &mut Table, over: &Table) {
+    for (key, new) in over {
+        let Some(old) = base.get_mut(key) else {
+            base.insert(key.clone(), new.clone());
+            continue;
+        };
+        let Value::Table(new_table) = new else {
+            *old = new.clone();
+            continue;
+        };
+        if let Some(long) = old.as_str().and_then(|text| expand(key, text)) {
+            *old = Value::Table(long);
+        }
+        match old {
+            Value::Table(old_table) => {
+                let other_kind = tag(key)
+                    .and_then(|t| Some(new_table.get(t)? != old_table.get(t)?))
+                    .unwrap_or(key == "start");
+                if other_kind {
+                    old_table.clone_from(new_table);
+                } else {
+                    merge(old_table, new_table);
+                }
+            }
+            _ => *old = new.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(base: &str, over: &str) -> Table {
+        let mut table: Table = base.parse().unwrap();
+        merge(&mut table, &over.parse().unwrap());
+        table
+    }
+
+    #[test]
+    fn tables_merge_and_tags_replace() {
+        let base = "[flows.a]\ncc = { name = 'peach', recovery = 'reno' }\nqueue = '50 packets'";
+        for (over, want) in [
+            ("flows.a.cc = 'sack'", "cc = 'sack'"),
+            ("flows.a.cc.start = 'slow'", "cc = { name = 'peach', recovery = 'reno', start = 'slow' }"),
+            ("flows.a.cc = { name = 'sack' }", "cc = { name = 'sack' }"),
+        ] {
+            let want: Table = want.parse().unwrap();
+            assert_eq!(merged(base, over)["flows"]["a"]["cc"], want["cc"], "{over}");
+        }
+        let over = "flows.a.queue.kind = 'plain'";
+        let want: Table = "queue = { limit = '50 packets', kind = 'plain' }".parse().unwrap();
+        assert_eq!(merged(base, over)["flows"]["a"]["queue"], want["queue"]);
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_file_that_names_them() {
+        assert_eq!(beside("a/b.toml", "c.toml"), "a/c.toml");
+        assert_eq!(beside("b.toml", "c.toml"), "c.toml");
+        assert_eq!(beside("a/b.toml", "/c.toml"), "/c.toml");
+    }
+}

@@ -1,0 +1,420 @@
+//! The endpoint of a flow: a preset and what differs from it.
+
+use super::Short;
+use super::short::DEFAULT_ENDPOINT;
+use crate::error::{Problem, did_you_mean};
+use crate::quantity::{Decimal, Size, Time};
+use core::fmt;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Serialize, Serializer};
+use skyhaul_base::Duration;
+use skyhaul_cc::{CaGrowth, HalvingBase, InitialSsthresh, InitialWindow};
+use skyhaul_tcp::Config;
+use skyhaul_tcp::config::{DelayedAck, PRESETS, ProbeNegotiation, RttSource};
+use std::borrow::Cow;
+
+/// How a value in a file becomes one of the configuration, and back.
+trait Key<T>: Sized {
+    fn into_value(self) -> Result<T, String>;
+    fn of(value: T) -> Self;
+}
+
+/// Declares the keys of the endpoint table, one line each: key, type in the file, place in the configuration.
+macro_rules! endpoint_keys {
+    ($($(#[doc = $doc:literal])* $key:ident: $type:ty => $($place:ident).+;)*) => {
+        /// An endpoint. Short form: the name of a preset.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+        pub struct EndpointSpec {
+            /// The preset that the other keys change; "modern" by default.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub preset: Option<String>,
+            $(
+                $(#[doc = $doc])*
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub $key: Option<$type>,
+            )*
+        }
+
+        impl EndpointSpec {
+            /// The preset with the changes applied.
+            pub(crate) fn apply(self, at: &str) -> Result<Config, Problem> {
+                let name = self.preset.as_deref().unwrap_or(DEFAULT_ENDPOINT);
+                let mut config = preset(name).map_err(|e| Problem::new(format!("{at}.preset"), e))?;
+                $(if let Some(value) = self.$key {
+                    config.$($place).+ = value.into_value().map_err(|e| {
+                        Problem::new(format!("{at}.{}", stringify!($key).replace('_', "-")), e)
+                    })?;
+                })*
+                Ok(config)
+            }
+
+            /// Every key as it is in `config`, so that the meaning of no preset can change what is written.
+            pub(crate) fn of(config: &Config) -> Self {
+                Self { preset: None, $($key: Some(Key::of(config.$($place).+)),)* }
+            }
+        }
+    };
+}
+
+endpoint_keys! {
+    /// Payload of a full segment.
+    mss: Size => mss;
+    /// Headers per packet, network layer and above.
+    header: Size => header;
+    /// Initial congestion window: "1 segment", "rfc3390" or "rfc6928".
+    initial_window: InitialWindowSpec => rules.initial_window;
+    /// Initial slow start threshold: "64 segments", "rwnd" or "infinite".
+    initial_ssthresh: InitialSsthreshSpec => rules.initial_ssthresh;
+    /// What a reduction halves.
+    halving_base: HalvingBase => rules.halving_base;
+    /// The halved window is cut to a whole number of segments.
+    integer_halving: bool => rules.integer_halving;
+    /// Segments added at the start of Reno and NewReno fast recovery.
+    inflate_ndup: f64 => rules.inflate_ndup;
+    /// NewReno deflates by what a partial acknowledgement covers.
+    partial_deflation: bool => rules.partial_deflation;
+    /// The congestion window never grows beyond the receiver's window.
+    cap_at_rwnd: bool => rules.cap_at_rwnd;
+    /// How the window grows.
+    growth: CaGrowth => rules.growth;
+    /// After an idle period the window falls back to the initial window.
+    restart_after_idle: bool => rules.restart_after_idle;
+    /// RFC 3042.
+    limited_transmit: bool => limited_transmit;
+    /// Duplicate acknowledgements that reveal a loss.
+    dup_thresh: u32 => dup_thresh;
+    /// Clock granularity of the retransmission timer.
+    rto_tick: Time => rto.tick;
+    /// Retransmission timeout before the first RTT sample.
+    initial_rto: Time => rto.initial;
+    /// Lower bound of the retransmission timeout.
+    rto_min: Time => rto.min;
+    /// Upper bound of the retransmission timeout.
+    rto_max: Time => rto.max;
+    /// The lower bound is applied before the backoff.
+    rto_min_before_backoff: bool => rto.min_before_backoff;
+    /// NewReno restarts the timer on the first partial acknowledgement only.
+    restart_on_first_partial_only: bool => rto.restart_on_first_partial_only;
+    /// Where RTT samples come from.
+    rtt_source: RttSourceSpec => rtt_source;
+    /// Use the timestamp option.
+    timestamps: bool => timestamps;
+    /// Unit of timestamp values.
+    timestamp_tick: Time => timestamp_tick;
+    /// Delayed acknowledgements: "off" or { every = 2, delay = "200 ms" }.
+    delayed_ack: Short<DelayedAckSpec> => delayed_ack;
+    /// Offer and use SACK; "auto": exactly if the congestion control repairs losses with it.
+    sack: SackSpec => sack;
+    /// Report duplicates (RFC 2883).
+    dsack: bool => dsack;
+    /// Most SACK blocks per acknowledgement.
+    sack_blocks: u8 => sack_blocks;
+    /// Once per recovery, when nothing else may be sent, the last segment is retransmitted (RFC 6675).
+    rescue_retransmission: bool => rescue_retransmission;
+    /// The scoreboard survives a timeout.
+    keep_sack_after_rto: bool => keep_sack_after_rto;
+    /// The window grows only while it is in use (RFC 7661).
+    window_validation: bool => window_validation;
+    /// The window admits bytes instead of whole segments.
+    byte_window: bool => byte_window;
+    /// Hold small segments back (RFC 896).
+    nagle: bool => nagle;
+    /// Window scaling (RFC 7323).
+    window_scaling: bool => window_scaling;
+    /// How the ability of the peer to answer probes is learnt.
+    probes: ProbesSpec => probes;
+    /// Probes carry numbers.
+    probe_ids: bool => probe_ids;
+    /// Time in TIME-WAIT.
+    time_wait: Time => time_wait;
+    /// Give up after so many retransmissions of one segment; 0: never.
+    max_retransmissions: u32 => max_retransmissions;
+}
+
+/// The preset called `name`.
+fn preset(name: &str) -> Result<Config, String> {
+    Config::preset(name).ok_or_else(|| {
+        let hint = did_you_mean(name, PRESETS.iter().copied());
+        format!("\"{name}\" is not an endpoint preset{hint} (known: {})", PRESETS.join(", "))
+    })
+}
+
+macro_rules! same {
+    ($($type:ty),*) => { $(impl Key<$type> for $type {
+        fn into_value(self) -> Result<$type, String> { Ok(self) }
+        fn of(value: $type) -> Self { value }
+    })* };
+}
+same!(bool, u8, u32, f64, HalvingBase, CaGrowth);
+
+impl Key<Duration> for Time {
+    fn into_value(self) -> Result<Duration, String> {
+        Ok(self.0)
+    }
+    fn of(value: Duration) -> Self {
+        Self(value)
+    }
+}
+
+impl Key<u32> for Size {
+    fn into_value(self) -> Result<u32, String> {
+        u32::try_from(self.0).map_err(|_| format!("\"{self}\" is larger than a packet can be (65535 B)"))
+    }
+    fn of(value: u32) -> Self {
+        Self(value.into())
+    }
+}
+
+/// Where RTT samples come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RttSourceSpec {
+    /// Every acknowledgement of a segment that was not retransmitted.
+    EveryAck,
+    /// One timed segment at a time.
+    Timed,
+    /// The timestamp option.
+    Timestamps,
+}
+
+impl Key<RttSource> for RttSourceSpec {
+    fn into_value(self) -> Result<RttSource, String> {
+        Ok(match self {
+            Self::EveryAck => RttSource::EveryAck,
+            Self::Timed => RttSource::Timed,
+            Self::Timestamps => RttSource::Timestamps,
+        })
+    }
+    fn of(value: RttSource) -> Self {
+        match value {
+            RttSource::EveryAck => Self::EveryAck,
+            RttSource::Timed => Self::Timed,
+            RttSource::Timestamps => Self::Timestamps,
+        }
+    }
+}
+
+/// How the ability of the peer to answer probes is learnt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProbesSpec {
+    /// In the handshake.
+    Negotiate,
+    /// Probes are neither sent nor answered.
+    Off,
+    /// From the answers.
+    Paper,
+}
+
+impl Key<ProbeNegotiation> for ProbesSpec {
+    fn into_value(self) -> Result<ProbeNegotiation, String> {
+        Ok(match self {
+            Self::Negotiate => ProbeNegotiation::Negotiate,
+            Self::Off => ProbeNegotiation::Off,
+            Self::Paper => ProbeNegotiation::Paper,
+        })
+    }
+    fn of(value: ProbeNegotiation) -> Self {
+        match value {
+            ProbeNegotiation::Negotiate => Self::Negotiate,
+            ProbeNegotiation::Off => Self::Off,
+            ProbeNegotiation::Paper => Self::Paper,
+        }
+    }
+}
+
+/// Delayed acknowledgements. Short form: "off".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct DelayedAckSpec {
+    /// Acknowledge every so many full segments.
+    pub every: u32,
+    /// And no later than this.
+    pub delay: Time,
+}
+
+impl Key<DelayedAck> for Short<DelayedAckSpec> {
+    fn into_value(self) -> Result<DelayedAck, String> {
+        Ok(DelayedAck { every: self.0.every, delay: self.0.delay.0 })
+    }
+    fn of(value: DelayedAck) -> Self {
+        Self(DelayedAckSpec { every: value.every, delay: Time(value.delay) })
+    }
+}
+
+/// Offer and use SACK: `true`, `false` or `"auto"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SackSpec(pub Option<bool>);
+
+impl<'de> Deserialize<'de> for SackSpec {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl Visitor<'_> for Reader {
+            type Value = Option<bool>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true, false or \"auto\"")
+            }
+            fn visit_bool<E: de::Error>(self, b: bool) -> Result<Option<bool>, E> {
+                Ok(Some(b))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Option<bool>, E> {
+                if text == "auto" {
+                    Ok(None)
+                } else {
+                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
+                }
+            }
+        }
+        d.deserialize_any(Reader).map(Self)
+    }
+}
+
+impl Serialize for SackSpec {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            None => s.serialize_str("auto"),
+            Some(b) => s.serialize_bool(b),
+        }
+    }
+}
+
+impl JsonSchema for SackSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "SackSpec".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": [true, false, "auto"] })
+    }
+}
+
+impl Key<Option<bool>> for SackSpec {
+    fn into_value(self) -> Result<Option<bool>, String> {
+        Ok(self.0)
+    }
+    fn of(value: Option<bool>) -> Self {
+        Self(value)
+    }
+}
+
+/// Reads `"N segments"`, fractions allowed, or hands a word to `word`.
+fn segments<T>(
+    text: &str,
+    of: impl Fn(f64) -> T,
+    word: impl Fn(&str) -> Option<T>,
+    advice: &str,
+) -> Result<T, String> {
+    if let Some(value) = word(text.trim()) {
+        return Ok(value);
+    }
+    let number = text.trim().strip_suffix('s').unwrap_or(text.trim()).strip_suffix("segment");
+    let number = number.and_then(|n| Decimal::parse(n.trim()));
+    number.map(|n| of(n.to_f64())).ok_or_else(|| format!("\"{text}\" is not accepted here: write {advice}"))
+}
+
+/// Declares a value of the window rules that is written as a text.
+macro_rules! rule_text {
+    ($(#[doc = $doc:literal])* $spec:ident($rule:ident), $advice:literal, $pattern:literal, { $($word:literal => $variant:ident),* }) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct $spec(pub $rule);
+
+        impl<'de> Deserialize<'de> for $spec {
+            fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                let text = <Cow<'de, str>>::deserialize(d)
+                    .map_err(|_| de::Error::custom(concat!("not accepted here: write ", $advice)))?;
+                let word = |w: &str| match w { $($word => Some($rule::$variant),)* _ => None };
+                segments(&text, $rule::Segments, word, $advice).map(Self).map_err(de::Error::custom)
+            }
+        }
+        impl Serialize for $spec {
+            fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                match self.0 {
+                    $rule::Segments(n) => s.collect_str(&format_args!("{n} segments")),
+                    $($rule::$variant => s.serialize_str($word),)*
+                }
+            }
+        }
+        impl JsonSchema for $spec {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($spec).into()
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", "pattern": $pattern })
+            }
+        }
+        impl Key<$rule> for $spec {
+            fn into_value(self) -> Result<$rule, String> {
+                match self.0 {
+                    $rule::Segments(n) if !(n.is_finite() && n >= 1.0) => {
+                        Err(format!("{n} segments are too few: write at least \"1 segment\""))
+                    }
+                    rule => Ok(rule),
+                }
+            }
+            fn of(value: $rule) -> Self {
+                Self(value)
+            }
+        }
+    };
+}
+
+rule_text!(
+    /// Initial congestion window: `"4 segments"`, `"rfc3390"`, `"rfc6928"`.
+    InitialWindowSpec(InitialWindow), "\"4 segments\", \"rfc3390\" or \"rfc6928\"",
+    r"^\s*([0-9][0-9_.]*\s*segments?|rfc3390|rfc6928)\s*$", { "rfc3390" => Rfc3390, "rfc6928" => Rfc6928 }
+);
+rule_text!(
+    /// Initial slow start threshold: `"64 segments"`, `"rwnd"`, `"infinite"`.
+    InitialSsthreshSpec(InitialSsthresh), "\"64 segments\", \"rwnd\" or \"infinite\"",
+    r"^\s*([0-9][0-9_.]*\s*segments?|rwnd|infinite)\s*$", { "rwnd" => Rwnd, "infinite" => Infinite }
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_of_the_configuration_has_a_key() {
+        // A new field stops this from compiling: give it a line in `endpoint_keys` and change it below.
+        let Config {
+            mss: _,
+            header: _,
+            rules: _,
+            limited_transmit: _,
+            dup_thresh: _,
+            rto: _,
+            rtt_source: _,
+            timestamps: _,
+            timestamp_tick: _,
+            delayed_ack: _,
+            sack: _,
+            dsack: _,
+            sack_blocks: _,
+            rescue_retransmission: _,
+            keep_sack_after_rto: _,
+            window_validation: _,
+            byte_window: _,
+            nagle: _,
+            receive_buffer: _,
+            send_buffer: _,
+            window_scaling: _,
+            probes: _,
+            probe_ids: _,
+            time_wait: _,
+            max_retransmissions: _,
+        } = Config::modern();
+        // All keys of one preset on top of another give the one; the buffers have keys of their own.
+        for from in PRESETS.iter().map(|name| Config::preset(name).unwrap()) {
+            for name in PRESETS {
+                let spec = EndpointSpec { preset: Some((*name).into()), ..EndpointSpec::of(&from) };
+                let mut config = spec.apply("endpoint").unwrap();
+                config.receive_buffer = from.receive_buffer;
+                config.send_buffer = from.send_buffer;
+                assert_eq!(config, from);
+            }
+        }
+    }
+}

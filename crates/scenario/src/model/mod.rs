@@ -1,0 +1,330 @@
+//! The scenario file as types: what may be written, before defaults and references are filled in.
+//!
+//! These types are the one definition of the format; the parser and the JSON Schema follow from them. Every
+//! key that has no sensible default is optional here all the same, since a file may take it from the one it
+//! extends; [`crate::Document::resolve`] demands it.
+
+mod endpoint;
+mod short;
+
+pub use endpoint::{
+    EndpointSpec, InitialSsthreshSpec, InitialWindowSpec, ProbesSpec, RttSourceSpec, SackSpec,
+};
+pub use short::{CcSpec, Short};
+pub(crate) use short::{default_cc, expand, expand_default, tag};
+
+use crate::quantity::{Count, Probability, QueueLimit, RateSpec, Size, Span, Time, Window};
+use crate::resolved::Series;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A scenario file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Scenario {
+    /// Version of the format: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1))]
+    pub schema: Option<u32>,
+    /// File or preset that this one changes: a path relative to this file, or "preset:NAME".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extends: Option<String>,
+    /// One line for figures and reports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// How long the run lasts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Time>,
+    /// Seed of all random streams; 1 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 9_223_372_036_854_775_807_u64))]
+    pub seed: Option<u64>,
+    /// What to record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<RecordSpec>,
+    /// Links by name.
+    pub links: BTreeMap<String, LinkSpec>,
+    /// Groups of like flows by name.
+    pub flows: BTreeMap<String, FlowSpec>,
+}
+
+/// A duplex link. The keys describe the forward direction, which data takes; the reverse direction is the same
+/// except for what `reverse` says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LinkSpec {
+    /// Size of a packet, for a rate in packets per second and a queue in BDP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packet: Option<Size>,
+    /// Rate of the transmitter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<RateSpec>,
+    /// Propagation delay, one way: a time, or a table for jitter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Short<DelaySpec>>,
+    /// Packets may overtake each other in flight; false by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_reorder: Option<bool>,
+    /// The queue: a limit for drop-tail, or a table. By default one BDP, drop-tail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Short<QueueSpec>>,
+    /// Losses of the channel; "none" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Short<ErrorSpec>>,
+    /// The channel's losses apply to pure acknowledgements too; true by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_errors: Option<bool>,
+    /// How the reverse direction, which acknowledgements take, differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reverse: Option<DirectionSpec>,
+}
+
+/// What the reverse direction of a link has of its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct DirectionSpec {
+    /// Rate of the transmitter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<RateSpec>,
+    /// Propagation delay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Short<DelaySpec>>,
+    /// Packets may overtake each other in flight.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_reorder: Option<bool>,
+    /// The queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Short<QueueSpec>>,
+    /// Losses of the channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Short<ErrorSpec>>,
+    /// The channel's losses apply to pure acknowledgements too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_errors: Option<bool>,
+}
+
+/// Propagation delay. Short form: a time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", deny_unknown_fields, rename_all = "kebab-case")]
+pub enum DelaySpec {
+    /// Always the same.
+    Fixed {
+        /// The delay.
+        base: Time,
+    },
+    /// `base` plus the absolute value of a normal variable.
+    Normal {
+        /// Smallest delay.
+        base: Time,
+        /// Deviation of the normal variable.
+        sigma: Time,
+    },
+    /// `base` plus something uniform between 0 and `jitter`.
+    Uniform {
+        /// Smallest delay.
+        base: Time,
+        /// Length of the interval.
+        jitter: Time,
+    },
+}
+
+/// A queue. Short form: its limit, for drop-tail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct QueueSpec {
+    /// Who is admitted and who is served next; "drop-tail" by default.
+    pub kind: KindOfQueue,
+    /// Capacity; one BDP by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<QueueLimit>,
+    /// The packet being transmitted occupies room too; false by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count_in_service: Option<bool>,
+    /// A capacity of limit - 1, as in ns-2; false by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ns2_limit: Option<bool>,
+    /// Which packet of low priority makes room in a push-out queue; "youngest" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub victim: Option<VictimSpec>,
+    /// Low priority is admitted to a threshold queue while fewer packets are queued.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low_below: Option<Count>,
+}
+
+/// Who is admitted to a queue and who is served next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum KindOfQueue {
+    /// One FIFO that ignores priorities.
+    #[default]
+    DropTail,
+    /// Low priority is discarded first, service in the order of arrival.
+    FifoPushout,
+    /// Low priority is refused when more than one packet is queued.
+    Gtnets,
+    /// The same as drop-tail: a router without support for priorities.
+    Plain,
+    /// Low priority is discarded first and served last.
+    StrictPushout,
+    /// Low priority is refused unless fewer than `low-below` packets are queued.
+    Threshold,
+}
+
+/// Which packet of low priority makes room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum VictimSpec {
+    /// Nearest the head.
+    Oldest,
+    /// Nearest the tail.
+    Youngest,
+}
+
+/// Losses of a channel. Short form: "none".
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", deny_unknown_fields, rename_all = "kebab-case")]
+pub enum ErrorSpec {
+    /// Residual bit errors; one wrong bit loses the packet.
+    Ber {
+        /// Bit error rate after all decoding.
+        ber: Probability,
+    },
+    /// Bursts, from the mean loss and the mean length: Gilbert-Elliott with no loss in the good state.
+    Bursts {
+        /// Share of packets lost.
+        loss: Probability,
+        /// Mean number of packets lost in a row, at least 1.
+        burst: f64,
+    },
+    /// Two-state Markov chain, one step per packet.
+    #[serde(rename_all = "kebab-case")]
+    GilbertElliott {
+        /// Good to bad.
+        p_gb: Probability,
+        /// Bad to good.
+        p_bg: Probability,
+        /// Loss in the good state; 0 by default.
+        #[serde(default = "never")]
+        k_g: Probability,
+        /// Loss in the bad state; 1 by default.
+        #[serde(default = "always")]
+        k_b: Probability,
+    },
+    /// Exactly the packets with these numbers, counted from 0 in the order of transmission.
+    List {
+        /// Numbers of the packets.
+        indices: Vec<u64>,
+        /// Which packets are counted; "all" by default.
+        #[serde(default)]
+        class: ClassSpec,
+    },
+    /// No losses.
+    None {},
+    /// Independent losses of packets.
+    Per {
+        /// Probability that a packet is lost, data and probes alike.
+        p: Probability,
+    },
+}
+
+fn never() -> Probability {
+    Probability(0.0)
+}
+fn always() -> Probability {
+    Probability(1.0)
+}
+
+/// Which packets a list of losses counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClassSpec {
+    /// All packets.
+    #[default]
+    All,
+    /// Packets that are not of low priority.
+    High,
+    /// Packets of low priority.
+    Low,
+}
+
+/// A group of like flows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FlowSpec {
+    /// How many; 1 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<Count>,
+    /// Names of the links that data crosses, in order. By default the only link there is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<Vec<String>>,
+    /// Delay of the access, each way, on top of the links; none by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extra_delay: Option<Time>,
+    /// Congestion control: a name, or a table with `name` and options; "sack" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cc: Option<Short<CcSpec>>,
+    /// Endpoint: a preset, or a table with `preset` and changes to it; "modern" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<Short<EndpointSpec>>,
+    /// The receiver's buffer, which limits the window; by default that of the preset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rwnd: Option<Window>,
+    /// The sender's buffer, which limits what is outstanding; by default that of the preset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sndbuf: Option<Window>,
+    /// What the senders have to send; "bulk" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub app: Option<Short<AppSpec>>,
+    /// When flows start: a time, or `{ uniform = ["0 s", "1 RTT"] }`, which is the default of groups of
+    /// several flows. A single flow starts at 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<Short<StartSpec>>,
+    /// When the sources stop; by default at the end of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Time>,
+    /// Connections open with a handshake; true by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handshake: Option<bool>,
+    /// What a sender without handshake knows of the RTT; by default the propagation RTT.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known_rtt: Option<Time>,
+}
+
+/// What a sender has to send. Short form: "bulk".
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", deny_unknown_fields, rename_all = "kebab-case")]
+pub enum AppSpec {
+    /// Data without end.
+    Bulk {},
+    /// Pages one after the other, each over a new connection.
+    Pages {
+        /// Full segments per page.
+        segments: Count,
+        /// How many pages; without end by default.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        count: Option<Count>,
+    },
+}
+
+/// When flows start. Short form: a time, for all.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartSpec {
+    /// All at this time.
+    At(Span),
+    /// Each at its own time between the two.
+    Uniform([Span; 2]),
+}
+
+/// What to record.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RecordSpec {
+    /// Interval between samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<Time>,
+    /// What to sample; by default acked, cwnd, queue and srtt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<Vec<Series>>,
+}

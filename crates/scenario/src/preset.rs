@@ -1,0 +1,22 @@
+//! Scenarios that come with the program.
+
+/// Names and texts of the presets, by name.
+const PRESETS: &[(&str, &str)] = &[
+    ("peach-geo", include_str!("../../../presets/peach-geo.toml")),
+    ("peach-leo", include_str!("../../../presets/peach-leo.toml")),
+    ("peach-meo", include_str!("../../../presets/peach-meo.toml")),
+];
+
+/// What stands before the name of a preset where a file is expected.
+pub const PREFIX: &str = "preset:";
+
+/// Names of all presets.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PRESETS.iter().map(|p| p.0)
+}
+
+/// Text of the preset called `name`.
+#[must_use]
+pub fn text(name: &str) -> Option<&'static str> {
+    PRESETS.iter().find(|p| p.0 == name).map(|p| p.1)
+}

@@ -1,0 +1,110 @@
+//! Endpoints: preset, changes, windows, and what contradicts itself.
+
+use super::{Result, refuse};
+use crate::model::{EndpointSpec, FlowSpec};
+use crate::quantity::Window;
+use skyhaul_base::Duration;
+use skyhaul_tcp::Config;
+use skyhaul_tcp::config::RttSource;
+
+/// Largest packet, headers included: what an IP length field can say.
+pub(super) const MAX_PACKET: u32 = 65_535;
+/// Largest window without and with scaling (RFC 7323 §2.2).
+const MAX_PLAIN_WINDOW: u64 = 65_535;
+const MAX_WINDOW: u64 = MAX_PLAIN_WINDOW << 14;
+
+pub(super) fn resolve(key: &str, spec: &FlowSpec) -> Result<Config> {
+    let at = format!("{key}.endpoint");
+    let table = spec.endpoint.clone().map_or_else(EndpointSpec::default, |e| e.0);
+    let mut config = table.apply(&at)?;
+    check(&at, &config)?;
+    if let Some(rwnd) = spec.rwnd {
+        config.receive_buffer = window(&format!("{key}.rwnd"), rwnd, config.mss)?;
+    }
+    let rwnd = config.receive_buffer;
+    let key_of_rwnd = format!("{key}.rwnd");
+    if rwnd < u64::from(config.mss) {
+        return refuse(key_of_rwnd, format!("\"{rwnd} B\" is less than a segment of {} B", config.mss));
+    }
+    if !config.window_scaling && rwnd > MAX_PLAIN_WINDOW {
+        return refuse(
+            key_of_rwnd,
+            format!("{rwnd} B cannot be announced without window scaling: write at most \"65535 B\""),
+        );
+    }
+    if rwnd > MAX_WINDOW {
+        return refuse(key_of_rwnd, format!("more than window scaling can announce ({MAX_WINDOW} B)"));
+    }
+    if let Some(sndbuf) = spec.sndbuf {
+        config.send_buffer = window(&format!("{key}.sndbuf"), sndbuf, config.mss)?;
+    }
+    if config.send_buffer < u64::from(config.mss) {
+        let (buffer, mss) = (config.send_buffer, config.mss);
+        return refuse(format!("{key}.sndbuf"), format!("\"{buffer} B\" is less than a segment of {mss} B"));
+    }
+    Ok(config)
+}
+
+fn window(key: &str, window: Window, mss: u32) -> Result<u64> {
+    match window {
+        Window::Bytes(n) => Ok(n),
+        Window::Segments(n) => match n.checked_mul(mss.into()) {
+            Some(bytes) => Ok(bytes),
+            None => refuse(key, format!("{n} segments are too many")),
+        },
+        Window::Unlimited if key.ends_with("rwnd") => {
+            refuse(key, format!("a receiver's window has a limit: write at most \"{MAX_WINDOW} B\""))
+        }
+        Window::Unlimited => Ok(u64::MAX),
+    }
+}
+
+fn check(at: &str, c: &Config) -> Result<()> {
+    let at = |k: &str| format!("{at}.{k}");
+    if c.mss == 0 {
+        return refuse(at("mss"), "a segment has at least 1 byte of payload");
+    }
+    if c.mss.saturating_add(c.header) > MAX_PACKET {
+        return refuse(
+            at("mss"),
+            format!(
+                "{} B with headers are more than a packet can be (65535 B)",
+                u64::from(c.mss) + u64::from(c.header)
+            ),
+        );
+    }
+    if c.dup_thresh == 0 {
+        return refuse(at("dup-thresh"), "write at least 1");
+    }
+    if !(1..=4).contains(&c.sack_blocks) {
+        return refuse(
+            at("sack-blocks"),
+            format!("{} is not possible: write a number from 1 to 4", c.sack_blocks),
+        );
+    }
+    if c.rto.tick.is_zero() {
+        return refuse(at("rto-tick"), "the clock needs a granularity: write a time such as \"1 ms\"");
+    }
+    if c.rto.max.is_zero() || c.rto.min > c.rto.max {
+        return refuse(at("rto-max"), "less than rto-min, or zero");
+    }
+    if c.rto.initial.is_zero() || c.rto.initial > c.rto.max {
+        return refuse(at("initial-rto"), "write a time above zero and not above rto-max");
+    }
+    if c.delayed_ack.every == 0 {
+        return refuse(at("delayed-ack.every"), "write at least 1, which means no delay");
+    }
+    if c.delayed_ack.every > 1 && c.delayed_ack.delay == Duration::ZERO {
+        return refuse(at("delayed-ack.delay"), "acknowledgements that wait need a time such as \"200 ms\"");
+    }
+    if c.timestamp_tick.is_zero() {
+        return refuse(at("timestamp-tick"), "write a time such as \"1 ms\"");
+    }
+    if c.rtt_source == RttSource::Timestamps && !c.timestamps {
+        return refuse(at("rtt-source"), "\"timestamps\" needs timestamps = true as well");
+    }
+    if !(c.rules.inflate_ndup.is_finite() && c.rules.inflate_ndup >= 0.0) {
+        return refuse(at("inflate-ndup"), "write a number of segments, 0 or more");
+    }
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! Links: the forward direction as written, the reverse direction with what differs.
+
+use super::{MAX_DELAY, Result, refuse};
+use crate::model::{
+    ClassSpec, DelaySpec, DirectionSpec, ErrorSpec, KindOfQueue, LinkSpec, QueueSpec, Short, VictimSpec,
+};
+use crate::quantity::{Count, Decimal, Probability, QueueLimit, RateSpec, Size};
+use crate::resolved::{Delay, Direction, ErrorModel, Link, Queue, QueueKind};
+use skyhaul_base::{Duration, Rate};
+use skyhaul_path::error::{GilbertElliott, Scope};
+use skyhaul_path::{Limit, Victim};
+
+/// Delays of both directions.
+pub(super) fn delays(name: &str, spec: &LinkSpec) -> Result<(Delay, Delay)> {
+    let key = format!("links.{name}.delay");
+    let Some(Short(forward)) = spec.delay else {
+        return refuse(key, "missing: write the propagation delay, such as delay = \"275 ms\"");
+    };
+    let forward = delay(&key, forward)?;
+    let reverse = match spec.reverse.as_ref().and_then(|r| r.delay) {
+        Some(Short(own)) => delay(&format!("links.{name}.reverse.delay"), own)?,
+        None => forward,
+    };
+    Ok((forward, reverse))
+}
+
+fn delay(key: &str, spec: DelaySpec) -> Result<Delay> {
+    let (delay, extra) = match spec {
+        DelaySpec::Fixed { base } => (Delay::Fixed(base.0), Duration::ZERO),
+        DelaySpec::Normal { base, sigma } => (Delay::JitterNormal { base: base.0, sigma: sigma.0 }, sigma.0),
+        DelaySpec::Uniform { base, jitter } => {
+            (Delay::JitterUniform { base: base.0, jitter: jitter.0 }, jitter.0)
+        }
+    };
+    if delay.base() > MAX_DELAY || extra > MAX_DELAY {
+        return refuse(key, "longer than an hour one way");
+    }
+    Ok(delay)
+}
+
+/// A link. `rtt` is the largest base RTT and `flow_packet` the largest packet of the flows that cross it; both
+/// are zero if none does.
+pub(super) fn resolve(
+    name: &str,
+    spec: &LinkSpec,
+    delays: (Delay, Delay),
+    rtt: Duration,
+    flow_packet: u32,
+) -> Result<Link> {
+    let key = format!("links.{name}");
+    let packet = match spec.packet {
+        Some(Size(0)) => return refuse(format!("{key}.packet"), "a packet has at least 1 byte"),
+        Some(Size(n)) => match u32::try_from(n) {
+            Ok(n) if n <= super::endpoint::MAX_PACKET => Some(n),
+            _ => {
+                return refuse(
+                    format!("{key}.packet"),
+                    format!("\"{n} B\" is larger than a packet can be (65535 B)"),
+                );
+            }
+        },
+        None => None,
+    };
+    let Some(rate) = spec.rate else {
+        return refuse(
+            format!("{key}.rate"),
+            "missing: write a rate with a unit, such as rate = \"10.4 Mbit/s\", or \"unlimited\"",
+        );
+    };
+    let own = spec.reverse.clone().unwrap_or_default();
+    let both = DirectionSpec {
+        rate: Some(rate),
+        delay: spec.delay,
+        allow_reorder: spec.allow_reorder,
+        queue: spec.queue,
+        error: spec.error.clone(),
+        ack_errors: spec.ack_errors,
+    };
+    let make = |at: &dyn Fn(&str) -> String, spec: &DirectionSpec, delay: Delay| -> Result<Direction> {
+        let rate = transmitter(&at("rate"), spec.rate.unwrap_or(rate), packet)?;
+        Ok(Direction {
+            rate,
+            delay,
+            allow_reorder: spec.allow_reorder.unwrap_or(false),
+            queue: queue(
+                &at("queue"),
+                spec.queue.unwrap_or_default().0,
+                rate,
+                rtt,
+                packet.unwrap_or(flow_packet),
+            )?,
+            error: error(&at("error"), spec.error.as_ref().map_or(&ErrorSpec::None {}, |e| &e.0))?,
+            ack_errors: spec.ack_errors.unwrap_or(true),
+        })
+    };
+    let forward = make(&|k| format!("{key}.{k}"), &both, delays.0)?;
+    let merged = DirectionSpec {
+        rate: own.rate.or(both.rate),
+        delay: own.delay.or(both.delay),
+        allow_reorder: own.allow_reorder.or(both.allow_reorder),
+        queue: own.queue.or(both.queue),
+        error: own.error.clone().or_else(|| both.error.clone()),
+        ack_errors: own.ack_errors.or(both.ack_errors),
+    };
+    // A problem with an inherited value was found in the forward direction, so what is left is the link's own.
+    let reverse = make(&|k| format!("{key}.reverse.{k}"), &merged, delays.1)?;
+    Ok(Link { name: name.into(), forward, reverse })
+}
+
+fn transmitter(key: &str, spec: RateSpec, packet: Option<u32>) -> Result<Option<Rate>> {
+    let bits = match (spec, packet) {
+        (RateSpec::Unlimited, _) => return Ok(None),
+        (RateSpec::Bits(rate), _) => Some(rate.bits_per_sec()),
+        (RateSpec::Packets(n), Some(packet)) => n.times(u64::from(packet) * 8),
+        (RateSpec::Packets(_), None) => {
+            let link = key.strip_suffix(".rate").unwrap_or(key);
+            let link = link.strip_suffix(".reverse").unwrap_or(link);
+            return refuse(
+                key,
+                format!(
+                    "\"{spec}\" depends on the size of a packet: add packet = \"1000 B\" to {link}, or write the rate \
+                     in bit/s"
+                ),
+            );
+        }
+    };
+    match bits {
+        Some(0) => refuse(key, format!("\"{spec}\" is less than 1 bit/s")),
+        Some(bits) => Ok(Some(Rate::from_bits_per_sec(bits))),
+        None => refuse(key, format!("\"{spec}\" is too large")),
+    }
+}
+
+/// The product of rate and RTT in packets.
+fn bdp_packets(n: Decimal, rate: Rate, rtt: Duration, packet: u32) -> Option<u64> {
+    let bit_nanos = u128::from(rate.bits_per_sec()) * u128::from(rtt.as_nanos());
+    n.times_ratio(bit_nanos, 8_000_000_000 * u128::from(packet))
+}
+
+fn queue(key: &str, spec: QueueSpec, rate: Option<Rate>, rtt: Duration, packet: u32) -> Result<Queue> {
+    let at = |k: &str| format!("{key}.{k}");
+    let limit = match (spec.limit.unwrap_or(QueueLimit::Bdp(Decimal::whole(1))), rate) {
+        (QueueLimit::Unlimited, _) => Limit::Unlimited,
+        (QueueLimit::Bytes(n), _) => Limit::Bytes(n),
+        (QueueLimit::Packets(n), _) => match u32::try_from(n) {
+            Ok(n) => Limit::Packets(n),
+            Err(_) => return refuse(at("limit"), format!("{n} packets are too many: write \"unlimited\"")),
+        },
+        // Nothing ever waits for an infinitely fast transmitter; and a link that no flow crosses has no BDP.
+        (QueueLimit::Bdp(_), None) => Limit::Unlimited,
+        (QueueLimit::Bdp(_), Some(_)) if packet == 0 => Limit::Packets(1),
+        (QueueLimit::Bdp(n), Some(rate)) => match bdp_packets(n, rate, rtt, packet).map(u32::try_from) {
+            Some(Ok(packets)) => Limit::Packets(packets.max(1)),
+            _ => return refuse(at("limit"), format!("{n} BDP are too many packets: write \"unlimited\"")),
+        },
+    };
+    let pushout = matches!(spec.kind, KindOfQueue::FifoPushout | KindOfQueue::StrictPushout);
+    if spec.victim.is_some() && !pushout {
+        return refuse(at("victim"), "only the kinds \"strict-pushout\" and \"fifo-pushout\" have a victim");
+    }
+    let kind = match (spec.kind, spec.low_below) {
+        (KindOfQueue::Threshold, Some(Count(n))) => {
+            let low_below = u32::try_from(n).unwrap_or(u32::MAX);
+            if matches!(limit, Limit::Packets(most) if low_below > most) {
+                return refuse(at("low-below"), format!("{n} is more than the queue holds"));
+            }
+            QueueKind::Threshold { low_below }
+        }
+        (KindOfQueue::Threshold, None) => {
+            return refuse(at("low-below"), "missing: a threshold queue needs it, such as low-below = 25");
+        }
+        (_, Some(_)) => return refuse(at("low-below"), "only the kind \"threshold\" has this key"),
+        (KindOfQueue::DropTail, _) => QueueKind::DropTail,
+        (KindOfQueue::FifoPushout, _) => QueueKind::FifoPushout,
+        (KindOfQueue::Gtnets, _) => QueueKind::Gtnets,
+        (KindOfQueue::Plain, _) => QueueKind::Plain,
+        (KindOfQueue::StrictPushout, _) => QueueKind::StrictPushout,
+    };
+    let queue = Queue {
+        kind,
+        limit,
+        count_in_service: spec.count_in_service.unwrap_or(false),
+        ns2_limit: spec.ns2_limit.unwrap_or(false),
+        victim: match spec.victim {
+            Some(VictimSpec::Oldest) => Victim::Oldest,
+            Some(VictimSpec::Youngest) | None => Victim::Youngest,
+        },
+    };
+    let less = u64::from(queue.ns2_limit);
+    let passes = match limit {
+        Limit::Packets(n) => u64::from(n) > less,
+        Limit::Bytes(n) => n >= less + u64::from(packet),
+        Limit::Unlimited => true,
+    };
+    if queue.count_in_service && !passes {
+        return refuse(at("limit"), "not even the packet in service fits, which count-in-service counts");
+    }
+    Ok(queue)
+}
+
+fn error(key: &str, spec: &ErrorSpec) -> Result<ErrorModel> {
+    Ok(match spec {
+        ErrorSpec::None {} => ErrorModel::None,
+        ErrorSpec::Per { p } => ErrorModel::Per { p: p.0 },
+        ErrorSpec::Ber { ber } => ErrorModel::Ber { ber: ber.0 },
+        ErrorSpec::GilbertElliott { p_gb, p_bg, k_g, k_b } => {
+            ErrorModel::GilbertElliott { p_gb: p_gb.0, p_bg: p_bg.0, k_g: k_g.0, k_b: k_b.0 }
+        }
+        ErrorSpec::Bursts { loss: Probability(loss), burst } => {
+            if !(*burst >= 1.0 && burst.is_finite()) {
+                return refuse(
+                    format!("{key}.burst"),
+                    format!("{burst} is not a length: write a number from 1 on"),
+                );
+            }
+            if GilbertElliott::from_loss_and_burst(*loss, *burst).is_err() {
+                let most = burst / (1.0 + burst);
+                return refuse(
+                    format!("{key}.loss"),
+                    format!("bursts of {burst} packets cannot lose more than {most:.4} of all"),
+                );
+            }
+            let p_gb = (loss / (burst * (1.0 - loss))).min(1.0);
+            ErrorModel::GilbertElliott { p_gb, p_bg: 1.0 / burst, k_g: 0.0, k_b: 1.0 }
+        }
+        ErrorSpec::List { indices, class } => {
+            let mut indices = indices.clone();
+            indices.sort_unstable();
+            indices.dedup();
+            let class = match class {
+                ClassSpec::All => Scope::All,
+                ClassSpec::High => Scope::HighPriority,
+                ClassSpec::Low => Scope::LowPriority,
+            };
+            ErrorModel::List { indices, class }
+        }
+    })
+}

@@ -1,0 +1,262 @@
+//! From the file to the resolved scenario: defaults, references, derived values, and every check that does not
+//! depend on judgement (for those see [`crate::check`]).
+
+mod endpoint;
+mod link;
+
+use crate::error::{Problem, did_you_mean};
+use crate::model::{AppSpec, FlowSpec, Scenario, Short, StartSpec};
+use crate::quantity::{Count, Span};
+use crate::resolved::{App, FlowGroup, Link, Record, Resolved, Series, Start};
+use skyhaul_base::Duration;
+
+type Result<T> = core::result::Result<T, Problem>;
+
+/// Longest run.
+const MAX_DURATION: Duration = Duration::from_secs(366 * 86_400);
+/// Longest delay of one link or access: ten times the way to the Sun.
+const MAX_DELAY: Duration = Duration::from_secs(3_600);
+/// Most flows in one scenario.
+const MAX_FLOWS: u64 = 1_000_000;
+
+fn refuse<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T> {
+    Err(Problem::new(key, message))
+}
+
+/// Fills in and checks everything.
+pub(crate) fn resolve(model: &Scenario) -> Result<Resolved> {
+    if model.schema.is_some_and(|v| v != 1) {
+        return refuse("schema", "this program reads version 1 of the format: write schema = 1");
+    }
+    let Some(duration) = model.duration else {
+        return refuse("duration", "missing: write how long the run lasts, such as duration = \"550 s\"");
+    };
+    if duration.0 > MAX_DURATION {
+        return refuse("duration", format!("\"{duration}\" is longer than a year"));
+    }
+    let seed = model.seed.unwrap_or(1);
+    if i64::try_from(seed).is_err() {
+        return refuse("seed", "write a whole number from 0 to 9223372036854775807");
+    }
+    if model.links.is_empty() {
+        return refuse("links", "there is no link: add a table such as [links.sat] with rate and delay");
+    }
+    if model.flows.is_empty() {
+        return refuse("flows", "there is no flow: add a table such as [flows.bulk]");
+    }
+    for (table, name) in
+        model.links.keys().map(|n| ("links", n)).chain(model.flows.keys().map(|n| ("flows", n)))
+    {
+        check_name(table, name)?;
+    }
+
+    let flows: Vec<Flow<'_>> =
+        model.flows.iter().map(|(name, spec)| Flow::new(model, name, spec)).collect::<Result<_>>()?;
+    let delays =
+        model.links.iter().map(|(name, spec)| link::delays(name, spec)).collect::<Result<Vec<_>>>()?;
+    let rtts: Vec<Duration> = flows
+        .iter()
+        .map(|f| {
+            let links = f.path.iter().map(|&i| delays[i].0.base() + delays[i].1.base());
+            links.fold(f.extra_delay + f.extra_delay, |sum, rtt| sum + rtt)
+        })
+        .collect();
+    let links: Vec<Link> = model
+        .links
+        .iter()
+        .enumerate()
+        .map(|(index, (name, spec))| {
+            let crossing = flows.iter().zip(&rtts).filter(|(f, _)| f.path.contains(&index));
+            let (mut rtt, mut packet) = (Duration::ZERO, 0);
+            for (flow, &flow_rtt) in crossing {
+                rtt = rtt.max(flow_rtt);
+                packet = packet.max(flow.endpoint.mss + flow.endpoint.header);
+            }
+            link::resolve(name, spec, delays[index], rtt, packet)
+        })
+        .collect::<Result<_>>()?;
+
+    let flows: Vec<FlowGroup> =
+        flows.into_iter().zip(rtts).map(|(flow, rtt)| flow.finish(rtt)).collect::<Result<_>>()?;
+    if flows.iter().map(|f| u64::from(f.count)).sum::<u64>() > MAX_FLOWS {
+        return refuse("flows", format!("more than {MAX_FLOWS} flows in all"));
+    }
+    let title = model.title.clone().unwrap_or_default();
+    Ok(Resolved { title, duration: duration.0, seed, links, flows, record: record(model)? })
+}
+
+/// Names become part of paths, of stream names and of file names.
+fn check_name(table: &str, name: &str) -> Result<()> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.is_empty() || !name.chars().all(allowed) {
+        let key = format!("{table}.{name}");
+        return refuse(
+            key,
+            format!("the name \"{name}\" has other characters than letters, digits, - and _"),
+        );
+    }
+    Ok(())
+}
+
+fn record(model: &Scenario) -> Result<Record> {
+    let Some(spec) = &model.record else { return Ok(Record { sample: None, series: Vec::new() }) };
+    if spec.sample.is_some_and(|s| s.0.is_zero()) {
+        return refuse(
+            "record.sample",
+            "the interval between samples is zero: write a time such as \"100 ms\"",
+        );
+    }
+    let mut series = match (&spec.series, spec.sample) {
+        (Some(series), None) if !series.is_empty() => {
+            return refuse(
+                "record.sample",
+                "missing: write how often to sample, such as sample = \"100 ms\"",
+            );
+        }
+        (Some(series), _) => series.clone(),
+        (None, None) => Vec::new(),
+        (None, Some(_)) => vec![Series::Acked, Series::Cwnd, Series::Queue, Series::Srtt],
+    };
+    series.sort_unstable();
+    if let Some(twice) = series.windows(2).find(|w| w[0] == w[1]) {
+        return refuse("record.series", format!("\"{}\" is listed twice", twice[0].name()));
+    }
+    Ok(Record { sample: spec.sample.map(|s| s.0), series })
+}
+
+/// A flow group on its way: what does not depend on the RTT is done.
+struct Flow<'a> {
+    key: String,
+    name: &'a str,
+    spec: &'a FlowSpec,
+    count: u32,
+    path: Vec<usize>,
+    extra_delay: Duration,
+    endpoint: skyhaul_tcp::Config,
+    cc: skyhaul_cc::Config,
+}
+
+impl<'a> Flow<'a> {
+    fn new(model: &Scenario, name: &'a str, spec: &'a FlowSpec) -> Result<Self> {
+        let key = format!("flows.{name}");
+        let count = spec.count.unwrap_or(Count(1)).0;
+        let count = match u32::try_from(count) {
+            Ok(0) => return refuse(format!("{key}.count"), "0 flows do nothing: write at least 1"),
+            Ok(n) if u64::from(n) <= MAX_FLOWS => n,
+            _ => return refuse(format!("{key}.count"), format!("{count} is more than {MAX_FLOWS} flows")),
+        };
+        let extra_delay = spec.extra_delay.map_or(Duration::ZERO, |d| d.0);
+        if extra_delay > MAX_DELAY {
+            return refuse(format!("{key}.extra-delay"), "longer than an hour one way");
+        }
+        let cc = match &spec.cc {
+            Some(Short(cc)) => cc.0.clone(),
+            None => crate::model::default_cc(),
+        };
+        if let Err(why) = cc.validate() {
+            return refuse(format!("{key}.cc"), why);
+        }
+        let endpoint = endpoint::resolve(&key, spec)?;
+        let path = path(model, &key, spec)?;
+        Ok(Self { key, name, spec, count, path, extra_delay, endpoint, cc })
+    }
+
+    fn finish(self, rtt: Duration) -> Result<FlowGroup> {
+        let Self { key, name, spec, count, path, extra_delay, endpoint, cc } = self;
+        let handshake = spec.handshake.unwrap_or(true);
+        let known_rtt = match (handshake, spec.known_rtt) {
+            (true, Some(_)) => {
+                return refuse(
+                    format!("{key}.known-rtt"),
+                    "a handshake measures the RTT: write handshake = false as well, or leave this out",
+                );
+            }
+            (true, None) => None,
+            (false, given) => {
+                let known = given.map_or(rtt, |t| t.0);
+                if known.is_zero() {
+                    return refuse(
+                        format!("{key}.known-rtt"),
+                        "the RTT known without a handshake is zero: write a time such as \"10 ms\"",
+                    );
+                }
+                Some(known)
+            }
+        };
+        let app = match spec.app.map_or(AppSpec::Bulk {}, |a| a.0) {
+            AppSpec::Bulk {} => App::Bulk,
+            AppSpec::Pages { segments: Count(0), .. } => {
+                return refuse(format!("{key}.app.segments"), "a page has at least 1 segment");
+            }
+            AppSpec::Pages { count: Some(Count(0)), .. } => {
+                return refuse(format!("{key}.app.count"), "0 pages do nothing: write at least 1");
+            }
+            AppSpec::Pages { segments, count } => {
+                App::Pages { segments: segments.0, count: count.map(|c| c.0) }
+            }
+        };
+        let start = start(&key, spec, count, rtt)?;
+        let stop = spec.stop.map(|t| t.0);
+        Ok(FlowGroup {
+            name: name.into(),
+            count,
+            path,
+            extra_delay,
+            cc,
+            endpoint,
+            app,
+            start,
+            stop,
+            handshake,
+            known_rtt,
+        })
+    }
+}
+
+fn path(model: &Scenario, key: &str, spec: &FlowSpec) -> Result<Vec<usize>> {
+    let names: Vec<&str> = model.links.keys().map(String::as_str).collect();
+    let known = names.join(", ");
+    let key = format!("{key}.path");
+    let Some(path) = &spec.path else {
+        if names.len() == 1 {
+            return Ok(vec![0]);
+        }
+        return refuse(key, format!("missing: name the links that data crosses, in order (known: {known})"));
+    };
+    if path.is_empty() {
+        return refuse(key, format!("empty: name at least one link (known: {known})"));
+    }
+    let mut indices = Vec::with_capacity(path.len());
+    for name in path {
+        let Some(index) = names.iter().position(|n| n == name) else {
+            let hint = did_you_mean(name, names.iter().copied());
+            return refuse(key, format!("there is no link \"{name}\"{hint} (known: {known})"));
+        };
+        if indices.contains(&index) {
+            return refuse(key, format!("\"{name}\" is crossed twice"));
+        }
+        indices.push(index);
+    }
+    Ok(indices)
+}
+
+fn start(key: &str, spec: &FlowSpec, count: u32, rtt: Duration) -> Result<Start> {
+    let time = |span: Span| match span {
+        Span::Time(d) => Some(d),
+        Span::Rtts(n) => n.times(rtt.as_nanos()).map(Duration::from_nanos),
+    };
+    let late = || Problem::new(format!("{key}.start"), "later than any run can last");
+    match spec.start.map(|s| s.0) {
+        // Flows that start together stay in step and lose together; spread them unless told otherwise.
+        None if count > 1 => Ok(Start::Uniform { from: Duration::ZERO, to: rtt }),
+        None => Ok(Start::At(Duration::ZERO)),
+        Some(StartSpec::At(at)) => Ok(Start::At(time(at).ok_or_else(late)?)),
+        Some(StartSpec::Uniform([from, to])) => {
+            let (from, to) = (time(from).ok_or_else(late)?, time(to).ok_or_else(late)?);
+            if from > to {
+                return refuse(format!("{key}.start"), "uniform needs the earlier time first");
+            }
+            Ok(Start::Uniform { from, to })
+        }
+    }
+}

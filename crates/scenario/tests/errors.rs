@@ -1,0 +1,564 @@
+//! Every refusal is one line that names file, line, key and what to write.
+
+use skyhaul_scenario::{Document, ScenarioError, resolve_text};
+
+/// A small valid scenario. The line numbers of the tests below refer to it.
+const GEO: &str = r#"schema = 1
+duration = "550 s"
+
+[links.sat]
+rate = "10.4 Mbit/s"
+delay = "275 ms"
+queue = { kind = "strict-pushout", limit = "50 packets" }
+error = { kind = "per", p = 1e-3 }
+reverse = { error = "none" }
+
+[flows.bulk]
+count = 20
+path = ["sat"]
+cc = { name = "peach", recovery = "sack" }
+endpoint = "ns2-2001"
+rwnd = "64 segments"
+app = { kind = "bulk" }
+start = { uniform = ["0 s", "1 s"] }
+
+[record]
+sample = "100 ms"
+series = ["cwnd", "srtt", "queue"]
+"#;
+
+fn nothing(_: &str) -> Result<String, String> {
+    Err("no files here".into())
+}
+
+fn check(text: &str) -> Result<(), ScenarioError> {
+    resolve_text("geo.toml", text, &[], &nothing).map(|_| ())
+}
+
+/// `GEO` with one line replaced.
+fn with(line: &str, by: &str) -> String {
+    assert_eq!(GEO.matches(line).count(), 1, "{line}");
+    GEO.replace(line, by)
+}
+
+#[test]
+fn the_base_is_valid() {
+    check(GEO).unwrap();
+}
+
+#[test]
+fn files() {
+    let cases = [
+        // Links.
+        (
+            "delay = \"275 ms\"",
+            "delay = 275",
+            "geo.toml:6: links.sat.delay: 275 has no unit: write a time with a unit, such as \"275 ms\"",
+        ),
+        (
+            "delay = \"275 ms\"",
+            "delay = \"-1 ms\"",
+            "geo.toml:6: links.sat.delay: \"-1 ms\" is negative: write a time with a unit, such as \"550 ms\"",
+        ),
+        ("delay = \"275 ms\"", "delay = \"2 h\"", "geo.toml:6: links.sat.delay: longer than an hour one way"),
+        (
+            "delay = \"275 ms\"",
+            "",
+            "geo.toml:4: links.sat.delay: missing: write the propagation delay, such as delay = \"275 ms\"",
+        ),
+        (
+            "delay = \"275 ms\"",
+            "delay = { kind = \"uniform\", base = \"275 ms\" }",
+            "geo.toml:6: links.sat.delay.jitter: missing: this table needs it",
+        ),
+        (
+            "delay = \"275 ms\"",
+            "delay = { kind = \"uniform\", base = \"275 ms\", jitter = 3 }",
+            "geo.toml:6: links.sat.delay.jitter: 3 has no unit: write a time with a unit, such as \"3 ms\"",
+        ),
+        (
+            "delay = \"275 ms\"",
+            "delay = true",
+            "geo.toml:6: links.sat.delay: true is not accepted here: write a time with a unit, such as \"275 ms\"",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = \"10 mb/s\"",
+            "geo.toml:5: links.sat.rate: \"mb/s\" may mean bits or bytes: write \"10 Mbit/s\" or \"10 MB/s\"",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = 0",
+            "geo.toml:5: links.sat.rate: 0 has no unit: write a rate with a unit, such as \"0 Mbit/s\"",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = \"0 Mbit/s\"",
+            "geo.toml:5: links.sat.rate: \"0 Mbit/s\" never sends anything: write a rate with a unit, such as \"10.4 Mbit/s\"",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = \"-3 Mbit/s\"",
+            "geo.toml:5: links.sat.rate: \"-3 Mbit/s\" is negative: write a rate with a unit, such as \"10.4 Mbit/s\"",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = \"1300 segments/s\"",
+            "geo.toml:5: links.sat.rate: \"1300 packets/s\" depends on the size of a packet: add packet = \"1000 B\" to links.sat, or write the rate in bit/s",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "",
+            "geo.toml:4: links.sat.rate: missing: write a rate with a unit, such as rate = \"10.4 Mbit/s\", or \"unlimited\"",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = \"10.4 Mbit/s\"\npacket = \"0 B\"",
+            "geo.toml:6: links.sat.packet: a packet has at least 1 byte",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = \"10.4 Mbit/s\"\nrtae = \"1 Mbit/s\"",
+            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, reverse)",
+        ),
+        (
+            "queue = { kind = \"strict-pushout\", limit = \"50 packets\" }",
+            "queue = 50",
+            "geo.toml:7: links.sat.queue: 50 has no unit: write \"50 packets\", \"50 B\" or \"50 BDP\"",
+        ),
+        (
+            "kind = \"strict-pushout\"",
+            "kind = \"strict-push-out\"",
+            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: drop-tail, fifo-pushout, gtnets, plain, strict-pushout, threshold)",
+        ),
+        (
+            "kind = \"strict-pushout\"",
+            "kind = \"plain\", victim = \"oldest\"",
+            "geo.toml:7: links.sat.queue.victim: only the kinds \"strict-pushout\" and \"fifo-pushout\" have a victim",
+        ),
+        (
+            "kind = \"strict-pushout\"",
+            "kind = \"threshold\"",
+            "geo.toml:7: links.sat.queue.low-below: missing: a threshold queue needs it, such as low-below = 25",
+        ),
+        (
+            "kind = \"strict-pushout\"",
+            "kind = \"threshold\", low-below = 51",
+            "geo.toml:7: links.sat.queue.low-below: 51 is more than the queue holds",
+        ),
+        (
+            "limit = \"50 packets\" }",
+            "limit = \"1 packet\", ns2-limit = true, count-in-service = true }",
+            "geo.toml:7: links.sat.queue.limit: not even the packet in service fits, which count-in-service counts",
+        ),
+        (
+            "limit = \"50 packets\"",
+            "limit = \"99999999999 packets\"",
+            "geo.toml:7: links.sat.queue.limit: 99999999999 packets are too many: write \"unlimited\"",
+        ),
+        (
+            "limit = \"50 packets\"",
+            "limit = \"1e9 BDP\"",
+            "geo.toml:7: links.sat.queue.limit: 1000000000 BDP are too many packets: write \"unlimited\"",
+        ),
+        (
+            "p = 1e-3",
+            "p = 1.2",
+            "geo.toml:8: links.sat.error.p: 1.2 is not a probability: write a number from 0 to 1",
+        ),
+        (
+            "p = 1e-3",
+            "p = -0.1",
+            "geo.toml:8: links.sat.error.p: -0.1 is not a probability: write a number from 0 to 1",
+        ),
+        (
+            "p = 1e-3",
+            "p = nan",
+            "geo.toml:8: links.sat.error.p: NaN is not a probability: write a number from 0 to 1",
+        ),
+        (
+            "p = 1e-3",
+            "p = \"1%\"",
+            "geo.toml:8: links.sat.error.p: \"1%\" is a text: write a number from 0 to 1 without quotes",
+        ),
+        (
+            "p = 1e-3",
+            "q = 1e-3",
+            "geo.toml:8: links.sat.error.q: unknown key, did you mean \"p\"? (known: p)",
+        ),
+        (
+            "kind = \"per\", p = 1e-3",
+            "kind = \"none\", p = 1",
+            "geo.toml:8: links.sat.error.p: unknown key: this table has no keys besides the one that names it",
+        ),
+        ("kind = \"per\", ", "", "geo.toml:8: links.sat.error.kind: missing: this table needs it"),
+        (
+            "error = { kind = \"per\", p = 1e-3 }",
+            "error = 1e-3",
+            "geo.toml:8: links.sat.error: 0.001 does not say of what: write { kind = \"per\", p = 0.001 } for lost packets, or { kind = \"ber\", ber = 0.001 } for wrong bits",
+        ),
+        (
+            "kind = \"per\", p = 1e-3",
+            "kind = \"bursts\", loss = 0.9, burst = 2",
+            "geo.toml:8: links.sat.error.loss: bursts of 2 packets cannot lose more than 0.6667 of all",
+        ),
+        (
+            "kind = \"per\", p = 1e-3",
+            "kind = \"bursts\", loss = 0.1, burst = 0.5",
+            "geo.toml:8: links.sat.error.burst: 0.5 is not a length: write a number from 1 on",
+        ),
+        (
+            "reverse = { error = \"none\" }",
+            "reverse = { rate = \"0 B/s\" }",
+            "geo.toml:9: links.sat.reverse.rate: \"0 B/s\" never sends anything: write a rate with a unit, such as \"10.4 Mbit/s\"",
+        ),
+        (
+            "[links.sat]",
+            "[links.\"s.t\"]",
+            "geo.toml:4: links.s.t: the name \"s.t\" has other characters than letters, digits, - and _",
+        ),
+        // Flows.
+        ("count = 20", "count = 0", "geo.toml:12: flows.bulk.count: 0 flows do nothing: write at least 1"),
+        (
+            "count = 20",
+            "count = -1",
+            "geo.toml:12: flows.bulk.count: -1 is not a count: write a whole number, such as 50",
+        ),
+        (
+            "count = 20",
+            "count = 2.5",
+            "geo.toml:12: flows.bulk.count: 2.5 is not a count: write a whole number, such as 50",
+        ),
+        (
+            "count = 20",
+            "count = 2000000",
+            "geo.toml:12: flows.bulk.count: 2000000 is more than 1000000 flows",
+        ),
+        (
+            "path = [\"sat\"]",
+            "path = [\"sta\"]",
+            "geo.toml:13: flows.bulk.path: there is no link \"sta\", did you mean \"sat\"? (known: sat)",
+        ),
+        (
+            "path = [\"sat\"]",
+            "path = [\"sat\", \"sat\"]",
+            "geo.toml:13: flows.bulk.path: \"sat\" is crossed twice",
+        ),
+        (
+            "path = [\"sat\"]",
+            "path = []",
+            "geo.toml:13: flows.bulk.path: empty: name at least one link (known: sat)",
+        ),
+        (
+            "path = [\"sat\"]",
+            "path = \"sat\"",
+            "geo.toml:13: flows.bulk.path: \"sat\" is not accepted here: write a list in brackets",
+        ),
+        (
+            "name = \"peach\", recovery",
+            "name = \"peach\", recovry",
+            "geo.toml:14: flows.bulk.cc.recovry: unknown key, did you mean \"recovery\"? (known: ",
+        ),
+        (
+            "recovery = \"sack\"",
+            "recovery = \"sak\"",
+            "geo.toml:14: flows.bulk.cc.recovery: \"sak\" is unknown, did you mean \"sack\"? (known: tahoe, reno, newreno, sack, prr)",
+        ),
+        (
+            "recovery = \"sack\"",
+            "recovery = \"prr\"",
+            "geo.toml:14: flows.bulk.cc: recovery: TCP-Peach is defined with \"reno\", \"newreno\" or \"sack\"",
+        ),
+        (
+            "cc = { name = \"peach\", recovery = \"sack\" }",
+            "cc = \"peech\"",
+            "geo.toml:14: flows.bulk.cc: \"peech\" is not a congestion control, did you mean \"peach\"? (known: ",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = \"ns2\"",
+            "geo.toml:15: flows.bulk.endpoint.preset: \"ns2\" is not an endpoint preset (known: ns2-2001, ns2-2004, rfc, modern)",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { preset = \"ns2-2001\", rto_min = \"1 s\" }",
+            "geo.toml:15: flows.bulk.endpoint.rto_min: unknown key, did you mean \"rto-min\"? ",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { mss = \"0 B\" }",
+            "geo.toml:15: flows.bulk.endpoint.mss: a segment has at least 1 byte of payload",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { mss = \"65535 B\" }",
+            "geo.toml:15: flows.bulk.endpoint.mss: 65587 B with headers are more than a packet can be (65535 B)",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { mss = \"9 GB\" }",
+            "geo.toml:15: flows.bulk.endpoint.mss: \"9000000000 B\" is larger than a packet can be (65535 B)",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { initial-window = \"0 segments\" }",
+            "geo.toml:15: flows.bulk.endpoint.initial-window: 0 segments are too few: write at least \"1 segment\"",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { initial-window = 4 }",
+            "geo.toml:15: flows.bulk.endpoint.initial-window: not accepted here: write \"4 segments\", \"rfc3390\" or \"rfc6928\"",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { delayed-ack = { every = 2, delay = \"0 s\" } }",
+            "geo.toml:15: flows.bulk.endpoint.delayed-ack.delay: acknowledgements that wait need a time such as \"200 ms\"",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { sack-blocks = 5 }",
+            "geo.toml:15: flows.bulk.endpoint.sack-blocks: 5 is not possible: write a number from 1 to 4",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { preset = \"rfc\", rtt-source = \"timestamps\" }",
+            "geo.toml:15: flows.bulk.endpoint.rtt-source: \"timestamps\" needs timestamps = true as well",
+        ),
+        (
+            "rwnd = \"64 segments\"",
+            "rwnd = 64",
+            "geo.toml:16: flows.bulk.rwnd: 64 has no unit: write \"64 segments\" or \"64 B\"",
+        ),
+        (
+            "rwnd = \"64 segments\"",
+            "rwnd = \"100 B\"",
+            "geo.toml:16: flows.bulk.rwnd: \"100 B\" is less than a segment of 960 B",
+        ),
+        (
+            "rwnd = \"64 segments\"",
+            "rwnd = \"0 segments\"",
+            "geo.toml:16: flows.bulk.rwnd: \"0 B\" is less than a segment of 960 B",
+        ),
+        (
+            "rwnd = \"64 segments\"",
+            "rwnd = \"2 GB\"",
+            "geo.toml:16: flows.bulk.rwnd: more than window scaling can announce (1073725440 B)",
+        ),
+        (
+            "endpoint = \"ns2-2001\"\nrwnd = \"64 segments\"",
+            "endpoint = { window-scaling = false }\nrwnd = \"64 KiB\"",
+            "geo.toml:16: flows.bulk.rwnd: 65536 B cannot be announced without window scaling: write at most \"65535 B\"",
+        ),
+        (
+            "rwnd = \"64 segments\"",
+            "rwnd = \"unlimited\"",
+            "geo.toml:16: flows.bulk.rwnd: a receiver's window has a limit: write at most \"1073725440 B\"",
+        ),
+        (
+            "rwnd = \"64 segments\"",
+            "rwnd = \"64 segments\"\nsndbuf = \"1 B\"",
+            "geo.toml:17: flows.bulk.sndbuf: \"1 B\" is less than a segment of 960 B",
+        ),
+        (
+            "app = { kind = \"bulk\" }",
+            "app = { kind = \"pages\", segments = 0 }",
+            "geo.toml:17: flows.bulk.app.segments: a page has at least 1 segment",
+        ),
+        (
+            "app = { kind = \"bulk\" }",
+            "app = \"bulky\"",
+            "geo.toml:17: flows.bulk.app: \"bulky\" is not accepted here: write \"bulk\", or a table such as { kind = \"pages\", segments = 50 }",
+        ),
+        (
+            "[\"0 s\", \"1 s\"]",
+            "[\"2 s\", \"1 s\"]",
+            "geo.toml:18: flows.bulk.start: uniform needs the earlier time first",
+        ),
+        ("[\"0 s\", \"1 s\"]", "[\"0 s\"]", "geo.toml:18: flows.bulk.start.uniform: "),
+        (
+            "start = { uniform = [\"0 s\", \"1 s\"] }",
+            "known-rtt = \"1 s\"",
+            "geo.toml:18: flows.bulk.known-rtt: a handshake measures the RTT: write handshake = false as well, or leave this out",
+        ),
+        // The rest.
+        (
+            "schema = 1",
+            "schema = 2",
+            "geo.toml:1: schema: this program reads version 1 of the format: write schema = 1",
+        ),
+        (
+            "duration = \"550 s\"",
+            "duration = \"-550 s\"",
+            "geo.toml:2: duration: \"-550 s\" is negative: write a time with a unit, such as \"550 ms\"",
+        ),
+        (
+            "duration = \"550 s\"",
+            "",
+            "geo.toml: duration: missing: write how long the run lasts, such as duration = \"550 s\"",
+        ),
+        (
+            "duration = \"550 s\"",
+            "duration = \"550 s\"\nseed = -1",
+            "geo.toml:3: seed: -1 is not accepted here: write a whole number, 0 or more",
+        ),
+        (
+            "sample = \"100 ms\"",
+            "sample = \"0 s\"",
+            "geo.toml:21: record.sample: the interval between samples is zero: write a time such as \"100 ms\"",
+        ),
+        (
+            "sample = \"100 ms\"",
+            "",
+            "geo.toml:20: record.sample: missing: write how often to sample, such as sample = \"100 ms\"",
+        ),
+        (
+            "[\"cwnd\", \"srtt\", \"queue\"]",
+            "[\"cwnd\", \"rtt\"]",
+            "geo.toml:22: record.series[1]: \"rtt\" is unknown, did you mean \"srtt\"? (known: acked, cwnd, in-flight, pipe, queue, rto, srtt, ssthresh, telemetry, utilization)",
+        ),
+        (
+            "[\"cwnd\", \"srtt\", \"queue\"]",
+            "[\"cwnd\", \"cwnd\"]",
+            "geo.toml:22: record.series: \"cwnd\" is listed twice",
+        ),
+        (
+            "[flows.bulk]",
+            "[flow.bulk]",
+            "geo.toml:11: flow: unknown key, did you mean \"flows\"? (known: schema, extends, title, duration, seed, record, links, flows)",
+        ),
+        (
+            "schema = 1",
+            "schema = 1\nextends = \"preset:peach-gso\"",
+            "geo.toml:2: extends: there is no preset \"peach-gso\", did you mean \"peach-geo\"? (known: peach-geo, peach-leo, peach-meo)",
+        ),
+        (
+            "schema = 1",
+            "schema = 1\nextends = \"base.toml\"",
+            "geo.toml:2: extends: cannot read base.toml: no files here",
+        ),
+        ("schema = 1", "schema = ", "geo.toml:1: not TOML: "),
+        ("count = 20", "count = 20\ncount = 20", "geo.toml:13: not TOML: duplicate key (column 1)"),
+    ];
+    let mut wrong = Vec::new();
+    for (line, by, want) in cases {
+        let got = check(&with(line, by)).map_or_else(|e| e.to_string(), |()| "accepted".into());
+        let partial = want.ends_with(' ');
+        if got.contains('\n') || !(got == want || partial && got.starts_with(want)) {
+            wrong.push(format!("{by}\n   got {got}\n  want {want}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn nothing_to_run() {
+    let e = check("duration = \"1 s\"").unwrap_err().to_string();
+    assert_eq!(e, "geo.toml: links: there is no link: add a table such as [links.sat] with rate and delay");
+    let e = check(&GEO[..GEO.find("[flows").unwrap()]).unwrap_err().to_string();
+    assert_eq!(e, "geo.toml: flows: there is no flow: add a table such as [flows.bulk]");
+    let e = check(&format!("{GEO}\n[links.b]\nrate='1 Mbit/s'\ndelay='1 ms'\n[flows.other]")).unwrap_err();
+    assert_eq!(
+        e.to_string(),
+        "geo.toml:27: flows.other.path: missing: name the links that data crosses, in order (known: b, sat)"
+    );
+    let text = "duration='1 s'\n[links.a]\nrate='1 Mbit/s'\ndelay='0 s'\n[flows.a]\nhandshake=false";
+    assert_eq!(
+        check(text).unwrap_err().to_string(),
+        "geo.toml:5: flows.a.known-rtt: the RTT known without a handshake is zero: write a time such as \"10 ms\""
+    );
+}
+
+#[test]
+fn overrides() {
+    let cases = [
+        (
+            "links.sat.error.p=1.2",
+            "--set: links.sat.error.p: 1.2 is not a probability: write a number from 0 to 1",
+        ),
+        (
+            "links.sta.error.p=0.1",
+            "--set: links.sta.error.p: there is no links.sta, did you mean \"sat\"? (known: sat)",
+        ),
+        (
+            "links.sat.eror.p=0.1",
+            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, reverse)",
+        ),
+        (
+            "links.sat.rate.x=1",
+            "--set: links.sat.rate.x: links.sat.rate is \"10.4 Mbit/s\", which has no keys",
+        ),
+        (
+            "flow.bulk.cc=sack",
+            "--set: flow: unknown key, did you mean \"flows\"? (known: schema, extends, title, duration, seed, record, links, flows)",
+        ),
+        ("flows.bulk.cc", "--set: flows.bulk.cc: write KEY=VALUE, such as links.sat.error.p=1e-2"),
+        ("flows..cc=sack", "--set: flows..cc: write a path of keys with dots, such as links.sat.error.p"),
+        ("flows.bulk.cc={name", "--set: flows.bulk.cc: {name is not TOML: "),
+        (
+            "flows.bulk.cc=pech",
+            "--set: flows.bulk.cc: \"pech\" is not a congestion control, did you mean \"peach\"? (known: ",
+        ),
+        (
+            "flows.bulk.cc.recovery=sak",
+            "--set: flows.bulk.cc.recovery: \"sak\" is unknown, did you mean \"sack\"? (known: tahoe, reno, newreno, sack, prr)",
+        ),
+        ("flows.bulk.rwnd=64", "--set: flows.bulk.rwnd: 64 has no unit: write \"64 segments\" or \"64 B\""),
+        // An override can also uncover a problem of the file.
+        ("links.sat.error.kind=ber", "geo.toml:8: links.sat.error.p: unknown key (known: ber)"),
+    ];
+    let mut wrong = Vec::new();
+    for (set, want) in cases {
+        let got = resolve_text("geo.toml", GEO, &[set], &nothing);
+        let got = got.map_or_else(|e| e.to_string(), |_| "accepted".into());
+        if got.contains('\n') || !(got == want || want.ends_with(' ') && got.starts_with(want)) {
+            wrong.push(format!("{set}\n   got {got}\n  want {want}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_problem_is_placed_in_the_file_that_holds_the_key() {
+    let load = |path: &str| match path {
+        "dir/base.toml" => Ok(with("p = 1e-3", "p = 7")),
+        "dir/loop.toml" => Ok("extends = \"top.toml\"".into()),
+        _ => Err(format!("no {path}")),
+    };
+    let e = resolve_text("dir/top.toml", "extends = \"base.toml\"", &[], &load).unwrap_err();
+    assert_eq!(
+        e.to_string(),
+        "dir/base.toml:8: links.sat.error.p: 7 is not a probability: write a number from 0 to 1"
+    );
+    let text = "extends = \"base.toml\"\n[links.sat.error]\np = 8";
+    let e = resolve_text("dir/top.toml", text, &[], &load).unwrap_err();
+    assert_eq!(
+        e.to_string(),
+        "dir/top.toml:3: links.sat.error.p: 8 is not a probability: write a number from 0 to 1"
+    );
+    let e = resolve_text("dir/top.toml", "extends = \"loop.toml\"", &[], &load).unwrap_err();
+    assert_eq!(e.to_string(), "dir/loop.toml:1: extends: \"top.toml\" extends this file in turn");
+    let e = Document::open("preset:peach", &nothing).unwrap_err();
+    assert!(e.to_string().starts_with("preset:peach: there is no such preset (known: peach-geo"), "{e}");
+    let e = Document::open("nowhere.toml", &nothing).unwrap_err();
+    assert_eq!(e.to_string(), "nowhere.toml: cannot read: no files here");
+}
+
+#[test]
+fn legal_extremes() {
+    for (line, by) in [
+        ("count = 20", "count = 1"),
+        ("limit = \"50 packets\"", "limit = \"1 packet\""),
+        ("limit = \"50 packets\"", "limit = \"0 packets\""),
+        ("p = 1e-3", "p = 1"),
+        ("p = 1e-3", "p = 0"),
+        ("duration = \"550 s\"", "duration = \"0 s\""),
+        ("rwnd = \"64 segments\"", "rwnd = \"1 segment\""),
+        ("rwnd = \"64 segments\"", "rwnd = \"1 GB\"\nsndbuf = \"unlimited\""),
+        ("rate = \"10.4 Mbit/s\"\ndelay = \"275 ms\"", "rate = \"10 Gbit/s\"\ndelay = \"5 s\""),
+        ("queue = { kind = \"strict-pushout\", limit = \"50 packets\" }", "queue = \"1 BDP\""),
+        ("delay = \"275 ms\"", "delay = \"0 s\""),
+        ("[\"0 s\", \"1 s\"]", "[\"1 s\", \"1 s\"]"),
+    ] {
+        check(&with(line, by)).unwrap_or_else(|e| panic!("{by}: {e}"));
+    }
+}
