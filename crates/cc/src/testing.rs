@@ -1,1 +1,0 @@
-//! A model driver that every algorithm must survive (see the tests of this crate).

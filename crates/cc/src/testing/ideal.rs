@@ -1,0 +1,482 @@
+//! A small sender over one link: fixed RTT, one acknowledgement per segment, no reordering, no timers of its own.
+//!
+//! It counts whole segments and repairs losses as the policy says (without proportional rate reduction and
+//! without a retransmission timer), so that the worked traces of the papers come out exactly, and so that an
+//! algorithm can be seen to converge before any real sender exists.
+
+use super::Stage;
+use crate::event::{
+    Ack, AckKind, Blocked, Clock, Head, Phase, ProbeEvent, RateSample, Sent, Signal, Start, Transmit,
+};
+use crate::{Actions, CongestionControl, RecoveryMode, Train};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+use skyhaul_base::{Duration, Instant, Rate};
+
+/// The link: data queues for the transmitter, is serialised, and its acknowledgement arrives one RTT later.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    /// From the end of a segment's transmission to the arrival of its acknowledgement.
+    pub rtt: Duration,
+    /// Rate of the transmitter; `None` is infinite.
+    pub rate: Option<Rate>,
+    /// Segments that may wait or be in transmission; more are lost.
+    pub buffer: usize,
+}
+
+/// What happened, for tests to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happened {
+    /// Segment `index` left.
+    Sent {
+        /// Number of the segment, from 0.
+        index: u64,
+        /// It left before.
+        again: bool,
+    },
+    /// A probe left.
+    Probed,
+    /// A recovery began.
+    Reduced,
+    /// It ended.
+    Recovered,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    sent_at: Instant,
+    again: u32,
+    sacked: bool,
+    lost: bool,
+    delivered: u64,
+    delivered_at: Instant,
+    first_sent_at: Instant,
+    in_flight: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    Data(u64),
+    ProbeAck,
+    Train(u64),
+    Wake(u64),
+    Pace,
+}
+
+/// The sender, the link and the receiver.
+#[derive(Clone, Debug)]
+pub struct Ideal<C> {
+    /// The algorithm and what it sees.
+    pub stage: Stage<C>,
+    /// What happened when.
+    pub log: Vec<(Instant, Happened)>,
+    /// Segments lost once, by number.
+    pub lose: BTreeSet<u64>,
+    /// Which probes are answered, by number from 0.
+    pub keep_probe: fn(u64) -> bool,
+    line: Line,
+    due: BTreeMap<(Instant, u64), Due>,
+    order: u64,
+    /// Outstanding segments, the oldest first.
+    segments: VecDeque<Segment>,
+    una: u64,
+    /// The receiver: what it misses first, and what it has beyond.
+    expected: u64,
+    beyond: BTreeSet<u64>,
+    dupacks: u32,
+    recovery_point: u64,
+    round_end: u64,
+    free_at: Instant,
+    pace_at: Instant,
+    train: Option<(Train, u64)>,
+    wakes: u64,
+    probes: u64,
+    delivered_at: Instant,
+    first_sent_at: Instant,
+}
+
+impl<C: CongestionControl> Ideal<C> {
+    /// A connection over `line` whose peer offers `rwnd` segments.
+    pub fn new(cc: C, line: Line, rwnd: f64) -> Self {
+        Self {
+            stage: Stage::new(cc, rwnd),
+            log: Vec::new(),
+            lose: BTreeSet::new(),
+            keep_probe: |_| true,
+            line,
+            due: BTreeMap::new(),
+            order: 0,
+            segments: VecDeque::new(),
+            una: 0,
+            expected: 0,
+            beyond: BTreeSet::new(),
+            dupacks: 0,
+            recovery_point: 0,
+            round_end: 0,
+            free_at: Instant::ZERO,
+            pace_at: Instant::ZERO,
+            train: None,
+            wakes: 0,
+            probes: 0,
+            delivered_at: Instant::ZERO,
+            first_sent_at: Instant::ZERO,
+        }
+    }
+
+    /// Segments acknowledged so far.
+    pub fn acked(&self) -> u64 {
+        self.una
+    }
+
+    /// The connection is established; the handshake took one RTT.
+    pub fn start(&mut self) {
+        let rtt = Some(self.line.rtt);
+        self.call(|cc, cx| cc.on_start(cx, &Start::Established { rtt, syn_lost: false }));
+        self.transmit(Clock::App);
+    }
+
+    /// Puts `n` segments in flight, the first now and the others `spacing` apart, without asking the algorithm:
+    /// the steady state in which a trace begins.
+    pub fn preload(&mut self, n: u64, spacing: Duration) {
+        for k in 0..n {
+            let index = self.una + self.segments.len() as u64;
+            let at = self.stage.now + spacing * k;
+            self.segments.push_back(Segment { sent_at: at, ..self.fresh() });
+            if !self.lose.remove(&index) {
+                self.schedule(at + self.line.rtt, Due::Data(index));
+            }
+        }
+    }
+
+    /// Lets everything up to and including `end` happen.
+    pub fn run_until(&mut self, end: Instant) {
+        while let Some((&(at, order), &due)) = self.due.iter().next().filter(|((at, _), _)| *at <= end) {
+            self.due.remove(&(at, order));
+            self.stage.now = at;
+            self.happen(due);
+        }
+        self.stage.now = end;
+    }
+
+    fn schedule(&mut self, at: Instant, due: Due) {
+        self.order += 1;
+        self.due.insert((at, self.order), due);
+    }
+
+    fn happen(&mut self, due: Due) {
+        match due {
+            Due::Data(index) => self.arrived(index),
+            Due::ProbeAck => {
+                self.call(|cc, cx| {
+                    cc.on_probe(cx, ProbeEvent::Acked { count: 1, stale: false, newly_acked: 0 });
+                });
+                self.transmit(Clock::Probe);
+            }
+            Due::Train(id) => {
+                if let Some((mut train, _)) = self.train.filter(|t| t.1 == id) {
+                    self.send_probe();
+                    train.count -= 1;
+                    self.train = (train.count > 0).then_some((train, id));
+                    if train.count > 0 {
+                        self.schedule(self.stage.now + train.spacing, Due::Train(id));
+                    }
+                }
+            }
+            Due::Wake(id) if id == self.wakes => {
+                self.call(|cc, cx| cc.on_wake(cx));
+                self.transmit(Clock::Timer);
+            }
+            Due::Wake(_) => {}
+            Due::Pace => self.transmit(Clock::Timer),
+        }
+    }
+
+    fn mode(&self) -> RecoveryMode {
+        self.stage.cc.policy().recovery
+    }
+
+    /// Neither acknowledged nor lost and not sent again.
+    fn pipe(&self) -> usize {
+        self.segments.iter().filter(|s| !s.sacked && (!s.lost || s.again > 0)).count()
+    }
+
+    fn refresh(&mut self) {
+        let pipe = self.pipe() as f64;
+        let now = self.stage.now;
+        let path = &mut self.stage.path;
+        path.in_flight = self.segments.len() as f64;
+        path.pipe = pipe;
+        path.head = self.segments.front().map(|s| Head { age: now - s.sent_at, retransmissions: s.again });
+    }
+
+    fn call(&mut self, event: impl FnOnce(&mut C, &mut crate::Cx<'_>)) {
+        self.refresh();
+        let act = self.stage.call(event);
+        self.carry_out(&act);
+    }
+
+    fn carry_out(&mut self, act: &Actions) {
+        if act.stop_probes {
+            self.train = None;
+        }
+        if let Some(train) = act.train {
+            self.order += 1;
+            let id = self.order;
+            self.train = Some((train, id));
+            self.schedule(self.stage.now + train.first, Due::Train(id));
+        }
+        if let Some((_, n)) = act.probe_now {
+            (0..n).for_each(|_| self.send_probe());
+        }
+        if let Some(at) = act.wake_at {
+            self.wakes += 1;
+            if at < Instant::MAX {
+                self.schedule(at, Due::Wake(self.wakes));
+            }
+        }
+        if act.retransmit_head && self.stage.path.phase == Phase::Recovery && !self.segments.is_empty() {
+            self.resend(0);
+        } else if act.retransmit_head && !self.segments.is_empty() {
+            self.reduce();
+        }
+    }
+
+    fn send_probe(&mut self) {
+        self.log.push((self.stage.now, Happened::Probed));
+        let n = self.probes;
+        self.probes += 1;
+        if (self.keep_probe)(n) {
+            if let Some(at) = self.serialise() {
+                self.schedule(at, Due::ProbeAck);
+            }
+        }
+    }
+
+    /// When the answer to a segment that leaves now arrives; `None` if the buffer is full.
+    fn serialise(&mut self) -> Option<Instant> {
+        let Some(rate) = self.line.rate else { return Some(self.stage.now + self.line.rtt) };
+        let service = f64::from(self.stage.path.smss) / rate.bytes_per_sec();
+        let start = self.free_at.max(self.stage.now);
+        let waiting = (start - self.stage.now).as_secs_f64() / service;
+        if waiting >= self.line.buffer as f64 {
+            return None;
+        }
+        self.free_at = start + Duration::from_secs_f64(service);
+        Some(self.free_at + self.line.rtt)
+    }
+
+    fn fresh(&self) -> Segment {
+        Segment {
+            sent_at: self.stage.now,
+            again: 0,
+            sacked: false,
+            lost: false,
+            delivered: self.stage.path.delivered,
+            delivered_at: self.delivered_at,
+            first_sent_at: self.first_sent_at,
+            in_flight: self.segments.len() as u64 * u64::from(self.stage.path.smss),
+        }
+    }
+
+    fn departs(&mut self, index: u64, again: bool) {
+        self.log.push((self.stage.now, Happened::Sent { index, again }));
+        let at = self.serialise();
+        let lost = self.lose.remove(&index);
+        if let Some(at) = at.filter(|_| !lost) {
+            self.schedule(at, Due::Data(index));
+        }
+        if let Some(rate) = self.stage.cc.pacing() {
+            let gap = f64::from(self.stage.path.smss) / rate.bytes_per_sec();
+            self.pace_at = self.pace_at.max(self.stage.now) + Duration::from_secs_f64(gap);
+        }
+        if self.stage.cc.policy().sent_events {
+            let len = self.stage.path.smss;
+            self.call(|cc, cx| cc.on_sent(cx, &Sent { len, retransmission: again }));
+        }
+    }
+
+    fn resend(&mut self, position: usize) {
+        let fresh = self.fresh();
+        let Some(s) = self.segments.get_mut(position) else { return };
+        *s = Segment { again: s.again + 1, lost: true, ..fresh };
+        self.departs(self.una + position as u64, true);
+    }
+
+    fn send_new(&mut self) {
+        if self.segments.is_empty() {
+            self.first_sent_at = self.stage.now;
+            self.delivered_at = self.stage.now;
+        }
+        self.segments.push_back(self.fresh());
+        self.departs(self.una + self.segments.len() as u64 - 1, false);
+    }
+
+    fn reduce(&mut self) {
+        self.log.push((self.stage.now, Happened::Reduced));
+        self.call(|cc, cx| cc.on_congestion(cx, Signal::Loss));
+        self.recovery_point = match self.mode() {
+            RecoveryMode::Reno => self.una + 1,
+            _ => self.una + self.segments.len() as u64,
+        };
+        self.stage.path.phase = Phase::Recovery;
+        self.resend(0);
+    }
+
+    fn deliver(&mut self, s: Segment) {
+        self.stage.path.delivered += u64::from(self.stage.path.smss);
+        self.delivered_at = self.stage.now;
+        self.first_sent_at = s.sent_at;
+    }
+
+    fn sample(&self, s: Segment) -> Option<RateSample> {
+        let interval = (s.sent_at - s.first_sent_at).max(self.stage.now - s.delivered_at);
+        let delivered = self.stage.path.delivered - s.delivered;
+        if self.stage.path.min_rtt.is_some_and(|m| interval < m) {
+            return None;
+        }
+        Some(RateSample {
+            delivered,
+            interval,
+            rate: Rate::from_bytes_over(delivered as f64, interval)?,
+            app_limited: false,
+            prior_delivered: s.delivered,
+            lost: 0,
+            in_flight: s.in_flight,
+        })
+    }
+
+    /// Segment `index` reached the receiver one way ago, and its acknowledgement the sender now.
+    fn arrived(&mut self, index: u64) {
+        if index == self.expected {
+            self.expected += 1;
+            while self.beyond.remove(&self.expected) {
+                self.expected += 1;
+            }
+        } else if index > self.expected {
+            self.beyond.insert(index);
+        }
+        let now = self.stage.now;
+        let acked = self.expected - self.una;
+        let mut newest = None;
+        let (mut sacked, mut rtt) = (0, None);
+        for _ in 0..acked {
+            let Some(s) = self.segments.pop_front() else { break };
+            if !s.sacked {
+                self.deliver(s);
+                newest = Some(s);
+            }
+            rtt = (s.again == 0 && !s.sacked).then(|| now - s.sent_at);
+        }
+        self.una = self.expected;
+        if index > self.una {
+            let at = (index - self.una) as usize;
+            if let Some(s) = self.segments.get_mut(at).filter(|s| !s.sacked) {
+                s.sacked = true;
+                sacked = 1;
+                newest = Some(*s);
+            }
+            if let (1, Some(s)) = (sacked, newest) {
+                self.deliver(s);
+            }
+        }
+        let lost = self.mark_lost();
+        if let Some(r) = rtt {
+            let p = &mut self.stage.path;
+            p.min_rtt = Some(p.min_rtt.map_or(r, |m| m.min(r)));
+            p.srtt = Some(p.srtt.map_or(r, |s| (s * 7 + r) / 8));
+        }
+        if index.max(self.una.saturating_sub(1)) >= self.round_end {
+            self.stage.path.round += 1;
+            self.round_end = self.una + self.segments.len() as u64;
+        }
+
+        let recovering = self.stage.path.phase == Phase::Recovery;
+        let ends = recovering && self.una >= self.recovery_point;
+        let kind = if acked > 0 {
+            self.dupacks = 0;
+            match (recovering, ends) {
+                (false, _) => AckKind::New,
+                (true, false) => AckKind::Partial,
+                (true, true) => AckKind::Full,
+            }
+        } else {
+            self.dupacks += 1;
+            AckKind::Duplicate { count: self.dupacks, new_sack: sacked > 0, dsack: false }
+        };
+        let event = Ack {
+            rtt,
+            rate: newest.and_then(|s| self.sample(s)),
+            sacked: f64::from(sacked),
+            lost,
+            ..super::ack(kind, acked as f64)
+        };
+        self.call(|cc, cx| cc.on_ack(cx, &event));
+
+        if ends {
+            self.stage.path.phase = Phase::Open;
+            self.log.push((now, Happened::Recovered));
+            self.call(|cc, cx| cc.on_recovered(cx));
+        } else if recovering && acked > 0 && self.mode() == RecoveryMode::NewReno {
+            self.resend(0);
+        } else if self.stage.path.phase == Phase::Open && self.dupacks == 3 && self.una >= self.recovery_point
+        {
+            self.reduce();
+        }
+        self.transmit(Clock::Ack);
+    }
+
+    /// Three segments beyond arrived: lost (RFC 6675, without reordering). Returns how many are newly so.
+    fn mark_lost(&mut self) -> f64 {
+        let mut above = self.segments.iter().filter(|s| s.sacked).count();
+        let mut found = 0;
+        for s in &mut self.segments {
+            if above < 3 {
+                break;
+            }
+            if s.sacked {
+                above -= 1;
+            } else if !s.lost {
+                s.lost = true;
+                found += 1;
+            }
+        }
+        self.stage.path.lost += found * u64::from(self.stage.path.smss);
+        found as f64
+    }
+
+    fn transmit(&mut self, clock: Clock) {
+        let mut sent = 0;
+        let policy = self.stage.cc.policy();
+        let blocked = loop {
+            if policy.max_burst > 0 && sent >= policy.max_burst {
+                break Blocked::Burst;
+            }
+            if self.stage.cc.pacing().is_some() && self.stage.now < self.pace_at {
+                self.due.retain(|_, d| *d != Due::Pace);
+                self.schedule(self.pace_at, Due::Pace);
+                break Blocked::Pacing;
+            }
+            let window = self.stage.cwnd() as usize;
+            let by_pipe = self.stage.path.phase == Phase::Recovery
+                && policy.recovery.uses_pipe()
+                && !policy.gate_on_flight;
+            let outstanding = if by_pipe { self.pipe() } else { self.segments.len() };
+            if outstanding >= window {
+                break Blocked::Cwnd;
+            }
+            let hole = if by_pipe { self.segments.iter().position(|s| s.lost && s.again == 0) } else { None };
+            if let Some(i) = hole {
+                self.resend(i);
+            } else if self.segments.len() as f64 >= self.stage.path.rwnd {
+                break Blocked::Rwnd;
+            } else {
+                self.send_new();
+            }
+            sent += 1;
+        };
+        self.call(|cc, cx| cc.on_transmit(cx, &Transmit { sent, clock, blocked }));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! What an algorithm is tested with, built in or a user's own (feature `testing`).
+//!
+//! - [`Stage`] calls it by hand, one event at a time: for unit tests with numbers worked out on paper;
+//! - [`ideal`] is a small sender over one link without surprises: for worked traces and convergence;
+//! - [`model`] puts it through arbitrary sequences of events in the documented order and checks what every
+//!   algorithm must keep:
+//!
+//! ```
+//! use skyhaul_cc::{Config, Rules, testing::model};
+//!
+//! let rules = Rules::NS2_2001;
+//! for seed in 0..10 {
+//!     model::survive(|| Config::by_name("reno").unwrap().build(&rules), &rules, &model::ops(seed, 300));
+//! }
+//! ```
+
+pub mod ideal;
+pub mod model;
+
+use crate::event::{
+    Ack, AckKind, Blocked, Clock, Cx, Head, Path, Phase, ProbeEvent, ProbeSupport, Signal, Start, Transmit,
+};
+use crate::{Actions, CongestionControl};
+use skyhaul_base::{Duration, Instant, Rng};
+
+/// An algorithm, the facts it is shown, and nothing else: each method raises one event and returns what was asked.
+#[derive(Clone, Debug)]
+pub struct Stage<C> {
+    /// The algorithm.
+    pub cc: C,
+    /// The facts.
+    pub path: Path,
+    /// The clock.
+    pub now: Instant,
+    /// The algorithm's random stream.
+    pub rng: Rng,
+}
+
+/// Facts of an established connection: segments of 1000 bytes, nothing in flight, endless data, a peer that
+/// answers probes.
+#[must_use]
+pub fn path(rwnd: f64) -> Path {
+    Path {
+        smss: 1000,
+        rwnd,
+        in_flight: 0.0,
+        pipe: 0.0,
+        queued: f64::INFINITY,
+        srtt: None,
+        rttvar: Duration::ZERO,
+        min_rtt: None,
+        round: 0,
+        delivered: 0,
+        lost: 0,
+        head: None,
+        phase: Phase::Open,
+        app_limited: false,
+        probes: ProbeSupport::Yes,
+    }
+}
+
+/// An acknowledgement of `acked` segments without further news.
+#[must_use]
+pub fn ack(kind: AckKind, acked: f64) -> Ack {
+    Ack {
+        kind,
+        acked,
+        sacked: 0.0,
+        lost: 0.0,
+        rtt: None,
+        rate: None,
+        receiver_rate: None,
+        ece: false,
+        cwnd_limited: true,
+    }
+}
+
+impl<C: CongestionControl> Stage<C> {
+    /// The algorithm before its first event.
+    pub fn new(cc: C, rwnd: f64) -> Self {
+        Self { cc, path: path(rwnd), now: Instant::ZERO, rng: Rng::stream(1, "cc.testing") }
+    }
+
+    /// Raises an event.
+    pub fn call(&mut self, event: impl FnOnce(&mut C, &mut Cx<'_>)) -> Actions {
+        let mut act = Actions::default();
+        event(&mut self.cc, &mut Cx { now: self.now, path: &self.path, rng: &mut self.rng, act: &mut act });
+        act
+    }
+
+    /// The congestion window.
+    pub fn cwnd(&self) -> f64 {
+        self.cc.window().cwnd
+    }
+    /// The slow start threshold.
+    pub fn ssthresh(&self) -> f64 {
+        self.cc.window().ssthresh
+    }
+    /// A variable of [`CongestionControl::telemetry`].
+    ///
+    /// # Panics
+    /// If the algorithm has none of that name.
+    pub fn variable(&self, name: &str) -> f64 {
+        let mut found = None;
+        self.cc.telemetry(&mut |n, v| {
+            if n == name {
+                found = Some(v);
+            }
+        });
+        found.unwrap_or_else(|| panic!("no variable {name}"))
+    }
+
+    /// The connection is established; the handshake took `rtt`.
+    pub fn start(&mut self, rtt: Option<Duration>) -> Actions {
+        self.call(|cc, cx| cc.on_start(cx, &Start::Established { rtt, syn_lost: false }))
+    }
+    /// Data leaves after silence.
+    pub fn idle(&mut self) -> Actions {
+        self.call(|cc, cx| cc.on_start(cx, &Start::Idle))
+    }
+    /// An acknowledgement of `acked` segments.
+    pub fn ack(&mut self, kind: AckKind, acked: f64) -> Actions {
+        self.call(|cc, cx| cc.on_ack(cx, &ack(kind, acked)))
+    }
+    /// `n` acknowledgements of one segment each, outside of recovery.
+    pub fn new_acks(&mut self, n: u32) {
+        for _ in 0..n {
+            self.ack(AckKind::New, 1.0);
+        }
+    }
+    /// The `count`-th duplicate acknowledgement in a row.
+    pub fn duplicate(&mut self, count: u32) -> Actions {
+        self.ack(AckKind::Duplicate { count, new_sack: true, dsack: false }, 0.0)
+    }
+    /// `count` probes were answered.
+    pub fn probe(&mut self, count: u32) -> Actions {
+        self.call(|cc, cx| cc.on_probe(cx, ProbeEvent::Acked { count, stale: false, newly_acked: 0 }))
+    }
+    /// The peer turns out not to answer probes.
+    pub fn unsupported(&mut self) -> Actions {
+        self.path.probes = ProbeSupport::No;
+        self.call(|cc, cx| cc.on_probe(cx, ProbeEvent::Unsupported))
+    }
+    /// A loss, or another signal, is found; repair begins. The next event is the end of the send loop.
+    pub fn congestion(&mut self, signal: Signal) -> Actions {
+        let act = self.call(|cc, cx| cc.on_congestion(cx, signal));
+        if signal != Signal::Ecn {
+            self.path.phase = Phase::Recovery;
+        }
+        act
+    }
+    /// Everything is repaired.
+    pub fn recovered(&mut self) -> Actions {
+        self.path.phase = Phase::Open;
+        self.call(|cc, cx| cc.on_recovered(cx))
+    }
+    /// The retransmission timer expires.
+    pub fn timeout(&mut self, backoff: u32) -> Actions {
+        let act = self.call(|cc, cx| cc.on_timeout(cx, backoff));
+        self.path.phase = Phase::Loss;
+        act
+    }
+    /// The send loop ran on an acknowledgement and let `sent` segments go.
+    pub fn transmitted(&mut self, sent: u32) -> Actions {
+        let transmit = Transmit { sent, clock: Clock::Ack, blocked: Blocked::Cwnd };
+        self.call(|cc, cx| cc.on_transmit(cx, &transmit))
+    }
+    /// The time asked for has come.
+    pub fn wake(&mut self) -> Actions {
+        self.call(|cc, cx| cc.on_wake(cx))
+    }
+    /// The oldest outstanding segment left `age` ago.
+    pub fn head(&mut self, age: Duration, retransmissions: u32) {
+        self.path.head = Some(Head { age, retransmissions });
+    }
+}
