@@ -126,8 +126,10 @@ impl<P: PacketView> Link<P> {
     /// Gives the link a packet. Every packet lost by it goes to `lost`.
     #[inline]
     pub fn offer(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
-        // Empty unless the driver is late: a departure due by now makes room for this arrival.
-        self.serve(now, lost);
+        if !self.queue.is_empty() {
+            // Only a late driver leaves anything to do: a departure due by now makes room for this arrival.
+            self.serve(now, lost);
+        }
         self.counters.offer(&p);
         if self.ready_at <= now {
             if self.queue.lets_through(p.size()) {

@@ -4,7 +4,10 @@ mod common;
 
 use common::{Fate, Fates, MICROSECOND_PER_BYTE, Pkt, arrivals, drive, events_until};
 use skyhaul_base::{Duration, Instant, Rate, Rng};
-use skyhaul_path::{Delay, DropReason, ErrorModel, Link, LinkConfig, Offered, QueueConfig, Streams};
+use skyhaul_path::error::Scope;
+use skyhaul_path::{
+    Delay, DropReason, ErrorModel, Link, LinkConfig, Offered, PacketView, QueueConfig, Streams,
+};
 
 const MS: u64 = 1_000_000;
 
@@ -169,6 +172,19 @@ fn a_short_outage_does_not_free_the_transmitter_early() {
 }
 
 #[test]
+fn an_idle_transmitter_occupies_no_room() {
+    let counted = QueueConfig { count_in_service: true, ..QueueConfig::packets(2) };
+    let mut link = link(&LinkConfig { queue: counted, ..config() });
+    link.offer(ms(0), pkt(0), &mut no_loss);
+    link.set_up(Instant::from_nanos(MS / 2), false, &mut no_loss);
+    assert_eq!(link.offer(Instant::from_nanos(MS / 2), pkt(1), &mut no_loss), Offered::Queued);
+    let mut lost = 0;
+    assert_eq!(link.offer(Instant::from_nanos(MS / 2), pkt(2), &mut |_, _| lost += 1), Offered::Dropped);
+    // At 1 ms the transmission is over, though the link is down.
+    assert_eq!((link.offer(ms(1), pkt(3), &mut no_loss), lost), (Offered::Queued, 1));
+}
+
+#[test]
 fn after_an_outage_arrivals_do_not_wait_for_lost_packets() {
     let mut link = link(&LinkConfig { drop_inflight: true, ..config() });
     link.offer(ms(0), pkt(0), &mut no_loss);
@@ -220,4 +236,37 @@ fn a_lost_packet_has_used_the_transmitter() {
     assert_eq!(deliveries(&mut link), [(1, ms(12))]);
     let c = link.counters();
     assert_eq!((c.high.dropped(DropReason::Error), c.high.delivered, c.low.offered), (1, 1, 0));
+}
+
+#[test]
+fn spared_packets_pass_the_error_model_unseen() {
+    /// An acknowledgement (`true`) or a data packet.
+    #[derive(Clone, Copy)]
+    struct P(bool);
+    impl PacketView for P {
+        fn size(&self) -> u32 {
+            40
+        }
+        fn low_priority(&self) -> bool {
+            false
+        }
+        fn flow(&self) -> u32 {
+            0
+        }
+        fn spared(&self) -> bool {
+            self.0
+        }
+    }
+    // Data packets 0 and 2 are listed; acknowledgements in between do not count.
+    let error = ErrorModel::list([0, 2], Scope::All);
+    let mut link = Link::new(&LinkConfig { error, ..config() }, Streams::named(1, "links.test"));
+    let kinds = [true, false, true, false, true, false, true];
+    let mut lost = Vec::new();
+    for (i, ack) in kinds.into_iter().enumerate() {
+        let mut on_loss = |p: P, why| lost.push((i, p.0, why));
+        assert_eq!(link.offer(ms(i as u64), P(ack), &mut on_loss), Offered::Sent);
+    }
+    assert_eq!(lost, [(1, false, DropReason::Error), (5, false, DropReason::Error)]);
+    let flying: Vec<bool> = (0..).map_while(|n| link.peek(n)).map(|p| p.0).collect();
+    assert_eq!(flying, [true, true, false, true, true]);
 }

@@ -72,7 +72,7 @@ enum Op {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let size = prop_oneof![Just(40u32), Just(500), Just(1000), 0..1500u32];
+    let size = prop_oneof![Just(40u32), Just(500), Just(1000), 1..1500u32];
     prop_oneof![
         3 => (size.clone(), any::<bool>(), proptest::option::of(size))
             .prop_map(|(size, low, in_service)| Op::Enqueue { size, low, in_service }),

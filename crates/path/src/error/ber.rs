@@ -8,13 +8,19 @@ use skyhaul_base::{Rng, math};
 #[must_use]
 pub fn packet_error_rate(ber: f64, size: u32) -> f64 {
     // The direct form loses all digits for small rates.
-    -math::expm1(8.0 * f64::from(size) * math::ln_1p(-ber))
+    -math::expm1(f64::from(size) * ln_byte_intact(ber))
+}
+
+/// Logarithm of the probability that all bits of a byte are right.
+fn ln_byte_intact(ber: f64) -> f64 {
+    8.0 * math::ln_1p(-ber)
 }
 
 /// Loses a packet if any of its bits is wrong. One draw per packet.
 #[derive(Clone, Debug)]
 pub struct Ber {
     ber: f64,
+    ln_byte_intact: f64,
     /// Probabilities of the sizes seen last, placed by size: traffic has few distinct sizes.
     cache: [(u32, Chance); SLOTS],
 }
@@ -28,7 +34,8 @@ impl Ber {
     /// If `ber` is no probability.
     pub fn new(ber: f64) -> Result<Self, ParamError> {
         // An empty packet cannot hold a wrong bit, so size 0 marks a slot that is right from the start.
-        Ok(Self { ber: probability("ber", ber)?, cache: [(0, Chance::NEVER); SLOTS] })
+        let ber = probability("ber", ber)?;
+        Ok(Self { ber, ln_byte_intact: ln_byte_intact(ber), cache: [(0, Chance::NEVER); SLOTS] })
     }
     /// The bit error rate.
     #[must_use]
@@ -41,7 +48,7 @@ impl Ber {
         // Fibonacci hashing: common sizes are multiples of 4, so their low bits alone would collide.
         let slot = &mut self.cache[(size.wrapping_mul(0x9e37_79b9) >> 29) as usize];
         if slot.0 != size {
-            *slot = (size, Chance::new(packet_error_rate(self.ber, size)));
+            *slot = (size, Chance::new(-math::expm1(f64::from(size) * self.ln_byte_intact)));
         }
         rng.chance(slot.1)
     }
