@@ -8,6 +8,7 @@
 //! The crate touches no file system: files that a scenario extends are read by a closure of the caller.
 #![forbid(unsafe_code)]
 
+pub mod analysis;
 mod canonical;
 mod document;
 mod error;
@@ -17,7 +18,9 @@ pub mod preset;
 pub mod quantity;
 mod resolve;
 pub mod resolved;
+mod schema;
 
 pub use document::{Document, Load, resolve_text};
 pub use error::ScenarioError;
 pub use resolved::Resolved;
+pub use schema::scenario_schema;
