@@ -106,6 +106,8 @@ pub struct Policy {
     pub rate_samples: bool,
     /// Raise `on_sent`.
     pub sent_events: bool,
+    /// Keep [`Path::head`](crate::Path::head) up to date; it is `None` otherwise.
+    pub watch_head: bool,
     /// Raise `on_transmit`.
     pub transmit_events: bool,
     /// The algorithm wants probes: offer them in the handshake.
@@ -121,6 +123,7 @@ impl Default for Policy {
             max_burst: 0,
             rate_samples: false,
             sent_events: false,
+            watch_head: false,
             transmit_events: false,
             probes: false,
         }

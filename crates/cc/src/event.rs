@@ -28,7 +28,7 @@ pub struct Path {
     pub delivered: u64,
     /// Bytes marked lost so far.
     pub lost: u64,
-    /// The oldest outstanding segment.
+    /// The oldest outstanding segment, if [`Policy::watch_head`](crate::Policy::watch_head) asks for it.
     pub head: Option<Head>,
     /// State of loss recovery.
     pub phase: Phase,

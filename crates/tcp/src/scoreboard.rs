@@ -285,9 +285,9 @@ impl Scoreboard {
             self.base += 1;
             out.popped += 1;
         }
-        if let Some(s) = self.ring.front_mut() {
+        if let Some(s) = self.ring.front_mut().filter(|s| s.seq < ack) {
             // The acknowledgement ends within a segment (a peer that resegments): keep the rest.
-            if s.seq < ack {
+            {
                 let cut = (ack - s.seq) as u32;
                 s.seq = ack;
                 s.span -= cut;

@@ -365,7 +365,7 @@ impl CongestionControl for Vegas {
     }
 
     fn policy(&self) -> Policy {
-        Policy { recovery: self.config.recovery(), ..Policy::default() }
+        Policy { recovery: self.config.recovery(), watch_head: true, ..Policy::default() }
     }
 
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {

@@ -67,12 +67,12 @@ impl<S: Store> Sender<S> {
         let mut sacked = 0;
         let mut dsack = false;
         if self.sack && !a.blocks.is_empty() {
-            (sacked, dsack) = self.take_blocks(now, ack, a.blocks);
+            (sacked, dsack) = self.take_blocks(now, a.ack, a.blocks);
             if sacked > 0 {
                 self.highest_delivered = self.highest_delivered.max(self.sb.high_sacked());
             }
         }
-        if self.sack && (sacked > 0 || advanced) {
+        if self.sb.sacked() > 0 {
             self.sb.detect();
         }
         self.path.delivered += acked.delivered + sacked;
@@ -176,6 +176,7 @@ impl<S: Store> Sender<S> {
     /// Marks SACK blocks; returns the bytes newly acknowledged and whether the first block reports a duplicate
     /// (RFC 2883 §4: below the cumulative acknowledgement, or inside the second block).
     fn take_blocks(&mut self, now: Instant, ack: u64, blocks: &[(u64, u64)]) -> (u64, bool) {
+        // Against the acknowledgement of this segment: an old one that was overtaken reports no duplicates.
         let dsack = match *blocks {
             [(from, to), ..] if to <= ack && from < to => true,
             [(from, to), (from2, to2), ..] => from >= from2 && to <= to2,
@@ -183,7 +184,7 @@ impl<S: Store> Sender<S> {
         };
         let mut new = 0;
         for &(from, to) in &blocks[usize::from(dsack)..] {
-            if from >= to || to > self.sb.max() || from < ack {
+            if from >= to || to > self.sb.max() || from < self.sb.una() {
                 continue;
             }
             let sampler = &mut self.sampler;

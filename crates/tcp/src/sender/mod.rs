@@ -416,8 +416,10 @@ impl<S: Store> Sender<S> {
         self.path.phase = self.phase;
         self.path.app_limited = self.app_limited;
         self.path.probes = self.prober.support;
-        self.path.head =
-            self.sb.head().map(|h| Head { age: now - h.last_sent, retransmissions: h.rtx_count });
+        if self.policy.watch_head {
+            self.path.head =
+                self.sb.head().map(|h| Head { age: now - h.last_sent, retransmissions: h.rtx_count });
+        }
     }
 
     /// Calls the algorithm with fresh facts and carries its requests out.

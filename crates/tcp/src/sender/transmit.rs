@@ -8,6 +8,12 @@ use skyhaul_base::Instant;
 use skyhaul_cc::{Blocked, Clock, CongestionControl, Priority, RecoveryMode, Sent, Transmit};
 
 impl<S: Store> Sender<S> {
+    /// Whether [`Self::poll`] may have something.
+    #[inline]
+    pub(crate) fn active(&self) -> bool {
+        self.pending.is_some() || self.force_head || self.prober.has_due() || self.window_probe
+    }
+
     /// The next segment to transmit, or nothing until the next event. Must be polled until it returns nothing
     /// before the next acknowledgement is handled, or probes that acknowledgements clock out are merged.
     pub(crate) fn poll(&mut self, now: Instant) -> Option<Out> {
@@ -193,7 +199,12 @@ impl<S: Store> Sender<S> {
         let max = self.sb.max();
         let waiting = self.end.saturating_sub(max);
         if waiting == 0 {
-            return if self.fin == FinState::Wanted { Ok(0) } else { Err(Blocked::App) };
+            // A FIN takes a byte of the window.
+            return match self.fin {
+                FinState::Wanted if self.edge > max => Ok(0),
+                FinState::Wanted => Err(Blocked::Rwnd),
+                _ => Err(Blocked::App),
+            };
         }
         let smss = u64::from(self.smss);
         let room =
@@ -216,7 +227,8 @@ impl<S: Store> Sender<S> {
 
     fn send_new(&mut self, now: Instant, len: u32) -> Out {
         let seq = self.sb.max();
-        let fin = self.fin == FinState::Wanted && seq + u64::from(len) == self.end;
+        let fin =
+            self.fin == FinState::Wanted && seq + u64::from(len) == self.end && self.end < self.edge;
         if fin {
             self.fin = FinState::Sent;
         }
