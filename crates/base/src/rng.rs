@@ -63,12 +63,12 @@ impl Rng {
 
     /// A span uniform on [0, max).
     pub fn uniform(&mut self, max: Duration) -> Duration {
-        Duration::from_nanos((u128::from(self.next_u64()) * u128::from(max.as_nanos()) >> 64) as u64)
+        Duration::from_nanos(((u128::from(self.next_u64()) * u128::from(max.as_nanos())) >> 64) as u64)
     }
 
     /// An integer uniform on [0, n); zero for n = 0. The bias is below 2^-64 · n.
     pub fn below(&mut self, n: u64) -> u64 {
-        (u128::from(self.next_u64()) * u128::from(n) >> 64) as u64
+        ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
     }
 
     /// Exponentially distributed with the given mean (inverse transform, one draw).
