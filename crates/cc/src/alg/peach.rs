@@ -465,3 +465,6 @@ impl CongestionControl for Peach {
         out("adsn", f64::from(self.adsn));
     }
 }
+
+#[cfg(test)]
+mod tests;

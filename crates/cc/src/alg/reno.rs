@@ -182,6 +182,7 @@ impl CongestionControl for Reno {
         // Once per loss episode: repeated expiries must not drive ssthresh to two (RFC 5681 §3.1).
         if backoff <= 1 {
             self.before = self.window();
+            { self.infl }.end(&mut self.before.cwnd);
             self.ssthresh = growth::half(&self.rules, cx.path, self.cwnd);
         }
         self.infl.clear();
@@ -191,5 +192,201 @@ impl CongestionControl for Reno {
     fn on_undo(&mut self, cx: &mut Cx<'_>) {
         self.cwnd = growth::capped(&self.rules, cx.path, self.cwnd.max(self.before.cwnd), self.cwnd);
         self.ssthresh = self.ssthresh.max(self.before.ssthresh);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Ack, Path};
+    use crate::testing::{Stage, ack};
+
+    fn stage_of(config: &Config, rules: &Rules, recovery: RecoveryMode) -> Stage<Reno> {
+        let mut s = Stage::new(Reno::new(config, rules, recovery), 64.0);
+        s.start(None);
+        s
+    }
+    /// Congestion avoidance at `cwnd` segments, all of them in flight.
+    fn at(cwnd: f64, rules: &Rules, recovery: RecoveryMode) -> Stage<Reno> {
+        let mut s = stage_of(&Config::default(), rules, recovery);
+        s.cc.take_over(Window { cwnd, ssthresh: 2.0 }, Inflation::default());
+        s.path.in_flight = cwnd;
+        s
+    }
+
+    #[test]
+    fn slow_start_then_one_segment_per_window() {
+        let rules = Rules { initial_ssthresh: crate::InitialSsthresh::Segments(4.0), ..Rules::NS2_2001 };
+        let mut s = stage_of(&Config::default(), &rules, RecoveryMode::Sack);
+        assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 4.0));
+        s.new_acks(3);
+        assert_eq!(s.cwnd(), 4.0);
+        s.new_acks(2);
+        assert_eq!(s.cwnd(), 4.25 + 1.0 / 4.25);
+        // An idle window does not grow (RFC 7661).
+        let limited = Ack { cwnd_limited: false, ..ack(AckKind::New, 1.0) };
+        let before = s.cwnd();
+        s.call(|cc, cx| cc.on_ack(cx, &limited));
+        assert_eq!(s.cwnd(), before);
+    }
+
+    #[test]
+    fn initial_window_and_its_exceptions() {
+        let s = stage_of(&Config::default(), &Rules::MODERN, RecoveryMode::Sack);
+        assert_eq!((s.cwnd(), s.ssthresh()), (10.0, f64::INFINITY));
+        let own = Config { initial_window: Some(InitialWindow::Segments(3.0)), ..Config::default() };
+        let mut s = stage_of(&own, &Rules::MODERN, RecoveryMode::Sack);
+        assert_eq!(s.cwnd(), 3.0);
+        s.call(|cc, cx| cc.on_start(cx, &Start::Established { rtt: None, syn_lost: true }));
+        assert_eq!(s.cwnd(), 1.0, "RFC 5681 §3.1: one segment after a lost SYN");
+    }
+
+    #[test]
+    fn an_idle_period_takes_the_window_back_to_the_initial_one() {
+        let mut s = at(40.0, &Rules::RFC, RecoveryMode::Sack);
+        s.idle();
+        assert_eq!(s.cwnd(), 4.0);
+        s.new_acks(1);
+        s.idle();
+        assert_eq!(s.cwnd(), 4.0);
+        let keeps = Rules { restart_after_idle: false, ..Rules::RFC };
+        let mut s = at(40.0, &keeps, RecoveryMode::Sack);
+        s.idle();
+        assert_eq!(s.cwnd(), 40.0);
+    }
+
+    #[test]
+    fn fast_recovery_of_reno_inflates_and_deflates() {
+        let mut s = at(31.0, &Rules::NS2_2001, RecoveryMode::Reno);
+        s.congestion(Signal::Loss);
+        assert_eq!((s.cwnd(), s.ssthresh()), (18.0, 15.0));
+        for d in 4..=10 {
+            s.duplicate(d);
+        }
+        assert_eq!(s.cwnd(), 25.0);
+        s.ack(AckKind::Full, 31.0);
+        assert_eq!(s.cwnd(), 25.0);
+        s.recovered();
+        assert_eq!(s.cwnd(), 15.0);
+        // Duplicates outside of a recovery mean nothing yet.
+        s.duplicate(1);
+        assert_eq!(s.cwnd(), 15.0);
+    }
+
+    #[test]
+    fn options_override_the_preset() {
+        let config = Config {
+            inflate_ndup: Some(0.0),
+            halving_base: Some(HalvingBase::FlightSize),
+            integer_halving: Some(false),
+            max_burst: 4,
+            ..Config::default()
+        };
+        let mut s = stage_of(&config, &Rules::NS2_2001, RecoveryMode::Reno);
+        s.path.in_flight = 21.0;
+        s.congestion(Signal::Loss);
+        assert_eq!(s.cwnd(), 10.5);
+        assert_eq!(s.cc.policy().max_burst, 4);
+        assert!(Config { inflate_ndup: Some(-1.0), ..Config::default() }.validate().is_err());
+        let none = InitialWindow::Segments(0.5);
+        assert!(Config { initial_window: Some(none), ..Config::default() }.validate().is_err());
+        assert!(config.validate().is_ok());
+    }
+
+    #[test]
+    fn partial_acknowledgements_deflate_by_what_they_cover() {
+        let run = |rules: &Rules| {
+            let mut s = at(20.0, rules, RecoveryMode::NewReno);
+            s.congestion(Signal::Loss);
+            (4..=9).for_each(|d| drop(s.duplicate(d)));
+            assert_eq!(s.cwnd(), 10.0 + 3.0 + 6.0);
+            s.ack(AckKind::Partial, 5.0);
+            s
+        };
+        // RFC 6582: 19 - 5 + 1. ns-2.1b8a left the window alone.
+        assert_eq!(run(&Rules::NS2_2004).cwnd(), 15.0);
+        let mut s = run(&Rules::NS2_2001);
+        assert_eq!(s.cwnd(), 19.0);
+        s.recovered();
+        assert_eq!(s.cwnd(), 10.0);
+    }
+
+    #[test]
+    fn newreno_of_the_rfc_leaves_without_a_burst() {
+        let mut s = at(20.0, &Rules::RFC, RecoveryMode::NewReno);
+        s.congestion(Signal::Loss);
+        s.path = Path { in_flight: 3.0, ..s.path };
+        s.recovered();
+        assert_eq!(s.cwnd(), 4.0, "min(ssthresh, FlightSize + 1)");
+        let mut s = at(20.0, &Rules::RFC, RecoveryMode::NewReno);
+        s.congestion(Signal::Loss);
+        s.path.in_flight = 0.0;
+        s.recovered();
+        assert_eq!(s.cwnd(), 2.0, "at least one segment counts as in flight");
+        let mut s = at(20.0, &Rules::RFC, RecoveryMode::NewReno);
+        s.congestion(Signal::Loss);
+        s.recovered();
+        assert_eq!(s.cwnd(), 10.0);
+    }
+
+    #[test]
+    fn with_a_scoreboard_the_window_is_never_inflated() {
+        for mode in [RecoveryMode::Sack, RecoveryMode::Prr] {
+            let mut s = at(20.0, &Rules::RFC, mode);
+            s.congestion(Signal::Loss);
+            s.duplicate(4);
+            s.ack(AckKind::Partial, 5.0);
+            assert_eq!(s.cwnd(), 10.0);
+        }
+    }
+
+    #[test]
+    fn tahoe_starts_over() {
+        let mut s = at(20.0, &Rules::NS2_2001, RecoveryMode::Tahoe);
+        s.call(|cc, cx| cc.on_congestion(cx, Signal::Loss));
+        assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 10.0));
+        s.new_acks(9);
+        assert_eq!(s.cwnd(), 10.0);
+    }
+
+    #[test]
+    fn a_timeout_halves_once_per_episode() {
+        let mut s = at(20.0, &Rules::NS2_2001, RecoveryMode::Sack);
+        s.timeout(1);
+        assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 10.0));
+        s.timeout(2);
+        assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 10.0));
+        s.new_acks(4);
+        assert_eq!(s.cwnd(), 5.0, "slow start while the timeout is repaired");
+    }
+
+    #[test]
+    fn signals_other_than_loss() {
+        let mut s = at(20.0, &Rules::NS2_2001, RecoveryMode::Reno);
+        s.congestion(Signal::Ecn);
+        assert_eq!((s.cwnd(), s.ssthresh()), (10.0, 10.0), "nothing left the network: no inflation");
+        let mut s = at(20.0, &Rules::NS2_2001, RecoveryMode::Reno);
+        s.congestion(Signal::Corruption);
+        assert_eq!(s.cwnd(), 13.0, "repaired like any loss");
+    }
+
+    #[test]
+    fn undo_restores_the_window() {
+        let mut s = at(20.0, &Rules::NS2_2001, RecoveryMode::Sack);
+        s.congestion(Signal::Loss);
+        s.recovered();
+        s.new_acks(1);
+        s.call(|cc, cx| cc.on_undo(cx));
+        assert_eq!((s.cwnd(), s.ssthresh()), (20.0, 10.0));
+    }
+
+    #[test]
+    fn undo_of_a_timeout_within_a_recovery_does_not_restore_inflation() {
+        let mut s = at(20.0, &Rules::NS2_2001, RecoveryMode::Reno);
+        s.congestion(Signal::Loss);
+        (4..=9).for_each(|d| drop(s.duplicate(d)));
+        s.timeout(1);
+        s.call(|cc, cx| cc.on_undo(cx));
+        assert_eq!(s.cwnd(), 10.0);
     }
 }

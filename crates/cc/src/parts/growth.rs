@@ -46,3 +46,67 @@ pub fn initial_ssthresh(rules: &Rules, path: &Path) -> f64 {
         InitialSsthresh::Segments(n) => n,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::path;
+
+    fn grow(rules: &Rules, cwnd: f64, ssthresh: f64, acked: f64) -> f64 {
+        grown(rules, &path(64.0), cwnd, ssthresh, acked)
+    }
+
+    #[test]
+    fn per_ack_growth_does_not_look_at_what_is_acknowledged() {
+        let r = &Rules::NS2_2001;
+        assert_eq!(grow(r, 4.0, 8.0, 1.0), 5.0);
+        assert_eq!(grow(r, 4.0, 8.0, 3.0), 5.0);
+        assert_eq!(grow(r, 8.0, 8.0, 2.0), 8.125);
+    }
+
+    #[test]
+    fn byte_counting_follows_rfc_3465() {
+        let r = &Rules::RFC;
+        assert_eq!(grow(r, 4.0, 80.0, 0.5), 4.5);
+        assert_eq!(grow(r, 4.0, 80.0, 2.0), 6.0);
+        assert_eq!(grow(r, 4.0, 80.0, 7.0), 6.0, "L = 2");
+        assert_eq!(grow(r, 7.5, 8.0, 2.0), 8.5, "beyond ssthresh slowly");
+        assert_eq!(grow(r, 8.0, 8.0, 2.0), 8.25);
+        assert_eq!(grow(r, 8.0, 8.0, 80.0), 9.0, "one segment per window at most");
+        let after_timeout = Path { phase: Phase::Loss, ..path(64.0) };
+        assert_eq!(grown(r, &after_timeout, 4.0, 80.0, 7.0), 5.0, "L = 1");
+    }
+
+    #[test]
+    fn the_cap_stops_growth_and_cuts_nothing() {
+        let capped = Rules { cap_at_rwnd: true, ..Rules::NS2_2001 };
+        assert_eq!(grow(&capped, 63.5, 100.0, 1.0), 64.0);
+        assert_eq!(grow(&capped, 64.0, 100.0, 1.0), 64.0);
+        assert_eq!(grow(&capped, 70.0, 100.0, 1.0), 70.0, "the peer's window shrank meanwhile");
+        assert_eq!(grow(&Rules::NS2_2001, 64.0, 100.0, 1.0), 65.0);
+    }
+
+    #[test]
+    fn half_of_what() {
+        let p = Path { in_flight: 21.0, ..path(64.0) };
+        let of = |halving_base, integer_halving, cwnd| {
+            half(&Rules { halving_base, integer_halving, ..Rules::RFC }, &p, cwnd)
+        };
+        assert_eq!(of(HalvingBase::Window, true, 31.0), 15.0);
+        assert_eq!(of(HalvingBase::Window, false, 31.0), 15.5);
+        assert_eq!(of(HalvingBase::Window, true, 100.0), 32.0, "the peer's window limits");
+        assert_eq!(of(HalvingBase::FlightSize, true, 31.0), 10.0);
+        assert_eq!(of(HalvingBase::FlightSize, false, 31.0), 10.5);
+        assert_eq!(of(HalvingBase::Window, true, 3.0), 2.0, "at least two segments");
+    }
+
+    #[test]
+    fn initial_thresholds() {
+        let of = |initial_ssthresh| {
+            super::initial_ssthresh(&Rules { initial_ssthresh, ..Rules::RFC }, &path(64.0))
+        };
+        assert_eq!(of(InitialSsthresh::Infinite), f64::INFINITY);
+        assert_eq!(of(InitialSsthresh::Rwnd), 64.0);
+        assert_eq!(of(InitialSsthresh::Segments(20.0)), 20.0);
+    }
+}

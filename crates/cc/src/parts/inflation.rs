@@ -28,3 +28,35 @@ impl Inflation {
         self.0 = 0.0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_added_is_taken_back() {
+        let (mut cwnd, mut infl) = (15.0, Inflation::default());
+        infl.add(&mut cwnd, 3.0);
+        (0..8).for_each(|_| infl.add(&mut cwnd, 1.0));
+        assert_eq!(cwnd, 26.0);
+        // RFC 6582 §3.2 step 3: minus what is covered, plus one for the retransmission.
+        infl.partial(&mut cwnd, 4.0);
+        assert_eq!(cwnd, 23.0);
+        infl.partial(&mut cwnd, 20.0);
+        assert_eq!(cwnd, 16.0, "never below the window proper");
+        infl.end(&mut cwnd);
+        assert_eq!(cwnd, 15.0);
+        infl.end(&mut cwnd);
+        assert_eq!(cwnd, 15.0);
+    }
+
+    #[test]
+    fn a_window_set_anew_keeps_its_value() {
+        let (mut cwnd, mut infl) = (15.0, Inflation::default());
+        infl.add(&mut cwnd, 5.0);
+        cwnd = 1.0;
+        infl.clear();
+        infl.end(&mut cwnd);
+        assert_eq!(cwnd, 1.0);
+    }
+}

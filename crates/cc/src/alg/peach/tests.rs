@@ -1,0 +1,522 @@
+//! Each option by what it changes. The worked traces of the paper are run in `testing::ideal`.
+
+use super::*;
+use crate::Actions;
+use crate::event::{Blocked, Path};
+use crate::testing::Stage;
+use alloc::vec::Vec;
+use skyhaul_base::Instant;
+
+const RTT: Duration = Duration::from_millis(640);
+const RWND: f64 = 64.0;
+
+fn new(config: Config) -> Stage<Peach> {
+    assert_eq!(config.validate(), Ok(()));
+    Stage::new(Peach::new(&config, &Rules::NS2_2001), RWND)
+}
+fn started(config: Config) -> Stage<Peach> {
+    let mut s = new(config);
+    s.start(Some(RTT));
+    s
+}
+/// Congestion avoidance with `cwnd` segments, all of them in flight.
+fn at(cwnd: u32, config: Config) -> Stage<Peach> {
+    let mut s = started(Config { start: Opening::Sudden, ..config });
+    s.probe(cwnd - 1);
+    s.path.in_flight = f64::from(cwnd);
+    s.path.pipe = f64::from(cwnd);
+    s.path.srtt = Some(RTT);
+    assert_eq!(s.cwnd(), f64::from(cwnd));
+    s
+}
+/// As [`at`], and the loss has just been found.
+fn lost(cwnd: u32, config: Config) -> Stage<Peach> {
+    let mut s = at(cwnd, config);
+    (1..=3).for_each(|d| drop(s.duplicate(d)));
+    s.congestion(Signal::Loss);
+    assert_eq!(s.transmitted(0).probe_now, None, "the acknowledgement that found the loss clocks no dummies");
+    s
+}
+/// Dummies asked for by acknowledgements of which each lets `sent` segments go.
+fn dummies(s: &mut Stage<Peach>, acks: usize, sent: u32) -> Vec<u32> {
+    (0..acks).map(|_| s.transmitted(sent).probe_now.map_or(0, |(_, n)| n)).collect()
+}
+fn reno_mode() -> Config {
+    Config { recovery: RecoveryMode::Reno, ..Config::default() }
+}
+fn vars(s: &Stage<Peach>) -> (f64, f64, f64) {
+    (s.cwnd(), s.variable("wdsn"), s.variable("adsn"))
+}
+
+// Sudden Start.
+
+#[test]
+fn a_start_spreads_rwnd_minus_one_dummies_over_the_rtt() {
+    let act = new(Config::default()).start(Some(RTT));
+    let tau = Duration::from_millis(10);
+    let train = Train { source: ProbeSource::LastSegment, count: 63, first: tau, spacing: tau };
+    assert_eq!(act, Actions { train: Some(train), ..Actions::default() });
+    // Without any RTT one second is assumed.
+    let act = new(Config::default()).start(None);
+    assert_eq!(act.train.map(|t| t.spacing), Some(Duration::from_secs(1) / 64));
+    // What was measured on data is preferred.
+    let mut s = new(Config::default());
+    s.path.srtt = Some(RTT * 2);
+    assert_eq!(s.start(Some(RTT)).train.map(|t| t.spacing), Some(tau * 2));
+}
+
+#[test]
+fn a_window_of_one_segment_leaves_nothing_to_probe_for() {
+    let mut s = Stage::new(Peach::new(&Config::default(), &Rules::NS2_2001), 1.0);
+    assert_eq!(s.start(Some(RTT)), Actions { stop_probes: true, ..Actions::default() });
+}
+
+#[test]
+fn option_probe_cap() {
+    let count =
+        |cap| new(Config { probe_cap: cap, ..Config::default() }).start(Some(RTT)).train.map(|t| t.count);
+    assert_eq!(count(None), Some(63));
+    assert_eq!(count(Some(20)), Some(19));
+    assert_eq!(count(Some(200)), Some(63));
+    assert_eq!(count(Some(1)), None);
+}
+
+#[test]
+fn option_limit_to_app() {
+    let count = |queued, limit_to_app| {
+        let mut s = new(Config { limit_to_app, ..Config::default() });
+        s.path.queued = queued;
+        s.start(Some(RTT)).train.map(|t| t.count)
+    };
+    assert_eq!(count(50.0, false), Some(63));
+    assert_eq!(count(50.0, true), Some(49));
+    assert_eq!(count(49.2, true), Some(49), "the last segment need not be full");
+    assert_eq!(count(1.0, true), None);
+    assert_eq!(count(f64::INFINITY, true), Some(63));
+}
+
+#[test]
+fn option_start() {
+    let mut s = new(Config { start: Opening::Slow, ..Config::default() });
+    assert_eq!(s.start(Some(RTT)).train, None);
+    assert_eq!((s.cwnd(), s.ssthresh()), (1.0, RWND));
+    s.new_acks(3);
+    assert_eq!(s.cwnd(), 4.0);
+}
+
+#[test]
+fn option_on_idle() {
+    let mut s = at(30, Config::default());
+    assert_eq!(s.idle().train.map(|t| t.count), Some(63));
+    assert_eq!(s.cwnd(), 1.0);
+    let mut s = at(30, Config { on_idle: Opening::Slow, ..Config::default() });
+    assert_eq!(s.idle().train, None);
+    assert_eq!(s.cwnd(), 1.0, "the initial window of the preset");
+}
+
+#[test]
+fn answers_open_the_window_up_to_the_peers() {
+    let mut s = started(Config::default());
+    s.new_acks(1);
+    assert_eq!(s.cwnd(), 2.0, "congestion avoidance from the start (R4)");
+    s.probe(1);
+    assert_eq!(s.cwnd(), 3.0);
+    s.probe(100);
+    assert_eq!(s.cwnd(), RWND);
+    s.new_acks(10);
+    assert_eq!(s.cwnd(), RWND);
+}
+
+// Timeouts.
+
+#[test]
+fn option_on_rto() {
+    let mut s = at(30, Config::default());
+    let act = s.timeout(1);
+    assert_eq!(act.train.map(|t| (t.count, t.spacing)), Some((63, Duration::from_millis(10))));
+    assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 1.0));
+    assert!(s.timeout(2).train.is_some(), "a train with each expiry");
+
+    let mut s = at(30, Config { on_rto: Opening::Slow, ..Config::default() });
+    let act = s.timeout(1);
+    assert_eq!((act.train, act.stop_probes), (None, true));
+    assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 15.0));
+    s.timeout(2);
+    assert_eq!(s.ssthresh(), 15.0);
+    s.new_acks(14);
+    assert_eq!(s.cwnd(), 15.0);
+}
+
+#[test]
+fn a_timeout_forgets_the_guard() {
+    for on_rto in [Opening::Sudden, Opening::Slow] {
+        let mut s = lost(30, Config { on_rto, ..Config::default() });
+        s.timeout(1);
+        assert_eq!(vars(&s), (1.0, 0.0, 0.0));
+        assert_eq!(dummies(&mut s, 5, 0), [0; 5]);
+    }
+}
+
+// The reduction.
+
+#[test]
+fn a_loss_halves_and_grants_twice_the_half() {
+    let s = lost(30, Config::default());
+    assert_eq!(vars(&s), (15.0, 15.0, 30.0));
+    assert_eq!(s.ssthresh(), 15.0);
+    // The window is at least two segments, of which each is asked for twice.
+    assert_eq!(vars(&lost(3, Config::default())), (2.0, 2.0, 4.0));
+}
+
+#[test]
+fn a_loss_stops_the_train() {
+    assert!(at(30, Config::default()).congestion(Signal::Loss).stop_probes);
+}
+
+#[test]
+fn option_integer_halving() {
+    assert_eq!(vars(&lost(31, Config::default())), (15.0, 15.0, 30.0));
+    // Dummies are whole ones all the same.
+    assert_eq!(vars(&lost(31, Config { integer_halving: false, ..Config::default() })), (15.5, 15.0, 30.0));
+}
+
+#[test]
+fn option_halving_base() {
+    let halved = |halving_base| {
+        let mut s = at(30, Config { halving_base, ..Config::default() });
+        s.path.in_flight = 20.0;
+        s.congestion(Signal::Loss);
+        s.cwnd()
+    };
+    assert_eq!(halved(HalvingBase::Window), 15.0);
+    assert_eq!(halved(HalvingBase::FlightSize), 10.0);
+}
+
+#[test]
+fn option_inflate_ndup() {
+    assert_eq!(lost(30, reno_mode()).cwnd(), 15.0);
+    let mut s = lost(30, Config { inflate_ndup: 3.0, ..reno_mode() });
+    assert_eq!(s.cwnd(), 18.0);
+    s.recovered();
+    assert_eq!(s.cwnd(), 15.0);
+}
+
+#[test]
+fn option_rapid_recovery() {
+    let mut s = lost(30, Config { rapid_recovery: false, ..Config::default() });
+    // The guard stays: dummies of a Sudden Start may be on their way.
+    assert_eq!(vars(&s), (15.0, 15.0, 0.0));
+    assert_eq!(dummies(&mut s, 3, 0), [0; 3]);
+}
+
+#[test]
+fn an_ecn_echo_halves_without_dummies() {
+    let mut s = at(30, Config::default());
+    s.congestion(Signal::Ecn);
+    assert_eq!(vars(&s), (15.0, 0.0, 0.0));
+    assert_eq!(dummies(&mut s, 3, 0), [0; 3]);
+    // Declared corruption is repaired like any loss.
+    let mut s = at(30, Config::default());
+    s.congestion(Signal::Corruption);
+    assert_eq!(vars(&s), (15.0, 15.0, 30.0));
+}
+
+#[test]
+fn a_peer_that_has_not_answered_yet_gets_no_dummies() {
+    let mut s = started(Config::default());
+    s.path.probes = ProbeSupport::Unknown;
+    s.congestion(Signal::Loss);
+    assert_eq!(s.variable("adsn"), 0.0);
+}
+
+// Rapid Recovery.
+
+#[test]
+fn option_recovery_reno_and_newreno_inflate() {
+    for recovery in [RecoveryMode::Reno, RecoveryMode::NewReno] {
+        let mut s = lost(30, Config { recovery, ..Config::default() });
+        assert_eq!(s.cc.policy().recovery, recovery);
+        (4..=29).for_each(|d| drop(s.duplicate(d)));
+        assert_eq!(s.cwnd(), 41.0);
+        s.ack(AckKind::Full, 30.0);
+        assert_eq!(s.cwnd(), 42.0, "the peak of Fig. 7");
+        s.recovered();
+        assert_eq!(s.cwnd(), 15.0);
+    }
+    let mut s = lost(30, Config { recovery: RecoveryMode::NewReno, ..Config::default() });
+    (4..=29).for_each(|d| drop(s.duplicate(d)));
+    s.ack(AckKind::Partial, 10.0);
+    assert_eq!(s.cwnd(), 41.0 - 10.0 + 1.0);
+    s.recovered();
+    assert_eq!(s.cwnd(), 15.0);
+}
+
+#[test]
+fn option_recovery_sack_leaves_the_window_at_half() {
+    let mut s = lost(30, Config::default());
+    let p = s.cc.policy();
+    assert_eq!((p.recovery, p.gate_on_flight, p.probes), (RecoveryMode::Sack, false, true));
+    (4..=29).for_each(|d| drop(s.duplicate(d)));
+    s.ack(AckKind::Partial, 10.0);
+    s.probe(20);
+    s.ack(AckKind::Full, 20.0);
+    assert_eq!(s.cwnd(), 15.0);
+}
+
+#[test]
+fn option_recovery_end() {
+    assert_eq!(started(Config::default()).cc.policy().recovery_end, RecoveryEnd::AllOutstanding);
+    let config = Config { recovery_end: RecoveryEnd::TriggeringSegment, ..Config::default() };
+    let mut s = lost(32, config);
+    assert_eq!(s.cc.policy().recovery_end, RecoveryEnd::TriggeringSegment);
+    // Two losses of one window halve twice.
+    s.recovered();
+    s.congestion(Signal::Loss);
+    assert_eq!(s.cwnd(), 8.0);
+}
+
+#[test]
+fn option_nackseg() {
+    let config = Config { nackseg: Some(Nackseg::FlightSize), ..Config::default() };
+    let mut s = lost(30, config);
+    assert!(s.cc.policy().gate_on_flight);
+    s.duplicate(4);
+    assert_eq!(s.cwnd(), 16.0);
+    // Inflating modes have no pipe to compare with.
+    let wrong = Config { nackseg: Some(Nackseg::Pipe), ..reno_mode() };
+    assert!(wrong.validate().is_err_and(|m| m.contains("nackseg")));
+}
+
+#[test]
+fn option_dummies() {
+    // By default with a pipe: two on every acknowledgement until they are spent.
+    let mut s = lost(8, Config::default());
+    assert_eq!(dummies(&mut s, 6, 1), [2, 2, 2, 2, 0, 0]);
+    let mut s = lost(8, Config { dummies: Some(Dummies::WhenBlocked), ..Config::default() });
+    assert_eq!(dummies(&mut s, 3, 1), [0, 0, 0]);
+    assert_eq!(dummies(&mut s, 6, 0), [2, 2, 2, 2, 0, 0]);
+    // By default with inflation: only on those that let no data go.
+    let mut s = lost(8, reno_mode());
+    assert_eq!(dummies(&mut s, 2, 1), [0, 0]);
+    assert_eq!(dummies(&mut s, 5, 0), [2, 2, 2, 2, 0]);
+    let mut s = lost(8, Config { dummies: Some(Dummies::EveryAck), ..reno_mode() });
+    assert_eq!(dummies(&mut s, 5, 1), [2, 2, 2, 2, 0]);
+}
+
+#[test]
+fn dummies_are_clocked_by_answers_too_but_not_by_timers_or_the_application() {
+    let mut s = lost(8, Config::default());
+    let mut on = |clock| {
+        let transmit = Transmit { sent: 0, clock, blocked: Blocked::Cwnd };
+        s.call(|cc, cx| cc.on_transmit(cx, &transmit)).probe_now.is_some()
+    };
+    assert!(!on(Clock::Timer));
+    assert!(!on(Clock::App));
+    assert!(on(Clock::Probe));
+    assert!(on(Clock::Ack));
+}
+
+#[test]
+fn no_dummies_for_data_that_is_not_there() {
+    let mut s = lost(8, Config::default());
+    s.path.queued = 0.0;
+    assert_eq!(dummies(&mut s, 3, 0), [0; 3]);
+    s.path.queued = 0.5;
+    assert_eq!(dummies(&mut s, 1, 0), [2]);
+}
+
+#[test]
+fn option_leftover_adsn() {
+    let mut s = lost(8, Config::default());
+    s.recovered();
+    assert_eq!(dummies(&mut s, 2, 0), [0, 0]);
+    let mut s = lost(8, Config { leftover_adsn: LeftoverAdsn::Keep, ..Config::default() });
+    dummies(&mut s, 2, 0);
+    s.recovered();
+    assert_eq!(dummies(&mut s, 4, 1), [2, 2, 0, 0]);
+}
+
+// The guard.
+
+#[test]
+fn option_dummy_acks_in_recovery() {
+    let mut s = lost(8, reno_mode());
+    s.probe(5);
+    assert_eq!(vars(&s).0, 5.0, "four lower the guard, one inflates");
+    assert_eq!(s.variable("wdsn"), 0.0);
+    s.recovered();
+    assert_eq!(s.cwnd(), 4.0, "inflation is taken back");
+
+    let mut s = lost(8, Config { dummy_acks_in_recovery: DummyAcksInRecovery::Ignore, ..reno_mode() });
+    s.probe(5);
+    assert_eq!((s.cwnd(), s.variable("wdsn")), (4.0, 4.0));
+    s.recovered();
+    s.probe(5);
+    assert_eq!((s.cwnd(), s.variable("wdsn")), (5.0, 0.0));
+}
+
+#[test]
+fn option_wdsn_on_loss() {
+    let second = |wdsn_on_loss| {
+        let mut s = lost(32, Config { wdsn_on_loss, ..Config::default() });
+        s.recovered();
+        s.probe(6);
+        s.congestion(Signal::Loss);
+        vars(&s)
+    };
+    assert_eq!(second(WdsnOnLoss::Overwrite), (8.0, 8.0, 16.0));
+    assert_eq!(second(WdsnOnLoss::Accumulate), (8.0, 10.0 + 8.0, 16.0));
+}
+
+#[test]
+fn option_strict_epoch() {
+    let stale = |strict_epoch| {
+        let mut s = lost(30, Config { strict_epoch, ..Config::default() });
+        s.recovered();
+        let event = ProbeEvent::Acked { count: 4, stale: true, newly_acked: 0 };
+        s.call(|cc, cx| cc.on_probe(cx, event));
+        s.variable("wdsn")
+    };
+    assert_eq!(stale(true), 15.0);
+    assert_eq!(stale(false), 11.0);
+}
+
+#[test]
+fn all_answers_restore_the_window_and_half_of_them_do_nothing() {
+    let mut s = lost(31, Config::default());
+    s.recovered();
+    s.probe(15);
+    assert_eq!(s.cwnd(), 15.0);
+    s.probe(15);
+    assert_eq!(s.cwnd(), 30.0, "twice the half: one less than an odd window");
+}
+
+// A peer that does not answer.
+
+/// The same events to Peach that has fallen back and to Reno: the same windows.
+fn like_reno(mut s: Stage<Peach>, mut reno: Stage<Reno>) {
+    let same = |s: &Stage<Peach>, reno: &Stage<Reno>| {
+        assert_eq!(s.cc.window(), reno.cc.window());
+        assert_eq!(s.cc.policy(), reno.cc.policy());
+    };
+    same(&s, &reno);
+    for round in 0..3 {
+        let path = Path { in_flight: 20.0, pipe: 18.0, ..s.path.clone() };
+        (s.path, reno.path) = (path.clone(), path);
+        for _ in 0..40 {
+            assert_eq!(s.ack(AckKind::New, 1.0), reno.ack(AckKind::New, 1.0));
+            same(&s, &reno);
+        }
+        assert_eq!(s.congestion(Signal::Loss), reno.congestion(Signal::Loss));
+        same(&s, &reno);
+        for d in 4..=9 {
+            assert_eq!(s.duplicate(d), reno.duplicate(d));
+            assert_eq!(s.transmitted(0), Actions::default());
+            same(&s, &reno);
+        }
+        s.ack(AckKind::Partial, 3.0);
+        reno.ack(AckKind::Partial, 3.0);
+        same(&s, &reno);
+        assert_eq!(s.recovered(), reno.recovered());
+        same(&s, &reno);
+        assert_eq!(s.timeout(1 + round), reno.timeout(1 + round));
+        same(&s, &reno);
+        (s.path.phase, reno.path.phase) = (Phase::Open, Phase::Open);
+        assert_eq!(s.idle(), reno.idle());
+        same(&s, &reno);
+    }
+}
+
+#[test]
+fn without_capability_peach_is_exactly_the_configured_reno() {
+    for recovery in [RecoveryMode::Reno, RecoveryMode::NewReno, RecoveryMode::Sack] {
+        for rules in [Rules::NS2_2001, Rules::RFC] {
+            let mut s = Stage::new(Peach::new(&Config { recovery, ..Config::default() }, &rules), RWND);
+            s.path.probes = ProbeSupport::No;
+            assert_eq!(s.start(Some(RTT)), Actions::default());
+            let mut reno = Stage::new(Reno::new(&reno::Config::default(), &rules, recovery), RWND);
+            reno.path.probes = ProbeSupport::No;
+            reno.start(Some(RTT));
+            like_reno(s, reno);
+        }
+    }
+}
+
+#[test]
+fn an_unmodified_receiver_turns_peach_into_reno_with_slow_start_to_the_peers_window() {
+    let mut s = new(Config::default());
+    s.path.probes = ProbeSupport::Unknown;
+    assert_eq!(s.start(Some(RTT)).wake_at, Some(Instant::ZERO + RTT * 3));
+    s.new_acks(1);
+    let act = s.unsupported();
+    assert!(act.stop_probes && act.wake_at == Some(Instant::MAX));
+    assert_eq!((s.cwnd(), s.ssthresh()), (2.0, RWND));
+    let mut reno =
+        Stage::new(Reno::new(&reno::Config::default(), &Rules::NS2_2001, RecoveryMode::Sack), RWND);
+    reno.path.probes = ProbeSupport::No;
+    reno.cc.take_over(s.cc.window(), Inflation::default());
+    like_reno(s, reno);
+}
+
+#[test]
+fn the_threshold_of_a_loss_survives_the_fallback() {
+    let mut s = at(30, Config::default());
+    s.path.probes = ProbeSupport::Unknown;
+    s.congestion(Signal::Loss);
+    s.recovered();
+    s.unsupported();
+    assert_eq!((s.cwnd(), s.ssthresh()), (15.0, 15.0));
+}
+
+#[test]
+fn a_sudden_start_after_a_timeout_leaves_no_threshold_behind() {
+    // With ssthresh = 1 of Sudden Start the fallback would crawl from one segment.
+    let mut s = new(Config::default());
+    s.path.probes = ProbeSupport::Unknown;
+    s.start(Some(RTT));
+    s.timeout(1);
+    s.unsupported();
+    assert_eq!((s.cwnd(), s.ssthresh()), (1.0, RWND));
+}
+
+#[test]
+fn a_fallback_within_a_recovery_that_inflated_deflates_where_reno_would_not_have_inflated() {
+    let mut s = at(30, Config { nackseg: Some(Nackseg::FlightSize), ..Config::default() });
+    s.path.probes = ProbeSupport::Unknown;
+    s.congestion(Signal::Loss);
+    (4..=10).for_each(|d| drop(s.duplicate(d)));
+    assert_eq!(s.cwnd(), 22.0);
+    s.unsupported();
+    assert_eq!(s.cwnd(), 15.0);
+}
+
+#[test]
+fn silence_means_slow_start() {
+    let mut s = new(Config::default());
+    s.path.probes = ProbeSupport::Unknown;
+    s.start(Some(RTT));
+    s.wake();
+    assert_eq!((s.cwnd(), s.ssthresh()), (1.0, RWND));
+    // Also after the Sudden Start of a timeout.
+    s.timeout(1);
+    assert_eq!(s.ssthresh(), 1.0);
+    s.wake();
+    assert_eq!(s.ssthresh(), RWND);
+    // A peer that answered, or a loss, make the wake-up mean nothing.
+    let mut s = at(30, Config::default());
+    s.wake();
+    assert_eq!(s.ssthresh(), 1.0);
+    let mut s = lost(30, Config::default());
+    s.path.probes = ProbeSupport::Unknown;
+    s.wake();
+    assert_eq!(s.ssthresh(), 15.0);
+}
+
+#[test]
+fn modes_that_peach_does_not_define_are_refused() {
+    for recovery in [RecoveryMode::Tahoe, RecoveryMode::Prr] {
+        let config = Config { recovery, ..Config::default() };
+        assert!(config.validate().is_err_and(|m| m.contains("recovery")));
+    }
+    assert!(Config { inflate_ndup: f64::NAN, ..Config::default() }.validate().is_err());
+}
