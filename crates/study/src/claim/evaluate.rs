@@ -1,0 +1,220 @@
+//! From values to verdicts.
+
+use super::{Case, CaseOutcome, ClaimResult, Outcome, Point, Test, Verdict, combine, decide};
+use crate::format;
+use crate::model::{Curve, Relation};
+use crate::observed::Observed;
+use crate::results::Results;
+use crate::stats::{self, Estimate};
+
+/// Evaluates all claims under all readings that concern them.
+#[must_use]
+pub fn evaluate<S>(results: &Results<'_, S>) -> Vec<ClaimResult> {
+    let study = &results.plan.file.study;
+    let readings = results.plan.readings();
+    let one = |planned: &super::PlannedClaim| {
+        let claim = &study.claim[planned.index];
+        let concerns = |r: usize| {
+            let Some(reading) = r.checked_sub(1).map(|r| &study.reading[r]) else { return true };
+            let named = reading.claims.is_empty() || reading.claims.contains(&claim.id);
+            let touched = |c: &Case| c.test.combinations().iter().any(|at| results.differs(r, *at));
+            named && planned.cases.iter().any(touched)
+        };
+        let outcome = |r: usize| {
+            let cases: Vec<_> = planned.cases.iter().map(|c| Judge { results, reading: r }.case(c)).collect();
+            let verdict = combine(cases.iter().map(|c| &c.verdict), claim.share);
+            Outcome { reading: readings[r].clone(), verdict, ours: summary(&cases), cases }
+        };
+        ClaimResult {
+            id: claim.id.clone(),
+            says: claim.says.clone(),
+            kind: claim.kind,
+            place: claim.place.clone(),
+            paper: claim.paper.clone(),
+            note: claim.note.clone(),
+            outcomes: (0..readings.len()).filter(|r| concerns(*r)).map(outcome).collect(),
+        }
+    };
+    results.plan.claims.iter().map(one).collect()
+}
+
+/// One line over the cases.
+fn summary(cases: &[CaseOutcome]) -> String {
+    if let [one] = cases {
+        return one.ours.clone();
+    }
+    let line = |c: &CaseOutcome| format!("{}: {} ({})", c.case, c.ours, c.verdict.word());
+    cases.iter().map(line).collect::<Vec<_>>().join("; ")
+}
+
+impl Test {
+    /// The combinations that it looks at.
+    pub(crate) fn combinations(&self) -> Vec<usize> {
+        match self {
+            Self::Bounds { of, .. } => vec![of.at],
+            Self::Contrast { terms, .. } => terms.iter().map(|(_, p)| p.at).collect(),
+            Self::Curves { left, right, .. } => vec![*left, *right],
+            Self::Extreme { best, others, .. } => others.iter().chain([best]).map(|p| p.at).collect(),
+            Self::Greater { left, right, .. } | Self::Ratio { left, right, .. } => vec![left.at, right.at],
+            Self::Steps { points, .. } => points.iter().map(|p| p.at).collect(),
+        }
+    }
+}
+
+struct Judge<'a, S> {
+    results: &'a Results<'a, S>,
+    reading: usize,
+}
+
+impl<S> Judge<'_, S> {
+    fn case(&self, case: &Case) -> CaseOutcome {
+        let missing =
+            case.test.combinations().into_iter().find(|at| !self.results.is_complete(self.reading, *at));
+        let (ours, verdict) = match missing {
+            Some(at) => {
+                let reason = format!("{} has not run with all seeds", self.results.plan.label(at));
+                (String::new(), Verdict::NotEvaluable { reason })
+            }
+            None => self.test(&case.test),
+        };
+        CaseOutcome { case: case.label.clone(), ours, verdict }
+    }
+
+    fn values(&self, p: Point) -> &[f64] {
+        self.results.metric(self.reading, p.at, p.metric)
+    }
+
+    fn shown(&self, p: Point) -> String {
+        let unit = &self.results.plan.metrics[p.metric].unit;
+        format::with_unit(format::estimate(&stats::estimate(self.values(p))), unit)
+    }
+
+    /// Why a point has no number, if so.
+    fn hole(&self, points: &[Point]) -> Option<Verdict> {
+        let hole = points.iter().find(|p| self.values(**p).iter().any(|x| !x.is_finite()))?;
+        let (metric, at) = (&self.results.plan.metrics[hole.metric].name, self.results.plan.label(hole.at));
+        let reason = format!("`{metric}` has no value at {at}: divided by zero, or never reached");
+        Some(Verdict::NotEvaluable { reason })
+    }
+
+    fn test(&self, test: &Test) -> (String, Verdict) {
+        let points = |list: &[Point]| self.hole(list).map(|v| ("–".to_owned(), v));
+        match test {
+            Test::Bounds { of, within } => points(&[*of]).unwrap_or_else(|| {
+                let e = stats::estimate(self.values(*of));
+                (self.shown(*of), decide(&e, Some(within[0]), Some(within[1]), false))
+            }),
+            Test::Contrast { terms, min, max } => {
+                let list: Vec<Point> = terms.iter().map(|(_, p)| *p).collect();
+                points(&list).unwrap_or_else(|| self.contrast(terms, *min, *max))
+            }
+            Test::Curves { curve, left, right } => self.curves(curve, *left, *right),
+            Test::Extreme { best, others, sign } => {
+                let list: Vec<Point> = others.iter().copied().chain([*best]).collect();
+                points(&list).unwrap_or_else(|| self.extreme(*best, others, *sign))
+            }
+            Test::Greater { left, right, by, by_abs } => points(&[*left, *right]).unwrap_or_else(|| {
+                let (l, r) = (self.values(*left), self.values(*right));
+                let e = stats::paired_difference(l, r, 1.0 + by, *by_abs);
+                let mut ours = format!("{} against {}", self.shown(*left), self.shown(*right));
+                let ratio = stats::paired_ratio(l, r);
+                if ratio.is_valid() {
+                    let gain = format::percent(&Estimate { mean: ratio.mean - 1.0, ..ratio });
+                    ours = format!("{ours} ({gain})");
+                }
+                (ours, decide(&e, Some(0.0), None, *by == 0.0 && *by_abs == 0.0))
+            }),
+            Test::Ratio { left, right, within } => points(&[*left, *right]).unwrap_or_else(|| {
+                let e = stats::paired_ratio(self.values(*left), self.values(*right));
+                let ours =
+                    format!("{} ({} / {})", format::estimate(&e), self.shown(*left), self.shown(*right));
+                (ours, decide(&e, Some(within[0]), Some(within[1]), false))
+            }),
+            Test::Steps { points: list, labels, sign, strict } => {
+                points(list).unwrap_or_else(|| self.steps(list, labels, *sign, *strict))
+            }
+        }
+    }
+
+    fn contrast(&self, terms: &[(f64, Point)], min: Option<f64>, max: Option<f64>) -> (String, Verdict) {
+        let sum = |seed: usize| terms.iter().map(|(w, p)| w * self.values(*p)[seed]).sum();
+        let e = stats::estimate(&(0..self.results.plan.seeds()).map(sum).collect::<Vec<_>>());
+        let parts: Vec<_> =
+            terms.iter().map(|(w, p)| format!("{} × {}", format::number(*w), self.shown(*p))).collect();
+        (format!("{} (= {})", format::estimate(&e), parts.join(" + ")), decide(&e, min, max, false))
+    }
+
+    fn extreme(&self, best: Point, others: &[Point], sign: f64) -> (String, Verdict) {
+        let lead = |p: &Point| {
+            let d = stats::paired_difference(self.values(best), self.values(*p), 1.0, 0.0);
+            decide(&Estimate { mean: sign * d.mean, ..d }, Some(0.0), None, true)
+        };
+        let verdicts: Vec<Verdict> = others.iter().map(lead).collect();
+        let of = |p: &Point| stats::mean(self.values(*p));
+        let by_size = |a: &&Point, b: &&Point| (sign * of(a)).total_cmp(&(sign * of(b)));
+        let next = others.iter().max_by(by_size).map_or_else(String::new, |p| {
+            format!(", next {} at {}", self.shown(*p), self.results.plan.label(p.at))
+        });
+        (format!("{}{next}", self.shown(best)), combine(&verdicts, None))
+    }
+
+    fn steps(&self, list: &[Point], labels: &[String], sign: f64, strict: bool) -> (String, Verdict) {
+        let shown: Vec<_> =
+            list.iter().zip(labels).map(|(p, l)| format!("{l}: {}", self.shown(*p))).collect();
+        let step = |a: Point, b: Point| {
+            let d = stats::paired_difference(self.values(b), self.values(a), 1.0, 0.0);
+            decide(&Estimate { mean: sign * d.mean, ..d }, Some(0.0), None, true)
+        };
+        let steps: Vec<Verdict> = list.windows(2).map(|w| step(w[0], w[1])).collect();
+        let verdict = if strict {
+            combine(&steps, None)
+        } else {
+            // A step without any change is no step back.
+            let back = |w: &[Point]| {
+                let d = stats::paired_difference(self.values(w[1]), self.values(w[0]), 1.0, 0.0);
+                sign * d.mean + d.half < 0.0
+            };
+            let whole = step(list[0], list[list.len() - 1]);
+            if list.windows(2).any(back) { Verdict::Differs } else { whole }
+        };
+        (shown.join(", "), verdict)
+    }
+
+    fn curves(&self, curve: &Curve, left: usize, right: usize) -> (String, Verdict) {
+        let seeds = 0..self.results.plan.seeds();
+        let observed = |at, seed| self.results.observed(self.reading, at, seed);
+        let one =
+            |seed| observed(left, seed).zip(observed(right, seed)).and_then(|(l, r)| distance(curve, l, r));
+        let Some(values) = seeds.map(one).collect::<Option<Vec<f64>>>() else {
+            let reason = format!("series `{}` was not recorded on both sides", curve.series);
+            return ("–".to_owned(), Verdict::NotEvaluable { reason });
+        };
+        let e = stats::estimate(&values);
+        match curve.relation {
+            Relation::Above => {
+                let ours = format!("smallest lead {}", format::estimate(&e));
+                (ours, decide(&e, Some(-curve.tolerance), None, false))
+            }
+            Relation::Equal => {
+                let ours = format!("largest distance {}", format::estimate(&e));
+                (ours, decide(&e, None, Some(curve.tolerance), false))
+            }
+        }
+    }
+}
+
+/// Smallest lead or largest distance over all samples of all flows; `None` if there is nothing to compare.
+fn distance(curve: &Curve, left: &Observed, right: &Observed) -> Option<f64> {
+    let group = curve.group.as_deref();
+    let pairs = left.curves(&curve.series, group).zip(right.curves(&curve.series, group));
+    let to = curve.to.unwrap_or(f64::INFINITY);
+    let of_pair = |(l, r): (&crate::observed::Sampled, &crate::observed::Sampled)| {
+        let r = r.clone();
+        l.within(curve.from, to).map(move |(t, v)| v - r.at(t)).collect::<Vec<_>>()
+    };
+    let all = pairs.flat_map(of_pair).filter(|d| !d.is_nan());
+    match curve.relation {
+        Relation::Above => all.reduce(f64::min),
+        Relation::Equal => all.map(f64::abs).reduce(f64::max),
+    }
+}

@@ -1,0 +1,214 @@
+//! Claims and their verdicts.
+//!
+//! A claim *holds* if the 95 % interval of what it is about lies where the claim says, *differs* if it lies
+//! elsewhere, and is *undecided* if it reaches across: more seeds would tell. Overlap proves nothing either way.
+
+mod evaluate;
+mod plan;
+
+pub use evaluate::evaluate;
+pub use plan::{Case, PlannedClaim, Point, Test, plan};
+
+use crate::model::ClaimKind;
+use crate::stats::{Estimate, seeds_needed};
+use serde::Serialize;
+
+/// What becomes of a claim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "verdict")]
+pub enum Verdict {
+    /// It is so.
+    Holds,
+    /// It is otherwise.
+    Differs,
+    /// Too few seeds to tell.
+    Undecided {
+        /// An estimate of how many would do; `None`: more than 10 000, it is too close to the limit.
+        needs_seeds: Option<u64>,
+    },
+    /// The numbers are missing.
+    NotEvaluable {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Verdict {
+    /// One or two words.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Differs => "differs",
+            Self::Undecided { .. } => "undecided",
+            Self::NotEvaluable { .. } => "not evaluable",
+        }
+    }
+
+    /// What follows from it for the reader; empty if it speaks for itself.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        match self {
+            Self::Holds | Self::Differs => String::new(),
+            Self::Undecided { needs_seeds: Some(n) } => format!("needs about {n} seeds"),
+            Self::Undecided { needs_seeds: None } => {
+                "too close to the limit for any sensible number".to_owned()
+            }
+            Self::NotEvaluable { reason } => reason.clone(),
+        }
+    }
+}
+
+/// A claim with what came out.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClaimResult {
+    /// Its number.
+    pub id: String,
+    /// The statement.
+    pub says: String,
+    /// Sort of statement.
+    pub kind: ClaimKind,
+    /// Where the source says it.
+    #[serde(rename = "where")]
+    pub place: Option<String>,
+    /// What the source gives.
+    pub paper: Option<String>,
+    /// What a reader should know.
+    pub note: Option<String>,
+    /// One outcome per reading that it is evaluated for, the default first.
+    pub outcomes: Vec<Outcome>,
+}
+
+impl ClaimResult {
+    /// The verdict under the default reading.
+    #[must_use]
+    pub fn verdict(&self) -> &Verdict {
+        &self.outcomes[0].verdict
+    }
+}
+
+/// A claim under one reading.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// The reading.
+    pub reading: String,
+    /// The verdict over all cases.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// What was measured, in one line.
+    pub ours: String,
+    /// Case by case.
+    pub cases: Vec<CaseOutcome>,
+}
+
+/// One case of a claim.
+#[derive(Clone, Debug, Serialize)]
+pub struct CaseOutcome {
+    /// Which; empty if there is only one.
+    pub case: String,
+    /// What was measured.
+    pub ours: String,
+    /// The verdict.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}
+
+/// Whether an estimate lies within bounds; with `strict` a bound itself is outside.
+#[must_use]
+pub fn decide(e: &Estimate, low: Option<f64>, high: Option<f64>, strict: bool) -> Verdict {
+    if !e.is_valid() {
+        return Verdict::NotEvaluable { reason: "there is no value".to_owned() };
+    }
+    let (low, high) = (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY));
+    let inside = |x: f64| if strict { x > low && x < high } else { x >= low && x <= high };
+    // An interval that ends on a strict bound from outside is outside.
+    let outside = if strict { e.high() <= low || e.low() >= high } else { e.high() < low || e.low() > high };
+    if inside(e.low()) && inside(e.high()) {
+        Verdict::Holds
+    } else if outside {
+        Verdict::Differs
+    } else {
+        let nearest = (e.mean - low).abs().min((e.mean - high).abs());
+        Verdict::Undecided { needs_seeds: seeds_needed(e, nearest) }
+    }
+}
+
+/// The verdict of a claim from those of its cases: all hold, or at least `share` of them.
+#[must_use]
+pub fn combine<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>, share: Option<f64>) -> Verdict {
+    let all: Vec<&Verdict> = verdicts.into_iter().collect();
+    let count = |f: fn(&Verdict) -> bool| all.iter().filter(|v| f(v)).count();
+    let holds = count(|v| matches!(v, Verdict::Holds));
+    let differs = count(|v| matches!(v, Verdict::Differs));
+    let needed = share.map_or(all.len(), |s| (s * all.len() as f64 - 1e-9).ceil().max(0.0) as usize);
+    if holds >= needed {
+        return Verdict::Holds;
+    }
+    if all.len() - differs < needed {
+        return Verdict::Differs;
+    }
+    if let Some(v) = all.iter().find(|v| matches!(v, Verdict::NotEvaluable { .. })) {
+        return (*v).clone();
+    }
+    let mut needs = Some(0);
+    for v in all {
+        if let Verdict::Undecided { needs_seeds } = v {
+            needs = needs.zip(*needs_seeds).map(|(a, b)| a.max(b));
+        }
+    }
+    Verdict::Undecided { needs_seeds: needs }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn e(mean: f64, half: f64) -> Estimate {
+        Estimate { mean, half, n: 10 }
+    }
+
+    #[test]
+    fn intervals_decide_and_overlap_does_not() {
+        let within = |mean, half| decide(&e(mean, half), Some(1.0), Some(2.0), false);
+        assert_eq!(within(1.5, 0.4), Verdict::Holds);
+        assert_eq!(within(3.0, 0.4), Verdict::Differs);
+        assert!(
+            matches!(within(1.9, 0.2), Verdict::Undecided { needs_seeds: Some(42) }),
+            "{:?}",
+            within(1.9, 0.2)
+        );
+        assert!(matches!(within(1.5, f64::INFINITY), Verdict::Undecided { .. }));
+        assert!(matches!(within(f64::NAN, 0.0), Verdict::NotEvaluable { .. }));
+    }
+
+    #[test]
+    fn greater_needs_an_interval_that_excludes_zero() {
+        let greater = |mean, half| decide(&e(mean, half), Some(0.0), None, true);
+        assert_eq!(greater(1.0, 0.9), Verdict::Holds);
+        assert!(matches!(greater(1.0, 1.1), Verdict::Undecided { .. }));
+        assert!(matches!(greater(-1.0, 1.1), Verdict::Undecided { .. }));
+        assert_eq!(greater(-1.0, 0.5), Verdict::Differs);
+        // Exactly equal without any spread is not greater.
+        assert_eq!(greater(0.0, 0.0), Verdict::Differs);
+    }
+
+    #[test]
+    fn one_seed_decides_nothing() {
+        let one = Estimate { mean: 5.0, half: f64::INFINITY, n: 1 };
+        assert_eq!(decide(&one, Some(0.0), None, true), Verdict::Undecided { needs_seeds: Some(2) });
+    }
+
+    #[test]
+    fn cases_combine() {
+        let (h, d) = (Verdict::Holds, Verdict::Differs);
+        let u = Verdict::Undecided { needs_seeds: Some(50) };
+        let v = Verdict::Undecided { needs_seeds: None };
+        assert_eq!(combine([&h, &h], None), h);
+        assert_eq!(combine([&h, &u, &d], None), d);
+        assert_eq!(combine([&h, &u], None), u);
+        assert_eq!(combine([&u, &v], None), v);
+        assert_eq!(combine([&h, &h, &d], Some(0.6)), h);
+        assert_eq!(combine([&h, &u, &d], Some(0.6)), u);
+        assert_eq!(combine([&h, &d, &d], Some(0.6)), d);
+    }
+}

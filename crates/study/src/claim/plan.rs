@@ -1,0 +1,344 @@
+//! From claims to tests on combinations, before anything has run.
+
+use crate::error::StudyError;
+use crate::model::{Check, Claim, Curve, Direction, Selector, Side, StudyFile};
+use crate::plan::{PlannedMetric, Space, pins};
+
+/// A claim ready to be tested.
+#[derive(Clone, Debug)]
+pub struct PlannedClaim {
+    /// Position in the study.
+    pub index: usize,
+    /// What is tested.
+    pub cases: Vec<Case>,
+}
+
+/// One case.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Which; empty if there is only one.
+    pub label: String,
+    /// The test.
+    pub test: Test,
+}
+
+/// A metric at a combination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// Index of the metric.
+    pub metric: usize,
+    /// Index of the combination.
+    pub at: usize,
+}
+
+/// A test on points.
+#[derive(Clone, Debug)]
+pub enum Test {
+    /// A metric within bounds.
+    Bounds {
+        /// What.
+        of: Point,
+        /// Bounds.
+        within: [f64; 2],
+    },
+    /// A weighted sum within bounds.
+    Contrast {
+        /// Weights and points.
+        terms: Vec<(f64, Point)>,
+        /// Lower bound.
+        min: Option<f64>,
+        /// Upper bound.
+        max: Option<f64>,
+    },
+    /// Two recorded curves.
+    Curves {
+        /// The relation.
+        curve: Curve,
+        /// Combination of the left one.
+        left: usize,
+        /// Combination of the right one.
+        right: usize,
+    },
+    /// One value beyond all others.
+    Extreme {
+        /// The extreme one.
+        best: Point,
+        /// The others.
+        others: Vec<Point>,
+        /// +1: largest; −1: smallest.
+        sign: f64,
+    },
+    /// left > right·(1 + by) + `by_abs`.
+    Greater {
+        /// Left.
+        left: Point,
+        /// Right.
+        right: Point,
+        /// Relative lead.
+        by: f64,
+        /// Absolute lead.
+        by_abs: f64,
+    },
+    /// left / right within bounds.
+    Ratio {
+        /// Numerator.
+        left: Point,
+        /// Denominator.
+        right: Point,
+        /// Bounds.
+        within: [f64; 2],
+    },
+    /// Rising or falling.
+    Steps {
+        /// In order.
+        points: Vec<Point>,
+        /// Their labels.
+        labels: Vec<String>,
+        /// +1: rising; −1: falling.
+        sign: f64,
+        /// Each step has to be certain.
+        strict: bool,
+    },
+}
+
+/// Checks claims and turns them into tests.
+///
+/// # Errors
+/// If a claim names what does not exist or leaves an axis open.
+pub fn plan(file: &StudyFile, metrics: &[PlannedMetric]) -> Result<Vec<PlannedClaim>, StudyError> {
+    let one = |(index, claim): (usize, &Claim)| {
+        Planner { file, metrics, space: Space::of(file), index, claim }.claim()
+    };
+    file.study.claim.iter().enumerate().map(one).collect()
+}
+
+struct Planner<'a> {
+    file: &'a StudyFile,
+    metrics: &'a [PlannedMetric],
+    space: Space,
+    index: usize,
+    claim: &'a Claim,
+}
+
+/// The value of each axis as far as it is decided.
+type Partial = Vec<Option<usize>>;
+
+impl Planner<'_> {
+    fn refuse(&self, key: &str, message: String, accepted: &[&str]) -> StudyError {
+        let id = &self.claim.id;
+        self.file.refuse(&format!("claim[{}].{key}", self.index), format!("claim {id}: {message}"), accepted)
+    }
+
+    fn claim(&self) -> Result<PlannedClaim, StudyError> {
+        if self.claim.share.is_some_and(|s| !(s > 0.0 && s <= 1.0)) {
+            return Err(self.refuse("share", "a share is greater than 0 and at most 1".to_owned(), &[]));
+        }
+        let at = pins(self.file, &self.claim.at, &format!("claim[{}].at", self.index))?;
+        let axes = &self.file.study.axis;
+        for axis in &self.claim.for_each {
+            self.axis(axis, "for_each")?;
+        }
+        // Axes with one value need no mention.
+        let mut cases: Vec<Partial> = vec![axes.iter().map(|a| (a.values.len() == 1).then_some(0)).collect()];
+        for (i, axis) in axes.iter().enumerate() {
+            let every = self.claim.for_each.contains(&axis.name);
+            let choices = match (&at[i], every) {
+                (Some(list), _) if list.len() == 1 || every => list.clone(),
+                (None, true) => (0..axis.values.len()).collect(),
+                // Several values without `for_each` limit what `along` runs over; see `run_over`.
+                (_, false) | (Some(_), true) => continue,
+            };
+            let with = |c: Partial| {
+                choices.iter().map(move |v| {
+                    let mut c = c.clone();
+                    c[i] = Some(*v);
+                    c
+                })
+            };
+            cases = cases.into_iter().flat_map(with).collect();
+        }
+        let cases = cases.into_iter().map(|c| self.case(&c, &at)).collect::<Result<_, _>>()?;
+        Ok(PlannedClaim { index: self.index, cases })
+    }
+
+    fn axis(&self, name: &str, key: &str) -> Result<usize, StudyError> {
+        let axes = &self.file.study.axis;
+        axes.iter().position(|a| a.name == name).ok_or_else(|| {
+            let names: Vec<&str> = axes.iter().map(|a| a.name.as_str()).collect();
+            self.refuse(key, format!("there is no axis `{name}`"), &names)
+        })
+    }
+
+    fn metric(&self, name: &str) -> Result<usize, StudyError> {
+        self.metrics.iter().position(|m| m.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.metrics.iter().map(|m| m.name.as_str()).collect();
+            self.refuse("check", format!("there is no metric `{name}`"), &names)
+        })
+    }
+
+    /// The combination, which must be complete.
+    fn flat(&self, case: &Partial) -> Result<usize, StudyError> {
+        let axes = &self.file.study.axis;
+        if let Some(open) = case.iter().position(Option::is_none) {
+            let name = &axes[open].name;
+            let message = format!("axis `{name}` is left open");
+            let fix = [format!("at = {{ {name} = … }}"), format!("for_each = [\"{name}\"]")];
+            return Err(self.refuse("check", message, &[&fix[0], &fix[1]]));
+        }
+        let index: Vec<usize> = case.iter().flatten().copied().collect();
+        Ok(self.space.flatten(&index))
+    }
+
+    fn combination(&self, case: &Partial, side: &Selector) -> Result<usize, StudyError> {
+        let mut case = case.clone();
+        let key = format!("claim[{}].check", self.index);
+        for (slot, pin) in case.iter_mut().zip(pins(self.file, side, &key)?) {
+            match pin.as_deref() {
+                None => {}
+                Some([one]) => *slot = Some(*one),
+                Some(_) => {
+                    return Err(self.refuse("check", "a side takes one value per axis".to_owned(), &[]));
+                }
+            }
+        }
+        self.flat(&case)
+    }
+
+    fn point(&self, case: &Partial, metric: &str, side: &Side) -> Result<Point, StudyError> {
+        let metric = self.metric(side.metric.as_deref().unwrap_or(metric))?;
+        Ok(Point { metric, at: self.combination(case, &side.at)? })
+    }
+
+    fn case(&self, case: &Partial, at: &[Option<Vec<usize>>]) -> Result<Case, StudyError> {
+        let axes = &self.file.study.axis;
+        let named = axes.iter().zip(case).filter(|(a, _)| self.claim.for_each.contains(&a.name));
+        let label = named.filter_map(|(a, v)| Some(format!("{} = {}", a.name, a.label((*v)?))));
+        let label = label.collect::<Vec<_>>().join(", ");
+        let here = Side::default();
+        let limits = |within: &[f64; 2]| {
+            if within[0] <= within[1] {
+                return Ok(*within);
+            }
+            Err(self.refuse("check", "the lower limit comes first".to_owned(), &["within = [low, high]"]))
+        };
+        let test = match &self.claim.check {
+            Check::Contrast { metric, terms, min, max } => {
+                let term = |t: &crate::model::Term| Ok((t.weight, self.point(case, metric, &t.at)?));
+                let terms = terms.iter().map(term).collect::<Result<Vec<_>, _>>()?;
+                if terms.is_empty() || (min.is_none() && max.is_none()) {
+                    let message = "a contrast needs terms and a bound".to_owned();
+                    return Err(self.refuse(
+                        "check",
+                        message,
+                        &["terms = [{ weight = …, at = { … } }]", "min", "max"],
+                    ));
+                }
+                Test::Contrast { terms, min: *min, max: *max }
+            }
+            Check::Curve(curve) => Test::Curves {
+                curve: curve.clone(),
+                left: self.combination(case, &curve.left.at)?,
+                right: self.combination(case, &curve.right.at)?,
+            },
+            Check::Equal { metric, value, tolerance, relative } => {
+                let slack = if *relative { tolerance * value.abs() } else { *tolerance };
+                let of = self.point(case, metric, &here)?;
+                Test::Bounds { of, within: limits(&[value - slack, value + slack])? }
+            }
+            Check::Greater { metric, left, right, by, by_abs } => Test::Greater {
+                left: self.point(case, metric, left)?,
+                right: self.point(case, metric, right)?,
+                by: *by,
+                by_abs: *by_abs,
+            },
+            Check::MaxAt { metric, along, value } => self.extreme(case, at, metric, along, &value.0, 1.0)?,
+            Check::MinAt { metric, along, value } => self.extreme(case, at, metric, along, &value.0, -1.0)?,
+            Check::Monotone { metric, along, direction, strict } => {
+                let axis = self.axis(along, "check")?;
+                let over = at[axis].clone().unwrap_or_else(|| (0..axes[axis].values.len()).collect());
+                self.steps(case, metric, axis, &over, *direction, *strict)?
+            }
+            Check::Order { metric, along, values, direction } => {
+                let axis = self.axis(along, "check")?;
+                let find = |v: &String| self.value(axis, v);
+                let over = values.0.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+                self.steps(case, metric, axis, &over, *direction, true)?
+            }
+            Check::Ratio { metric, left, right, within } => Test::Ratio {
+                left: self.point(case, metric, left)?,
+                right: self.point(case, metric, right)?,
+                within: limits(within)?,
+            },
+            Check::Within { metric, within } => {
+                Test::Bounds { of: self.point(case, metric, &here)?, within: limits(within)? }
+            }
+        };
+        Ok(Case { label, test })
+    }
+
+    fn value(&self, axis: usize, pick: &str) -> Result<usize, StudyError> {
+        let axis = &self.file.study.axis[axis];
+        axis.index_of(pick).ok_or_else(|| {
+            let labels: Vec<String> = (0..axis.values.len()).map(|i| axis.label(i)).collect();
+            let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+            self.refuse("check", format!("axis `{}` has no value `{pick}`", axis.name), &labels)
+        })
+    }
+
+    fn along(
+        &self,
+        case: &Partial,
+        metric: &str,
+        axis: usize,
+        over: &[usize],
+    ) -> Result<Vec<Point>, StudyError> {
+        let metric = self.metric(metric)?;
+        let point = |v: &usize| {
+            let mut case = case.clone();
+            case[axis] = Some(*v);
+            Ok(Point { metric, at: self.flat(&case)? })
+        };
+        over.iter().map(point).collect()
+    }
+
+    fn steps(
+        &self,
+        case: &Partial,
+        metric: &str,
+        axis: usize,
+        over: &[usize],
+        direction: Direction,
+        strict: bool,
+    ) -> Result<Test, StudyError> {
+        if over.len() < 2 {
+            return Err(self.refuse(
+                "check",
+                "there is no step between fewer than two values".to_owned(),
+                &[],
+            ));
+        }
+        let points = self.along(case, metric, axis, over)?;
+        let labels = over.iter().map(|v| self.file.study.axis[axis].label(*v)).collect();
+        Ok(Test::Steps { points, labels, sign: direction.sign(), strict })
+    }
+
+    fn extreme(
+        &self,
+        case: &Partial,
+        at: &[Option<Vec<usize>>],
+        metric: &str,
+        along: &str,
+        value: &str,
+        sign: f64,
+    ) -> Result<Test, StudyError> {
+        let axis = self.axis(along, "check")?;
+        let best = self.value(axis, value)?;
+        let over = at[axis].clone().unwrap_or_else(|| (0..self.file.study.axis[axis].values.len()).collect());
+        let others: Vec<usize> = over.into_iter().filter(|v| *v != best).collect();
+        if others.is_empty() {
+            return Err(self.refuse("check", "there is nothing to compare it with".to_owned(), &[]));
+        }
+        let best = self.along(case, metric, axis, &[best])?[0];
+        Ok(Test::Extreme { best, others: self.along(case, metric, axis, &others)?, sign })
+    }
+}

@@ -1,0 +1,266 @@
+//! Checking and evaluating trees.
+
+use super::{Expr, ExprError, Name};
+use crate::observed::{Observed, Sampled};
+use crate::stats;
+use skyhaul_base::math;
+use std::collections::BTreeMap;
+
+/// What an expression yields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// One number.
+    Scalar,
+    /// A number per flow.
+    PerFlow,
+    /// A curve per flow.
+    Curves,
+}
+
+/// The names that exist, for checking before anything has run.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// Quantities of flows.
+    pub flow: Vec<String>,
+    /// Groups of flows.
+    pub groups: Vec<String>,
+    /// Quantities of links.
+    pub link: Vec<String>,
+    /// Links.
+    pub links: Vec<String>,
+    /// Quantities of runs.
+    pub run: Vec<String>,
+    /// Recorded series.
+    pub series: Vec<String>,
+    /// Constants that every combination of axis values has.
+    pub constants: Vec<String>,
+    /// Metrics defined so far.
+    pub metrics: Vec<String>,
+}
+
+/// What names stand for when evaluating.
+#[derive(Clone, Copy, Debug)]
+pub struct Vars<'a> {
+    /// What the cell measured.
+    pub observed: &'a Observed,
+    /// Only flows of this group, unless a name says otherwise.
+    pub group: Option<&'a str>,
+    /// Constants of the axis values.
+    pub constants: &'a BTreeMap<String, f64>,
+    /// Metrics evaluated so far.
+    pub metrics: &'a BTreeMap<String, f64>,
+}
+
+/// A function of one number with its name.
+type Plain = (&'static str, fn(f64) -> f64);
+
+/// Functions of one number.
+const PLAIN: [Plain; 7] = [
+    ("abs", math::abs),
+    ("ceil", math::ceil),
+    ("exp", math::exp),
+    ("floor", math::floor),
+    ("ln", math::ln),
+    ("log2", math::log2),
+    ("sqrt", math::sqrt),
+];
+
+/// Functions from a value per flow to one number.
+const AGGREGATES: [&str; 6] = ["count", "jain", "max", "mean", "min", "sum"];
+
+/// Functions from a curve per flow to a number per flow, with the number of further arguments.
+const OF_CURVES: [(&str, usize); 5] = [("at", 1), ("last", 0), ("peak", 2), ("low", 2), ("reach", 1)];
+
+/// Checks an expression and tells what it yields.
+///
+/// # Errors
+/// If a name does not exist or a function does not take its arguments; with what would be accepted.
+pub fn shape(e: &Expr, names: &Names) -> Result<Shape, ExprError> {
+    match e {
+        Expr::Number(_) => Ok(Shape::Scalar),
+        Expr::Name(name) => check_name(name, names),
+        Expr::Negate(e) => number(shape(e, names)?, "-"),
+        Expr::Binary(op, a, b) => {
+            let op = op.to_string();
+            join(number(shape(a, names)?, &op)?, number(shape(b, names)?, &op)?)
+        }
+        Expr::Call(f, arguments) => {
+            let shapes = arguments.iter().map(|a| shape(a, names)).collect::<Result<Vec<_>, _>>()?;
+            check_call(f, &shapes)
+        }
+    }
+}
+
+fn join(a: Shape, b: Shape) -> Result<Shape, ExprError> {
+    Ok(if a == Shape::Scalar { b } else { a })
+}
+
+fn number(s: Shape, place: &str) -> Result<Shape, ExprError> {
+    if s == Shape::Curves {
+        let functions = OF_CURVES.map(|(f, _)| format!("{f}(series.…)"));
+        return Err(ExprError::or(format!("`{place}` takes numbers, not a series"), functions));
+    }
+    Ok(s)
+}
+
+fn known(what: &str, name: &str, all: &[String]) -> Result<(), ExprError> {
+    if all.iter().any(|n| n == name) {
+        return Ok(());
+    }
+    let none = if all.is_empty() { "; there are none" } else { "" };
+    Err(ExprError::or(format!("unknown {what} `{name}`{none}"), all))
+}
+
+fn check_name(name: &Name, names: &Names) -> Result<Shape, ExprError> {
+    let check_group = |g: &Option<String>| match g {
+        Some(g) => known("group of flows", g, &names.groups),
+        None => Ok(()),
+    };
+    match name {
+        Name::Flow { group, quantity } => {
+            check_group(group)?;
+            known("quantity of flows", quantity, &names.flow).map(|()| Shape::PerFlow)
+        }
+        Name::Series { group, series } => {
+            check_group(group)?;
+            known("recorded series", series, &names.series).map(|()| Shape::Curves)
+        }
+        Name::Link { link, quantity } => {
+            known("link", link, &names.links)?;
+            known("quantity of links", quantity, &names.link).map(|()| Shape::Scalar)
+        }
+        Name::Run(q) => known("quantity of runs", q, &names.run).map(|()| Shape::Scalar),
+        Name::Constant(c) => known("constant", c, &names.constants).map(|()| Shape::Scalar),
+        Name::Metric(m) => known("earlier metric", m, &names.metrics).map(|()| Shape::Scalar),
+    }
+}
+
+fn check_call(f: &str, arguments: &[Shape]) -> Result<Shape, ExprError> {
+    let wrong = |takes: &str| Err(ExprError::new(format!("`{f}` takes {takes}")));
+    if PLAIN.iter().any(|(name, _)| *name == f) {
+        return if let [one] = arguments { number(*one, f) } else { wrong("one number") };
+    }
+    if let Some((_, more)) = OF_CURVES.iter().find(|(name, _)| *name == f) {
+        let fits = arguments.len() == more + 1
+            && arguments[0] == Shape::Curves
+            && arguments[1..].iter().all(|s| *s == Shape::Scalar);
+        return if fits { Ok(Shape::PerFlow) } else { wrong(&format!("a series and {more} numbers")) };
+    }
+    match (f, arguments) {
+        ("percentile", [Shape::PerFlow, Shape::Scalar]) => Ok(Shape::Scalar),
+        ("percentile", _) => wrong("a value per flow and a number from 0 to 100"),
+        ("min" | "max", [a, b]) => join(number(*a, f)?, number(*b, f)?),
+        (f, [Shape::PerFlow]) if AGGREGATES.contains(&f) => Ok(Shape::Scalar),
+        (f, _) if AGGREGATES.contains(&f) => wrong("a value per flow"),
+        _ => {
+            let all =
+                PLAIN.iter().map(|(n, _)| *n).chain(AGGREGATES).chain(OF_CURVES.iter().map(|(n, _)| *n));
+            let mut all: Vec<_> = all.chain(["percentile"]).collect();
+            all.sort_unstable();
+            Err(ExprError::or(format!("unknown function `{f}`"), all))
+        }
+    }
+}
+
+/// The value of an expression; per flow it has as many entries as there are flows in question.
+///
+/// Names that the cell did not measure count as NaN, which no claim can rest upon.
+#[must_use]
+pub fn evaluate(e: &Expr, vars: &Vars<'_>) -> Vec<f64> {
+    match e {
+        Expr::Number(x) => vec![*x],
+        Expr::Name(name) => value_of(name, vars),
+        Expr::Negate(e) => evaluate(e, vars).into_iter().map(|x| -x).collect(),
+        Expr::Binary(op, a, b) => {
+            let f: fn(f64, f64) -> f64 = match op {
+                '+' => |a, b| a + b,
+                '-' => |a, b| a - b,
+                '*' => |a, b| a * b,
+                '/' => |a, b| a / b,
+                _ => math::pow,
+            };
+            zip(&evaluate(a, vars), &evaluate(b, vars), f)
+        }
+        Expr::Call(f, arguments) => call(f, arguments, vars),
+    }
+}
+
+/// Elementwise, a single number going with all.
+fn zip(a: &[f64], b: &[f64], f: fn(f64, f64) -> f64) -> Vec<f64> {
+    match (a, b) {
+        ([a], b) => b.iter().map(|b| f(*a, *b)).collect(),
+        (a, [b]) => a.iter().map(|a| f(*a, *b)).collect(),
+        (a, b) if a.len() == b.len() => a.iter().zip(b).map(|(a, b)| f(*a, *b)).collect(),
+        // Flows of different groups side by side: there is no pairing.
+        _ => vec![f64::NAN],
+    }
+}
+
+fn value_of(name: &Name, vars: &Vars<'_>) -> Vec<f64> {
+    let o = vars.observed;
+    let one = |x: Option<f64>| vec![x.unwrap_or(f64::NAN)];
+    match name {
+        Name::Flow { group, quantity } => {
+            let group = group.as_deref().or(vars.group);
+            let Some(column) = o.flows.columns.get(quantity) else { return vec![f64::NAN] };
+            let wanted = |g: &String| group.is_none_or(|wanted| g == wanted);
+            let rows = column.iter().zip(&o.flows.group).filter(|(_, g)| wanted(g));
+            rows.map(|(x, _)| x.0).collect()
+        }
+        Name::Link { link, quantity } => one(o.links.get(link).and_then(|l| l.get(quantity)).map(|n| n.0)),
+        Name::Run(q) => one(o.run.get(q).map(|n| n.0)),
+        Name::Constant(c) => one(vars.constants.get(c).copied()),
+        Name::Metric(m) => one(vars.metrics.get(m).copied()),
+        Name::Series { .. } => vec![f64::NAN],
+    }
+}
+
+fn call(f: &str, arguments: &[Expr], vars: &Vars<'_>) -> Vec<f64> {
+    if let [Expr::Name(Name::Series { group, series }), more @ ..] = arguments {
+        let group = group.as_deref().or(vars.group);
+        let more: Vec<f64> = more.iter().map(|e| evaluate(e, vars)[0]).collect();
+        return vars.observed.curves(series, group).map(|c| of_curve(f, c, &more)).collect();
+    }
+    let mut values = arguments.iter().map(|e| evaluate(e, vars));
+    let Some(first) = values.next() else { return vec![f64::NAN] };
+    let second = values.next();
+    if let Some((_, plain)) = PLAIN.iter().find(|(name, _)| *name == f) {
+        return first.into_iter().map(plain).collect();
+    }
+    match (f, second) {
+        ("min", Some(b)) => zip(&first, &b, f64::min),
+        ("max", Some(b)) => zip(&first, &b, f64::max),
+        ("percentile", Some(q)) => vec![stats::quantile(&first, q[0] / 100.0)],
+        _ => vec![aggregate(f, &first)],
+    }
+}
+
+/// A function that turns a value per flow into one number; NaN of no flows, except for `count` and `sum`.
+pub(crate) fn aggregate(f: &str, values: &[f64]) -> f64 {
+    let fold = |f: fn(f64, f64) -> f64| values.iter().copied().reduce(f).unwrap_or(f64::NAN);
+    // `f64::min` would silently drop a NaN.
+    if values.iter().any(|x| x.is_nan()) && f != "count" {
+        return f64::NAN;
+    }
+    match f {
+        "count" => values.len() as f64,
+        "jain" => stats::jain(values),
+        "max" => fold(f64::max),
+        "mean" => stats::mean(values),
+        "min" => fold(f64::min),
+        "sum" => values.iter().sum(),
+        _ => f64::NAN,
+    }
+}
+
+fn of_curve(f: &str, c: &Sampled, more: &[f64]) -> f64 {
+    let span = || c.within(more[0], more[1]).map(|(_, v)| v);
+    match f {
+        "at" => c.at(more[0]),
+        "last" => c.value.last().map_or(f64::NAN, |v| v.0),
+        "low" => span().reduce(f64::min).unwrap_or(f64::NAN),
+        "peak" => span().reduce(f64::max).unwrap_or(f64::NAN),
+        "reach" => c.reach(more[0]),
+        _ => f64::NAN,
+    }
+}

@@ -1,0 +1,292 @@
+//! Figures: what is drawn, as rows; `vega` turns them into a Vega-Lite specification with the data inside.
+//!
+//! One definition serves the report, notebooks, the browser and pictures on disk.
+
+mod vega;
+
+use crate::error::StudyError;
+use crate::model::{Band, Figure, Scale, StudyFile};
+use crate::plan::{PlannedMetric, Space, pins};
+use crate::results::Results;
+use crate::stats;
+use serde::Serialize;
+use std::path::Path;
+
+/// A figure with its data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawn {
+    /// Name without ending.
+    pub name: String,
+    /// Title.
+    pub title: String,
+    /// Sentence below it.
+    pub caption: Option<String>,
+    /// The Vega-Lite specification, data included.
+    pub spec: serde_json::Value,
+    /// The numbers, for a table beside the picture.
+    pub rows: Vec<Row>,
+    /// Heading of the rows' `x`.
+    pub x_title: String,
+    /// Heading of the rows' `y`.
+    pub y_title: String,
+}
+
+/// One point.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Along x; missing on an axis of categories.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x: Option<f64>,
+    /// The value along x in words; empty over time.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub at: String,
+    /// Along y.
+    pub y: f64,
+    /// Lower end of the band.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end of the band.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// What is told apart by colour.
+    pub series: String,
+    /// The reading.
+    pub reading: String,
+    /// The flow, in figures with a curve for each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<u32>,
+}
+
+/// Draws a specification into a picture: PNG or SVG by the ending of the path.
+pub trait FigureRenderer {
+    /// Draws.
+    ///
+    /// # Errors
+    /// One sentence.
+    fn render(&self, vl_json: &str, path: &Path) -> Result<(), String>;
+}
+
+/// The values of each axis that a figure draws.
+struct Extent {
+    x: Option<usize>,
+    series: Option<usize>,
+    choices: Vec<Vec<usize>>,
+}
+
+/// Checks the figures of a study before anything has run.
+///
+/// # Errors
+/// If a figure names what does not exist or leaves an axis open.
+pub fn check(file: &StudyFile, metrics: &[PlannedMetric]) -> Result<(), StudyError> {
+    for (i, figure) in file.study.figure.iter().enumerate() {
+        let key = |k: &str| format!("figure[{i}].{k}");
+        let names: Vec<&str> = metrics.iter().map(|m| m.name.as_str()).collect();
+        if let Some(unknown) = figure.y.0.iter().find(|y| !names.contains(&y.as_str())) {
+            return Err(file.refuse(&key("y"), format!("there is no metric `{unknown}`"), &names));
+        }
+        if let Some(rp) = figure.file.find(['/', '\\']) {
+            return Err(file.refuse(&key("file"), "a name without folders", &[&figure.file[rp + 1..]]));
+        }
+        match (&figure.time, &figure.x, figure.y.0.is_empty()) {
+            (Some(_), None, true) | (None, Some(_), false) => {}
+            _ => {
+                let message = "a figure has either `x` and `y`, or `time`";
+                return Err(file.refuse(
+                    &key("file"),
+                    message,
+                    &["x = \"axis\", y = \"metric\"", "time = { series = … }"],
+                ));
+            }
+        }
+        extent(file, figure, i)?;
+    }
+    Ok(())
+}
+
+fn extent(file: &StudyFile, figure: &Figure, i: usize) -> Result<Extent, StudyError> {
+    let axes = &file.study.axis;
+    let find = |name: &Option<String>, key: &str| match name {
+        None => Ok(None),
+        Some(name) => axes.iter().position(|a| a.name == *name).map(Some).ok_or_else(|| {
+            let names: Vec<&str> = axes.iter().map(|a| a.name.as_str()).collect();
+            file.refuse(&format!("figure[{i}].{key}"), format!("there is no axis `{name}`"), &names)
+        }),
+    };
+    let (x, series) = (find(&figure.x, "x")?, find(&figure.series, "series")?);
+    let at = pins(file, &figure.at, &format!("figure[{i}].at"))?;
+    let choose = |a: usize| -> Result<Vec<usize>, StudyError> {
+        let axis = &axes[a];
+        let free = Some(a) == x || Some(a) == series;
+        let choice = at[a].clone().unwrap_or_else(|| (0..axis.values.len()).collect());
+        if choice.len() > 1 && !free {
+            let message = format!("axis `{}` is left open", axis.name);
+            let fix = format!("at = {{ {} = … }}", axis.name);
+            return Err(file.refuse(&format!("figure[{i}].at"), message, &[&fix, "series = …"]));
+        }
+        Ok(choice)
+    };
+    Ok(Extent { x, series, choices: (0..axes.len()).map(choose).collect::<Result<_, _>>()? })
+}
+
+/// Draws all figures of a study.
+///
+/// # Errors
+/// As [`check`]; none for a plan that passed it.
+pub fn draw<S>(results: &Results<'_, S>) -> Result<Vec<Drawn>, StudyError> {
+    let file = &results.plan.file;
+    let one = |(i, figure): (usize, &Figure)| {
+        let extent = extent(file, figure, i)?;
+        let d = Draw { results, figure, extent };
+        Ok(if figure.time.is_some() { d.over_time() } else { d.over_axis() })
+    };
+    file.study.figure.iter().enumerate().map(one).collect()
+}
+
+struct Draw<'a, S> {
+    results: &'a Results<'a, S>,
+    figure: &'a Figure,
+    extent: Extent,
+}
+
+/// More samples per curve than this only make the file heavier.
+const MAX_SAMPLES: usize = 4000;
+
+impl<S> Draw<'_, S> {
+    /// Every drawn combination: by reading, then in the order of the axes.
+    fn combinations(&self) -> Vec<(usize, Vec<usize>)> {
+        let readings = if self.figure.readings { self.results.plan.grid.len() } else { 1 };
+        let mut all = vec![Vec::new()];
+        for choice in &self.extent.choices {
+            let with = |c: &Vec<usize>| {
+                choice.iter().map(|v| c.iter().copied().chain([*v]).collect()).collect::<Vec<Vec<usize>>>()
+            };
+            all = all.iter().flat_map(with).collect();
+        }
+        let space = Space::of(&self.results.plan.file);
+        let drawn = |(r, c): &(usize, Vec<usize>)| *r == 0 || self.results.differs(*r, space.flatten(c));
+        (0..readings).flat_map(|r| all.iter().map(move |c| (r, c.clone()))).filter(drawn).collect()
+    }
+
+    fn series_label(&self, combination: &[usize]) -> String {
+        let axes = &self.results.plan.file.study.axis;
+        self.extent.series.map_or_else(String::new, |s| axes[s].label(combination[s]))
+    }
+
+    /// The order of the legend: that of the study.
+    fn domain(&self, rows: &[Row]) -> Vec<String> {
+        let mut domain: Vec<String> = Vec::new();
+        for r in rows {
+            if !domain.contains(&r.series) {
+                domain.push(r.series.clone());
+            }
+        }
+        domain
+    }
+
+    fn over_axis(&self) -> Drawn {
+        let plan = self.results.plan;
+        let study = &plan.file.study;
+        let x_axis = &study.axis[self.extent.x.expect("checked: a figure without `time` has `x`")];
+        let numeric = x_axis.values.iter().all(|v| v.number().is_some());
+        let scale = if numeric { self.figure.x_scale } else { Scale::Category };
+        let metrics: Vec<usize> = self.figure.y.0.iter().filter_map(|y| plan.metric(y)).collect();
+        let (space, names) = (Space::of(&plan.file), plan.readings());
+        let mut rows = Vec::new();
+        for (reading, c) in self.combinations() {
+            for &m in &metrics {
+                let values = self.results.metric(reading, space.flatten(&c), m);
+                let e = stats::estimate(values);
+                if !e.is_valid() {
+                    continue;
+                }
+                let fold = |f: fn(f64, f64) -> f64| values.iter().copied().reduce(f);
+                let (low, high) = match self.figure.band {
+                    Band::Ci95 if e.half.is_finite() => (Some(e.low()), Some(e.high())),
+                    Band::Range => (fold(f64::min), fold(f64::max)),
+                    Band::Ci95 | Band::None => (None, None),
+                };
+                let title = &plan.metrics[m].title;
+                let series = match (self.series_label(&c), metrics.len()) {
+                    (s, 1) if !s.is_empty() => s,
+                    (s, _) if s.is_empty() => title.clone(),
+                    (s, _) => format!("{s}, {title}"),
+                };
+                let i = c[self.extent.x.unwrap_or(0)];
+                let x = if scale == Scale::Category { None } else { x_axis.values[i].number() };
+                let (at, reading) = (x_axis.label(i), names[reading].clone());
+                rows.push(Row { x, at, y: e.mean, low, high, series, reading, flow: None });
+            }
+        }
+        let y_title = match &metrics[..] {
+            [one] => plan.metrics[*one].heading.clone(),
+            many => many.first().map_or_else(String::new, |m| format::axis_of(&plan.metrics[*m].unit)),
+        };
+        self.finish(rows, scale, x_axis.heading(), y_title)
+    }
+
+    fn over_time(&self) -> Drawn {
+        let time = self.figure.time.as_ref().expect("checked: this is a figure over time");
+        let plan = self.results.plan;
+        let (space, names) = (Space::of(&plan.file), plan.readings());
+        let to = time.to.unwrap_or(f64::INFINITY);
+        let mut rows = Vec::new();
+        for (reading, c) in self.combinations() {
+            let Some(observed) = self.results.observed(reading, space.flatten(&c), 0) else { continue };
+            for curve in observed.curves(&time.series, time.group.as_deref()) {
+                let points: Vec<(f64, f64)> = curve.within(time.from, to).collect();
+                let stride = points.len().div_ceil(MAX_SAMPLES).max(1);
+                let label = self.series_label(&c);
+                let row = |(x, y): &(f64, f64)| Row {
+                    x: Some(*x),
+                    at: String::new(),
+                    y: *y,
+                    low: None,
+                    high: None,
+                    series: if label.is_empty() { curve.group.clone() } else { label.clone() },
+                    reading: names[reading].clone(),
+                    flow: Some(curve.flow),
+                };
+                rows.extend(points.iter().step_by(stride).filter(|(_, y)| y.is_finite()).map(row));
+            }
+        }
+        self.finish(rows, self.figure.x_scale, "Time (s)".to_owned(), time.series.clone())
+    }
+
+    fn finish(&self, rows: Vec<Row>, scale: Scale, x_title: String, y_title: String) -> Drawn {
+        let f = self.figure;
+        let study = &self.results.plan.file.study;
+        let name = f.file.rsplit_once('.').map_or(f.file.as_str(), |(stem, _)| stem).to_owned();
+        let title = f.title.clone().unwrap_or_else(|| study.title.clone());
+        let x_title = f.x_title.clone().unwrap_or(x_title);
+        let y_title = f.y_title.clone().unwrap_or(y_title);
+        let legend = self.extent.series.map(|s| {
+            let axis = &study.axis[s];
+            axis.title.clone().unwrap_or_else(|| axis.name.clone())
+        });
+        let domain = self.domain(&rows);
+        let readings = self.results.plan.readings();
+        let spec = vega::Spec {
+            figure: f,
+            title: &title,
+            x_title: &x_title,
+            y_title: &y_title,
+            legend: legend.as_deref(),
+            scale,
+            domain: &domain,
+            readings: &readings,
+            rows: &rows,
+        };
+        let spec = spec.build();
+        Drawn { name, title, caption: f.caption.clone(), spec, rows, x_title, y_title }
+    }
+}
+
+mod format {
+    /// Title of an axis that several metrics share.
+    pub(super) fn axis_of(unit: &str) -> String {
+        if unit.is_empty() { String::new() } else { format!("({unit})") }
+    }
+}
+
+#[cfg(test)]
+mod tests;

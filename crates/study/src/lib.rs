@@ -1,0 +1,25 @@
+//! Studies: base scenario × axes × seeds → cells → metrics → claims with verdicts → figures.
+//!
+//! ```text
+//! TOML ──▶ StudyFile ──plan──▶ Plan ──run──▶ Cells ──▶ Results ──▶ claims, figures ──▶ report, files
+//!                     (all resolved first)  (all cores,           (intervals over seeds,
+//!                                            cache)                paired)
+//! ```
+//! Whatever runs a cell is behind [`runner::CellRunner`]; `engine::Simulator` is the one that simulates.
+#![forbid(unsafe_code)]
+
+pub mod cache;
+pub mod claim;
+pub mod error;
+pub mod expr;
+pub mod figure;
+pub mod format;
+pub mod model;
+pub mod observed;
+pub mod plan;
+pub mod results;
+pub mod run;
+pub mod runner;
+pub mod stats;
+
+pub use error::StudyError;

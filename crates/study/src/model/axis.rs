@@ -1,0 +1,173 @@
+//! What varies.
+
+use crate::model::OneOrMany;
+use schemars::JsonSchema;
+use serde::de::{Deserializer, Error as _};
+use serde::{Deserialize, Serialize, Serializer};
+use std::collections::BTreeMap;
+
+/// A TOML value as written; its meaning belongs to the scenario.
+pub type Raw = toml::Value;
+
+/// Path in the scenario → value, as with `--set`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Settings(#[schemars(with = "BTreeMap<String, serde_json::Value>")] pub BTreeMap<String, Raw>);
+
+impl Settings {
+    /// True without settings.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Something that varies.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Axis {
+    /// Name in claims and figures.
+    pub name: String,
+    /// Title of tables and figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Unit of the values, for titles.
+    #[serde(default)]
+    pub unit: String,
+    /// What in the scenario a plain value replaces; several paths get the same value. Without it each value
+    /// brings its own settings.
+    #[serde(default)]
+    pub path: OneOrMany,
+    /// The values in order: plain ones for `path`, or tables with `set`, `value`, `label`, `x`, `let`.
+    pub values: Vec<AxisValue>,
+    /// Names of the values in tables; by default the values themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+}
+
+/// One value of an axis.
+#[derive(Clone, Debug, Default, JsonSchema, PartialEq)]
+#[schemars(with = "serde_json::Value")]
+pub struct AxisValue {
+    /// What replaces the paths of the axis.
+    pub value: Option<Raw>,
+    /// Settings of its own.
+    pub set: Settings,
+    /// Its name.
+    pub label: Option<String>,
+    /// Its place on a numeric axis; by default the value, if that is a number.
+    pub x: Option<f64>,
+    /// Constants for expressions, as `let.<name>`.
+    pub constants: BTreeMap<String, f64>,
+}
+
+/// The long form of a value.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Long {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    value: Option<Raw>,
+    #[serde(default, skip_serializing_if = "Settings::is_empty")]
+    set: Settings,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    label: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    x: Option<f64>,
+    #[serde(default, rename = "let", skip_serializing_if = "BTreeMap::is_empty")]
+    constants: BTreeMap<String, f64>,
+}
+
+impl<'de> Deserialize<'de> for AxisValue {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let raw = Raw::deserialize(d)?;
+        // A table is a value of the scenario (such as `{ name = "peach" }`) unless it has a key of ours.
+        let long = raw.as_table().is_some_and(|t| t.contains_key("set") || t.contains_key("value"));
+        if !long {
+            return Ok(Self { value: Some(raw), ..Self::default() });
+        }
+        let long: Long = raw
+            .try_into()
+            .map_err(|e: toml::de::Error| D::Error::custom(format!("value of an axis: {}", e.message())))?;
+        Ok(Self { value: long.value, set: long.set, label: long.label, x: long.x, constants: long.constants })
+    }
+}
+
+impl Serialize for AxisValue {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        if let (Some(value), true) = (&self.value, self.set.is_empty() && self.constants.is_empty()) {
+            if self.label.is_none() && self.x.is_none() {
+                return value.serialize(s);
+            }
+        }
+        let (value, set, label) = (self.value.clone(), self.set.clone(), self.label.clone());
+        Long { value, set, label, x: self.x, constants: self.constants.clone() }.serialize(s)
+    }
+}
+
+impl AxisValue {
+    /// Place on a numeric axis.
+    #[must_use]
+    pub fn number(&self) -> Option<f64> {
+        self.x.or_else(|| match self.value.as_ref()? {
+            Raw::Integer(i) => Some(*i as f64),
+            Raw::Float(f) => Some(*f),
+            _ => None,
+        })
+    }
+}
+
+impl Axis {
+    /// Label of value `i`.
+    #[must_use]
+    pub fn label(&self, i: usize) -> String {
+        let value = &self.values[i];
+        if let Some(label) = value.label.as_ref().or_else(|| self.labels.get(i)) {
+            return label.clone();
+        }
+        match &value.value {
+            Some(v) => label_of(v),
+            None => format!("{}", i + 1),
+        }
+    }
+
+    /// Index of the value that `pick` means.
+    #[must_use]
+    pub fn index_of(&self, pick: &str) -> Option<usize> {
+        let all = 0..self.values.len();
+        all.clone().find(|i| self.label(*i) == pick).or_else(|| {
+            all.into_iter().find(|i| {
+                let v = &self.values[*i];
+                let same = v.value.as_ref().is_some_and(|raw| label_of(raw) == pick);
+                same || pick.parse().ok().is_some_and(|p: f64| v.number() == Some(p))
+            })
+        })
+    }
+
+    /// Title with unit.
+    #[must_use]
+    pub fn heading(&self) -> String {
+        let title = self.title.clone().unwrap_or_else(|| self.name.clone());
+        if self.unit.is_empty() { title } else { format!("{title} ({})", self.unit) }
+    }
+}
+
+/// How a value is called if nobody gave it a name.
+pub(super) fn label_of(value: &Raw) -> String {
+    match value {
+        Raw::String(s) => s.clone(),
+        Raw::Float(f) if *f != 0.0 && (f.abs() < 1e-3 || f.abs() >= 1e6) => format!("{f:e}"),
+        Raw::Float(f) => format!("{f}"),
+        Raw::Table(t) => {
+            let name = t.get("name").or_else(|| t.get("kind")).map(label_of);
+            let rest = t.iter().filter(|(k, _)| *k != "name" && *k != "kind");
+            let rest: Vec<_> = rest.map(|(k, v)| format!("{k} {}", label_of(v))).collect();
+            match (name, rest.is_empty()) {
+                (Some(name), true) => name,
+                (Some(name), false) => format!("{name} ({})", rest.join(", ")),
+                (None, _) => rest.join(", "),
+            }
+        }
+        Raw::Array(all) => all.iter().map(label_of).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,166 @@
+//! What is drawn.
+
+use crate::model::{OneOrMany, Selector};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A figure: metrics over an axis, or recorded series over time (`time`).
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// Name of the file; the ending is replaced.
+    pub file: String,
+    /// Title above the plot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Sentence below it in the report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caption: Option<String>,
+    /// Axis of the study along x.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x: Option<String>,
+    /// Metric along y, or several.
+    #[serde(default)]
+    pub y: OneOrMany,
+    /// Axis of the study whose values are told apart by colour and shape.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<String>,
+    /// Recorded series over time instead of metrics.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<TimeFigure>,
+    /// Values of axes to draw; axes neither here nor in `x` or `series` must have one value.
+    #[serde(default, skip_serializing_if = "Selector::is_empty")]
+    pub at: Selector,
+    /// Draw the other readings too, as thinner dashed lines.
+    #[serde(default)]
+    pub readings: bool,
+    /// How lines are drawn.
+    #[serde(default)]
+    pub mark: Mark,
+    /// Uncertainty of the means.
+    #[serde(default)]
+    pub band: Band,
+    /// Scale along x. On a logarithmic one, zero has a place of its own left of the axis.
+    #[serde(default)]
+    pub x_scale: Scale,
+    /// Scale along y.
+    #[serde(default)]
+    pub y_scale: Scale,
+    /// Title along x; by default of the axis, with its unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_title: Option<String>,
+    /// Title along y; by default of the metric, with its unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub y_title: Option<String>,
+    /// Range along x.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_range: Option<[f64; 2]>,
+    /// Range along y.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub y_range: Option<[f64; 2]>,
+    /// Straight lines, such as bounds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rule: Vec<Rule>,
+    /// Single points, such as values printed in a paper.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub point: Vec<RefPoint>,
+}
+
+/// Recorded series over time.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimeFigure {
+    /// The recorded series, e.g. `cwnd`.
+    pub series: String,
+    /// Only flows of this group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Every flow a line of its own colour, instead of the values of the axis in `Figure::series`.
+    #[serde(default)]
+    pub each_flow: bool,
+    /// Start, s.
+    #[serde(default)]
+    pub from: f64,
+    /// End, s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<f64>,
+}
+
+/// How lines are drawn.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mark {
+    /// Lines.
+    Line,
+    /// Lines with a shape at each value.
+    #[default]
+    LinePoint,
+    /// Shapes only.
+    Point,
+    /// The value holds until the next.
+    Step,
+}
+
+/// Uncertainty of the means.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Band {
+    /// 95 % confidence interval of the mean over the seeds.
+    #[default]
+    Ci95,
+    /// Nothing.
+    None,
+    /// Smallest to largest over the seeds.
+    Range,
+}
+
+/// Scale of an axis.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// Each value a place of its own, in the order of the study.
+    Category,
+    /// Linear.
+    #[default]
+    Linear,
+    /// Logarithmic.
+    Log,
+}
+
+/// A straight line across the plot.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// The axis on which `value` lies.
+    #[serde(default)]
+    pub axis: RuleAxis,
+    /// Where.
+    pub value: f64,
+    /// Words beside it.
+    #[serde(default)]
+    pub label: String,
+}
+
+/// Axis of a plot.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RuleAxis {
+    /// A vertical line.
+    X,
+    /// A horizontal line.
+    #[default]
+    Y,
+}
+
+/// A single point.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct RefPoint {
+    /// Along x.
+    pub x: f64,
+    /// Along y.
+    pub y: f64,
+    /// Words beside it.
+    #[serde(default)]
+    pub label: String,
+}

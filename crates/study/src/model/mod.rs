@@ -1,0 +1,313 @@
+//! The study file: serde types of its TOML form.
+//!
+//! A study says what to vary (axes), what to measure (metrics), what a paper states about it (claims), which
+//! other readings of the source exist (readings) and what to draw (figures). Nothing in here is resolved: that
+//! is the business of [`crate::plan`].
+
+mod axis;
+mod check;
+mod figure;
+mod pick;
+
+pub use axis::{Axis, AxisValue, Raw, Settings};
+pub use check::{Check, Curve, Direction, Relation, Term};
+pub use figure::{Band, Figure, Mark, RefPoint, Rule, RuleAxis, Scale, TimeFigure};
+pub use pick::{Label, OneOrMany, Pick, Selector, Side};
+
+use crate::error::StudyError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// A study: base scenario × axes × seeds, and what is to be learnt from it.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// Version of the format: 1.
+    pub schema: u32,
+    /// One line.
+    pub title: String,
+    /// The publication and figure that the study reproduces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// What is asked and how, in a few sentences of our own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// `"preset:<name>"`, a path relative to this file, or the scenario itself as a table.
+    #[schemars(with = "serde_json::Value")]
+    pub scenario: Raw,
+    /// Settings on top of the scenario, for all cells.
+    #[serde(default, skip_serializing_if = "Settings::is_empty")]
+    pub set: Settings,
+    /// Which seeds every combination runs with: the same for all, so that differences are paired.
+    #[serde(default)]
+    pub seeds: Seeds,
+    /// Name of the default reading in the report.
+    #[serde(default = "literal")]
+    pub as_read: String,
+    /// What varies; the first axis varies slowest.
+    #[serde(default)]
+    pub axis: Vec<Axis>,
+    /// Other readings of the source, evaluated beside the default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reading: Vec<Reading>,
+    /// What is measured.
+    #[serde(default)]
+    pub metric: Vec<Metric>,
+    /// What is stated about it.
+    #[serde(default)]
+    pub claim: Vec<Claim>,
+    /// What is drawn.
+    #[serde(default)]
+    pub figure: Vec<Figure>,
+}
+
+/// A run of consecutive seeds.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seeds {
+    /// The first.
+    #[serde(default = "one")]
+    pub first: u64,
+    /// How many; at least 1, and at least 2 for intervals.
+    pub count: u32,
+}
+
+impl Default for Seeds {
+    fn default() -> Self {
+        Self { first: 1, count: 10 }
+    }
+}
+
+impl Seeds {
+    /// The seeds in ascending order.
+    pub fn iter(self) -> impl Iterator<Item = u64> {
+        (0..u64::from(self.count)).map(move |i| self.first.wrapping_add(i))
+    }
+}
+
+/// An alternative reading of the source: what the paper leaves open or says in two ways.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reading {
+    /// Its name in tables.
+    pub label: String,
+    /// What is read differently, and why one might.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub says: Option<String>,
+    /// The settings that make the difference, applied after those of the axes.
+    pub set: Settings,
+    /// Combinations that the reading changes; all others are taken from the default reading.
+    #[serde(default, skip_serializing_if = "Selector::is_empty")]
+    pub only: Selector,
+    /// Claims that it is evaluated for; empty: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<String>,
+}
+
+/// A number per cell.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Metric {
+    /// Name in claims and figures.
+    pub name: String,
+    /// Title of tables and axes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// An expression over what a cell measured, e.g. `flow.unique_segments / run.duration`.
+    pub from: String,
+    /// How flows become one number, if the expression has a value per flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<Over>,
+    /// Only flows of this group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Unit of the value, e.g. `segments/s`; empty: a pure number.
+    #[serde(default)]
+    pub unit: String,
+}
+
+/// How the values of flows become one.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Over {
+    /// Jain's fairness index.
+    Jain,
+    /// Largest.
+    Max,
+    /// Arithmetic mean.
+    Mean,
+    /// Smallest.
+    Min,
+    /// One metric `name.group` per group of flows, the mean over its flows.
+    PerGroup,
+    /// Sum.
+    Sum,
+}
+
+/// A statement that can turn out right or wrong.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// Unique within the study; by convention the number in the list of claims.
+    pub id: String,
+    /// The statement, in our own words.
+    pub says: String,
+    /// What sort of statement.
+    #[serde(default)]
+    pub kind: ClaimKind,
+    /// Where the source says it, e.g. `Fig. 11` or `§V-A`.
+    #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// What the source gives, e.g. `+30.65 %`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paper: Option<String>,
+    /// Values of axes at which it is evaluated.
+    #[serde(default, skip_serializing_if = "Selector::is_empty")]
+    pub at: Selector,
+    /// Axes for each of whose values (or of those left by `at`) it has to hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub for_each: Vec<String>,
+    /// It is enough if this share of the cases of `for_each` holds; all by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// The test.
+    pub check: Check,
+    /// What a reader should know: an inconsistency in the source, the origin of the tolerance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// Sort of statement.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClaimKind {
+    /// A definition.
+    Definition,
+    /// Follows exactly from the description; no chance involved.
+    Exact,
+    /// A number out of random runs.
+    Number,
+    /// An ordering or a shape.
+    #[default]
+    Order,
+}
+
+impl ClaimKind {
+    /// One word for tables.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Definition => "definition",
+            Self::Exact => "exact",
+            Self::Number => "number",
+            Self::Order => "order",
+        }
+    }
+}
+
+/// A study with the place it came from.
+#[derive(Clone, Debug)]
+pub struct StudyFile {
+    /// The file; `<text>` if it came from a string.
+    pub path: PathBuf,
+    /// Its text, for messages with line numbers.
+    pub text: String,
+    /// What it says.
+    pub study: Study,
+}
+
+impl StudyFile {
+    /// Reads a study.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is no study; the message names file, line and key.
+    pub fn read(path: &Path) -> Result<Self, StudyError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| StudyError::Read { path: path.to_owned(), source })?;
+        Self::parse(&text, path)
+    }
+
+    /// Parses a study; `path` is for messages and relative references only.
+    ///
+    /// # Errors
+    /// If the text is no study; the message names file, line and key.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, StudyError> {
+        let study: Study = toml::from_str(text).map_err(|e| {
+            let line = e.span().map(|s| 1 + text[..s.start.min(text.len())].matches('\n').count());
+            StudyError::Parse { path: path.to_owned(), line, message: e.message().to_owned() }
+        })?;
+        let file = Self { path: path.to_owned(), text: text.to_owned(), study };
+        if file.study.schema != 1 {
+            let found = file.study.schema;
+            return Err(file.refuse("schema", format!("format {found} is not known"), &["1"]));
+        }
+        if file.study.seeds.count == 0 {
+            return Err(file.refuse("seeds.count", "a study without seeds has no cells", &["1 and more"]));
+        }
+        Ok(file)
+    }
+
+    /// The folder that relative references start from.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        self.path.parent().unwrap_or_else(|| Path::new(""))
+    }
+
+    /// Name of the study in results: the file without folders and endings.
+    #[must_use]
+    pub fn stem(&self) -> String {
+        let name = self.path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+        let name = name.strip_suffix(".toml").unwrap_or(&name);
+        let name = name.strip_suffix(".study").unwrap_or(name);
+        if name.is_empty() { "study".to_owned() } else { name.to_owned() }
+    }
+
+    /// An error at `key` (such as `axis[1].path`), with its line where it can be found.
+    #[must_use]
+    pub fn refuse(&self, key: &str, message: impl Into<String>, accepted: &[&str]) -> StudyError {
+        StudyError::Invalid {
+            path: self.path.clone(),
+            line: locate(&self.text, key),
+            key: key.to_owned(),
+            message: message.into(),
+            accepted: accepted.iter().map(|s| (*s).to_owned()).collect(),
+        }
+    }
+}
+
+fn literal() -> String {
+    "as printed".to_owned()
+}
+
+const fn one() -> u64 {
+    1
+}
+
+/// Line of a key such as `axis[1].path` or `set.links`: the key within the n-th `[[axis]]`, or that header.
+fn locate(text: &str, key: &str) -> Option<usize> {
+    let (first, rest) = key.split_once('.').unwrap_or((key, ""));
+    let (name, nth) = match first.split_once('[') {
+        Some((name, n)) => (name, n.trim_end_matches(']').parse::<usize>().ok()?),
+        None => (first, 0),
+    };
+    let mut lines = text.lines().enumerate();
+    let headers = [format!("[[{name}]]"), format!("[{name}]")];
+    if first.contains('[') {
+        let (start, _) = lines.by_ref().filter(|(_, l)| headers.contains(&l.trim().to_owned())).nth(nth)?;
+        let wanted = rest.split(['.', '[']).next().unwrap_or("");
+        let inside = lines.take_while(|(_, l)| !l.starts_with("[["));
+        let found = inside.into_iter().find(|(_, l)| !wanted.is_empty() && starts_key(l, wanted));
+        return Some(found.map_or(start, |(i, _)| i) + 1);
+    }
+    lines.find(|(_, l)| starts_key(l, name) || headers.contains(&l.trim().to_owned())).map(|(i, _)| i + 1)
+}
+
+fn starts_key(line: &str, key: &str) -> bool {
+    line.trim_start()
+        .strip_prefix(key)
+        .is_some_and(|rest| rest.trim_start().starts_with('=') || rest.starts_with('.'))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! Runs the cells of a plan on all cores.
+//!
+//! A cell's result does not depend on which thread ran it or when; it is put where its number says, so that
+//! everything after is the same for any number of threads, after an interruption, and from the cache.
+
+use crate::cache::{self, Cache, Entry};
+use crate::error::StudyError;
+use crate::observed::Observed;
+use crate::plan::{Cell, Plan, cell_key};
+use crate::runner::CellRunner;
+use serde::{Deserialize, Serialize};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Told how a run goes; called from several threads.
+pub trait Progress: Sync {
+    /// Before the first cell: how many there are and how many of them the cache has.
+    fn begin(&self, total: usize, cached: usize) {
+        let _ = (total, cached);
+    }
+    /// After each cell that ran: how many of all are done now.
+    fn cell(&self, done: usize, total: usize, label: &str) {
+        let _ = (done, total, label);
+    }
+    /// Something the user should know; one line.
+    fn warn(&self, message: &str) {
+        let _ = message;
+    }
+    /// After the last cell.
+    fn end(&self) {}
+}
+
+/// Tells nobody.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Progress for Silent {}
+
+/// How to run.
+#[derive(Clone, Copy)]
+pub struct RunOptions<'a> {
+    /// Threads; 0: one per core.
+    pub jobs: usize,
+    /// Where finished cells are kept; `None`: nowhere.
+    pub cache: Option<&'a Cache>,
+    /// Set to true (by Ctrl-C) to stop after the cells that are running.
+    pub stop: Option<&'a AtomicBool>,
+    /// Who is told.
+    pub progress: &'a dyn Progress,
+}
+
+impl Default for RunOptions<'_> {
+    fn default() -> Self {
+        Self { jobs: 0, cache: None, stop: None, progress: &Silent }
+    }
+}
+
+/// What the cells measured, by number.
+#[derive(Clone, Debug)]
+pub struct Cells {
+    /// One entry per cell of [`Plan::cells`]; `None` if it did not run.
+    pub observed: Vec<Option<Observed>>,
+    /// How many came from the cache.
+    pub cached: usize,
+    /// How many ran.
+    pub ran: usize,
+    /// The run was stopped before all cells were done.
+    pub interrupted: bool,
+}
+
+/// A cell as a message: for executors on other processes and machines.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Job {
+    /// Number of the cell.
+    pub number: usize,
+    /// Engine that has to run it.
+    pub engine: String,
+    /// Key in the cache.
+    pub key: String,
+    /// Resolved scenario.
+    pub scenario: String,
+    /// Seed.
+    pub seed: u64,
+    /// In words.
+    pub label: String,
+}
+
+/// The cells of a plan as jobs.
+#[must_use]
+pub fn jobs<S>(plan: &Plan<S>) -> Vec<Job> {
+    let runs = plan.runs();
+    let job = |(number, cell): (usize, Cell)| Job {
+        number,
+        engine: plan.engine.clone(),
+        key: plan.key(&runs[cell.run].text, cell.seed),
+        scenario: runs[cell.run].text.clone(),
+        seed: cell.seed,
+        label: runs[cell.run].label.clone(),
+    };
+    plan.cells().into_iter().enumerate().map(job).collect()
+}
+
+/// Runs a job anywhere; the answer is the text of a cache entry, see [`accept`].
+///
+/// # Errors
+/// If the engine is another one or the cell fails; one sentence.
+pub fn execute<R: CellRunner>(runner: &R, job: &Job) -> Result<String, String> {
+    let engine = runner.engine();
+    if engine != job.engine {
+        return Err(format!("this is engine {engine}, the study was planned with {}", job.engine));
+    }
+    let scenario = runner.reread(&job.scenario).map_err(|p| p.message)?;
+    if cell_key(&engine, &job.scenario, job.seed) != job.key {
+        return Err("the job was damaged on its way".to_owned());
+    }
+    Ok(cache::encode(&engine, &job.key, &runner.run(&scenario, job.seed)?))
+}
+
+/// Takes the answer to a job.
+///
+/// # Errors
+/// If it is damaged or belongs to another cell; one sentence.
+pub fn accept(job: &Job, answer: &str) -> Result<Observed, String> {
+    cache::decode(answer, &job.engine, &job.key)?.ok_or_else(|| "the answer is of another engine".to_owned())
+}
+
+/// Runs the cells of a plan that the cache does not have.
+///
+/// # Errors
+/// If a cell fails or the cache cannot be written. Finished cells are in the cache then.
+pub fn run<R: CellRunner>(
+    runner: &R,
+    plan: &Plan<R::Scenario>,
+    options: &RunOptions<'_>,
+) -> Result<Cells, StudyError> {
+    let cells = plan.cells();
+    let keys: Vec<String> = jobs_keys(plan, &cells);
+    let mut observed: Vec<Option<Observed>> = vec![None; cells.len()];
+    if let Some(cache) = options.cache {
+        for (slot, key) in observed.iter_mut().zip(&keys) {
+            match cache.load(&plan.engine, key) {
+                Entry::Found(o) => *slot = Some(*o),
+                Entry::Absent => {}
+                Entry::Damaged(why) => options.progress.warn(&why),
+            }
+        }
+    }
+    let todo: Vec<usize> = (0..cells.len()).filter(|i| observed[*i].is_none()).collect();
+    let cached = cells.len() - todo.len();
+    options.progress.begin(cells.len(), cached);
+
+    let stopped = || options.stop.is_some_and(|s| s.load(Ordering::Relaxed));
+    let runs = plan.runs();
+    let next = AtomicUsize::new(0);
+    let done = AtomicUsize::new(cached);
+    let failed = AtomicBool::new(false);
+    let finished = Mutex::new(Vec::with_capacity(todo.len()));
+    let one = |number: usize| -> Result<Observed, StudyError> {
+        let cell = cells[number];
+        let prepared = runs[cell.run];
+        let result = catch_unwind(AssertUnwindSafe(|| runner.run(&prepared.scenario, cell.seed)));
+        let result = result.unwrap_or_else(|panic| Err(words_of(&*panic)));
+        let o = result.map_err(|message| StudyError::Cell {
+            cell: prepared.label.clone(),
+            seed: cell.seed,
+            message,
+        })?;
+        if let Some(cache) = options.cache {
+            cache.store(&plan.engine, &keys[number], &o)?;
+        }
+        Ok(o)
+    };
+    let work = || {
+        while !stopped() && !failed.load(Ordering::Relaxed) {
+            let Some(&number) = todo.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+            let result = one(number);
+            if result.is_err() {
+                failed.store(true, Ordering::Relaxed);
+            } else {
+                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                options.progress.cell(done, cells.len(), &runs[cells[number].run].label);
+            }
+            finished.lock().expect("no thread panics while it holds the lock").push((number, result));
+        }
+    };
+    let available = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = if options.jobs == 0 { available } else { options.jobs }.min(todo.len());
+    if threads > 1 {
+        std::thread::scope(|s| {
+            for _ in 0..threads {
+                s.spawn(work);
+            }
+        });
+    } else {
+        // Targets without threads take this way too.
+        work();
+    }
+    options.progress.end();
+
+    let mut finished = finished.into_inner().expect("all threads have ended");
+    finished.sort_by_key(|(number, _)| *number);
+    let ran = finished.len();
+    for (number, result) in finished {
+        observed[number] = Some(result?);
+    }
+    let interrupted = observed.iter().any(Option::is_none);
+    Ok(Cells { observed, cached, ran, interrupted })
+}
+
+fn jobs_keys<S>(plan: &Plan<S>, cells: &[Cell]) -> Vec<String> {
+    let runs = plan.runs();
+    cells.iter().map(|c| plan.key(&runs[c.run].text, c.seed)).collect()
+}
+
+fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    format!("the engine broke an invariant: {}", text.unwrap_or_else(|| "no message".to_owned()))
+}
