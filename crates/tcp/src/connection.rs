@@ -90,6 +90,8 @@ pub struct Connection<S: Store> {
     irs: Seq,
     /// The last acknowledgement carried this timestamp of the peer (RFC 7323 `TS.Recent`).
     ts_recent: u32,
+    /// `Last.ACK.sent`: with delayed acknowledgements the oldest segment not yet acknowledged is echoed.
+    last_ack_sent: u64,
     timestamps: bool,
     ts_offset: u32,
     tick: Duration,
@@ -127,6 +129,7 @@ impl<S: Store> Connection<S> {
             iss,
             irs: Seq(0),
             ts_recent: 0,
+            last_ack_sent: 1,
             timestamps: false,
             ts_offset: 0,
             tick: if config.timestamp_tick.is_zero() {
@@ -283,6 +286,7 @@ impl<S: Store> Connection<S> {
             | State::Closing
             | State::FinWait1
             | State::FinWait2 => 0,
+            _ if self.handshake.closed_by_user => 0,
             _ => self.sender.write(now, data, n),
         }
     }
@@ -325,7 +329,7 @@ impl<S: Store> Connection<S> {
     pub fn abort(&mut self, _now: Instant) {
         if matches!(self.state, State::SynReceived) || self.synchronised() {
             let mut rst = self.blank(Flags::RST.with(Flags::ACK));
-            rst.seq = self.iss.add(self.sender.max() as u32);
+            rst.ack = self.irs.add(self.receiver.next_expected() as u32);
             self.reset_due = Some(rst);
         }
         self.close();
@@ -350,7 +354,7 @@ impl<S: Store> Connection<S> {
     pub fn handle(&mut self, now: Instant, seg: &Segment, payload: &[u8]) -> Result<(), Rejected> {
         let result = match self.state {
             State::Established if seg.flags == Flags::ACK => self.established_segment(now, seg, payload),
-            State::Closed => Err(Rejected::Closed),
+            State::Closed => self.on_closed(seg),
             State::Listen => self.on_listen(now, seg),
             State::SynSent => self.on_syn_sent(now, seg),
             _ => self.synchronised_segment(now, seg, payload),
@@ -388,6 +392,9 @@ impl<S: Store> Connection<S> {
             let data =
                 Data { seq, len: seg.len, fin: false, payload, mark: seg.mark, probe_id: seg.probe_id };
             self.receiver.handle(now, &data)?;
+            if self.receiver.finished() {
+                self.move_on(now, true); // it filled the gap before a FIN that had come early
+            }
         }
         Ok(())
     }
@@ -421,7 +428,7 @@ impl<S: Store> Connection<S> {
             return Err(Rejected::Paws);
         }
         // Not from a probe: its sequence number is old on purpose.
-        if seq <= self.receiver.next_expected() && !seg.mark.is_probe() {
+        if seq <= self.last_ack_sent && !seg.mark.is_probe() {
             self.ts_recent = val;
         }
         let ticks = self.timestamp(now).wrapping_sub(echo);
@@ -431,6 +438,18 @@ impl<S: Store> Connection<S> {
 
     fn timestamp(&self, now: Instant) -> u32 {
         ((now.as_nanos() / self.tick.as_nanos()) as u32).wrapping_add(self.ts_offset).wrapping_add(1)
+    }
+
+    #[inline(never)]
+    fn sack_offsets(&self, seg: &Segment, blocks: &mut [(u64, u64); 4]) -> usize {
+        let mut n = 0;
+        for &(from, to) in seg.sack.as_slice() {
+            if let (Some(from), Some(to)) = (self.snd_offset(from), self.snd_offset(to)) {
+                blocks[n] = (from, to);
+                n += 1;
+            }
+        }
+        n
     }
 
     fn acknowledgement(
@@ -444,13 +463,7 @@ impl<S: Store> Connection<S> {
             return Err(Rejected::AckTooOld);
         };
         let mut blocks = [(0, 0); 4];
-        let mut n = 0;
-        for &(from, to) in seg.sack.as_slice() {
-            if let (Some(from), Some(to)) = (self.snd_offset(from), self.snd_offset(to)) {
-                blocks[n] = (from, to);
-                n += 1;
-            }
-        }
+        let n = if seg.sack.is_empty() { 0 } else { self.sack_offsets(seg, &mut blocks) };
         let fresh = self.wl1 < seq || (self.wl1 == seq && self.wl2 <= ack);
         let arrival = Arrival {
             ack,
@@ -483,6 +496,9 @@ impl<S: Store> Connection<S> {
         let Some(seq) = self.rcv_offset(seg.seq) else { return Err(Rejected::OutOfWindow) };
         if seg.flags.has(Flags::RST) {
             // RFC 5961 §3.2: only the exact next sequence number resets; others in the window are challenged.
+            if self.state == State::TimeWait {
+                return Err(Rejected::OutOfWindow); // RFC 1337: no assassination.
+            }
             if seq == self.receiver.next_expected() {
                 self.emit(Event::Reset);
                 self.close();
@@ -496,8 +512,14 @@ impl<S: Store> Connection<S> {
         }
         if seg.flags.has(Flags::SYN) {
             if self.state == State::SynReceived && seg.seq == self.irs {
-                // Our SYN-ACK was lost.
-                self.handshake.syn_due = true;
+                if seg.flags.has(Flags::ACK) && self.snd_offset(seg.ack) == Some(1) {
+                    // Simultaneous open: both sides answered with SYN-ACK (RFC 9293 §3.5, figure 8).
+                    self.establish(now, u64::from(seg.window), self.handshake.rtt(now));
+                    self.receiver.ack_now();
+                } else {
+                    // Our SYN-ACK was lost.
+                    self.handshake.syn_due = true;
+                }
                 return Ok(());
             }
             // RFC 5961 §4.2.
@@ -517,9 +539,7 @@ impl<S: Store> Connection<S> {
         }
         let echo = if self.timestamps { self.check_timestamps(now, seg, seq)? } else { None };
         if self.state == State::SynReceived {
-            if self.snd_offset(seg.ack) != Some(1)
-                && self.snd_offset(seg.ack).is_none_or(|a| a > self.sender.max())
-            {
+            if self.snd_offset(seg.ack) != Some(1) {
                 let mut rst = self.blank(Flags::RST);
                 rst.seq = seg.ack;
                 self.reset_due = Some(rst);
@@ -576,6 +596,21 @@ impl<S: Store> Connection<S> {
         }
     }
 
+    /// Nobody is here any more (RFC 9293 §3.10.7.1).
+    #[cold]
+    fn on_closed(&mut self, seg: &Segment) -> Result<(), Rejected> {
+        if !seg.flags.has(Flags::RST) {
+            let mut rst = Segment { seq: seg.ack, flags: Flags::RST, ..Segment::default() };
+            if !seg.flags.has(Flags::ACK) {
+                rst.seq = Seq(0);
+                rst.ack = seg.seq.add(seg.span());
+                rst.flags = Flags::RST.with(Flags::ACK);
+            }
+            self.reset_due = Some(rst);
+        }
+        Err(Rejected::Closed)
+    }
+
     fn on_listen(&mut self, now: Instant, seg: &Segment) -> Result<(), Rejected> {
         if seg.flags.has(Flags::RST) {
             return Err(Rejected::Flags);
@@ -628,9 +663,10 @@ impl<S: Store> Connection<S> {
             self.establish(now, u64::from(seg.window), rtt);
             self.receiver.ack_now();
         } else {
-            // Simultaneous open.
+            // Simultaneous open. The SYN-ACK is no retransmission of our SYN.
             self.state = State::SynReceived;
             self.handshake.syn_due = true;
+            self.handshake.tries = 0;
         }
         Ok(())
     }
@@ -689,8 +725,10 @@ impl<S: Store> Connection<S> {
         if !self.synchronised() {
             return None;
         }
-        if let Some(out) = self.sender.poll(now) {
-            return Some(self.data_segment(now, out));
+        if self.sender.active() {
+            if let Some(out) = self.sender.poll(now) {
+                return Some(self.data_segment(now, out));
+            }
         }
         if self.receiver.poll_ack() {
             let mut seg = self.segment(now, Flags::ACK);
@@ -712,9 +750,10 @@ impl<S: Store> Connection<S> {
     fn segment(&mut self, now: Instant, flags: Flags) -> Segment {
         // What the 16-bit field can say at our scale.
         let window = self.receiver.window().min(65_535 << self.our_scale) >> self.our_scale << self.our_scale;
+        self.last_ack_sent = self.receiver.next_expected();
         Segment {
             seq: self.iss.add(self.sender.max() as u32),
-            ack: self.irs.add(self.receiver.next_expected() as u32),
+            ack: self.irs.add(self.last_ack_sent as u32),
             window: window as u32,
             ts: self.timestamps.then(|| (self.timestamp(now), self.ts_recent)),
             flags,
@@ -735,7 +774,7 @@ impl<S: Store> Connection<S> {
         seg.probe_id = out.probe_id;
         seg.low_priority = out.low_priority;
         if out.mark == Mark::None {
-            self.receiver.acked();
+            self.receiver.carried();
         }
         seg
     }

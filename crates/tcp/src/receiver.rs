@@ -56,8 +56,10 @@ pub struct Receiver<S: Store> {
     /// A byte in each of the ranges reported last, the most recent first; 0 is none.
     recent: [u64; 4],
     duplicate: Option<(u64, u64)>,
-    /// Acknowledgements that must leave now.
+    /// Acknowledgements that must leave now, each on its own: duplicates count at the peer.
     acks_due: u32,
+    /// Acknowledgements of data in order that must leave now; a data segment may carry them.
+    advance_due: u32,
     unacked: u32,
     delayed_until: Instant,
     delayed: DelayedAck,
@@ -85,6 +87,7 @@ impl<S: Store> Receiver<S> {
             recent: [0; 4],
             duplicate: None,
             acks_due: 0,
+            advance_due: 0,
             unacked: 0,
             delayed_until: Instant::MAX,
             delayed: config.delayed_ack,
@@ -139,14 +142,13 @@ impl<S: Store> Receiver<S> {
 
     /// True if a segment of `span` at `seq` is acceptable (RFC 9293 §3.10.7.4).
     pub(crate) fn acceptable(&self, seq: u64, span: u32) -> bool {
-        let end = seq + u64::from(span);
-        let window = self.edge > self.nxt;
-        match (span, window) {
-            (0, false) => seq == self.nxt,
-            (0, true) => seq >= self.nxt && seq < self.edge,
-            (_, false) => false,
-            (_, true) => (seq >= self.nxt && seq < self.edge) || (end > self.nxt && end <= self.edge),
+        if span == 0 {
+            // At the right edge, too: a peer that has filled the window acknowledges from there.
+            return seq >= self.nxt && seq <= self.edge;
         }
+        let end = seq + u64::from(span);
+        let first = seq >= self.nxt && seq < self.edge;
+        self.edge > self.nxt && (first || (end > self.nxt && end <= self.edge))
     }
 
     pub(crate) fn handle(&mut self, now: Instant, d: &Data<'_>) -> Result<(), Rejected> {
@@ -190,12 +192,14 @@ impl<S: Store> Receiver<S> {
         let filled_gap = !self.ooo.is_empty();
         self.advance(to.max(self.nxt));
         let finished = self.take_fin();
-        if filled_gap || finished || self.delayed.delay.is_zero() || self.delayed.every <= 1 {
-            self.acks_due += 1;
+        if !self.ooo.is_empty() {
+            self.acks_due += 1; // with SACK blocks, which data segments do not carry
+        } else if filled_gap || finished || self.delayed.delay.is_zero() || self.delayed.every <= 1 {
+            self.advance_due += 1;
         } else {
             self.unacked += 1;
             if self.unacked >= self.delayed.every {
-                self.acks_due += 1;
+                self.advance_due += 1;
             } else if self.delayed_until == Instant::MAX {
                 self.delayed_until = now + self.delayed.delay;
             }
@@ -313,7 +317,7 @@ impl<S: Store> Receiver<S> {
     pub(crate) fn tell_window(&mut self) {
         let edge = self.nxt + self.buffer.saturating_sub(self.unread);
         let opened = edge >= self.edge + (2 * u64::from(self.mss)).min(self.buffer / 2).max(1);
-        if opened && self.acks_due == 0 {
+        if opened && self.acks_due + self.advance_due == 0 {
             self.acks_due = 1;
         }
     }
@@ -328,7 +332,7 @@ impl<S: Store> Receiver<S> {
         if self.delayed_until <= now {
             self.delayed_until = Instant::MAX;
             if self.unacked > 0 {
-                self.acks_due += 1;
+                self.advance_due += 1;
             }
         }
     }
@@ -336,18 +340,25 @@ impl<S: Store> Receiver<S> {
     /// One owed acknowledgement, if there is one.
     #[inline]
     pub(crate) fn poll_ack(&mut self) -> bool {
-        if self.acks_due == 0 {
+        if self.advance_due > 0 {
+            self.advance_due -= 1;
+        } else if self.acks_due > 0 {
+            self.acks_due -= 1;
+        } else {
             return false;
         }
-        self.acks_due -= 1;
-        self.acked();
+        self.unacked = 0;
+        self.delayed_until = Instant::MAX;
         true
     }
     pub(crate) fn poll_probe_answer(&mut self) -> Option<ProbeAnswer> {
         self.probe_answers.pop_front()
     }
-    /// An acknowledgement leaves, alone or with data.
-    pub(crate) fn acked(&mut self) {
+    /// A data segment leaves and carries the acknowledgement of what arrived in order. A pure acknowledgement
+    /// after it would look like a duplicate.
+    #[inline]
+    pub(crate) fn carried(&mut self) {
+        self.advance_due = 0;
         self.unacked = 0;
         self.delayed_until = Instant::MAX;
     }
@@ -359,7 +370,11 @@ impl<S: Store> Receiver<S> {
         if most == 0 {
             return out;
         }
-        let duplicate = if probe.is_some() { probe.filter(|_| self.dsack) } else { self.duplicate.take() };
+        // A dummy may copy data that is missing here; reported as a duplicate it would pass for received.
+        let duplicate = match probe {
+            Some(p) => Some(p).filter(|&p| self.dsack && self.holds(p)),
+            None => self.duplicate.take(),
+        };
         if let Some(d) = duplicate {
             out.push(d, most);
             if d.0 >= self.nxt {
@@ -385,6 +400,11 @@ impl<S: Store> Receiver<S> {
             }
         }
         out
+    }
+
+    /// True if all of `[from, to)` was received.
+    fn holds(&self, (from, to): (u64, u64)) -> bool {
+        to <= self.nxt || self.range_of(from).is_some_and(|(_, end)| to <= end)
     }
 
     fn range_of(&self, point: u64) -> Option<(u64, u64)> {
@@ -481,6 +501,7 @@ mod tests {
         for _ in 0..2 {
             let a = r.poll_probe_answer().unwrap();
             assert_eq!((a.mark, a.id, a.range), (Mark::DummyAck, Some(7), (101, 201)));
+            assert_eq!(r.blocks(Some(a.range)).len, 0, "what is missing is no duplicate");
         }
         assert!(r.poll_probe_answer().is_none());
     }
