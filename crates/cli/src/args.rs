@@ -1,0 +1,149 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// TCP over satellite paths, simulated: scenarios, and studies that compare with what papers state.
+#[derive(Debug, Parser)]
+#[command(name = "skyhaul", version, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(after_help = "First figure in a minute: skyhaul demo")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Goodput of TCP-Peach against loss, beside what the paper states, with picture and page.
+    #[command(after_help = "Example:\n  skyhaul demo --out results/demo")]
+    Demo(DemoArgs),
+    /// Show what follows from a scenario (BDP, RTT, queue in time), and what looks wrong.
+    #[command(after_help = "Example:\n  skyhaul check preset:peach-geo --set links.sat.error.p=1e-2")]
+    Check(CheckArgs),
+    /// Run a scenario.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArgs),
+    /// Studies: scenarios × axes × seeds, with claims and figures.
+    #[command(subcommand)]
+    Study(StudyCommand),
+    /// Print the JSON Schema of a kind of file.
+    #[command(after_help = "Example:\n  skyhaul schema scenario > scenario.schema.json")]
+    Schema(SchemaArgs),
+}
+
+const RUN_EXAMPLES: &str = "Examples:
+  skyhaul run preset:peach-geo
+  skyhaul run geo.toml --set links.sat.error.p=1e-2 --set flows.bulk.cc=sack,peach --out results/geo";
+
+#[derive(Args, Debug)]
+pub(crate) struct Scenario {
+    /// A scenario file, or preset:NAME.
+    #[arg(value_name = "FILE|preset:NAME")]
+    pub(crate) scenario: String,
+    /// Change a key of the scenario; may be repeated. The value is TOML, quotes around words may be left out.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) scenario: Scenario,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// Several values with commas in --set run every combination.
+    #[command(flatten)]
+    pub(crate) scenario: Scenario,
+    /// Seed of the random streams, instead of the scenario's.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
+    pub(crate) seed: Option<u64>,
+    /// Write a results directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Runs at the same time; by default one per processor.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+    /// Compute the hash of all events, which is equal exactly for equal runs.
+    #[arg(long)]
+    pub(crate) digest: bool,
+}
+
+/// A file can express no larger seed.
+const MAX_SEED: u64 = i64::MAX as u64;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StudyCommand {
+    /// Run what is missing of a study and show its metrics and verdicts.
+    #[command(
+        after_help = "Example:\n  skyhaul study run studies/peach-2001/fig11.toml --seeds 5 --out results/fig11"
+    )]
+    Run(StudyArgs),
+    /// As run, and end with status 1 if a claim does not hold.
+    #[command(after_help = "Example:\n  skyhaul study check studies/peach-2001/fig11.toml")]
+    Check(StudyArgs),
+    /// Run what is missing of a study and write its report: figures and one HTML page.
+    #[command(
+        after_help = "Example:\n  skyhaul study report studies/peach-2001/fig11.toml --out results/fig11"
+    )]
+    Report(StudyArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct StudyArgs {
+    /// A study file, or the name of one that comes with the program.
+    #[arg(value_name = "FILE|NAME")]
+    pub(crate) study: String,
+    /// Change a key of the study's scenario; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// First seed, instead of the study's.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
+    pub(crate) seed: Option<u64>,
+    /// How many seeds, instead of the study's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) seeds: Option<u32>,
+    /// Runs at the same time; by default one per processor.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+    /// Where results and report go.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Where finished cells are kept.
+    #[arg(long, value_name = "DIR", default_value = ".cache/skyhaul")]
+    pub(crate) cache: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DemoArgs {
+    /// Where picture, page and tables go.
+    #[arg(long, value_name = "DIR", default_value = "results/demo")]
+    pub(crate) out: PathBuf,
+    /// Runs at the same time; by default one per processor.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SchemaArgs {
+    /// Which file.
+    pub(crate) kind: SchemaKind,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum SchemaKind {
+    /// What to run.
+    Scenario,
+    /// What to vary, to measure and to claim.
+    Study,
+}

@@ -1,0 +1,29 @@
+//! `skyhaul check`.
+
+use crate::args::CheckArgs;
+use crate::stop::Stop;
+use crate::{cases, print};
+
+pub(crate) fn run(args: &CheckArgs) -> Result<(), Stop> {
+    let cases = cases::resolve(&args.scenario.scenario, &args.scenario.set, None)?;
+    let checks: Vec<_> = cases.iter().map(|c| skyhaul_scenario::check(&c.scenario)).collect();
+    if args.scenario.json {
+        let json = match checks.as_slice() {
+            [one] => serde_json::to_string_pretty(one),
+            all => serde_json::to_string_pretty(all),
+        };
+        let json = json.map_err(Stop::bad)?;
+        return print(&format!("{json}\n"));
+    }
+    let mut out = String::new();
+    for (i, (case, check)) in cases.iter().zip(&checks).enumerate() {
+        if i > 0 {
+            out.push('\n');
+        }
+        if !case.choice.is_empty() {
+            out.push_str(&format!("── {}\n", case.label()));
+        }
+        out.push_str(&check.to_string());
+    }
+    print(&out)
+}

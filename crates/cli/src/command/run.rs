@@ -1,0 +1,61 @@
+//! `skyhaul run`.
+
+use crate::args::RunArgs;
+use crate::clock::Stopwatch;
+use crate::stop::Stop;
+use crate::{cases, measure, print, results};
+use serde_json::json;
+use std::fmt::Write as _;
+
+pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
+    let cases = cases::resolve(&args.scenario.scenario, &args.scenario.set, args.seed)?;
+    if let Some(folder) = &args.out {
+        // Before the work, not after it.
+        results::prepare(folder)?;
+    }
+    let watch = Stopwatch::start();
+    let done = cases::execute(&cases, cases::jobs(args.jobs), args.digest)?;
+    let took = watch.elapsed().as_secs_f64();
+    if let Some(folder) = &args.out {
+        match cases.as_slice() {
+            [case] => results::write(folder, case, &done[0], took)?,
+            _ => results::write_all(folder, &cases, &done, took)?,
+        }
+    }
+    if args.scenario.json {
+        return print(&format!("{:#}\n", as_json(&cases, &done)));
+    }
+    let mut out = String::new();
+    for (i, (case, result)) in cases.iter().zip(&done).enumerate() {
+        if i > 0 {
+            out.push('\n');
+        }
+        if !case.choice.is_empty() {
+            let _ = writeln!(out, "── {}", case.label());
+        }
+        out.push_str(&measure::report(&case.scenario, case.seed, result));
+        if let Some(digest) = result.digest {
+            let _ = writeln!(out, "\ndigest {digest:016x}");
+        }
+    }
+    if let Some(folder) = &args.out {
+        let _ = writeln!(out, "\nResults: {}", folder.display());
+    }
+    print(&out)
+}
+
+fn as_json(cases: &[cases::Case], done: &[skyhaul_sim::RunResult]) -> serde_json::Value {
+    let one = |(case, result): (&cases::Case, &skyhaul_sim::RunResult)| {
+        measure::json(&case.scenario, case.seed, result)
+    };
+    match (cases, done) {
+        ([case], [result]) => one((case, result)),
+        _ => json!({
+            "cases": cases.iter().zip(done).map(|(case, result)| {
+                let mut value = one((case, result));
+                value["choice"] = results::choice(case);
+                value
+            }).collect::<Vec<_>>(),
+        }),
+    }
+}

@@ -1,0 +1,12 @@
+//! `skyhaul schema`.
+
+use crate::args::{SchemaArgs, SchemaKind};
+use crate::print;
+use crate::stop::Stop;
+
+pub(crate) fn run(args: &SchemaArgs) -> Result<(), Stop> {
+    match args.kind {
+        SchemaKind::Scenario => print(&format!("{:#}\n", skyhaul_scenario::scenario_schema())),
+        SchemaKind::Study => print("{}\n"),
+    }
+}

@@ -1,0 +1,82 @@
+//! The `skyhaul` command as a library: the binary of `cargo install` and the entry point of the Python package
+//! call the same [`run`].
+//!
+//! Exit status: 0 all is well; 1 a claim does not hold; 2 wrong input or output that cannot be written, with one
+//! line on standard error; 130 stopped with Ctrl-C.
+#![forbid(unsafe_code)]
+
+mod args;
+pub mod cases;
+mod clock;
+mod command;
+mod interrupt;
+pub mod measure;
+pub mod results;
+mod stop;
+pub mod table;
+pub mod text;
+
+pub use stop::{Stop, io_words};
+
+use clap::Parser;
+use std::ffi::OsString;
+use std::io::Write;
+
+/// Version of the program.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Version of the engine.
+pub const ENGINE_VERSION: &str = "1";
+
+/// Draws pictures.
+pub trait Renderer {}
+
+/// Runs the command that `args` says, the name of the program first, and returns the exit status.
+pub fn run(args: impl IntoIterator<Item = OsString>, renderer: Option<&dyn Renderer>) -> u8 {
+    let cli = match args::Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        // Help and version are no errors; their status is 0, and 2 for everything else.
+        Err(e) => return finish(usage(&e)),
+    };
+    finish(command::run(cli.command, renderer))
+}
+
+/// What clap wants to say: help as it is, an error in one line.
+fn usage(e: &clap::Error) -> Result<(), Stop> {
+    if !e.use_stderr() || e.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let text = e.render().to_string();
+        return if e.use_stderr() { Err(Stop::Usage(text)) } else { print(&text) };
+    }
+    let text = e.render().to_string();
+    let words = |l: &str| l.trim().trim_start_matches("error: ").trim_start_matches("tip: ").to_owned();
+    let lines = text.lines().filter(|l| !l.trim().is_empty());
+    let lines: Vec<String> = lines.take_while(|l| !l.starts_with("Usage:")).map(words).collect();
+    let lines: Vec<String> = lines.into_iter().filter(|l| !l.starts_with("For more information")).collect();
+    let line = lines.join("; ").replace(":; ", ": ");
+    Err(Stop::Bad(format!("{line} (see skyhaul --help)")))
+}
+
+fn finish(result: Result<(), Stop>) -> u8 {
+    let Err(stop) = result else { return 0 };
+    let line = match &stop {
+        Stop::Bad(line) => format!("skyhaul: {line}\n"),
+        Stop::Interrupted(line) => format!("skyhaul: {line}\n"),
+        Stop::Usage(text) => text.clone(),
+        Stop::Claim | Stop::Closed => String::new(),
+    };
+    // If standard error is closed nobody can be told.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    stop.status()
+}
+
+/// Writes to standard output.
+///
+/// # Errors
+/// If that is not possible; a reader that went away is no error of ours.
+pub(crate) fn print(text: &str) -> Result<(), Stop> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| match e.kind() {
+        std::io::ErrorKind::BrokenPipe => Stop::Closed,
+        _ => Stop::Bad(format!("cannot write standard output: {}", io_words(&e))),
+    })
+}

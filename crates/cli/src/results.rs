@@ -1,0 +1,139 @@
+//! The results directory.
+//!
+//! ```text
+//! manifest.json             what made it: version, engine, hash of the scenario, seed, host
+//! scenario.resolved.toml    the scenario with nothing left open; runs again to the same result
+//! summary.json              what `run --json` prints
+//! flows.parquet  links.parquet  series.parquet
+//! ```
+
+use crate::cases::Case;
+use crate::measure;
+use crate::stop::{Stop, io_words};
+use crate::table::Table;
+use serde_json::{Value, json};
+use skyhaul_sim::RunResult;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+const MANIFEST: &str = "manifest.json";
+
+/// Prepares a folder for results: makes it, and refuses one that holds something else.
+///
+/// # Errors
+/// If it cannot be made, or holds files but no results.
+pub fn prepare(folder: &Path) -> Result<(), Stop> {
+    let wrong = |e: &std::io::Error| {
+        Stop::bad(format!("cannot write results to {}: {}", folder.display(), io_words(e)))
+    };
+    match fs::read_dir(folder) {
+        Ok(mut entries) => {
+            if entries.next().is_some() && !folder.join(MANIFEST).is_file() {
+                let folder = folder.display();
+                return Err(Stop::bad(format!(
+                    "{folder} holds files but no {MANIFEST} of skyhaul: name an empty or a new folder with --out"
+                )));
+            }
+            Ok(())
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            fs::create_dir_all(folder).map_err(|e| wrong(&e))
+        }
+        Err(e) => Err(wrong(&e)),
+    }
+}
+
+/// Writes the results of one run.
+///
+/// # Errors
+/// The file that could not be written, and why.
+pub fn write(folder: &Path, case: &Case, result: &RunResult, took: f64) -> Result<(), Stop> {
+    prepare(folder)?;
+    let summary = measure::json(&case.scenario, case.seed, result);
+    let mut manifest = manifest("run");
+    manifest["scenario"] = json!(case.scenario.hash());
+    manifest["seed"] = json!(case.seed);
+    manifest["choice"] = choice(case);
+    manifest["wall_s"] = json!(took);
+    text(&folder.join("scenario.resolved.toml"), &case.scenario.to_toml())?;
+    json_file(&folder.join("summary.json"), &summary)?;
+    table(&folder.join("flows.parquet"), &measure::flow_table(result))?;
+    table(&folder.join("links.parquet"), &measure::link_table(result))?;
+    table(&folder.join("series.parquet"), &measure::series_table(result))?;
+    // Last: a folder with a manifest is complete.
+    json_file(&folder.join(MANIFEST), &manifest)
+}
+
+/// Writes a folder with one folder of results per case.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_all(folder: &Path, cases: &[Case], results: &[RunResult], took: f64) -> Result<(), Stop> {
+    prepare(folder)?;
+    let mut list = Vec::new();
+    for (i, (case, result)) in cases.iter().zip(results).enumerate() {
+        let name = format!("{:03}-{}", i + 1, plain(&case.label()));
+        write(&folder.join(&name), case, result, took)?;
+        list.push(json!({ "folder": name, "choice": choice(case) }));
+    }
+    let mut manifest = manifest("run");
+    manifest["cases"] = Value::Array(list);
+    json_file(&folder.join(MANIFEST), &manifest)
+}
+
+/// Key → value of what `--set` chose for this case.
+#[must_use]
+pub fn choice(case: &Case) -> Value {
+    case.choice
+        .iter()
+        .map(|(k, v)| (k.clone(), Value::String(v.clone())))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+/// Where a result comes from, as far as it is the same for everything.
+#[must_use]
+pub fn manifest(command: &str) -> Value {
+    json!({
+        "command": command,
+        "version": crate::VERSION,
+        "engine": crate::ENGINE_VERSION,
+        "created": crate::clock::now(),
+        "host": {
+            "os": std::env::consts::OS,
+            "arch": std::env::consts::ARCH,
+            "processors": std::thread::available_parallelism().map_or(1, usize::from),
+        },
+    })
+}
+
+/// A name that every file system takes.
+fn plain(text: &str) -> String {
+    let keep = |c: char| if c.is_ascii_alphanumeric() || "=._-+".contains(c) { c } else { '_' };
+    text.chars().map(keep).take(100).collect()
+}
+
+/// Writes a text file.
+///
+/// # Errors
+/// The file and why.
+pub fn text(path: &Path, text: &str) -> Result<(), Stop> {
+    fs::write(path, text).map_err(|e| Stop::write(path, &e))
+}
+
+/// Writes a JSON file.
+///
+/// # Errors
+/// The file and why.
+pub fn json_file(path: &Path, value: &Value) -> Result<(), Stop> {
+    text(path, &format!("{value:#}\n"))
+}
+
+fn table(path: &PathBuf, table: &Table) -> Result<(), Stop> {
+    let write = || {
+        let file = BufWriter::new(File::create(path)?);
+        table.write_parquet(file)?.flush()
+    };
+    write().map_err(|e| Stop::write(path, &e))
+}

@@ -1,0 +1,60 @@
+//! Why the program ends other than well, and with which exit status.
+
+use std::fmt;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// Why the program ends other than well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Wrong input, or output that cannot be written: one line that says what and where. Status 2.
+    Bad(String),
+    /// Everything went well, but a claim does not hold. Status 1.
+    Claim,
+    /// The user asked to stop: what is kept and how to go on. Status 130.
+    Interrupted(String),
+    /// Nobody reads our output any more. Status 0.
+    Closed,
+    /// No command was given: the help. Status 2.
+    Usage(String),
+}
+
+impl Stop {
+    /// The exit status.
+    #[must_use]
+    pub const fn status(&self) -> u8 {
+        match self {
+            Self::Bad(_) | Self::Usage(_) => 2,
+            Self::Claim => 1,
+            Self::Interrupted(_) => 130,
+            Self::Closed => 0,
+        }
+    }
+
+    /// Wrong input.
+    pub fn bad(message: impl fmt::Display) -> Self {
+        Self::Bad(message.to_string())
+    }
+
+    /// A file or folder that could not be written.
+    #[must_use]
+    pub fn write(path: &Path, e: &std::io::Error) -> Self {
+        Self::Bad(format!("cannot write {}: {}", path.display(), io_words(e)))
+    }
+}
+
+/// What the system says, without the number that nobody knows.
+#[must_use]
+pub fn io_words(e: &std::io::Error) -> String {
+    match e.kind() {
+        ErrorKind::NotFound => "no such file or directory".into(),
+        ErrorKind::PermissionDenied => "permission denied".into(),
+        ErrorKind::StorageFull => "the disk is full".into(),
+        ErrorKind::IsADirectory => "it is a directory".into(),
+        ErrorKind::InvalidData => "it is not text in UTF-8".into(),
+        _ => {
+            let text = e.to_string();
+            text.split(" (os error").next().unwrap_or(&text).to_owned()
+        }
+    }
+}

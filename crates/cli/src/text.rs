@@ -1,0 +1,127 @@
+//! Numbers with units and aligned columns for the terminal.
+
+use std::fmt::Write as _;
+
+/// Three significant digits, no more zeros than needed.
+#[must_use]
+pub fn short(x: f64) -> String {
+    if !x.is_finite() || x == 0.0 {
+        return if x == 0.0 { "0".into() } else { format!("{x}") };
+    }
+    let magnitude = x.abs().log10().floor() as i32;
+    if !(-4..9).contains(&magnitude) {
+        return format!("{x:.2e}");
+    }
+    let text = format!("{x:.*}", (2 - magnitude).max(0) as usize);
+    // Rounding may have added a digit: 9.996 has become 10.00.
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
+/// A rate in bit/s with the prefix that suits it.
+#[must_use]
+pub fn bit_rate(x: f64) -> String {
+    let (by, unit) = match x {
+        x if x >= 1e9 => (1e9, "Gbit/s"),
+        x if x >= 1e6 => (1e6, "Mbit/s"),
+        x if x >= 1e3 => (1e3, "kbit/s"),
+        _ => (1.0, "bit/s"),
+    };
+    format!("{} {unit}", short(x / by))
+}
+
+/// A time in seconds with the prefix that suits it.
+#[must_use]
+pub fn seconds(x: f64) -> String {
+    if x != 0.0 && x < 0.9995 { format!("{} ms", short(x * 1e3)) } else { format!("{} s", short(x)) }
+}
+
+/// A share in per cent.
+#[must_use]
+pub fn percent(x: f64) -> String {
+    format!("{} %", short(x * 100.0))
+}
+
+/// Rows of cells; the first row is the head. Columns are as wide as they need to be, the first is aligned to
+/// the left, all others to the right.
+#[derive(Clone, Debug, Default)]
+pub struct Grid {
+    rows: Vec<Vec<String>>,
+    left: Vec<usize>,
+}
+
+impl Grid {
+    /// A grid with this head.
+    #[must_use]
+    pub fn new(head: &[&str]) -> Self {
+        Self { rows: vec![head.iter().map(|h| (*h).into()).collect()], left: vec![0] }
+    }
+
+    /// Aligns a column to the left.
+    #[must_use]
+    pub fn left(mut self, column: usize) -> Self {
+        self.left.push(column);
+        self
+    }
+
+    /// Appends a row.
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    /// The lines, each ended, indented by `indent` blanks.
+    #[must_use]
+    pub fn lines(&self, indent: usize) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |c: usize| self.rows.iter().filter_map(|r| r.get(c)).map(|t| t.chars().count()).max();
+        let widths: Vec<usize> = (0..columns).map(|c| width(c).unwrap_or(0)).collect();
+        let mut out = String::new();
+        for row in &self.rows {
+            let mut line = " ".repeat(indent);
+            for (c, cell) in row.iter().enumerate() {
+                let gap = if c == 0 { 0 } else { 2 };
+                let fill = widths[c] - cell.chars().count();
+                let (before, after) = if self.left.contains(&c) { (0, fill) } else { (fill, 0) };
+                let _ = write!(line, "{}{cell}{}", " ".repeat(gap + before), " ".repeat(after));
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_and_no_idle_zeros() {
+        for (x, want) in [
+            (0.0, "0"),
+            (9.996, "10"),
+            (12_345.0, "12345"),
+            (0.001_234, "0.00123"),
+            (1300.0, "1300"),
+            (99.95, "100"),
+            (0.5, "0.5"),
+            (1e-9, "1.00e-9"),
+            (f64::NAN, "NaN"),
+        ] {
+            assert_eq!(short(x), want, "{x}");
+        }
+        assert_eq!(bit_rate(10_400_000.0), "10.4 Mbit/s");
+        assert_eq!(bit_rate(999.0), "999 bit/s");
+        assert_eq!(
+            (seconds(0.55), seconds(550.0), seconds(0.0)),
+            ("550 ms".into(), "550 s".into(), "0 s".into())
+        );
+        assert_eq!(percent(0.1721), "17.2 %");
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let mut g = Grid::new(&["flows", "n"]);
+        g.row(vec!["bulk".into(), "20".into()]);
+        assert_eq!(g.lines(2), "  flows   n\n  bulk   20\n");
+    }
+}
