@@ -10,6 +10,7 @@
 
 pub mod analysis;
 mod canonical;
+pub mod check;
 mod document;
 mod error;
 mod explain;
@@ -20,6 +21,7 @@ mod resolve;
 pub mod resolved;
 mod schema;
 
+pub use check::{Check, check};
 pub use document::{Document, Load, resolve_text};
 pub use error::ScenarioError;
 pub use resolved::Resolved;

@@ -118,6 +118,21 @@ pub enum QueueKind {
     },
 }
 
+impl QueueKind {
+    /// Name in files and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DropTail => "drop-tail",
+            Self::FifoPushout => "fifo-pushout",
+            Self::Gtnets => "gtnets",
+            Self::Plain => "plain",
+            Self::StrictPushout => "strict-pushout",
+            Self::Threshold { .. } => "threshold",
+        }
+    }
+}
+
 /// Losses of a channel, drawn once per packet, data and probes alike.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ErrorModel {
@@ -161,8 +176,7 @@ pub struct FlowGroup {
     /// How many flows, at least 1.
     pub count: u32,
     /// Links that data crosses, as indices into [`Resolved::links`], in this order in the forward direction;
-    /// acknowledgements cross them backwards in the reverse direction. May be empty: then only
-    /// `extra_delay` separates the ends.
+    /// acknowledgements cross them backwards in the reverse direction. Never empty, no link twice.
     pub path: Vec<usize>,
     /// Delay of the access on top of the links, in each direction.
     pub extra_delay: Duration,

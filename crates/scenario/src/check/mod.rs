@@ -1,0 +1,349 @@
+//! What follows from a scenario before it runs: products of rate and delay, closed-form bounds and the one that
+//! is active, and warnings where experiments in this field go wrong.
+
+mod display;
+mod share;
+mod warn;
+
+use crate::analysis;
+use crate::resolved::{Direction, FlowGroup, Link, Resolved};
+use serde::Serialize;
+use share::Demand;
+use skyhaul_base::Rate;
+use skyhaul_path::Limit;
+
+/// Everything that `check` knows about a scenario. Times in seconds, rates in segments per second or bit/s as
+/// the names say; what has no bound is `None`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Check {
+    /// Title of the scenario.
+    pub title: String,
+    /// Hash of the resolved scenario.
+    pub hash: String,
+    /// Duration of the run.
+    pub duration_s: f64,
+    /// Seed.
+    pub seed: u64,
+    /// Links in the order of the scenario.
+    pub links: Vec<LinkCheck>,
+    /// Flow groups in the order of the scenario.
+    pub flows: Vec<FlowCheck>,
+    /// What may be unintended.
+    pub warnings: Vec<Warning>,
+}
+
+/// Both directions of a link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkCheck {
+    /// Name.
+    pub name: String,
+    /// Direction of data.
+    pub forward: DirectionCheck,
+    /// Direction of acknowledgements.
+    pub reverse: DirectionCheck,
+}
+
+/// One direction of a link. Packets are the largest that cross it: data forward, acknowledgements in reverse.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DirectionCheck {
+    /// Rate; `None` is unlimited.
+    pub rate_bit_s: Option<u64>,
+    /// Rate in packets.
+    pub rate_packets_s: Option<f64>,
+    /// Size of those packets.
+    pub packet_bytes: u32,
+    /// Smallest propagation delay.
+    pub delay_s: f64,
+    /// Share of those packets lost by the channel in the long run.
+    pub loss: f64,
+    /// Kind of queue.
+    pub queue_kind: &'static str,
+    /// Capacity of the queue; `None` is unlimited.
+    pub queue_packets: Option<f64>,
+    /// Time to drain a full queue.
+    pub queue_s: Option<f64>,
+    /// Capacity of the queue as a multiple of `bdp_packets`.
+    pub queue_bdp: Option<f64>,
+    /// Product of the rate and the longest base RTT of the flows that cross it.
+    pub bdp_packets: Option<f64>,
+    /// How many flows cross it.
+    pub flows: u64,
+    /// Predicted share of the rate in use.
+    pub utilization: Option<f64>,
+}
+
+/// A flow group.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowCheck {
+    /// Name.
+    pub name: String,
+    /// How many.
+    pub count: u32,
+    /// Congestion control.
+    pub cc: String,
+    /// Size of a full packet, headers included.
+    pub packet_bytes: u32,
+    /// Payload of a full segment.
+    pub segment_bytes: u32,
+    /// RTT without queueing: propagation, access, and one packet and one acknowledgement through every
+    /// transmitter.
+    pub base_rtt_s: f64,
+    /// The largest window: the smaller of the receiver's and the sender's buffer.
+    pub window_segments: f64,
+    /// Probability that a packet is lost by a channel on its way.
+    pub loss: f64,
+    /// Link with the smallest forward rate, and how many packets fill it and the path.
+    pub bottleneck: Option<Bottleneck>,
+    /// What limits one flow, in segments per second.
+    pub bounds: Bounds,
+    /// The limit that holds.
+    pub active: Active,
+    /// Predicted rate of one flow in segments per second, lost ones included.
+    pub rate_segments_s: Option<f64>,
+    /// Predicted goodput of the group in payload bit/s.
+    pub goodput_bit_s: Option<f64>,
+    /// Utilisation if all flows lose at the same time: clean drop-tail link, Reno class only.
+    pub in_phase_utilization: Option<f64>,
+}
+
+/// The slowest link on a path.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bottleneck {
+    /// Its name.
+    pub link: String,
+    /// Product of its rate and the base RTT of the group.
+    pub bdp_packets: f64,
+}
+
+/// Upper limits of the rate of one flow, in segments per second; `None` does not limit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bounds {
+    /// Window over RTT.
+    pub window: Option<f64>,
+    /// Equal share of the slowest forward link.
+    pub fair_share: Option<f64>,
+    /// Random loss, by the full formula of Padhye et al.: what Reno reaches. It binds the Reno class only.
+    pub random_loss: Option<f64>,
+    /// Share of the acknowledgements that the slowest reverse link carries.
+    pub return_link: Option<f64>,
+}
+
+/// Which limit holds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Active {
+    /// The share of a forward link.
+    FairShare {
+        /// Its name.
+        link: String,
+    },
+    /// Nothing that a closed form knows.
+    None,
+    /// Random loss.
+    RandomLoss,
+    /// Acknowledgements on a reverse link.
+    ReturnLink {
+        /// Its name.
+        link: String,
+    },
+    /// The window.
+    Window,
+}
+
+/// Something that may be unintended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Warning {
+    /// Short name, for filters.
+    pub code: &'static str,
+    /// The key to look at.
+    pub key: String,
+    /// What it means.
+    pub message: String,
+}
+
+/// Derives everything from a scenario.
+#[must_use]
+pub fn check(scenario: &Resolved) -> Check {
+    let mut flows: Vec<FlowCheck> = scenario.flows.iter().map(|f| flow(scenario, f)).collect();
+    let links = scenario.links.iter().enumerate().map(|(i, l)| link(scenario, &flows, i, l)).collect();
+    let mut check = Check {
+        title: scenario.title.clone(),
+        hash: scenario.hash(),
+        duration_s: scenario.duration.as_secs_f64(),
+        seed: scenario.seed,
+        links,
+        flows: Vec::new(),
+        warnings: Vec::new(),
+    };
+    predict(scenario, &mut check, &mut flows);
+    check.flows = flows;
+    check.warnings = warn::warnings(scenario, &check);
+    check
+}
+
+/// Flows whose steady state the loss formulas describe.
+fn reno_class(cc: &str) -> bool {
+    matches!(cc, "tahoe" | "reno" | "newreno" | "sack" | "prr")
+}
+
+fn packet(f: &FlowGroup) -> u32 {
+    f.endpoint.mss + f.endpoint.header
+}
+
+fn ack(f: &FlowGroup) -> u32 {
+    f.endpoint.header.max(1)
+}
+
+fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
+    let path = || f.path.iter().map(|&i| &scenario.links[i]);
+    let through = |rate: Option<Rate>, size: u32| rate.map_or(0.0, |r| f64::from(size) / r.bytes_per_sec());
+    let serialisation: f64 =
+        path().map(|l| through(l.forward.rate, packet(f)) + through(l.reverse.rate, ack(f))).sum();
+    let rtt = scenario.propagation_rtt(f).as_secs_f64() + serialisation;
+    let window = f.endpoint.receive_buffer.min(f.endpoint.send_buffer) / u64::from(f.endpoint.mss);
+    #[expect(clippy::cast_precision_loss, reason = "a window is at most 2^30 bytes")]
+    let window = window as f64;
+    let loss = 1.0 - path().map(|l| 1.0 - l.forward.error.mean_loss(packet(f))).product::<f64>();
+    let slowest = path().filter_map(|l| Some((l, l.forward.rate?))).min_by_key(|(_, rate)| *rate);
+    // The timer of a path with steady delays: its variance dies out, one tick remains.
+    let t0 = (rtt + f.endpoint.rto.tick.as_secs_f64()).max(f.endpoint.rto.min.as_secs_f64());
+    let b = f64::from(f.endpoint.delayed_ack.every);
+    let positive = |x: f64| x.is_finite().then_some(x);
+    FlowCheck {
+        name: f.name.clone(),
+        count: f.count,
+        cc: f.cc.name().into(),
+        packet_bytes: packet(f),
+        segment_bytes: f.endpoint.mss,
+        base_rtt_s: rtt,
+        window_segments: window,
+        loss,
+        bottleneck: slowest.map(|(l, rate)| Bottleneck {
+            link: l.name.clone(),
+            bdp_packets: rate.bytes_per_sec() * rtt / f64::from(packet(f)),
+        }),
+        bounds: Bounds {
+            window: positive(analysis::window_limit(window, rtt)),
+            fair_share: None,
+            random_loss: (loss > 0.0 && rtt > 0.0).then(|| analysis::pftk_full(rtt, t0, loss, b, window)),
+            return_link: None,
+        },
+        active: Active::None,
+        rate_segments_s: None,
+        goodput_bit_s: None,
+        in_phase_utilization: None,
+    }
+}
+
+fn link(scenario: &Resolved, flows: &[FlowCheck], index: usize, l: &Link) -> LinkCheck {
+    let crossing = || scenario.flows.iter().zip(flows).filter(|(f, _)| f.path.contains(&index));
+    let rtt = crossing().map(|(_, c)| c.base_rtt_s).fold(0.0, f64::max);
+    let count = crossing().map(|(f, _)| u64::from(f.count)).sum();
+    let forward = crossing().map(|(f, _)| packet(f)).max().unwrap_or(0);
+    let reverse = crossing().map(|(f, _)| ack(f)).max().unwrap_or(0);
+    LinkCheck {
+        name: l.name.clone(),
+        forward: direction(&l.forward, forward, rtt, count),
+        reverse: direction(&l.reverse, reverse, rtt, count),
+    }
+}
+
+fn direction(d: &Direction, size: u32, rtt: f64, flows: u64) -> DirectionCheck {
+    let packet = f64::from(size.max(1));
+    let rate_packets_s = d.rate.map(|r| r.bytes_per_sec() / packet);
+    let bdp_packets = rate_packets_s.map(|r| r * rtt);
+    #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
+    let queue_packets = match d.queue.limit {
+        Limit::Packets(n) => Some(f64::from(n)),
+        Limit::Bytes(n) => Some(n as f64 / packet),
+        Limit::Unlimited => None,
+    };
+    let queue_packets = queue_packets.map(|n| if d.queue.ns2_limit { (n - 1.0).max(0.0) } else { n });
+    let over = |a: Option<f64>, b: Option<f64>| Some(a? / b.filter(|b| *b > 0.0)?);
+    DirectionCheck {
+        rate_bit_s: d.rate.map(Rate::bits_per_sec),
+        rate_packets_s,
+        packet_bytes: size,
+        delay_s: d.delay.base().as_secs_f64(),
+        loss: d.error.mean_loss(size),
+        queue_kind: d.queue.kind.name(),
+        queue_packets,
+        queue_s: over(queue_packets, rate_packets_s),
+        queue_bdp: over(queue_packets, bdp_packets),
+        bdp_packets,
+        flows,
+        utilization: None,
+    }
+}
+
+/// Shares the links among the flows and writes down what limits whom.
+fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
+    // Resource 2i is the forward direction of link i, 2i + 1 its reverse; amounts in bytes per second.
+    let capacities: Vec<Option<f64>> = scenario
+        .links
+        .iter()
+        .flat_map(|l| [l.forward.rate, l.reverse.rate])
+        .map(|rate| rate.map(Rate::bytes_per_sec))
+        .collect();
+    let demands: Vec<Demand> = scenario
+        .flows
+        .iter()
+        .zip(flows.iter())
+        .map(|(f, c)| {
+            let loss = c.bounds.random_loss.filter(|_| reno_class(&c.cc));
+            let cap = [c.bounds.window, loss].into_iter().flatten().fold(f64::INFINITY, f64::min);
+            let per_ack = f64::from(ack(f)) / f64::from(f.endpoint.delayed_ack.every);
+            let uses = f.path.iter().flat_map(|&i| [(2 * i, f64::from(packet(f))), (2 * i + 1, per_ack)]);
+            Demand { count: f64::from(f.count), cap, uses: uses.collect() }
+        })
+        .collect();
+    let shares = share::max_min(&capacities, &demands);
+
+    // Equal shares, for the bounds: each resource divided among all that cross it.
+    let load = |r: usize| -> f64 {
+        let use_of = |d: &Demand| d.uses.iter().filter(|u| u.0 == r).map(|u| u.1 * d.count).sum::<f64>();
+        demands.iter().map(use_of).sum()
+    };
+    let equal = |parity: usize, demand: &Demand| {
+        let limits = demand.uses.iter().filter(|u| u.0 % 2 == parity);
+        limits.filter_map(|u| Some(capacities[u.0]? / load(u.0))).reduce(f64::min)
+    };
+    for ((flow, demand), share) in flows.iter_mut().zip(&demands).zip(&shares) {
+        flow.bounds.fair_share = equal(0, demand);
+        flow.bounds.return_link = equal(1, demand);
+        flow.active = match share.limit {
+            Some(r) if r % 2 == 0 => Active::FairShare { link: scenario.links[r / 2].name.clone() },
+            Some(r) => Active::ReturnLink { link: scenario.links[r / 2].name.clone() },
+            None if !share.rate.is_finite() => Active::None,
+            None if flow.bounds.window.is_some_and(|w| w <= share.rate) => Active::Window,
+            None => Active::RandomLoss,
+        };
+        flow.rate_segments_s = share.rate.is_finite().then_some(share.rate);
+        flow.goodput_bit_s = flow.rate_segments_s.map(|rate| {
+            rate * (1.0 - flow.loss) * f64::from(flow.count) * f64::from(flow.segment_bytes) * 8.0
+        });
+    }
+    let used = |r: usize| -> Option<f64> {
+        let capacity = capacities[r]?;
+        let of = |(d, s): (&Demand, &share::Share)| {
+            let per_segment: f64 = d.uses.iter().filter(|u| u.0 == r).map(|u| u.1).sum();
+            if per_segment > 0.0 { per_segment * d.count * s.rate } else { 0.0 }
+        };
+        Some((demands.iter().zip(&shares).map(of).sum::<f64>() / capacity).min(1.0))
+    };
+    for (i, link) in check.links.iter_mut().enumerate() {
+        link.forward.utilization = used(2 * i);
+        link.reverse.utilization = used(2 * i + 1);
+    }
+    for flow in flows.iter_mut().filter(|f| f.loss == 0.0 && reno_class(&f.cc)) {
+        let Active::FairShare { link } = &flow.active else { continue };
+        let Some(link) = check.links.iter().find(|l| l.name == *link) else { continue };
+        let (Some(bdp), Some(queue)) = (link.forward.bdp_packets, link.forward.queue_packets) else {
+            continue;
+        };
+        flow.in_phase_utilization = (bdp > 0.0).then(|| analysis::clean_utilization(bdp, queue, 0.5));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+use super::*;
+use crate::Document;
+
+fn checked(sets: &[&str]) -> Check {
+    let mut document = Document::preset("peach-geo").unwrap();
+    for set in sets {
+        document.set(set).unwrap();
+    }
+    check(&document.resolve().unwrap())
+}
+
+fn codes(sets: &[&str]) -> Vec<&'static str> {
+    checked(sets).warnings.iter().map(|w| w.code).collect()
+}
+
+#[track_caller]
+fn near(got: f64, want: f64, tolerance: f64) {
+    assert!((got / want - 1.0).abs() <= tolerance, "{got} is not {want}");
+}
+
+#[test]
+fn peach_geo_in_numbers() {
+    let c = checked(&[]);
+    let (link, flow) = (&c.links[0], &c.flows[0]);
+    near(link.forward.rate_packets_s.unwrap(), 1300.0, 1e-12);
+    near(link.forward.bdp_packets.unwrap(), 715.0, 2e-3);
+    near(link.forward.queue_s.unwrap(), 50.0 / 1300.0, 1e-12);
+    near(flow.base_rtt_s, 0.55 + 1.0 / 1300.0, 1e-12);
+    near(flow.bounds.window.unwrap(), 116.2, 1e-3);
+    near(flow.bounds.fair_share.unwrap(), 65.0, 1e-12);
+    // T0: RTT + tick is below RTOmin.
+    near(flow.bounds.random_loss.unwrap(), 69.7, 5e-3);
+    assert_eq!(flow.bounds.return_link, None);
+    assert_eq!(flow.active, Active::FairShare { link: "sat".into() });
+    near(flow.rate_segments_s.unwrap(), 65.0, 1e-12);
+    near(flow.goodput_bit_s.unwrap(), 1300.0 * 0.999 * 960.0 * 8.0, 1e-9);
+    near(link.forward.utilization.unwrap(), 1.0, 1e-9);
+    assert_eq!(c.warnings.iter().map(|w| w.code).collect::<Vec<_>>(), ["queue-short"]);
+}
+
+#[test]
+fn random_loss_binds_the_reno_class_only() {
+    let sets = ["links.sat.error.p=1e-2", "flows.bulk.cc=sack"];
+    let c = checked(&sets);
+    assert_eq!(c.flows[0].active, Active::RandomLoss);
+    near(c.flows[0].rate_segments_s.unwrap(), 21.1, 5e-3);
+    near(c.links[0].forward.utilization.unwrap(), 20.0 * 21.1 / 1300.0, 5e-3);
+    assert_eq!(checked(&sets[..1]).flows[0].active, Active::FairShare { link: "sat".into() });
+}
+
+#[test]
+fn windows_bind_half_the_flows() {
+    // Ten flows of 64 segments: 640 < 715, 116.4 segments/s each.
+    let c = checked(&["flows.bulk.count=10"]);
+    assert_eq!(c.flows[0].active, Active::Window);
+    near(c.flows[0].rate_segments_s.unwrap(), 116.2, 1e-3);
+    assert!(c.warnings.iter().any(|w| w.code == "window-short" && w.key == "flows.bulk.rwnd"));
+}
+
+#[test]
+fn a_slow_return_link_binds_and_warns() {
+    // 256 kbit/s carry 800 acknowledgements of 40 bytes per second.
+    let c = checked(&["links.sat.reverse.rate=256 kbit/s"]);
+    assert_eq!(c.flows[0].active, Active::ReturnLink { link: "sat".into() });
+    near(c.flows[0].rate_segments_s.unwrap(), 40.0, 1e-9);
+    near(c.links[0].reverse.utilization.unwrap(), 1.0, 1e-9);
+    assert!(c.warnings.iter().any(|w| w.code == "return-link"));
+    let delayed = "flows.bulk.endpoint.delayed-ack={ every = 2, delay = '200 ms' }";
+    let c = checked(&["links.sat.reverse.rate=256 kbit/s", delayed]);
+    near(c.flows[0].bounds.return_link.unwrap(), 80.0, 1e-9);
+}
+
+#[test]
+fn clean_links_and_flows_in_step() {
+    let c = checked(&["links.sat.error=none", "flows.bulk.cc=sack"]);
+    // 715 packets of propagation and one of serialisation.
+    near(c.flows[0].in_phase_utilization.unwrap(), 0.7988, 1e-3);
+    assert_eq!(checked(&["links.sat.error=none"]).flows[0].in_phase_utilization, None);
+}
+
+#[test]
+fn each_mistake_has_its_warning() {
+    let quiet = "links.sat.queue.limit=1 BDP";
+    assert_eq!(codes(&[quiet]), [""; 0]);
+    for (set, code) in [
+        ("links.sat.queue.limit=5 BDP", "queue-long"),
+        ("flows.bulk.rwnd=20 segments", "window-short"),
+        ("links.sat.error={ kind = 'ber', ber = 1e-5 }", "ber-not-per"),
+        ("links.sat.queue.kind=plain", "priority-ignored"),
+        ("flows.bulk.start=0 s", "same-start"),
+        ("flows.bulk.start={ uniform = ['1 s', '1 s'] }", "same-start"),
+        ("flows.bulk.start=600 s", "late-start"),
+        ("flows.bulk.stop=0 s", "early-stop"),
+        ("record.sample=1 us", "many-samples"),
+    ] {
+        assert!(codes(&[quiet, set]).contains(&code), "{set}: {:?}", codes(&[quiet, set]));
+    }
+    // 50/(pX) = 50/(1e-3 · 65) = 769 s.
+    assert_eq!(codes(&[quiet, "flows.bulk.cc=sack"]), ["short-run"]);
+    assert_eq!(codes(&[quiet, "flows.bulk.cc=sack", "duration=800 s"]), [""; 0]);
+    assert_eq!(codes(&[quiet, "flows.bulk.cc=sack", "duration=0 s"]), [""; 0]);
+    let two = ["flows.bulk.count=1", "flows.more={ path = ['sat'] }", "flows.bulk.start=0 s"];
+    assert!(codes(&two).contains(&"same-start"));
+    assert!(codes(&["links.other={ rate = '1 Mbit/s', delay = '1 ms' }"]).contains(&"unused-link"));
+}
+
+#[test]
+fn text_and_json() {
+    let c = checked(&[]);
+    let text = c.to_string();
+    let want = "\
+TCP-Peach over GEO
+  run          550 s, seed 1
+  hash         HASH
+
+link sat
+  forward      10.4 Mbit/s = 1300 packets/s of 1000 B, 275 ms, loss 0.1 %, predicted use 100 %
+    queue      strict-pushout 50 packets = 38.46 ms = 0.0698 BDP; BDP 716 packets
+  reverse      unlimited rate, 275 ms
+
+flows bulk
+  count        20 x peach, segments of 960 B, packets of 1000 B
+  base RTT     550.8 ms
+  window       64 segments; BDP of sat is 716 packets, 35.8 per flow
+  loss         0.1 %
+  bounds       window 116, fair share 65, random loss (Reno only) 69.6 segments/s per flow
+  prediction   fair share of sat: 65 segments/s per flow, goodput 9.97 Mbit/s in all
+
+warnings
+  links.sat.queue: 50 packets are 0.0698 of the BDP: Reno flows that lose in step use 79.9 % of a clean link [queue-short]
+";
+    assert_eq!(text, want.replace("HASH", &c.hash[..16]));
+    let json = serde_json::to_value(&c).unwrap();
+    assert_eq!(json["flows"][0]["active"]["kind"], "fair-share");
+    assert_eq!(json["links"][0]["reverse"]["rate_bit_s"], serde_json::Value::Null);
+}
+
+#[test]
+fn extremes_do_not_panic() {
+    for sets in [
+        &["links.sat.error.p=1", "flows.bulk.cc=sack"][..],
+        &["duration=0 s"],
+        &["links.sat.queue.limit=0 packets"],
+        &["links.sat.rate=unlimited", "links.sat.delay=0 s", "flows.bulk.handshake=true"],
+        &["links.sat.rate=10 Gbit/s", "links.sat.delay=5 s"],
+        &["links.sat.rate=1 bit/s"],
+        &["links.sat.error={ kind = 'ber', ber = 1 }"],
+    ] {
+        let c = checked(sets);
+        assert!(!c.to_string().contains("NaN"), "{c}");
+        serde_json::to_string(&c).unwrap();
+    }
+}

@@ -1,0 +1,204 @@
+//! Warnings: settings that are legal and usually a mistake.
+
+use super::{Active, Check, Warning, display::percent, display::short, reno_class};
+use crate::analysis;
+use crate::resolved::{ErrorModel, QueueKind, Resolved, Start};
+
+/// A queue outside this range of BDPs deserves a word.
+const USUAL_QUEUE: (f64, f64) = (0.25, 4.0);
+/// Loss of packets from which on a bit error rate deserves one.
+const MUCH_LOSS: f64 = 1e-3;
+/// Recorded values from which on a file grows beyond a few hundred megabytes.
+const MANY_VALUES: f64 = 2e7;
+
+/// Everything worth a word.
+pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
+    let mut out = Vec::new();
+    queues(check, &mut out);
+    windows(scenario, check, &mut out);
+    errors(scenario, check, &mut out);
+    priorities(scenario, check, &mut out);
+    starts(scenario, &mut out);
+    limits(check, &mut out);
+    recording(scenario, &mut out);
+    out
+}
+
+fn push(out: &mut Vec<Warning>, code: &'static str, key: String, message: String) {
+    out.push(Warning { code, key, message });
+}
+
+fn queues(check: &Check, out: &mut Vec<Warning>) {
+    for link in &check.links {
+        if link.forward.flows == 0 {
+            push(out, "unused-link", format!("links.{}", link.name), "no flow crosses this link".into());
+            continue;
+        }
+        let d = &link.forward;
+        let (Some(packets), Some(bdp), Some(full)) = (d.queue_packets, d.queue_bdp, d.bdp_packets) else {
+            continue;
+        };
+        let key = format!("links.{}.queue", link.name);
+        if bdp < USUAL_QUEUE.0 {
+            let in_phase = percent(analysis::clean_utilization(full, packets, 0.5));
+            let message = format!(
+                "{} packets are {} of the BDP: Reno flows that lose in step use {in_phase} of a clean link",
+                short(packets),
+                short(bdp)
+            );
+            push(out, "queue-short", key, message);
+        } else if bdp > USUAL_QUEUE.1 {
+            let delay =
+                d.queue_s.map_or_else(String::new, |s| format!(": it adds up to {} s of delay", short(s)));
+            push(out, "queue-long", key, format!("{} packets are {} BDP{delay}", short(packets), short(bdp)));
+        }
+    }
+}
+
+fn windows(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
+    for (index, link) in check.links.iter().enumerate() {
+        let Some(rate) = link.forward.rate_packets_s else { continue };
+        let crossing = scenario.flows.iter().zip(&check.flows).filter(|(f, _)| f.path.contains(&index));
+        let (mut most, mut names) = (0.0, Vec::new());
+        for (_, flow) in crossing {
+            let own = flow.bounds.window.unwrap_or(f64::INFINITY) * f64::from(flow.packet_bytes);
+            most += own / f64::from(link.forward.packet_bytes.max(1)) * f64::from(flow.count);
+            names.push(flow);
+        }
+        let [first, ..] = names.as_slice() else { continue };
+        if most < rate * 0.999 {
+            let message = format!(
+                "windows allow {} of the {} packets/s of link {}: no congestion control can fill it",
+                short(most),
+                short(rate),
+                link.name
+            );
+            push(out, "window-short", format!("flows.{}.rwnd", first.name), message);
+        }
+    }
+}
+
+fn errors(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
+    for (link, derived) in scenario.links.iter().zip(&check.links) {
+        let forward = (&link.forward, &derived.forward, "error");
+        let reverse = (&link.reverse, &derived.reverse, "reverse.error");
+        for (direction, derived, key) in [forward, reverse] {
+            let ErrorModel::Ber { ber } = direction.error else { continue };
+            if derived.loss < MUCH_LOSS || derived.flows == 0 {
+                continue;
+            }
+            let message = format!(
+                "a bit error rate of {ber:e} loses {} of packets of {} B: if {ber:e} of packets is meant, write \
+                 {{ kind = \"per\", p = {ber:e} }}; if it holds before decoding, the loss behind the decoder is far lower",
+                percent(derived.loss),
+                derived.packet_bytes
+            );
+            push(out, "ber-not-per", format!("links.{}.{key}", link.name), message);
+            if key == "error" && link.forward.error == link.reverse.error {
+                break;
+            }
+        }
+    }
+}
+
+/// Controls that send segments of low priority.
+fn sends_low_priority(cc: &str) -> bool {
+    matches!(cc, "peach" | "peach-plus" | "fast-start")
+}
+
+fn priorities(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
+    for (flow, derived) in scenario.flows.iter().zip(&check.flows) {
+        if !sends_low_priority(&derived.cc) {
+            continue;
+        }
+        for &index in &flow.path {
+            let link = &scenario.links[index];
+            let blind = matches!(link.forward.queue.kind, QueueKind::DropTail | QueueKind::Plain);
+            if blind && link.forward.rate.is_some() {
+                let message = format!(
+                    "{} of flows.{} sends segments of low priority, and this queue ignores priorities: they displace \
+                     data",
+                    derived.cc, derived.name
+                );
+                push(out, "priority-ignored", format!("links.{}.queue", link.name), message);
+            }
+        }
+    }
+}
+
+fn starts(scenario: &Resolved, out: &mut Vec<Warning>) {
+    let instant = |start: Start| match start {
+        Start::At(at) => Some(at),
+        Start::Uniform { from, to } => (from == to).then_some(from),
+    };
+    for (i, flow) in scenario.flows.iter().enumerate() {
+        let key = || format!("flows.{}.start", flow.name);
+        let (earliest, at) = match flow.start {
+            Start::At(at) => (at, instant(flow.start)),
+            Start::Uniform { from, .. } => (from, instant(flow.start)),
+        };
+        if earliest >= scenario.duration && !scenario.duration.is_zero() {
+            push(out, "late-start", key(), "the run ends before these flows start".into());
+        }
+        if flow.stop.is_some_and(|stop| stop <= earliest) {
+            push(
+                out,
+                "early-stop",
+                format!("flows.{}.stop", flow.name),
+                "these flows stop before they start".into(),
+            );
+        }
+        let Some(at) = at else { continue };
+        let twin = scenario.flows[..i].iter().find(|f| instant(f.start) == Some(at) && f.path == flow.path);
+        if flow.count > 1 || twin.is_some() {
+            let what = match twin {
+                Some(twin) if flow.count == 1 => format!("starts at the same instant as flows.{}", twin.name),
+                _ => format!("{} flows start at the same instant", flow.count),
+            };
+            let message = format!(
+                "{what}: like flows stay in step and lose together; write {{ uniform = [\"0 s\", \"1 RTT\"] }}"
+            );
+            push(out, "same-start", key(), message);
+        }
+    }
+}
+
+fn limits(check: &Check, out: &mut Vec<Warning>) {
+    for flow in &check.flows {
+        if let Active::ReturnLink { link } = &flow.active {
+            let message = format!(
+                "acknowledgements on the reverse direction of {link} limit flows.{} to {} segments/s each",
+                flow.name,
+                short(flow.rate_segments_s.unwrap_or(0.0))
+            );
+            push(out, "return-link", format!("links.{link}.reverse.rate"), message);
+        }
+        let (Some(rate), true) = (flow.rate_segments_s, reno_class(&flow.cc)) else { continue };
+        if flow.loss > 0.0 && rate > 0.0 {
+            let steady = analysis::steady_run(flow.loss, rate);
+            if check.duration_s < steady && check.duration_s > 0.0 {
+                let message = format!(
+                    "{} s are short for flows.{}: a flow loses a segment every {} s, and a mean that forgets the \
+                     start takes {} s",
+                    short(check.duration_s),
+                    flow.name,
+                    short(steady / 50.0),
+                    short(steady)
+                );
+                push(out, "short-run", "duration".into(), message);
+            }
+        }
+    }
+}
+
+fn recording(scenario: &Resolved, out: &mut Vec<Warning>) {
+    let Some(sample) = scenario.record.sample else { return };
+    let flows: f64 = scenario.flows.iter().map(|f| f64::from(f.count)).sum();
+    #[expect(clippy::cast_precision_loss, reason = "a handful of series")]
+    let values =
+        scenario.duration.as_secs_f64() / sample.as_secs_f64() * flows * scenario.record.series.len() as f64;
+    if values > MANY_VALUES {
+        let message = format!("about {} values will be recorded", short(values));
+        push(out, "many-samples", "record.sample".into(), message);
+    }
+}

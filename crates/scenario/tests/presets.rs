@@ -1,0 +1,290 @@
+//! Presets, defaults, overrides and the canonical form.
+
+use skyhaul_base::{Duration, Rate};
+use skyhaul_path::{Limit, Victim};
+use skyhaul_scenario::resolved::{
+    App, Delay, Direction, ErrorModel, FlowGroup, Queue, QueueKind, Record, Resolved, Series, Start,
+};
+use skyhaul_scenario::{Document, preset, resolve_text};
+
+use proptest::prelude::*;
+
+fn nothing(_: &str) -> Result<String, String> {
+    Err("no files here".into())
+}
+
+fn with(sets: &[&str]) -> Resolved {
+    let mut document = Document::preset("peach-geo").unwrap();
+    for set in sets {
+        document.set(set).unwrap_or_else(|e| panic!("{e}"));
+    }
+    document.resolve().unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn peach_geo_is_the_setting_of_the_paper() {
+    let direction = |rate, error| Direction {
+        rate,
+        delay: Delay::Fixed(Duration::from_millis(275)),
+        allow_reorder: false,
+        queue: Queue {
+            kind: QueueKind::StrictPushout,
+            limit: Limit::Packets(50),
+            count_in_service: false,
+            ns2_limit: false,
+            victim: Victim::Youngest,
+        },
+        error,
+        ack_errors: true,
+    };
+    let geo = with(&[]);
+    assert_eq!((geo.duration, geo.seed), (Duration::from_secs(550), 1));
+    assert_eq!(geo.links.len(), 1);
+    assert_eq!(geo.links[0].name, "sat");
+    assert_eq!(
+        geo.links[0].forward,
+        direction(Some(Rate::from_bits_per_sec(10_400_000)), ErrorModel::Per { p: 1e-3 })
+    );
+    assert_eq!(geo.links[0].reverse, direction(None, ErrorModel::None));
+    let endpoint = skyhaul_tcp::Config { receive_buffer: 64 * 960, ..skyhaul_tcp::Config::ns2_2001() };
+    assert_eq!(
+        geo.flows,
+        [FlowGroup {
+            name: "bulk".into(),
+            count: 20,
+            path: vec![0],
+            extra_delay: Duration::ZERO,
+            cc: skyhaul_cc::Config::by_name("peach").unwrap(),
+            endpoint,
+            app: App::Bulk,
+            start: Start::Uniform { from: Duration::ZERO, to: Duration::from_millis(550) },
+            stop: None,
+            handshake: false,
+            known_rtt: Some(Duration::from_millis(550)),
+        }]
+    );
+    assert_eq!(endpoint.rules.initial_window.segments(endpoint.mss), 1.0);
+    assert_eq!(endpoint.mss + endpoint.header, 1000);
+    let series = vec![Series::Acked, Series::Cwnd, Series::Queue];
+    assert_eq!(geo.record, Record { sample: Some(Duration::from_secs(1)), series });
+}
+
+#[test]
+fn the_other_orbits_differ_in_time_only() {
+    for (name, rtt) in [("peach-meo", 250), ("peach-leo", 50)] {
+        let mut orbit = Document::preset(name).unwrap().resolve().unwrap();
+        let rtt = Duration::from_millis(rtt);
+        assert_eq!(orbit.propagation_rtt(&orbit.flows[0]), rtt);
+        assert_eq!(orbit.duration, rtt * 1000);
+        assert_eq!(orbit.flows[0].known_rtt, Some(rtt));
+        assert_eq!(orbit.flows[0].start, Start::Uniform { from: Duration::ZERO, to: rtt });
+        let geo = with(&[]);
+        for link in &mut orbit.links {
+            link.forward.delay = geo.links[0].forward.delay;
+            link.reverse.delay = geo.links[0].reverse.delay;
+        }
+        orbit.flows[0].start = geo.flows[0].start;
+        orbit.flows[0].known_rtt = geo.flows[0].known_rtt;
+        orbit.title.clone_from(&geo.title);
+        orbit.duration = geo.duration;
+        assert_eq!(orbit, geo);
+    }
+}
+
+#[test]
+fn every_preset_resolves_and_survives_its_canonical_form() {
+    for name in preset::names() {
+        let resolved = Document::preset(name).unwrap().resolve().unwrap_or_else(|e| panic!("{e}"));
+        round_trip(&resolved);
+    }
+}
+
+#[track_caller]
+fn round_trip(resolved: &Resolved) {
+    let text = resolved.to_toml();
+    let again = resolve_text("scenario.resolved.toml", &text, &[], &nothing);
+    let again = again.unwrap_or_else(|e| panic!("{e}\n{text}"));
+    assert_eq!(&again, resolved, "{text}");
+    assert_eq!(again.hash(), resolved.hash());
+    assert_eq!(again.to_toml(), text);
+}
+
+/// Overrides that change one thing each.
+const CHANGES: &[&str] = &[
+    "title=Other",
+    "duration=551 s",
+    "seed=2",
+    "links.sat.rate=20 Mbit/s",
+    "links.sat.delay=275.000001 ms",
+    "links.sat.delay={ kind = 'uniform', base = '275 ms', jitter = '1 ms' }",
+    "links.sat.delay={ kind = 'normal', base = '275 ms', sigma = '1 ms' }",
+    "links.sat.allow-reorder=true",
+    "links.sat.ack-errors=false",
+    "links.sat.queue.kind=plain",
+    "links.sat.queue.kind=drop-tail",
+    "links.sat.queue.kind=gtnets",
+    "links.sat.queue.kind=fifo-pushout",
+    "links.sat.queue={ kind = 'threshold', limit = '50 packets', low-below = 25 }",
+    "links.sat.queue={ kind = 'threshold', limit = '50 packets', low-below = 24 }",
+    "links.sat.queue.limit=51 packets",
+    "links.sat.queue.limit=50 kB",
+    "links.sat.queue.limit=1.2 BDP",
+    "links.sat.queue.limit=unlimited",
+    "links.sat.queue.ns2-limit=true",
+    "links.sat.queue.count-in-service=true",
+    "links.sat.queue.victim=oldest",
+    "links.sat.error.p=1e-2",
+    "links.sat.error=none",
+    "links.sat.error={ kind = 'ber', ber = 1e-7 }",
+    "links.sat.error={ kind = 'bursts', loss = 0.01, burst = 5 }",
+    "links.sat.error={ kind = 'gilbert-elliott', p-gb = 0.01, p-bg = 0.5, k-g = 1e-6 }",
+    "links.sat.error={ kind = 'list', indices = [100, 7, 7] }",
+    "links.sat.error={ kind = 'list', indices = [7, 100], class = 'low' }",
+    "links.sat.reverse.rate=256 kbit/s",
+    "links.sat.reverse.delay=270 ms",
+    "links.sat.reverse.error={ kind = 'per', p = 1e-4 }",
+    "flows.bulk.count=21",
+    "flows.bulk.extra-delay=10 ms",
+    "flows.bulk.cc=sack",
+    "flows.bulk.cc.recovery=reno",
+    "flows.bulk.cc.probe-cap=10",
+    "flows.bulk.endpoint=rfc",
+    "flows.bulk.endpoint.rto-min=0.2 s",
+    "flows.bulk.endpoint.initial-window=2 segments",
+    "flows.bulk.endpoint.initial-window=rfc3390",
+    "flows.bulk.endpoint.initial-ssthresh=infinite",
+    "flows.bulk.endpoint.delayed-ack={ every = 2, delay = '200 ms' }",
+    "flows.bulk.endpoint.sack=true",
+    "flows.bulk.endpoint.sack=false",
+    "flows.bulk.endpoint.probes=off",
+    "flows.bulk.endpoint.halving-base=flight-size",
+    "flows.bulk.rwnd=65 segments",
+    "flows.bulk.rwnd=64 KiB",
+    "flows.bulk.sndbuf=1 MB",
+    "flows.bulk.app={ kind = 'pages', segments = 50 }",
+    "flows.bulk.app={ kind = 'pages', segments = 50, count = 3 }",
+    "flows.bulk.start=0 s",
+    "flows.bulk.start={ uniform = ['0 s', '1 s'] }",
+    "flows.bulk.stop=100 s",
+    "flows.bulk.known-rtt=500 ms",
+    "flows.bulk={ rwnd = '64 segments' }",
+    "record.sample=100 ms",
+    "record.series=['acked', 'cwnd', 'in-flight', 'pipe', 'queue', 'rto', 'srtt', 'ssthresh', 'telemetry', 'utilization']",
+];
+
+#[test]
+fn the_hash_changes_with_every_value() {
+    let base = with(&[]);
+    let mut hashes = vec![base.hash()];
+    for change in CHANGES {
+        let resolved = with(&[change]);
+        round_trip(&resolved);
+        let hash = resolved.hash();
+        assert!(!hashes.contains(&hash), "{change}");
+        hashes.push(hash);
+    }
+}
+
+#[test]
+fn the_hash_is_stable() {
+    // A different hash invalidates every cached result: change it only together with the meaning of a file.
+    let hash = Document::preset("peach-leo").unwrap().resolve().unwrap().hash();
+    assert_eq!(hash, "1c379ccd25a941e13591c7ec37e2f7d46824ed16a81bedad6d962ccd82ac4a6d");
+}
+
+#[test]
+fn the_order_in_the_file_does_not_matter() {
+    let text = with(&[]).to_toml();
+    let (links, flows) = (text.find("[links").unwrap(), text.find("[flows").unwrap());
+    assert!(links < flows);
+    let swapped = format!("{}{}\n{}", &text[..links], &text[flows..], &text[links..flows]);
+    assert_eq!(resolve_text("x", &swapped, &[], &nothing).unwrap().hash(), with(&[]).hash());
+}
+
+#[test]
+fn short_forms_open_up_and_replace() {
+    let cc = |sets: &[&str]| with(sets).flows[0].cc.clone();
+    assert_eq!(cc(&["flows.bulk.cc=sack"]).name(), "sack");
+    let opened = cc(&["flows.bulk.cc.recovery=\"reno\""]);
+    assert_eq!(opened.name(), "peach");
+    assert_ne!(opened, cc(&[]));
+    // Replacing forgets the options.
+    assert_eq!(cc(&["flows.bulk.cc.recovery=reno", "flows.bulk.cc=peach"]), cc(&[]));
+    // Inside a key that is not there.
+    assert_eq!(
+        with(&["flows.bulk={}", "flows.bulk.endpoint.mss=500 B"]).flows[0].endpoint,
+        skyhaul_tcp::Config { mss: 500, ..skyhaul_tcp::Config::modern() }
+    );
+    // A limit alone is drop-tail; within the table the kind stays.
+    let queue = |set: &str| with(&[set]).links[0].forward.queue.kind;
+    assert_eq!(queue("links.sat.queue=100 packets"), QueueKind::DropTail);
+    assert_eq!(queue("links.sat.queue.limit=100 packets"), QueueKind::StrictPushout);
+    // What the reverse direction does not say, it takes from the forward one.
+    assert_eq!(with(&["links.sat.delay=1 ms"]).links[0].reverse.delay.base(), Duration::from_millis(1));
+    assert_eq!(with(&["links.sat.error.p=0.5"]).links[0].reverse.error, ErrorModel::None);
+}
+
+#[test]
+fn defaults() {
+    let text =
+        "duration = '1 s'\n[links.a]\nrate = '8 Mbit/s'\ndelay = '50 ms'\n[flows.x]\n[flows.y]\ncount = 2";
+    let r = resolve_text("x", text, &[], &nothing).unwrap();
+    assert_eq!((r.seed, r.title.as_str()), (1, ""));
+    // 8 Mbit/s in 100 ms are 100 kB: 67 packets of 1500 bytes.
+    let queue = r.links[0].forward.queue;
+    assert_eq!((queue.kind, queue.limit), (QueueKind::DropTail, Limit::Packets(67)));
+    assert_eq!(r.links[0].forward, r.links[0].reverse);
+    assert_eq!(r.flows[0].start, Start::At(Duration::ZERO));
+    assert_eq!(r.flows[1].start, Start::Uniform { from: Duration::ZERO, to: Duration::from_millis(100) });
+    assert_eq!(r.flows[0].cc.name(), "sack");
+    assert_eq!(r.flows[0].endpoint, skyhaul_tcp::Config::modern());
+    assert!(r.flows[0].handshake && r.flows[0].known_rtt.is_none());
+    round_trip(&r);
+}
+
+#[test]
+fn a_queue_in_bdp_follows_the_longest_rtt_that_crosses_it() {
+    let text = "duration = '1 s'\n[links.a]\npacket = '1000 B'\nrate = '1000 packets/s'\ndelay = '50 ms'\n\
+                queue = '1.5 BDP'\n[flows.x]\n[flows.y]\nextra-delay = '100 ms'";
+    let r = resolve_text("x", text, &[], &nothing).unwrap();
+    assert_eq!(r.links[0].forward.queue.limit, Limit::Packets(450));
+    assert_eq!(r.propagation_rtt(&r.flows[1]), Duration::from_millis(300));
+}
+
+#[test]
+fn the_link_model_takes_every_variant() {
+    for change in CHANGES {
+        let r = with(&[change]);
+        for link in &r.links {
+            let _ = (link.forward.link_config(), link.reverse.link_config());
+        }
+    }
+    let loss = |set: &str| with(&[set]).links[0].forward.error.mean_loss(1000);
+    assert!((loss("links.sat.error={ kind = 'ber', ber = 1e-5 }") - 7.688e-2).abs() < 1e-5);
+    assert!((loss("links.sat.error={ kind = 'bursts', loss = 0.01, burst = 5 }") - 0.01).abs() < 1e-12);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn combinations_survive_the_canonical_form(
+        changes in proptest::sample::subsequence(CHANGES, 0..12),
+        rate in 1u64..100_000_000_000,
+        delay in 0u64..3_600_000_000_000,
+        p in 0.0..=1.0f64,
+    ) {
+        let mut document = Document::preset("peach-geo").unwrap();
+        let more = [
+            format!("links.sat.rate={rate} bit/s"),
+            format!("links.sat.reverse.delay={delay} ns"),
+            format!("links.sat.reverse.error={{ kind = 'per', p = {p:?} }}"),
+        ];
+        for set in changes.iter().copied().chain(more.iter().map(String::as_str)) {
+            document.set(set).unwrap();
+        }
+        // Some combinations are refused, such as the victim of a plain queue.
+        if let Ok(resolved) = document.resolve() {
+            round_trip(&resolved);
+        }
+    }
+}
