@@ -32,9 +32,9 @@ pub struct Actions {
 /// Where the payload of a probe comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeSource {
-    /// A copy of the data segment transmitted last: a dummy segment [Peach §III-A]. Carries nothing new.
+    /// A copy of the data segment transmitted last: a dummy segment \[Peach §III-A\]. Carries nothing new.
     LastSegment,
-    /// Data not yet acknowledged, in turn: a NIL segment [Peach+ §I-A]. The receiver may use it.
+    /// Data not yet acknowledged, in turn: a NIL segment \[Peach+ §I-A\]. The receiver may use it.
     UnackedRoundRobin,
 }
 

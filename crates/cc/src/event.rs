@@ -10,7 +10,7 @@ pub struct Path {
     pub smss: u32,
     /// Window limit other than cwnd: `floor(min(SND.WND, send buffer) / SMSS)`.
     pub rwnd: f64,
-    /// `SND.NXT - SND.UNA`: FlightSize of RFC 5681, the `nackseg` of [Peach].
+    /// `SND.NXT - SND.UNA`: FlightSize of RFC 5681, the `nackseg` of \[Peach\].
     pub in_flight: f64,
     /// Estimate of what is in the network by the scoreboard (RFC 6675); FlightSize without SACK.
     pub pipe: f64,

@@ -131,3 +131,87 @@ algorithms! {
         "peach" Peach(alg::peach::Config) => |c, r| Algorithm::Peach(alg::peach::Peach::new(c, r)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_leads_to_its_algorithm_and_back() {
+        for name in NAMES {
+            let config = Config::by_name(name).expect("a listed name");
+            assert_eq!(config.name(), *name);
+            assert_eq!(config.validate(), Ok(()));
+            let cwnd = config.build(&Rules::MODERN).window().cwnd;
+            assert!(cwnd >= 1.0, "{name}: {cwnd}");
+        }
+        assert_eq!(Config::by_name("no-such"), None);
+    }
+
+    #[test]
+    fn a_users_own_algorithm_is_dispatched_like_a_built_in_one() {
+        let own = alg::vegas::Vegas::new(&alg::vegas::Config::default(), &Rules::RFC);
+        let custom = Algorithm::Custom(Box::new(own.clone()));
+        assert_eq!((custom.window(), custom.policy()), (own.window(), own.policy()));
+        assert_eq!(Algorithm::Vegas(own).policy().recovery, RecoveryMode::Reno);
+    }
+
+    #[cfg(feature = "serde")]
+    mod files {
+        use super::*;
+        use alloc::format;
+
+        #[test]
+        fn defaults_survive_a_round_trip() {
+            for name in NAMES {
+                let config = Config::by_name(name).expect("a listed name");
+                let text = serde_json::to_string(&config).expect("writes");
+                assert_eq!(serde_json::from_str::<Config>(&text).expect(name), config, "{text}");
+                // The name alone is enough.
+                let short = format!(r#"{{"name":"{name}"}}"#);
+                assert_eq!(serde_json::from_str::<Config>(&short).expect(name), config);
+            }
+        }
+
+        #[test]
+        fn options_are_read_by_their_names() {
+            let text = r#"{"name":"peach","recovery":"newreno","recovery-end":"triggering-segment","on-rto":"slow",
+                "nackseg":"flight-size","wdsn-on-loss":"accumulate","probe-cap":32}"#;
+            let Ok(Config::Peach(c)) = serde_json::from_str(text) else { panic!("peach") };
+            assert_eq!(c.recovery, RecoveryMode::NewReno);
+            assert_eq!(c.recovery_end, crate::RecoveryEnd::TriggeringSegment);
+            assert_eq!(c.on_rto, alg::peach::Opening::Slow);
+            assert_eq!(c.nackseg, Some(alg::peach::Nackseg::FlightSize));
+            assert_eq!(c.wdsn_on_loss, alg::peach::WdsnOnLoss::Accumulate);
+            assert_eq!(c.probe_cap, Some(32));
+            let text = r#"{"name":"reno","initial-window":{"segments":2.0},"max-burst":4}"#;
+            let Ok(Config::Reno(c)) = serde_json::from_str(text) else { panic!("reno") };
+            assert_eq!((c.initial_window, c.max_burst), (Some(crate::InitialWindow::Segments(2.0)), 4));
+            let text = r#"{"name":"vegas","flavour":"linux","alpha":3.0}"#;
+            let Ok(Config::Vegas(c)) = serde_json::from_str(text) else { panic!("vegas") };
+            assert_eq!((c.flavour, c.alpha), (alg::vegas::Flavour::Linux, Some(3.0)));
+        }
+
+        #[test]
+        fn misspelt_options_and_names_are_refused() {
+            for wrong in [
+                r#"{"name":"peach","recovry":"sack"}"#,
+                r#"{"name":"peach","recovery":"quick"}"#,
+                r#"{"name":"bbr","min_rtt_window":5}"#,
+                r#"{"name":"newvegas"}"#,
+            ] {
+                assert!(serde_json::from_str::<Config>(wrong).is_err(), "{wrong}");
+            }
+        }
+
+        #[cfg(feature = "schema")]
+        #[test]
+        fn the_schema_lists_every_name() {
+            let schema = format!("{:?}", schemars::schema_for!(Config));
+            for name in NAMES {
+                assert!(schema.contains(&format!("{name:?}")), "{name}");
+            }
+            assert!(schema.contains("wdsn-on-loss"));
+        }
+    }
+}

@@ -74,7 +74,7 @@ pub struct Rules {
     /// The halved window is cut to a whole number of segments (ns-2.1b8a).
     pub integer_halving: bool,
     /// Segments added at the start of Reno and NewReno fast recovery for those that left the network:
-    /// 3 in RFC 5681, 0 in the traces of [Peach] (Figs. 7, 9).
+    /// 3 in RFC 5681, 0 in the traces of \[Peach\] (Figs. 7, 9).
     pub inflate_ndup: f64,
     /// NewReno deflates by what a partial acknowledgement covers (RFC 6582); ns-2.1b8a did not.
     pub partial_deflation: bool,
@@ -87,7 +87,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// ns-2.1b8a of June 2001 as the papers used it, with the initial window of one segment of [Peach].
+    /// ns-2.1b8a of June 2001 as the papers used it, with the initial window of one segment of \[Peach\].
     pub const NS2_2001: Self = Self {
         initial_window: InitialWindow::Segments(1.0),
         initial_ssthresh: InitialSsthresh::Rwnd,

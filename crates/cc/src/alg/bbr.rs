@@ -592,3 +592,6 @@ impl CongestionControl for Bbr {
         out("mode", f64::from(self.mode as u8));
     }
 }
+
+#[cfg(test)]
+mod tests;

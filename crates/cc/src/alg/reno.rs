@@ -298,7 +298,7 @@ mod tests {
         let run = |rules: &Rules| {
             let mut s = at(20.0, rules, RecoveryMode::NewReno);
             s.congestion(Signal::Loss);
-            (4..=9).for_each(|d| drop(s.duplicate(d)));
+            s.duplicates(4..=9);
             assert_eq!(s.cwnd(), 10.0 + 3.0 + 6.0);
             s.ack(AckKind::Partial, 5.0);
             s
@@ -384,7 +384,7 @@ mod tests {
     fn undo_of_a_timeout_within_a_recovery_does_not_restore_inflation() {
         let mut s = at(20.0, &Rules::NS2_2001, RecoveryMode::Reno);
         s.congestion(Signal::Loss);
-        (4..=9).for_each(|d| drop(s.duplicate(d)));
+        s.duplicates(4..=9);
         s.timeout(1);
         s.call(|cc, cx| cc.on_undo(cx));
         assert_eq!(s.cwnd(), 10.0);

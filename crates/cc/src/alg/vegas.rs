@@ -124,6 +124,11 @@ impl Fine {
     }
 }
 
+/// Whole nanoseconds as a real number, so that quotients of round figures are exact.
+fn nanos(d: Duration) -> f64 {
+    d.as_nanos() as f64
+}
+
 /// TCP Vegas.
 #[derive(Clone, Debug)]
 pub struct Vegas {
@@ -231,7 +236,7 @@ impl Vegas {
         // ns-2 counts from the last segment acknowledged: the one that this acknowledgement lets go is included,
         // as it is in `sent`.
         let window = cx.path.in_flight + 1.0;
-        let queued = math::floor(window - sent * (base.as_secs_f64() / rtt.as_secs_f64()) + 0.5);
+        let queued = math::floor(window - sent * nanos(base) / nanos(rtt) + 0.5);
         if self.cwnd < self.ssthresh {
             self.grows = !self.grows;
             self.step = 0.0;
@@ -285,9 +290,9 @@ impl Vegas {
             self.sample(rtt);
         }
         if self.round != cx.path.round {
-            let (count, rtt) = (self.rtt_count, self.rtt_min.as_secs_f64());
+            let (count, rtt) = (self.rtt_count, nanos(self.rtt_min));
             self.begin_round(cx, cx.path.in_flight);
-            let Some(base) = self.base.filter(|_| count > 2).map(Duration::as_secs_f64) else {
+            let Some(base) = self.base.filter(|_| count > 2).map(nanos) else {
                 // Two samples or fewer are most likely of delayed acknowledgements: behave like Reno.
                 return self.reno(cx, ack);
             };
@@ -470,3 +475,6 @@ impl CongestionControl for Vegas {
         out("fine_timeout", self.fine.timeout.as_secs_f64());
     }
 }
+
+#[cfg(test)]
+mod tests;

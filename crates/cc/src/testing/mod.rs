@@ -132,6 +132,12 @@ impl<C: CongestionControl> Stage<C> {
     pub fn duplicate(&mut self, count: u32) -> Actions {
         self.ack(AckKind::Duplicate { count, new_sack: true, dsack: false }, 0.0)
     }
+    /// Duplicate acknowledgements of these numbers.
+    pub fn duplicates(&mut self, counts: core::ops::RangeInclusive<u32>) {
+        for count in counts {
+            self.duplicate(count);
+        }
+    }
     /// `count` probes were answered.
     pub fn probe(&mut self, count: u32) -> Actions {
         self.call(|cc, cx| cc.on_probe(cx, ProbeEvent::Acked { count, stale: false, newly_acked: 0 }))

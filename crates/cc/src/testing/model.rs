@@ -638,7 +638,7 @@ mod tests {
     }
     use alloc::vec;
 
-    /// [Peach §III-B, III-C]: `rwnd - 1` dummies per start, at most twice the halved window per loss, in pairs.
+    /// \[Peach §III-B, III-C\]: `rwnd - 1` dummies per start, at most twice the halved window per loss, in pairs.
     fn check_budget(config: &peach::Config, report: &Report) {
         for &(rwnd, train) in &report.trains {
             let all = rwnd as u32 - 1;

@@ -32,7 +32,7 @@ fn at(cwnd: u32, config: Config) -> Stage<Peach> {
 /// As [`at`], and the loss has just been found.
 fn lost(cwnd: u32, config: Config) -> Stage<Peach> {
     let mut s = at(cwnd, config);
-    (1..=3).for_each(|d| drop(s.duplicate(d)));
+    s.duplicates(1..=3);
     s.congestion(Signal::Loss);
     assert_eq!(s.transmitted(0).probe_now, None, "the acknowledgement that found the loss clocks no dummies");
     s
@@ -236,7 +236,7 @@ fn option_recovery_reno_and_newreno_inflate() {
     for recovery in [RecoveryMode::Reno, RecoveryMode::NewReno] {
         let mut s = lost(30, Config { recovery, ..Config::default() });
         assert_eq!(s.cc.policy().recovery, recovery);
-        (4..=29).for_each(|d| drop(s.duplicate(d)));
+        s.duplicates(4..=29);
         assert_eq!(s.cwnd(), 41.0);
         s.ack(AckKind::Full, 30.0);
         assert_eq!(s.cwnd(), 42.0, "the peak of Fig. 7");
@@ -244,7 +244,7 @@ fn option_recovery_reno_and_newreno_inflate() {
         assert_eq!(s.cwnd(), 15.0);
     }
     let mut s = lost(30, Config { recovery: RecoveryMode::NewReno, ..Config::default() });
-    (4..=29).for_each(|d| drop(s.duplicate(d)));
+    s.duplicates(4..=29);
     s.ack(AckKind::Partial, 10.0);
     assert_eq!(s.cwnd(), 41.0 - 10.0 + 1.0);
     s.recovered();
@@ -256,7 +256,7 @@ fn option_recovery_sack_leaves_the_window_at_half() {
     let mut s = lost(30, Config::default());
     let p = s.cc.policy();
     assert_eq!((p.recovery, p.gate_on_flight, p.probes), (RecoveryMode::Sack, false, true));
-    (4..=29).for_each(|d| drop(s.duplicate(d)));
+    s.duplicates(4..=29);
     s.ack(AckKind::Partial, 10.0);
     s.probe(20);
     s.ack(AckKind::Full, 20.0);
@@ -484,7 +484,7 @@ fn a_fallback_within_a_recovery_that_inflated_deflates_where_reno_would_not_have
     let mut s = at(30, Config { nackseg: Some(Nackseg::FlightSize), ..Config::default() });
     s.path.probes = ProbeSupport::Unknown;
     s.congestion(Signal::Loss);
-    (4..=10).for_each(|d| drop(s.duplicate(d)));
+    s.duplicates(4..=10);
     assert_eq!(s.cwnd(), 22.0);
     s.unsupported();
     assert_eq!(s.cwnd(), 15.0);
