@@ -328,7 +328,7 @@ impl<S: Keeps> Pair<S> {
             check(self);
             at_once = if self.now == last { at_once + 1 } else { 0 };
             last = self.now;
-            assert!(at_once < 1_000_000, "nothing but events at {:?}", self.now);
+            assert!(at_once < 20_000, "nothing but events at {:?}", self.now);
         }
         true
     }
@@ -459,7 +459,8 @@ impl<S: Keeps> End<S> {
         if self.eager {
             self.read(u64::MAX, side);
         }
-        if matches!(self.conn.state(), State::Closed) {
+        // A listener has nobody to write to, and closing it would end the matter.
+        if matches!(self.conn.state(), State::Closed | State::Listen) {
             return;
         }
         while self.to_write > 0 {
