@@ -1,0 +1,37 @@
+//! What a host calls. The module has one thread, one request at a time.
+#![expect(
+    unsafe_code,
+    reason = "a name that a host can call has to be exported; nothing else here is unsafe"
+)]
+
+use std::cell::RefCell;
+
+thread_local! {
+    static INPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static OUTPUT: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Makes room for a request of `length` bytes and says where.
+#[unsafe(no_mangle)]
+pub extern "C" fn skyhaul_input(length: usize) -> *mut u8 {
+    INPUT.with_borrow_mut(|input| {
+        *input = vec![0; length];
+        input.as_mut_ptr()
+    })
+}
+
+/// Answers the request and says how long the answer is.
+#[unsafe(no_mangle)]
+pub extern "C" fn skyhaul_call() -> usize {
+    let request = INPUT.take();
+    let answer = crate::answer(&request);
+    let length = answer.len();
+    OUTPUT.set(answer);
+    length
+}
+
+/// Where the answer is, until the next call.
+#[unsafe(no_mangle)]
+pub extern "C" fn skyhaul_output() -> *const u8 {
+    OUTPUT.with_borrow(|output| output.as_ptr())
+}

@@ -1,0 +1,39 @@
+//! Runs whose every event is recorded as a hash in `golden/digests.json`. The same file is checked under
+//! WebAssembly by `tools/wasm-golden.mjs`, so that both give the same results bit for bit.
+//!
+//! A change of results is written down with `SKYHAUL_BLESS=1 cargo test -p skyhaul-wasm --test golden`.
+
+use serde_json::{Value, json};
+use std::path::Path;
+
+#[test]
+fn native_runs_give_the_recorded_digests() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let file = folder.join("digests.json");
+    let text = std::fs::read_to_string(&file).expect("digests.json");
+    let mut golden: Value = serde_json::from_str(&text).expect("JSON");
+    let bless = std::env::var_os("SKYHAUL_BLESS").is_some();
+    let mut wrong = Vec::new();
+    for run in golden["runs"].as_array_mut().expect("a list") {
+        let scenario = run["scenario"].as_str().expect("a name");
+        let text = if scenario.starts_with("preset:") {
+            scenario.to_owned()
+        } else {
+            std::fs::read_to_string(folder.join(scenario)).expect("a scenario beside this list")
+        };
+        let request = json!({ "run": { "scenario": text, "set": run["set"], "seed": run["seed"] } });
+        let answer: Value =
+            serde_json::from_str(&skyhaul_wasm::answer(request.to_string().as_bytes())).expect("JSON");
+        let now = &answer["ok"]["digest"];
+        assert!(now.is_string(), "{scenario}: {answer}");
+        if *now != run["digest"] {
+            wrong.push(format!("{scenario} {}: {now}, recorded {}", run["set"], run["digest"]));
+            run["digest"] = now.clone();
+        }
+    }
+    if bless {
+        std::fs::write(&file, format!("{golden:#}\n")).expect("digests.json can be written");
+    } else {
+        assert!(wrong.is_empty(), "results changed:\n{}", wrong.join("\n"));
+    }
+}
