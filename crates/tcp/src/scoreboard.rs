@@ -3,7 +3,7 @@
 //! Segments stand in a ring in order of sequence. The literal RFC walks the list to answer each question; here
 //! `pipe` is three counters, and `IsLost` is a cursor, because it is monotone twice over: at one moment a
 //! segment below another has at least as much selectively acknowledged above it, and with time that amount only
-//! grows. So everything below the cursor has been judged (lost or selectively acknowledged), nothing above it
+//! grows (runs of small segments can grow together; what was judged lost then stays lost). So everything below the cursor has been judged (lost or selectively acknowledged), nothing above it
 //! is lost by the rule, and each segment is passed once. Runs of acknowledged segments carry a skip distance
 //! with path compression, so that SACK blocks that repeat what is known cost next to nothing.
 
@@ -114,6 +114,9 @@ pub struct Scoreboard {
     dup_thresh: u32,
     /// `(DupThresh - 1) · SMSS`.
     lost_above: u64,
+    /// Segments looked at, to hold the cost against the number of acknowledgements.
+    #[cfg(test)]
+    steps: u64,
 }
 
 impl Scoreboard {
@@ -138,6 +141,8 @@ impl Scoreboard {
             rescued: false,
             dup_thresh,
             lost_above: u64::from(dup_thresh.saturating_sub(1)) * u64::from(smss),
+            #[cfg(test)]
+            steps: 0,
         }
     }
 
@@ -237,6 +242,14 @@ impl Scoreboard {
         }
     }
 
+    /// The segment at `index` is sent again as a rescue: `HighRxt` stays, so neither pipe nor what may be
+    /// retransmitted later changes (RFC 6675 §4, NextSeg rule 4).
+    pub(crate) fn rescue_sent(&mut self, index: usize, now: Instant) {
+        let s = &mut self.ring[index];
+        s.last_sent = now;
+        s.rtx_count = s.rtx_count.saturating_add(1);
+    }
+
     /// Index of the first segment that starts at or after `seq`; the ring is mostly segments of one size.
     fn index_of(&self, seq: u64) -> usize {
         let Some(front) = self.ring.front() else { return 0 };
@@ -320,6 +333,10 @@ impl Scoreboard {
         let start = self.index_of(from);
         let mut i = start;
         while let Some(s) = self.ring.get(i) {
+            #[cfg(test)]
+            {
+                self.steps += 1;
+            }
             if s.skip > 0 {
                 i += s.skip as usize;
                 continue;
@@ -364,6 +381,10 @@ impl Scoreboard {
         let mut new = 0;
         loop {
             let i = (self.judge - self.base) as usize;
+            #[cfg(test)]
+            {
+                self.steps += 1;
+            }
             let Some(s) = self.ring.get_mut(i) else { return new };
             let span = u64::from(s.span);
             if s.has(SACKED) {
@@ -408,7 +429,7 @@ impl Scoreboard {
     }
 
     /// The segment at `una` is lost by decree (duplicate acknowledgements without SACK information).
-    pub(crate) fn mark_head_lost(&mut self) -> u64 {
+    pub fn mark_head_lost(&mut self) -> u64 {
         match self.ring.front_mut() {
             Some(s) if !s.has(LOST) && !s.has(SACKED) => {
                 s.flags |= LOST;
@@ -461,6 +482,10 @@ impl Scoreboard {
         // A head that is lost by decree may stand at the cursor itself.
         while i < judged.max(1) {
             let Some(s) = self.ring.get(i) else { break };
+            #[cfg(test)]
+            {
+                self.steps += 1;
+            }
             if s.skip > 0 {
                 i += s.skip as usize;
                 continue;
@@ -471,13 +496,18 @@ impl Scoreboard {
             }
             i += 1;
         }
-        self.next_lost = self.base + i as u64;
+        // What is not judged yet may still become lost.
+        self.next_lost = self.base + i.min(judged) as u64;
         if new_data {
             return Some(NextSeg::New);
         }
         // Rule 3.
         let mut i = (self.next_hole.max(self.base) - self.base) as usize;
         while let Some(s) = self.ring.get(i) {
+            #[cfg(test)]
+            {
+                self.steps += 1;
+            }
             if s.end() > self.high_sacked {
                 break;
             }
@@ -517,3 +547,6 @@ impl Scoreboard {
         None
     }
 }
+
+#[cfg(test)]
+mod tests;

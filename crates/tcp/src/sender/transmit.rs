@@ -160,13 +160,15 @@ impl<S: Store> Sender<S> {
                     return Err(Blocked::Cwnd);
                 }
                 let new = self.new_len();
-                match self.sb.next_seg(new.is_ok()) {
-                    Some(NextSeg::Lost(i) | NextSeg::Hole(i) | NextSeg::Rescue(i)) => Ok(self.resend(now, i)),
+                let rescues = self.config.rescue_retransmission;
+                let next = self.sb.next_seg(new.is_ok());
+                match next.or_else(|| if rescues { self.sb.rescue() } else { None }) {
+                    Some(NextSeg::Lost(i) | NextSeg::Hole(i)) => Ok(self.resend(now, i)),
                     Some(NextSeg::New) => Ok(self.send_new(now, new.unwrap_or(0))),
-                    None if self.config.rescue_retransmission => match self.sb.rescue() {
-                        Some(NextSeg::Rescue(i)) => Ok(self.resend(now, i)),
-                        _ => Err(new.err().unwrap_or(Blocked::App)),
-                    },
+                    Some(NextSeg::Rescue(i)) => {
+                        self.sb.rescue_sent(i, now);
+                        Ok(self.sent_again(now, i))
+                    }
                     None => Err(new.err().unwrap_or(Blocked::App)),
                 }
             }
@@ -227,8 +229,7 @@ impl<S: Store> Sender<S> {
 
     fn send_new(&mut self, now: Instant, len: u32) -> Out {
         let seq = self.sb.max();
-        let fin =
-            self.fin == FinState::Wanted && seq + u64::from(len) == self.end && self.end < self.edge;
+        let fin = self.fin == FinState::Wanted && seq + u64::from(len) == self.end && self.end < self.edge;
         if fin {
             self.fin = FinState::Sent;
         }
@@ -253,6 +254,10 @@ impl<S: Store> Sender<S> {
 
     fn resend(&mut self, now: Instant, index: usize) -> Out {
         self.sb.retransmit(index, now);
+        self.sent_again(now, index)
+    }
+
+    fn sent_again(&mut self, now: Instant, index: usize) -> Out {
         let item = self.sb.item(index).expect("index was just taken from the scoreboard");
         self.counters.retransmissions += 1;
         // Karn: nothing is timed across a retransmission.
