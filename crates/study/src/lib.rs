@@ -5,21 +5,27 @@
 //!                     (all resolved first)  (all cores,           (intervals over seeds,
 //!                                            cache)                paired)
 //! ```
-//! Whatever runs a cell is behind [`runner::CellRunner`]; `engine::Simulator` is the one that simulates.
+//! Whatever runs a cell is behind [`runner::CellRunner`]; [`engine::Simulator`] is the one that simulates.
 #![forbid(unsafe_code)]
 
 pub mod cache;
 pub mod claim;
+pub mod engine;
 pub mod error;
+pub mod evaluation;
 pub mod expr;
 pub mod figure;
 pub mod format;
 pub mod model;
 pub mod observed;
+pub mod output;
 pub mod plan;
+pub mod report;
 pub mod results;
 pub mod run;
 pub mod runner;
+pub mod schema;
 pub mod stats;
+pub mod table;
 
 pub use error::StudyError;

@@ -226,10 +226,11 @@ pub fn plan<R: CellRunner>(runner: &R, file: StudyFile) -> Result<Plan<R::Scenar
         file,
     };
     fill_grid(runner, &mut plan, &base)?;
+    let series = resolved.series.clone();
     let names = names(&plan, runner.vocabulary(), resolved.links, resolved.groups, resolved.series);
     plan.metrics = metrics(&plan.file, names)?;
-    plan.claims = claim::plan(&plan.file, &plan.metrics)?;
-    crate::figure::check(&plan.file, &plan.metrics)?;
+    plan.claims = claim::plan(&plan.file, &plan.metrics, &series)?;
+    crate::figure::check(&plan.file, &plan.metrics, &series)?;
     Ok(plan)
 }
 

@@ -105,9 +105,13 @@ pub enum Test {
 ///
 /// # Errors
 /// If a claim names what does not exist or leaves an axis open.
-pub fn plan(file: &StudyFile, metrics: &[PlannedMetric]) -> Result<Vec<PlannedClaim>, StudyError> {
+pub fn plan(
+    file: &StudyFile,
+    metrics: &[PlannedMetric],
+    series: &[String],
+) -> Result<Vec<PlannedClaim>, StudyError> {
     let one = |(index, claim): (usize, &Claim)| {
-        Planner { file, metrics, space: Space::of(file), index, claim }.claim()
+        Planner { file, metrics, series, space: Space::of(file), index, claim }.claim()
     };
     file.study.claim.iter().enumerate().map(one).collect()
 }
@@ -115,6 +119,7 @@ pub fn plan(file: &StudyFile, metrics: &[PlannedMetric]) -> Result<Vec<PlannedCl
 struct Planner<'a> {
     file: &'a StudyFile,
     metrics: &'a [PlannedMetric],
+    series: &'a [String],
     space: Space,
     index: usize,
     claim: &'a Claim,
@@ -235,11 +240,18 @@ impl Planner<'_> {
                 }
                 Test::Contrast { terms, min: *min, max: *max }
             }
-            Check::Curve(curve) => Test::Curves {
-                curve: curve.clone(),
-                left: self.combination(case, &curve.left.at)?,
-                right: self.combination(case, &curve.right.at)?,
-            },
+            Check::Curve(curve) => {
+                if !self.series.contains(&curve.series) {
+                    let known: Vec<&str> = self.series.iter().map(String::as_str).collect();
+                    let message = format!("series `{}` is not recorded", curve.series);
+                    return Err(self.refuse("check", message, &known));
+                }
+                Test::Curves {
+                    curve: curve.clone(),
+                    left: self.combination(case, &curve.left.at)?,
+                    right: self.combination(case, &curve.right.at)?,
+                }
+            }
             Check::Equal { metric, value, tolerance, relative } => {
                 let slack = if *relative { tolerance * value.abs() } else { *tolerance };
                 let of = self.point(case, metric, &here)?;

@@ -77,7 +77,7 @@ struct Extent {
 ///
 /// # Errors
 /// If a figure names what does not exist or leaves an axis open.
-pub fn check(file: &StudyFile, metrics: &[PlannedMetric]) -> Result<(), StudyError> {
+pub fn check(file: &StudyFile, metrics: &[PlannedMetric], series: &[String]) -> Result<(), StudyError> {
     for (i, figure) in file.study.figure.iter().enumerate() {
         let key = |k: &str| format!("figure[{i}].{k}");
         let names: Vec<&str> = metrics.iter().map(|m| m.name.as_str()).collect();
@@ -97,6 +97,10 @@ pub fn check(file: &StudyFile, metrics: &[PlannedMetric]) -> Result<(), StudyErr
                     &["x = \"axis\", y = \"metric\"", "time = { series = … }"],
                 ));
             }
+        }
+        if let Some(t) = figure.time.as_ref().filter(|t| !series.contains(&t.series)) {
+            let known: Vec<&str> = series.iter().map(String::as_str).collect();
+            return Err(file.refuse(&key("time"), format!("series `{}` is not recorded", t.series), &known));
         }
         extent(file, figure, i)?;
     }

@@ -1,0 +1,232 @@
+//! Everything that came out of a study, without the machinery behind it: what reports, files and bindings show.
+
+use crate::claim::{self, ClaimResult, Verdict};
+use crate::error::StudyError;
+use crate::figure::{self, Drawn};
+use crate::plan::{Plan, Space};
+use crate::results::Results;
+use crate::run::Cells;
+use crate::stats::{self, Estimate};
+use crate::table::{Column, Table};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// The outcome of a study.
+#[derive(Clone, Debug)]
+pub struct Evaluation {
+    /// Name: the file without ending.
+    pub name: String,
+    /// Title.
+    pub title: String,
+    /// What it reproduces.
+    pub source: Option<String>,
+    /// What is asked and how.
+    pub about: Option<String>,
+    /// Where everything came from.
+    pub provenance: Provenance,
+    /// The base scenario in words.
+    pub words: Vec<(String, String)>,
+    /// The base scenario, resolved.
+    pub scenario_text: String,
+    /// The study file.
+    pub study_text: String,
+    /// Readings: label and what is read differently; the default first.
+    pub readings: Vec<(String, String)>,
+    /// Claims in the order of the study.
+    pub claims: Vec<ClaimResult>,
+    /// Figures in the order of the study.
+    pub figures: Vec<Drawn>,
+    /// Means with intervals.
+    pub values: Values,
+    /// One row per cell.
+    pub cells: Table,
+    /// Cells that have not run.
+    pub missing: usize,
+}
+
+/// Where results came from; nothing in it depends on the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Provenance {
+    /// Version of this software.
+    pub version: String,
+    /// Version and fingerprint of the engine.
+    pub engine: String,
+    /// Hash of scenario, study and engine.
+    pub hash: String,
+    /// First seed.
+    pub first_seed: u64,
+    /// Number of seeds.
+    pub seeds: u32,
+    /// Number of cells.
+    pub cells: usize,
+}
+
+/// Metrics by combination.
+#[derive(Clone, Debug)]
+pub struct Values {
+    /// Headings of the axes.
+    pub axes: Vec<String>,
+    /// Headings of the metrics.
+    pub metrics: Vec<String>,
+    /// The rows.
+    pub rows: Vec<ValueRow>,
+}
+
+/// Metrics of one combination.
+#[derive(Clone, Debug)]
+pub struct ValueRow {
+    /// The reading.
+    pub reading: String,
+    /// Labels of the axis values.
+    pub at: Vec<String>,
+    /// Metrics in order.
+    pub metrics: Vec<Estimate>,
+}
+
+/// How many claims have which verdict under the default reading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Hold.
+    pub holds: usize,
+    /// Differ.
+    pub differs: usize,
+    /// Undecided.
+    pub undecided: usize,
+    /// Without numbers.
+    pub not_evaluable: usize,
+}
+
+/// Evaluates metrics, claims and figures.
+///
+/// # Errors
+/// None for a plan that was made by [`crate::plan::plan`].
+pub fn evaluate<S>(plan: &Plan<S>, cells: &Cells) -> Result<Evaluation, StudyError> {
+    let results = Results::new(plan, cells);
+    let study = &plan.file.study;
+    let said = study.reading.iter().map(|r| {
+        let set: Vec<_> = r.set.0.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+        let set = set.join(", ");
+        (r.label.clone(), r.says.as_ref().map_or(set.clone(), |s| format!("{s} ({set})")))
+    });
+    let default = (study.as_read.clone(), "the default".to_owned());
+    Ok(Evaluation {
+        name: plan.file.stem(),
+        title: study.title.clone(),
+        source: study.source.clone(),
+        about: study.about.clone(),
+        provenance: Provenance {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            engine: plan.engine.clone(),
+            hash: plan.hash.clone(),
+            first_seed: study.seeds.first,
+            seeds: study.seeds.count,
+            cells: cells.observed.len(),
+        },
+        words: plan.words.clone(),
+        scenario_text: plan.base_text.clone(),
+        study_text: plan.file.text.clone(),
+        readings: std::iter::once(default).chain(said).collect(),
+        claims: claim::evaluate(&results),
+        figures: figure::draw(&results)?,
+        values: values(&results),
+        cells: table(&results),
+        missing: cells.observed.iter().filter(|o| o.is_none()).count(),
+    })
+}
+
+/// The combinations that a reading changes, all of them for the default.
+fn combinations<S>(results: &Results<'_, S>) -> Vec<(usize, usize)> {
+    let readings = results.plan.grid.len();
+    let n = Space::of(&results.plan.file).len();
+    let all = (0..readings).flat_map(|r| (0..n).map(move |c| (r, c)));
+    all.filter(|(r, c)| *r == 0 || results.differs(*r, *c)).collect()
+}
+
+fn labels<S>(plan: &Plan<S>, combination: usize) -> Vec<String> {
+    let index = Space::of(&plan.file).unflatten(combination);
+    plan.file.study.axis.iter().zip(index).map(|(a, i)| a.label(i)).collect()
+}
+
+fn values<S>(results: &Results<'_, S>) -> Values {
+    let plan = results.plan;
+    let readings = plan.readings();
+    let row = |(reading, c): (usize, usize)| ValueRow {
+        reading: readings[reading].clone(),
+        at: labels(plan, c),
+        metrics: (0..plan.metrics.len()).map(|m| stats::estimate(results.metric(reading, c, m))).collect(),
+    };
+    Values {
+        axes: plan.file.study.axis.iter().map(crate::model::Axis::heading).collect(),
+        metrics: plan.metrics.iter().map(|m| m.heading.clone()).collect(),
+        rows: combinations(results).into_iter().map(row).collect(),
+    }
+}
+
+fn table<S>(results: &Results<'_, S>) -> Table {
+    let plan = results.plan;
+    let readings = plan.readings();
+    let seeds: Vec<u64> = plan.file.study.seeds.iter().collect();
+    let rows: Vec<(usize, usize, usize)> = combinations(results)
+        .into_iter()
+        .flat_map(|(r, c)| (0..seeds.len()).map(move |s| (r, c, s)))
+        .filter(|(r, c, s)| results.observed(*r, *c, *s).is_some())
+        .collect();
+    let text = |f: &dyn Fn(&(usize, usize, usize)) -> String| Column::Text(rows.iter().map(f).collect());
+    let mut columns = vec![("reading".to_owned(), text(&|(r, _, _)| readings[*r].clone()))];
+    for (a, axis) in plan.file.study.axis.iter().enumerate() {
+        columns.push((axis.name.clone(), text(&|(_, c, _)| labels(plan, *c)[a].clone())));
+        if axis.values.iter().all(|v| v.number().is_some()) {
+            let x =
+                |c: usize| axis.values[Space::of(&plan.file).unflatten(c)[a]].number().unwrap_or(f64::NAN);
+            let xs = rows.iter().map(|(_, c, _)| x(*c)).collect();
+            columns.push((format!("{}_x", axis.name), Column::Real(xs)));
+        }
+    }
+    columns.push(("seed".to_owned(), Column::Count(rows.iter().map(|(_, _, s)| seeds[*s]).collect())));
+    for (m, metric) in plan.metrics.iter().enumerate() {
+        let xs = rows.iter().map(|(r, c, s)| results.metric(*r, *c, m)[*s]).collect();
+        columns.push((metric.name.clone(), Column::Real(xs)));
+    }
+    Table { columns }
+}
+
+impl Evaluation {
+    /// How many claims have which verdict under the default reading.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let mut c = Counts::default();
+        for claim in &self.claims {
+            match claim.verdict() {
+                Verdict::Holds => c.holds += 1,
+                Verdict::Differs => c.differs += 1,
+                Verdict::Undecided { .. } => c.undecided += 1,
+                Verdict::NotEvaluable { .. } => c.not_evaluable += 1,
+            }
+        }
+        c
+    }
+
+    /// `summary.json`: provenance, verdicts and means.
+    #[must_use]
+    pub fn summary(&self) -> Value {
+        let number = |x: f64| if x.is_finite() { json!(x) } else { Value::Null };
+        let row = |r: &ValueRow| {
+            let at: serde_json::Map<String, Value> =
+                self.values.axes.iter().cloned().zip(r.at.iter().map(|l| json!(l))).collect();
+            let estimate = |e: &Estimate| json!({ "mean": number(e.mean), "ci95": number(e.half), "n": e.n });
+            let metrics: serde_json::Map<String, Value> =
+                self.values.metrics.iter().cloned().zip(r.metrics.iter().map(estimate)).collect();
+            json!({ "reading": r.reading, "at": at, "metrics": metrics })
+        };
+        json!({
+            "study": self.name,
+            "title": self.title,
+            "source": self.source,
+            "provenance": self.provenance,
+            "counts": self.counts(),
+            "missing_cells": self.missing,
+            "claims": self.claims,
+            "values": self.values.rows.iter().map(row).collect::<Vec<_>>(),
+        })
+    }
+}

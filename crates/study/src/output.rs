@@ -1,0 +1,98 @@
+//! The results directory.
+//!
+//! ```text
+//! manifest.json            what made it: versions, hash, seeds, and what the caller adds (host, date)
+//! study.toml               the study
+//! scenario.resolved.toml   the base scenario with nothing left open
+//! summary.json             verdicts and means with intervals
+//! cells.parquet            one row per cell (the ending is the table writer's)
+//! figures/NAME.vl.json     Vega-Lite, data inside; NAME.svg and so on if there is a renderer
+//! report.html  report.txt  the report
+//! ```
+//! Everything but what the caller adds to the manifest is the same bytes for the same study, whatever the number
+//! of threads and however often the run was interrupted.
+
+use crate::cache::write_atomically;
+use crate::error::StudyError;
+use crate::evaluation::Evaluation;
+use crate::figure::FigureRenderer;
+use crate::report;
+use crate::table::{Csv, TableWriter};
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+
+/// How to write.
+#[derive(Clone, Copy)]
+pub struct OutputOptions<'a> {
+    /// Draws figures; `None`: only their specifications are written.
+    pub renderer: Option<&'a dyn FigureRenderer>,
+    /// Endings of the pictures.
+    pub pictures: &'a [&'a str],
+    /// Writes tables.
+    pub tables: &'a dyn TableWriter,
+    /// Added to the manifest.
+    pub manifest: Option<&'a Map<String, Value>>,
+}
+
+impl Default for OutputOptions<'_> {
+    fn default() -> Self {
+        Self { renderer: None, pictures: &["svg", "png"], tables: &Csv, manifest: None }
+    }
+}
+
+/// Writes the results directory; returns the files written.
+///
+/// # Errors
+/// If a file cannot be written or a figure cannot be drawn.
+pub fn write(e: &Evaluation, dir: &Path, options: &OutputOptions<'_>) -> Result<Vec<PathBuf>, StudyError> {
+    let mut written = Vec::new();
+    let mut put = |name: &str, text: &str| -> Result<PathBuf, StudyError> {
+        let path = dir.join(name);
+        write_atomically(&path, text.as_bytes())?;
+        written.push(path.clone());
+        Ok(path)
+    };
+    let mut manifest = json!({
+        "kind": "study",
+        "study": e.name,
+        "title": e.title,
+        "provenance": e.provenance,
+        "missing_cells": e.missing,
+    });
+    for (key, value) in options.manifest.into_iter().flatten() {
+        manifest[key] = value.clone();
+    }
+    put("manifest.json", &pretty(&manifest))?;
+    put("study.toml", &e.study_text)?;
+    put("scenario.resolved.toml", &e.scenario_text)?;
+    put("summary.json", &pretty(&e.summary()))?;
+    put("report.html", &report::html(e))?;
+    put("report.txt", &report::text(e))?;
+    let mut specs = Vec::new();
+    for f in &e.figures {
+        let text = pretty(&f.spec);
+        put(&format!("figures/{}.vl.json", f.name), &text)?;
+        specs.push((dir.join("figures").join(&f.name), text));
+    }
+    let table = dir.join(format!("cells.{}", options.tables.extension()));
+    options
+        .tables
+        .write(&e.cells, &table)
+        .map_err(|why| StudyError::Write { path: table.clone(), source: std::io::Error::other(why) })?;
+    written.push(table);
+    for (stem, text) in &specs {
+        for ending in options.renderer.iter().flat_map(|_| options.pictures) {
+            let path = stem.with_extension(ending);
+            let renderer = options.renderer.expect("the loop runs only if there is one");
+            renderer
+                .render(text, &path)
+                .map_err(|message| StudyError::Render { path: path.clone(), message })?;
+            written.push(path);
+        }
+    }
+    Ok(written)
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).expect("values with string keys are JSON") + "\n"
+}

@@ -1,0 +1,93 @@
+//! The report for a terminal.
+
+use crate::claim::Verdict;
+use crate::evaluation::Evaluation;
+use std::fmt::Write as _;
+
+/// Widest line.
+const WIDTH: usize = 100;
+
+/// The summary as text: counts, claims with verdicts and other readings.
+#[must_use]
+pub fn text(e: &Evaluation) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}", e.title);
+    if let Some(source) = &e.source {
+        let _ = writeln!(out, "{source}");
+    }
+    let c = e.counts();
+    let _ = write!(out, "\n{} hold, {} differ, {} undecided", c.holds, c.differs, c.undecided);
+    if c.not_evaluable > 0 {
+        let _ = write!(out, ", {} not evaluable", c.not_evaluable);
+    }
+    let p = &e.provenance;
+    let _ = writeln!(out, " · {} cells, {} seeds, engine {}", p.cells, p.seeds, p.engine);
+    if e.missing > 0 {
+        let _ = writeln!(out, "{} cells have not run: the study was interrupted", e.missing);
+    }
+    let width = e.claims.iter().map(|c| c.id.chars().count()).max().unwrap_or(0);
+    for claim in &e.claims {
+        let _ = writeln!(out);
+        let head =
+            format!("{} {:width$}  {:<13} ", symbol(claim.verdict()), claim.id, claim.verdict().word());
+        let indent = head.chars().count();
+        wrap(&mut out, &head, indent, &claim.says);
+        let mut line = |name: &str, text: &str| {
+            let head = format!("{:indent$}{name}: ", "");
+            wrap(&mut out, &head, indent + 2, text);
+        };
+        if let Some(paper) = &claim.paper {
+            line("paper", paper);
+        }
+        for (i, o) in claim.outcomes.iter().enumerate() {
+            let detail = o.verdict.detail();
+            let detail = if detail.is_empty() { String::new() } else { format!(", {detail}") };
+            if i == 0 {
+                let detail = detail.strip_prefix(", ").map_or_else(String::new, |d| format!(" ({d})"));
+                line("ours", &format!("{}{detail}", o.ours));
+            } else {
+                line(
+                    &format!("read as “{}”", o.reading),
+                    &format!("{} ({}{detail})", o.ours, o.verdict.word()),
+                );
+            }
+        }
+        if let Some(note) = claim.note.as_ref().filter(|_| *claim.verdict() != Verdict::Holds) {
+            line("note", note);
+        }
+    }
+    out
+}
+
+/// One character per verdict.
+pub(super) const fn symbol(v: &Verdict) -> &'static str {
+    match v {
+        Verdict::Holds => "✓",
+        Verdict::Differs => "≠",
+        Verdict::Undecided { .. } => "?",
+        Verdict::NotEvaluable { .. } => "–",
+    }
+}
+
+/// Writes `text` after `head`, broken at spaces; further lines are indented.
+fn wrap(out: &mut String, head: &str, indent: usize, text: &str) {
+    out.push_str(head);
+    let mut column = head.chars().count();
+    let mut first = true;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if !first && column + 1 + length > WIDTH {
+            let _ = write!(out, "\n{:indent$}", "");
+            column = indent;
+            first = true;
+        }
+        if !first {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+        first = false;
+    }
+    out.push('\n');
+}

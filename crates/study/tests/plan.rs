@@ -1,0 +1,93 @@
+//! A study is checked as a whole before anything runs.
+
+mod common;
+
+use common::{Fake, STUDY, parse, planned};
+use skyhaul_study::plan::plan;
+
+#[test]
+fn cells_are_the_product_and_readings_only_add_what_they_change() {
+    let p = planned(&Fake::default());
+    // 3 loss rates × 2 controls, and Peach once more for each loss rate.
+    assert_eq!((p.grid.len(), p.grid[0].len(), p.runs().len()), (2, 6, 9));
+    assert_eq!(p.cells().len(), 72);
+    assert_eq!(p.grid[0][0], p.grid[1][0], "SACK is not touched by the reading");
+    assert_ne!(p.grid[0][1], p.grid[1][1]);
+    assert_eq!(p.label(3), "loss = 0.001, cc = Peach");
+}
+
+#[test]
+fn equal_scenarios_run_once() {
+    let text = STUDY.replace(
+        "values = [\"sack\", \"peach\"]",
+        "values = [\"sack\", { value = \"sack\", label = \"x\" }]",
+    );
+    let text =
+        text.replace("labels = [\"SACK\", \"Peach\"]", "labels = [\"SACK\", \"\"]").replace("Peach\"", "x\"");
+    let p = plan(&Fake::default(), parse(&text)).expect("a study");
+    assert_eq!(p.grid[0][0], p.grid[0][1]);
+}
+
+#[test]
+fn what_names_nothing_is_refused_with_file_line_key_and_choice() {
+    for (from, to, line, parts) in [
+        ("path = \"loss\"", "path = \"lost\"", "path = ", ["axis[0].path", "lost", "cc, loss, recovery"]),
+        (
+            "set = { recovery = \"reno\" }",
+            "set = { rec = 1 }",
+            "set = ",
+            ["reading[0].set", "rec", "recovery"],
+        ),
+        (
+            "only = { cc = \"Peach\" }",
+            "only = { cc = \"Pear\" }",
+            "only",
+            ["reading[0].only", "Pear", "SACK, Peach"],
+        ),
+        (
+            "flow.unique_segments /",
+            "flow.segments /",
+            "from",
+            ["metric[0].from", "segments", "unique_segments"],
+        ),
+        ("over = \"sum\"", "group = \"x\"", "group", ["metric[0].group", "x", "bulk"]),
+        ("over = \"sum\"\n", "", "[[metric]]", ["metric[0].over", "how do they become one", "jain"]),
+        (
+            "for_each = [\"loss\"]",
+            "for_each = [\"los\"]",
+            "for_each",
+            ["claim[0].for_each", "los", "loss, cc"],
+        ),
+        ("for_each = [\"loss\"]\n", "", "check", ["claim 1", "`loss` is left open", "at = { loss"]),
+        ("metric = \"goodput\", along", "metric = \"good\", along", "check", ["claim 3", "good", "goodput"]),
+        ("at = { loss = 0.01 }", "at = { loss = 0.02 }", "at = ", ["claim[1].at", "0.02", "0.01"]),
+        ("series = \"cwnd\", relation", "series = \"cwn\", relation", "check", ["claim 5", "cwn", "cwnd"]),
+        ("y = \"goodput\"", "y = \"godput\"", "y = ", ["figure[0].y", "godput", "goodput"]),
+        ("at = { loss = 0 }\ntime", "time", "[[figure]]", ["figure[1]", "`loss` is left open", "at = "]),
+        (
+            "time = { series = \"cwnd\" }",
+            "time = { series = \"srtt\" }",
+            "time",
+            ["figure[1].time", "srtt", "cwnd"],
+        ),
+        ("id = \"2\"", "id = \"1\"", "[[claim]]", ["claim[1]", "twice", ""]),
+        (
+            "labels = [\"SACK\", \"Peach\"]",
+            "labels = [\"SACK\"]",
+            "labels",
+            ["axis[1].labels", "one label", "2"],
+        ),
+    ] {
+        assert!(STUDY.contains(from), "{from}");
+        let text = STUDY.replacen(from, to, 1);
+        let e = plan(&Fake::default(), parse(&text)).expect_err(to).to_string();
+        assert!(e.starts_with("small.study.toml:"), "{e}");
+        for part in parts {
+            assert!(e.contains(part), "`{part}` is missing in: {e}");
+        }
+        let found = e.split(':').nth(1).and_then(|l| l.parse::<usize>().ok()).unwrap_or(0);
+        let shown = text.lines().nth(found.wrapping_sub(1)).unwrap_or_default();
+        assert!(shown.starts_with(line), "`{shown}` is not where `{line}` is: {e}");
+        assert!(!e.contains('\n'), "one line: {e}");
+    }
+}
