@@ -122,6 +122,9 @@ impl Document {
         if keys.iter().any(|k| k.is_empty()) {
             return Err(overridden(path, "write a path of keys with dots, such as links.sat.error.p".into()));
         }
+        if keys[0] == "extends" {
+            return Err(overridden(path, "what a file extends cannot be overridden".into()));
+        }
         let mut table = &mut self.merged;
         for (depth, key) in keys[..keys.len() - 1].iter().enumerate() {
             let here = keys[..=depth].join(".");

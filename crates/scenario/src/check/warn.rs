@@ -2,7 +2,7 @@
 
 use super::{Active, Check, Warning, display::percent, display::short, reno_class};
 use crate::analysis;
-use crate::resolved::{ErrorModel, QueueKind, Resolved, Start};
+use crate::resolved::{App, ErrorModel, QueueKind, Resolved, Start};
 
 /// A queue outside this range of BDPs deserves a word.
 const USUAL_QUEUE: (f64, f64) = (0.25, 4.0);
@@ -19,7 +19,7 @@ pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
     errors(scenario, check, &mut out);
     priorities(scenario, check, &mut out);
     starts(scenario, &mut out);
-    limits(check, &mut out);
+    limits(scenario, check, &mut out);
     recording(scenario, &mut out);
     out
 }
@@ -163,8 +163,8 @@ fn starts(scenario: &Resolved, out: &mut Vec<Warning>) {
     }
 }
 
-fn limits(check: &Check, out: &mut Vec<Warning>) {
-    for flow in &check.flows {
+fn limits(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
+    for (group, flow) in scenario.flows.iter().zip(&check.flows) {
         if let Active::ReturnLink { link } = &flow.active {
             let message = format!(
                 "acknowledgements on the reverse direction of {link} limit flows.{} to {} segments/s each",
@@ -174,7 +174,7 @@ fn limits(check: &Check, out: &mut Vec<Warning>) {
             push(out, "return-link", format!("links.{link}.reverse.rate"), message);
         }
         let (Some(rate), true) = (flow.rate_segments_s, reno_class(&flow.cc)) else { continue };
-        if flow.loss > 0.0 && rate > 0.0 {
+        if group.app == App::Bulk && flow.loss > 0.0 && rate > 0.0 {
             let steady = analysis::steady_run(flow.loss, rate);
             if check.duration_s < steady && check.duration_s > 0.0 {
                 let message = format!(
