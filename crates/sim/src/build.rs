@@ -1,8 +1,8 @@
 //! From a resolved scenario to a world.
 
 use crate::agent::Agent;
-use crate::heap::Heap;
 use crate::flow::{Flow, Record, Seen, Totals};
+use crate::heap::Heap;
 use crate::network::{Hop, Network, Routes};
 use crate::sample::Sampler;
 use crate::sim::{Run, Sim};
@@ -50,7 +50,9 @@ impl fmt::Display for BuildError {
             Self::NoDelay { flow } => {
                 write!(f, "the path of `{flow}` has neither delay nor rate: give a link a delay")
             }
-            Self::NoSuchLink { flow, link } => write!(f, "the path of `{flow}` names link {link}, which does not exist"),
+            Self::NoSuchLink { flow, link } => {
+                write!(f, "the path of `{flow}` names link {link}, which does not exist")
+            }
             Self::TooLarge => write!(f, "too many flows or too many distinct paths"),
         }
     }
@@ -151,7 +153,8 @@ fn check(scenario: &Resolved, group: &FlowGroup) -> Result<(), BuildError> {
         return Err(BuildError::NoSuchLink { flow: flow(), link });
     }
     let mut ways = group.path.iter().flat_map(|&i| [&scenario.links[i].forward, &scenario.links[i].reverse]);
-    let takes_time = !group.extra_delay.is_zero() || ways.any(|d| d.rate.is_some() || !d.delay.base().is_zero());
+    let takes_time =
+        !group.extra_delay.is_zero() || ways.any(|d| d.rate.is_some() || !d.delay.base().is_zero());
     if takes_time { Ok(()) } else { Err(BuildError::NoDelay { flow: flow() }) }
 }
 

@@ -37,7 +37,13 @@ pub(crate) struct Network<R> {
 impl Hop {
     pub(crate) fn new(link: Link<Parcel>, spare_acks: bool) -> Self {
         let none = [0; Class::COUNT];
-        Self { link, spare_acks, offered: none, delivered: none, dropped: [[0; LossCause::COUNT]; Class::COUNT] }
+        Self {
+            link,
+            spare_acks,
+            offered: none,
+            delivered: none,
+            dropped: [[0; LossCause::COUNT]; Class::COUNT],
+        }
     }
 }
 
@@ -102,7 +108,11 @@ impl<R: Recorder> Network<R> {
     pub(crate) fn handle(&mut self, now: Instant) -> Option<Parcel> {
         let slot = self.pending.winner();
         let links = self.hops.len() as u32;
-        if slot < links { self.serve(now, slot) } else { return self.deliver(now, slot - links) }
+        if slot < links {
+            self.serve(now, slot)
+        } else {
+            return self.deliver(now, slot - links);
+        }
         None
     }
 

@@ -28,6 +28,22 @@ const PURE_ACK: u8 = 1 << 4;
 /// Three bits of mark.
 const MARK_SHIFT: u8 = 5;
 
+/// The class of a parcel by its bits: two look-ups per hop.
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::Data; 256];
+    let mut bits = 0;
+    while bits < 256 {
+        // Dummy and NIL are 1 and 2.
+        if matches!(bits >> MARK_SHIFT, 1 | 2) {
+            classes[bits] = Class::Probe;
+        } else if bits & PURE_ACK as usize != 0 {
+            classes[bits] = Class::Ack;
+        }
+        bits += 1;
+    }
+    classes
+};
+
 /// Where a segment comes from and where it goes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Label {
@@ -134,14 +150,7 @@ impl Parcel {
     /// What it is for.
     #[inline]
     pub(crate) fn class(self) -> Class {
-        // Dummy and NIL are 1 and 2.
-        if matches!(self.bits >> MARK_SHIFT, 1 | 2) {
-            Class::Probe
-        } else if self.bits & PURE_ACK != 0 {
-            Class::Ack
-        } else {
-            Class::Data
-        }
+        CLASSES[usize::from(self.bits)]
     }
 
     /// Whether the channel of the next link spares it.

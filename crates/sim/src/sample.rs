@@ -31,7 +31,8 @@ impl Sampler {
         let sampled = record.sample.is_some();
         let chosen = record.series.iter().copied().filter(|_| sampled);
         let (link_kinds, flow_kinds): (Vec<Kind>, Vec<Kind>) = chosen.partition(of_links);
-        let names = |kinds: &[Kind]| kinds.iter().filter(|k| **k != Kind::Telemetry).map(|k| k.name()).collect();
+        let names =
+            |kinds: &[Kind]| kinds.iter().filter(|k| **k != Kind::Telemetry).map(|k| k.name()).collect();
         Self {
             interval: record.sample.unwrap_or(Duration::MAX),
             links,
@@ -170,7 +171,11 @@ impl<R: Recorder> Sim<R> {
             last_ack: flow.last_ack,
             bytes_acked: t.bytes_acked,
             segments_acked: t.bytes_acked as f64 / f64::from(group.endpoint.mss),
-            goodput: if duration.is_zero() { 0.0 } else { t.bytes_acked as f64 * 8.0 / duration.as_secs_f64() },
+            goodput: if duration.is_zero() {
+                0.0
+            } else {
+                t.bytes_acked as f64 * 8.0 / duration.as_secs_f64()
+            },
             segments_sent: t.segments_sent,
             retransmissions: t.retransmissions,
             timeouts: t.timeouts,

@@ -63,6 +63,17 @@ impl<R: Recorder> Sim<R> {
         &self.net.recorder
     }
 
+    /// How many packets are on the way: waiting or in flight on any link.
+    #[must_use]
+    pub fn in_network(&self) -> usize {
+        self.net.hops.iter().map(|h| h.link.in_flight() + h.link.queue_len() as usize).sum()
+    }
+    /// How many of them have a body in store.
+    #[must_use]
+    pub fn stored_bodies(&self) -> usize {
+        self.net.bodies.len()
+    }
+
     /// Handles all events up to and including `t`, but none after the end of the run.
     pub fn run_until(&mut self, t: Instant) -> Status {
         let until = t.min(self.end());
@@ -97,7 +108,13 @@ impl<R: Recorder> Sim<R> {
         if due.slot < self.flows.len() as u32 {
             self.wake(due.slot);
         } else {
-            let next = self.sampler.sample(self.now, &self.flows, &mut self.records, &self.run.groups, &mut self.net);
+            let next = self.sampler.sample(
+                self.now,
+                &self.flows,
+                &mut self.records,
+                &self.run.groups,
+                &mut self.net,
+            );
             self.timers.set(due.slot, next);
         }
     }

@@ -150,6 +150,10 @@ mod tests {
             alone.record(Instant::from_nanos(i as u64), e);
         }
         assert_eq!((both.0.events.len(), both.digest()), (all().len(), alone.digest()));
-        const { assert!(<(Null, Memory)>::ENABLED && !<(Null, Null)>::ENABLED && !<&mut Null as Recorder>::ENABLED) };
+        const {
+            assert!(
+                <(Null, Memory)>::ENABLED && !<(Null, Null)>::ENABLED && !<&mut Null as Recorder>::ENABLED
+            )
+        };
     }
 }
