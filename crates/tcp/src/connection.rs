@@ -515,7 +515,7 @@ impl<S: Store> Connection<S> {
                 if seg.flags.has(Flags::ACK) && self.snd_offset(seg.ack) == Some(1) {
                     // Simultaneous open: both sides answered with SYN-ACK (RFC 9293 §3.5, figure 8).
                     self.establish(now, u64::from(seg.window), self.handshake.rtt(now));
-                    self.receiver.ack_now();
+                    self.receiver.ack_or_data();
                 } else {
                     // Our SYN-ACK was lost.
                     self.handshake.syn_due = true;
@@ -661,7 +661,7 @@ impl<S: Store> Connection<S> {
             }
             let rtt = self.handshake.rtt(now);
             self.establish(now, u64::from(seg.window), rtt);
-            self.receiver.ack_now();
+            self.receiver.ack_or_data();
         } else {
             // Simultaneous open. The SYN-ACK is no retransmission of our SYN.
             self.state = State::SynReceived;

@@ -325,6 +325,11 @@ impl<S: Store> Receiver<S> {
         self.acks_due += 1;
     }
 
+    /// An acknowledgement is owed, which a data segment may carry.
+    pub(crate) fn ack_or_data(&mut self) {
+        self.advance_due += 1;
+    }
+
     pub(crate) fn next_timeout(&self) -> Instant {
         self.delayed_until
     }
