@@ -378,7 +378,7 @@ impl CongestionControl for Peach {
                 self.legacy = true;
                 cx.act.stop_probes = true;
                 cx.act.wake_at = Some(skyhaul_base::Instant::MAX);
-                let ssthresh = if self.lost_before { self.ssthresh } else { cx.path.rwnd };
+                let ssthresh = if self.lost_before { self.ssthresh } else { growth::peers_window(cx.path) };
                 self.reno.take_over(Window { cwnd: self.cwnd, ssthresh }, self.infl);
             }
         }
@@ -456,7 +456,7 @@ impl CongestionControl for Peach {
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         // Nothing answered, neither as a capable nor as a legacy receiver (R3).
         if !self.legacy && !self.lost_before && cx.path.probes == ProbeSupport::Unknown {
-            self.ssthresh = cx.path.rwnd;
+            self.ssthresh = growth::peers_window(cx.path);
         }
     }
 

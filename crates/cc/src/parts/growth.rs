@@ -37,12 +37,18 @@ pub fn half(rules: &Rules, path: &Path, cwnd: f64) -> f64 {
     half.max(2.0)
 }
 
+/// The peer's window as a slow start threshold. A closed window says nothing of the path: no limit.
+#[must_use]
+pub fn peers_window(path: &Path) -> f64 {
+    if path.rwnd < 1.0 { f64::INFINITY } else { path.rwnd }
+}
+
 /// Initial slow start threshold.
 #[must_use]
 pub fn initial_ssthresh(rules: &Rules, path: &Path) -> f64 {
     match rules.initial_ssthresh {
         InitialSsthresh::Infinite => f64::INFINITY,
-        InitialSsthresh::Rwnd => path.rwnd,
+        InitialSsthresh::Rwnd => peers_window(path),
         InitialSsthresh::Segments(n) => n,
     }
 }
@@ -107,6 +113,7 @@ mod tests {
         };
         assert_eq!(of(InitialSsthresh::Infinite), f64::INFINITY);
         assert_eq!(of(InitialSsthresh::Rwnd), 64.0);
+        assert_eq!(peers_window(&path(0.0)), f64::INFINITY);
         assert_eq!(of(InitialSsthresh::Segments(20.0)), 20.0);
     }
 }

@@ -80,7 +80,7 @@ impl From<[u8; 4]> for Op {
             27 => Self::Advance { segments: u8::MAX, probes: 0, after: c },
             28 => Self::Undo,
             29 => Self::Write(if a % 2 == 0 { u8::MAX } else { b % 100 }),
-            30 => Self::Window(a),
+            30 => Self::Window(if a < 64 { a % 4 } else { a }),
             _ => Self::Idle,
         }
     }

@@ -497,6 +497,11 @@ fn silence_means_slow_start() {
     s.start(Some(RTT));
     s.wake();
     assert_eq!((s.cwnd(), s.ssthresh()), (1.0, RWND));
+    // A window that happens to be closed is no threshold.
+    s.path.rwnd = 0.0;
+    s.wake();
+    assert_eq!(s.ssthresh(), f64::INFINITY);
+    s.path.rwnd = RWND;
     // Also after the Sudden Start of a timeout.
     s.timeout(1);
     assert_eq!(s.ssthresh(), 1.0);
