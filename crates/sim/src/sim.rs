@@ -87,6 +87,7 @@ impl<R: Recorder> Sim<R> {
                 if at > until {
                     break;
                 }
+                debug_assert!(at >= self.now, "time never runs backwards");
                 self.now = at;
                 self.events += 1;
                 if links <= timers {
@@ -188,6 +189,11 @@ impl<R: Recorder> Sim<R> {
     fn wake(&mut self, index: u32) {
         let now = self.now;
         let record = &mut self.records[index as usize];
+        if record.started.is_none() && record.stop <= now {
+            // Stopped before it started: it has nothing to say.
+            self.finish_flow(index);
+            return;
+        }
         if record.started.is_none() {
             record.started = Some(now);
             if R::ENABLED {
@@ -245,7 +251,8 @@ impl<R: Recorder> Sim<R> {
             Agent::Tcp(ends) => ends.next_timeout().min(record.stop),
             Agent::FixedWindow(_) => record.stop,
         };
-        self.timers.set(index, at);
+        // Whatever is overdue is due now.
+        self.timers.set(index, at.max(self.now));
     }
 
     /// Gives a flow its first or next connection, with what it has to send.

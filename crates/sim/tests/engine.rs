@@ -225,6 +225,18 @@ fn a_stopped_source_sends_what_it_has_sent_until_it_is_acknowledged() {
 }
 
 #[test]
+fn a_source_that_stops_before_it_starts_says_nothing() {
+    let mut s = s0(2, "sack", 0.0, 10.0);
+    s.flows[0].start = Start::At(Duration::from_secs(5));
+    for stop in [0, 3, 5] {
+        s.flows[0].stop = Some(Duration::from_secs(stop));
+        let r = run(&s, 1, Null).expect("a world");
+        assert_eq!((r.segments_acked(), r.flows[0].started, r.flows[0].segments_sent), (0.0, None, 0));
+        assert_eq!(r.flows[0].finished, Some(Instant::from_secs_f64(5.0)));
+    }
+}
+
+#[test]
 fn series_have_a_row_per_sample_and_entity() {
     let mut s = s0(2, "peach", 1e-2, 10.0);
     let series = vec![

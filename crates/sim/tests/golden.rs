@@ -56,9 +56,9 @@ fn golden() -> Vec<Golden> {
             pages,
             4,
             Agents::Scenario,
-            0x5af2_d39a_2ed3_828a,
+            0x9236_335b_36bf_3b0c,
         ),
-        ("mixed", mixed, 5, Agents::Scenario, 0x91be_a594_5c9d_7bb3),
+        ("mixed", mixed, 5, Agents::Scenario, 0x8a29_4457_59cb_f89d),
     ]
 }
 
