@@ -3,7 +3,7 @@
 mod common;
 
 use proptest::prelude::*;
-use skyhaul_testkit::naive::scoreboard_ops;
+use skyhaul_testkit::fuzz::scoreboard_ops;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: common::cases(4_000), failure_persistence: None, ..ProptestConfig::default() })]

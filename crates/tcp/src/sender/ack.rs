@@ -55,6 +55,7 @@ impl<S: Store> Sender<S> {
             self.persist_backoff = 0;
             self.nxt = self.nxt.max(ack);
             self.dupacks = 0;
+            self.limited_sent = 0;
             let fin = u64::from(self.fin == FinState::Sent && self.sb.is_empty());
             self.store.release(acked.bytes - fin);
             self.counters.bytes_acked += acked.bytes - fin;
@@ -77,18 +78,19 @@ impl<S: Store> Sender<S> {
         }
         self.path.delivered += acked.delivered + sacked;
 
-        // RTT: never from the answer to a probe.
-        let rtt = if advanced && a.answer.is_none() {
-            match self.config.rtt_source {
+        // RTT: never from the answer to a probe. The algorithm sees every sample, the estimator those of the
+        // configured source.
+        let mut rtt = None;
+        if advanced && a.answer.is_none() {
+            rtt = acked.sent_at.map(|t| now - t);
+            let sample = match self.config.rtt_source {
                 RttSource::Timestamps if a.echo.is_some() => a.echo,
                 RttSource::Timed => self.rtt.timed_sample(ack, now),
-                _ => acked.sent_at.map(|t| now - t),
+                _ => rtt,
+            };
+            if let Some(r) = sample {
+                self.rtt.sample(r);
             }
-        } else {
-            None
-        };
-        if let Some(r) = rtt {
-            self.rtt.sample(r);
         }
 
         // Rounds and rate sample.
@@ -251,7 +253,10 @@ impl<S: Store> Sender<S> {
         let mode = self.mode();
         let una = self.sb.una();
         let flight = self.sb.max() - una;
-        self.call(now, |cc, cx| cc.on_congestion(cx, signal));
+        self.refresh(now);
+        // RFC 5681 §3.2 step 2: what limited transmit sent is no part of the FlightSize that is halved.
+        self.path.in_flight -= self.limited_sent as f64 / self.smss_f();
+        self.call_as_is(now, |cc, cx| cc.on_congestion(cx, signal));
         self.prober.begin_epoch();
         self.rtt.stop_timing();
         self.restarted = false;

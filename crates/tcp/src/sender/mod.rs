@@ -105,6 +105,10 @@ pub struct Sender<S: Store> {
     recovery_point: u64,
     /// The segment at `SND.UNA` must be retransmitted whatever the window says.
     force_head: bool,
+    /// The algorithm judged the segment at `SND.UNA` lost.
+    suspected: bool,
+    /// Bytes that limited transmit sent beyond the window since `SND.UNA` last moved.
+    limited_sent: u64,
     /// RTO restarted within this recovery already.
     restarted: bool,
     /// The algorithm learns of the connection when the first data is about to leave.
@@ -154,6 +158,9 @@ enum FinState {
     Sent,
 }
 
+/// Smallest segment size that is taken from a peer, as in Linux (`TCP_MIN_SND_MSS`).
+const MIN_MSS: u32 = 48;
+
 /// Offset of the first byte of data: the SYN has offset 0.
 pub(crate) const FIRST: u64 = 1;
 
@@ -174,6 +181,8 @@ impl<S: Store> Sender<S> {
             recover: FIRST,
             recovery_point: FIRST,
             force_head: false,
+            suspected: false,
+            limited_sent: 0,
             restarted: false,
             starting: None,
             pending: None,
@@ -228,7 +237,8 @@ impl<S: Store> Sender<S> {
     /// The connection is established: what the handshake found out. The algorithm's first event follows with
     /// the first data, so that it sees how much there is.
     pub(crate) fn start(&mut self, now: Instant, peer: &Peer) {
-        self.smss = self.config.mss.min(peer.mss).max(1);
+        // A peer may not make us send in crumbs (CVE-2019-11479).
+        self.smss = self.config.mss.min(peer.mss.max(MIN_MSS)).max(1);
         self.path.smss = self.smss;
         self.sb = Scoreboard::new(FIRST, self.config.dup_thresh, self.smss);
         self.sack = peer.sack;
@@ -454,8 +464,7 @@ impl<S: Store> Sender<S> {
             self.wake_at = at;
         }
         if act.retransmit_head && !self.sb.is_empty() {
-            self.force_head = true;
-            self.pending = Some(self.pending.unwrap_or(Clock::Ack));
+            self.suspected = true;
         }
         if act.rewind {
             self.go_back();

@@ -5,18 +5,29 @@ use crate::scoreboard::NextSeg;
 use crate::segment::Mark;
 use crate::store::Store;
 use skyhaul_base::Instant;
-use skyhaul_cc::{Blocked, Clock, CongestionControl, Priority, RecoveryMode, Sent, Transmit};
+use skyhaul_cc::{Blocked, Clock, CongestionControl, Priority, RecoveryMode, Sent, Signal, Transmit};
 
 impl<S: Store> Sender<S> {
     /// Whether [`Self::poll`] may have something.
     #[inline]
     pub(crate) fn active(&self) -> bool {
-        self.pending.is_some() || self.force_head || self.prober.has_due() || self.window_probe
+        self.pending.is_some()
+            || self.force_head
+            || self.suspected
+            || self.prober.has_due()
+            || self.window_probe
     }
 
     /// The next segment to transmit, or nothing until the next event. Must be polled until it returns nothing
     /// before the next acknowledgement is handled, or probes that acknowledgements clock out are merged.
     pub(crate) fn poll(&mut self, now: Instant) -> Option<Out> {
+        if core::mem::take(&mut self.suspected) && !self.sb.is_empty() {
+            match self.phase {
+                Phase::Open => self.enter_recovery(now, Signal::Loss),
+                Phase::Recovery => self.force_head = true,
+                Phase::Loss => {} // the timeout resends it as the window allows
+            }
+        }
         if self.force_head {
             self.force_head = false;
             if !self.sb.is_empty() {
@@ -39,7 +50,7 @@ impl<S: Store> Sender<S> {
                     let sent = core::mem::take(&mut self.loop_sent);
                     self.loop_ended(now, clock, blocked, sent);
                     // The algorithm may have asked for the head.
-                    if self.force_head || self.pending.is_some() {
+                    if self.force_head || self.suspected || self.pending.is_some() {
                         return self.poll(now);
                     }
                 }
@@ -139,7 +150,8 @@ impl<S: Store> Sender<S> {
                 return Err(Blocked::Pacing);
             }
             let out = self.choose(now)?;
-            self.pacer.sent(now, out.len + self.config.header, rate);
+            // Payload, since that is what delivery-rate samples count.
+            self.pacer.sent(now, out.len, rate);
             return Ok(out);
         }
         self.choose(now)
@@ -240,6 +252,9 @@ impl<S: Store> Sender<S> {
         }
         self.sb.push(len + u32::from(fin), fin, now);
         self.nxt = self.sb.max();
+        if self.dupacks > 0 && self.phase == Phase::Open {
+            self.limited_sent += u64::from(len);
+        }
         self.rtt.time(self.nxt, now);
         self.after_send(now, seq, len, false);
         Out {
