@@ -2,9 +2,11 @@
 //!
 //! - [`pair`]: two endpoints joined by two links in virtual time, with a log of every departure and arrival;
 //! - [`script`]: one endpoint against a scripted peer, in the manner of packetdrill;
+//! - [`fuzz`]: bodies of the fuzz targets, replayed as tests;
 //! - [`naive`]: literal, slow versions of what the core computes incrementally;
 //! - [`spy`]: a congestion control that writes down what another one does.
 
+pub mod fuzz;
 pub mod naive;
 pub mod pair;
 pub mod script;

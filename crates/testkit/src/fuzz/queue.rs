@@ -1,0 +1,122 @@
+//! Queues against their definition: one list in the order of arrival, every decision by a scan.
+
+use super::Tape;
+use skyhaul_path::{Discipline, DropReason, Limit, PacketView, Queue, QueueConfig, Victim};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pkt {
+    id: u32,
+    size: u32,
+    low: bool,
+}
+
+impl PacketView for Pkt {
+    fn size(&self) -> u32 {
+        self.size
+    }
+    fn low_priority(&self) -> bool {
+        self.low
+    }
+    fn flow(&self) -> u32 {
+        self.id
+    }
+}
+
+struct Definition {
+    config: QueueConfig,
+    list: Vec<Pkt>,
+}
+
+impl Definition {
+    /// True if a packet of `size` fits beside those that `count`.
+    fn fits(&self, size: u32, in_service: Option<u32>, count: impl Fn(&Pkt) -> bool) -> bool {
+        let served = in_service.filter(|_| self.config.count_in_service);
+        let others = self.list.iter().filter(|p| count(p)).map(|p| p.size);
+        let all: Vec<u64> = others.chain(served).chain([size]).map(u64::from).collect();
+        let less = u64::from(self.config.ns2_limit);
+        match self.config.limit {
+            Limit::Unlimited => true,
+            Limit::Packets(n) => all.len() as u64 + less <= u64::from(n),
+            Limit::Bytes(n) => all.iter().sum::<u64>() + less <= n,
+        }
+    }
+
+    fn enqueue(&mut self, p: Pkt, in_service: Option<u32>) -> Vec<(Pkt, DropReason)> {
+        let refused = vec![(p, DropReason::Full)];
+        if let Discipline::Threshold { low_below } = self.config.discipline {
+            let busy = usize::from(self.config.count_in_service && in_service.is_some());
+            if p.low && self.list.len() + busy >= low_below as usize {
+                return refused;
+            }
+        }
+        let mut lost = Vec::new();
+        if !self.fits(p.size, in_service, |_| true) {
+            let victim = match self.config.discipline {
+                Discipline::StrictPushout { victim } | Discipline::FifoPushout { victim } if !p.low => victim,
+                _ => return refused,
+            };
+            if !self.fits(p.size, in_service, |q| !q.low) {
+                return refused;
+            }
+            while !self.fits(p.size, in_service, |_| true) {
+                let mut all = self.list.iter();
+                let i = match victim {
+                    Victim::Oldest => all.position(|q| q.low),
+                    Victim::Youngest => all.rposition(|q| q.low),
+                };
+                lost.push((self.list.remove(i.expect("it fits beside the others")), DropReason::PushedOut));
+            }
+        }
+        self.list.push(p);
+        lost
+    }
+
+    fn dequeue(&mut self) -> Option<Pkt> {
+        let strict = matches!(self.config.discipline, Discipline::StrictPushout { .. });
+        let first = self.list.iter().position(|p| !strict || !p.low).unwrap_or(0);
+        (!self.list.is_empty()).then(|| self.list.remove(first))
+    }
+}
+
+/// Runs the operations that `data` spells on a queue and on its definition.
+///
+/// # Panics
+/// If they differ.
+pub fn queue_ops(data: &[u8]) {
+    let mut tape = Tape(data);
+    let victim = if tape.one_in(2) { Victim::Oldest } else { Victim::Youngest };
+    let config = QueueConfig {
+        discipline: match tape.below(4) {
+            0 => Discipline::DropTail,
+            1 => Discipline::FifoPushout { victim },
+            2 => Discipline::StrictPushout { victim },
+            _ => Discipline::Threshold { low_below: tape.below(5) as u32 },
+        },
+        limit: match tape.below(3) {
+            0 => Limit::Packets(tape.below(9) as u32),
+            1 => Limit::Bytes(u64::from(tape.word()) % 6000),
+            _ => Limit::Unlimited,
+        },
+        count_in_service: tape.one_in(2),
+        ns2_limit: tape.one_in(2),
+    };
+    let mut real = Queue::new(&config);
+    let mut definition = Definition { config, list: Vec::new() };
+    for id in 0.. {
+        if tape.is_empty() {
+            break;
+        }
+        if tape.below(5) < 2 {
+            assert_eq!(real.dequeue(), definition.dequeue(), "{config:?}");
+        } else {
+            let p = Pkt { id, size: 1 + u32::from(tape.word()) % 1500, low: tape.one_in(2) };
+            let in_service = tape.one_in(2).then(|| 1 + u32::from(tape.word()) % 1500);
+            let mut lost = Vec::new();
+            let admitted = real.enqueue(p, in_service, &mut |p, why| lost.push((p, why)));
+            assert_eq!(lost, definition.enqueue(p, in_service), "{config:?}");
+            assert_eq!(admitted, lost.iter().all(|l| l.0 != p));
+        }
+        assert_eq!(real.len() as usize, definition.list.len());
+        assert_eq!(real.bytes(), definition.list.iter().map(|p| u64::from(p.size)).sum::<u64>());
+    }
+}

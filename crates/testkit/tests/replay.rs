@@ -1,0 +1,50 @@
+//! The fuzz targets without a fuzzer: the corpus, then pseudo-random bytes.
+
+use skyhaul_base::Rng;
+use skyhaul_testkit::fuzz::{queue_ops, scoreboard_ops, tcp_ops};
+use std::path::Path;
+
+/// Inputs per target; `SKYHAUL_CASES` overrides.
+fn cases() -> u64 {
+    std::env::var("SKYHAUL_CASES").ok().and_then(|s| s.parse().ok()).unwrap_or(20_000)
+}
+
+/// Runs `target`, naming the input if it panics.
+fn run(target: fn(&[u8]), name: &str, data: &[u8]) {
+    let result = std::panic::catch_unwind(|| target(data));
+    assert!(result.is_ok(), "{name}: {data:?}");
+}
+
+fn replay(target: fn(&[u8]), name: &str) {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
+    let mut files: Vec<_> = std::fs::read_dir(&corpus)
+        .unwrap_or_else(|e| panic!("{}: {e}", corpus.display()))
+        .map(|f| f.expect("a directory entry").path())
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "no seeds in {}", corpus.display());
+    for file in files {
+        run(target, &file.display().to_string(), &std::fs::read(&file).expect("readable"));
+    }
+    let mut rng = Rng::stream(1, name);
+    for n in 0..cases() {
+        let len = rng.below(if n % 8 == 0 { 1500 } else { 200 });
+        let data: Vec<u8> = (0..len).map(|_| rng.next_u64() as u8).collect();
+        run(target, name, &data);
+    }
+}
+
+#[test]
+fn tcp_ops_survives() {
+    replay(tcp_ops, "tcp_ops");
+}
+
+#[test]
+fn scoreboard_ops_survives() {
+    replay(scoreboard_ops, "scoreboard_ops");
+}
+
+#[test]
+fn queue_ops_survives() {
+    replay(queue_ops, "queue_ops");
+}
