@@ -1,6 +1,8 @@
 //! The scoreboard under a 16 MB window full of holes: every other segment is selectively acknowledged, one
 //! acknowledgement each, and every hole retransmitted.
 
+#![allow(missing_docs, reason = "the macro of criterion makes a public function")]
+
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use skyhaul_base::Instant;
 use skyhaul_tcp::{NextSeg, Scoreboard};

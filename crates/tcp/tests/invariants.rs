@@ -5,11 +5,11 @@ mod common;
 use common::{Pattern, Variant, cases, iss, secs, variants};
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_cc::{Config as Control, RecoveryMode};
+use skyhaul_cc::{Config as Control, CongestionControl, RecoveryMode};
 use skyhaul_tcp::{Counted, Snapshot};
 use skyhaul_testkit::pair::Handshake;
 use skyhaul_testkit::{Fate, Pair, Setup, Side, What};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 const C: Side = Side::Client;
 
@@ -26,16 +26,7 @@ fn one_way(v: &Variant) -> Pair<Counted> {
 
 /// How a variant repairs losses.
 fn recovery(v: &Variant) -> RecoveryMode {
-    match &v.cc {
-        Control::Peach(c) => c.recovery,
-        c => match c.name() {
-            "tahoe" => RecoveryMode::Tahoe,
-            "reno" => RecoveryMode::Reno,
-            "newreno" => RecoveryMode::NewReno,
-            "prr" => RecoveryMode::Prr,
-            _ => RecoveryMode::Sack,
-        },
-    }
+    v.cc.build(&v.config.rules).policy().recovery
 }
 
 /// Calls `check` with the snapshot before and after each event.
@@ -123,7 +114,7 @@ proptest! {
             let v = Variant { name: String::new(), config, cc };
             let mut p = one_way(&v);
             // Each chosen segment is lost when it is sent first, whoever sends it.
-            let mut left: HashSet<u32> = lost.into_iter().map(|n| n * config.mss).collect();
+            let mut left: BTreeSet<u32> = lost.into_iter().map(|n| n * config.mss).collect();
             p.faults(C, move |d| {
                 let offset = d.segment.seq.0.wrapping_sub(iss(C) + 1);
                 if d.is_data() && left.remove(&offset) { Fate::Lose } else { Fate::Deliver }

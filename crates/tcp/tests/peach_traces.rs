@@ -296,14 +296,14 @@ fn t2_sack_mode_on_the_open_path() {
 }
 
 /// Data segments with the times at which they left, and ordinary acknowledgements with those of their arrival.
-fn data_and_acks(p: &Pair<Counted>) -> (Vec<(Instant, u32)>, Vec<(Instant, u32)>) {
-    (
+fn data_and_acks(p: &Pair<Counted>) -> [Vec<(Instant, u32)>; 2] {
+    [
         p.data_sent(Side::Client).map(|e| (e.at, e.segment.seq.0)).collect(),
         p.arrived(Side::Client)
             .filter(|e| is_pure_ack(&e.segment))
             .map(|e| (e.at, e.segment.ack.0))
             .collect(),
-    )
+    ]
 }
 
 /// [Peach] Figs. 8 and 9: where half of the dummies are lost, the flow is Reno.

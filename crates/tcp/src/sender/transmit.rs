@@ -112,6 +112,7 @@ impl<S: Store> Sender<S> {
     }
 
     /// Bytes that the window allows to be outstanding, and whether pipe or FlightSize is compared with it.
+    #[inline]
     fn outstanding(&self) -> u64 {
         let by_pipe = self.sack
             && !self.policy.gate_on_flight
@@ -123,6 +124,7 @@ impl<S: Store> Sender<S> {
         if by_pipe { self.sb.pipe() } else { self.nxt - self.sb.una() }
     }
 
+    #[inline]
     fn allowance(&self) -> u64 {
         let cwnd = self.cc.window().cwnd;
         let smss = u64::from(self.smss);
@@ -131,7 +133,7 @@ impl<S: Store> Sender<S> {
         } else {
             (cwnd as u64).saturating_mul(smss)
         };
-        if self.config.limited_transmit && self.phase == Phase::Open && self.dupacks > 0 {
+        if self.dupacks > 0 && self.phase == Phase::Open && self.config.limited_transmit {
             // RFC 3042: one new segment on each of the first two duplicates; cwnd is not changed.
             base + smss * u64::from(self.dupacks.min(2))
         } else {
@@ -157,6 +159,7 @@ impl<S: Store> Sender<S> {
         self.choose(now)
     }
 
+    #[inline]
     fn choose(&mut self, now: Instant) -> Result<Out, Blocked> {
         let allowance = self.allowance();
         let outstanding = self.outstanding();
@@ -199,6 +202,9 @@ impl<S: Store> Sender<S> {
                         None => self.nxt = self.sb.max(),
                     }
                 }
+                if outstanding >= allowance {
+                    return Err(Blocked::Cwnd);
+                }
                 let len = self.new_len()?;
                 if outstanding + u64::from(len) > allowance {
                     return Err(Blocked::Cwnd);
@@ -209,6 +215,7 @@ impl<S: Store> Sender<S> {
     }
 
     /// Length of the next new segment, 0 for a lone FIN, or why there is none.
+    #[inline]
     fn new_len(&mut self) -> Result<u32, Blocked> {
         let max = self.sb.max();
         let waiting = self.end.saturating_sub(max);
@@ -239,6 +246,7 @@ impl<S: Store> Sender<S> {
         Ok(len as u32)
     }
 
+    #[inline]
     fn send_new(&mut self, now: Instant, len: u32) -> Out {
         let seq = self.sb.max();
         let fin = self.fin == FinState::Wanted && seq + u64::from(len) == self.end && self.end < self.edge;

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rng};
-use skyhaul_cc::{Config as Control, RecoveryMode, alg};
+use skyhaul_cc::{Config as Control, NAMES, RecoveryMode, alg};
 use skyhaul_tcp::config::{PRESETS, ProbeNegotiation};
 use skyhaul_tcp::{Config, Mark};
 use skyhaul_testkit::pair::Keeps;
@@ -32,12 +32,12 @@ pub(crate) fn peach(recovery: RecoveryMode) -> Control {
     Control::Peach(alg::peach::Config { recovery, ..Default::default() })
 }
 
-/// Every preset with every way of recovery, Peach with probes negotiated, learnt and switched off.
+/// Every preset with every algorithm, Peach with every way of recovery and with probes negotiated, learnt and switched off.
 pub(crate) fn variants() -> Vec<Variant> {
     let mut all = Vec::new();
     for preset in PRESETS {
         let config = Config::preset(preset).expect("a preset");
-        for name in ["sack", "prr", "newreno", "reno", "tahoe"] {
+        for name in NAMES.iter().filter(|n| **n != "peach") {
             let cc = Control::by_name(name).expect("known");
             all.push(Variant { name: format!("{preset}/{name}"), config, cc });
         }
