@@ -18,30 +18,24 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 DEFAULT_BINARY = ROOT / "target" / "release" / "skyhaul"
 
-# ---------------------------------------------------------------------------------------------
-# PROVISIONAL until the scenario format is settled: everything between these two rules.
-
 SCENARIO = ROOT / "benches" / "scenarios" / "ns2-geo-sack.toml"
 
 # our parameter -> (key for --set, how its value is written)
 SETTINGS = {
-    "flows": ("flows.count", str),
-    "variant": ("flows.cc", str),
-    "sack": ("flows.sack", lambda on: "true" if on else "false"),
-    "rate": ("path.rate", lambda packets: f"{packets * 8000:.0f} bit/s"),  # packets/s of 1000-byte packets
-    "buffer": ("path.buffer", lambda packets: f"{packets:.0f} packets"),
-    "loss": ("path.loss", str),
-    "duration": ("run.duration", lambda seconds: f"{seconds:g} s"),
-    "seed": ("run.seed", str),
+    "flows": ("flows.bulk.count", str),
+    "variant": ("flows.bulk.cc", str),
+    "sack": ("flows.bulk.endpoint.sack", lambda on: "true" if on else "false"),
+    "rate": ("links.sat.rate", lambda packets: f"{packets:.0f} packets/s"),
+    "buffer": ("links.sat.queue.limit", lambda packets: f"{packets:.0f} packets"),
+    "loss": ("links.sat.error.p", str),
+    "duration": ("duration", lambda seconds: f"{seconds:g} s"),
+    "seed": ("seed", str),
 }
 
 
 def delivered_segments(result):
     """Segments acknowledged in order, over all flows, from the parsed JSON of one run."""
-    return sum(flow["delivered_segments"] for flow in result["flows"])
-
-
-# ---------------------------------------------------------------------------------------------
+    return sum(flow["segments_acked"] for flow in result["flows"])
 
 
 class Unusable(Exception):
