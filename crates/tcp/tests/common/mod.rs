@@ -32,7 +32,8 @@ pub(crate) fn peach(recovery: RecoveryMode) -> Control {
     Control::Peach(alg::peach::Config { recovery, ..Default::default() })
 }
 
-/// Every preset with every algorithm, Peach with every way of recovery and with probes negotiated, learnt and switched off.
+/// Every preset with every algorithm, Peach with every way of recovery and with probes negotiated, learnt and
+/// switched off.
 pub(crate) fn variants() -> Vec<Variant> {
     let mut all = Vec::new();
     for preset in PRESETS {
