@@ -13,6 +13,8 @@ pub trait Store: Default + Debug {
     fn read_at(&self, at: u64, out: &mut [u8]);
     /// Forgets the first `n` bytes.
     fn release(&mut self, n: u64);
+    /// Keeps only the first `n` bytes.
+    fn truncate(&mut self, n: u64);
 }
 
 /// Lengths only: nothing is stored.
@@ -24,6 +26,7 @@ impl Store for Counted {
     fn write_at(&mut self, _at: u64, _data: &[u8]) {}
     fn read_at(&self, _at: u64, _out: &mut [u8]) {}
     fn release(&mut self, _n: u64) {}
+    fn truncate(&mut self, _n: u64) {}
 }
 
 /// The bytes themselves.
@@ -66,6 +69,9 @@ impl Store for Bytes {
     }
     fn release(&mut self, n: u64) {
         self.ring.drain(..(n as usize).min(self.ring.len()));
+    }
+    fn truncate(&mut self, n: u64) {
+        self.ring.truncate(usize::try_from(n).unwrap_or(usize::MAX));
     }
 }
 

@@ -18,6 +18,8 @@ struct Transfer {
     bytes: [u64; 2],
     /// The side whose application closes only after it has read everything.
     patient: Option<usize>,
+    /// The side whose application reads a little now and then for 20 s, so that its window closes.
+    dripping: Option<usize>,
     patterns: [Pattern; 2],
     one_way: Duration,
     receive_buffer: u64,
@@ -37,6 +39,13 @@ impl Transfer {
             p.send(side, self.bytes[i], false);
             let later = if self.patient == Some(i) { Duration::from_secs(40) } else { Duration::ZERO };
             p.at(Instant::ZERO + later, side, Act::Shutdown);
+            if self.dripping == Some(i) {
+                p.reads_by_hand(side);
+                for n in 0..200 {
+                    p.at(Instant::ZERO + Duration::from_millis(100) * n, side, Act::Read(n * 37 % 900));
+                }
+                p.at(Instant::ZERO + Duration::from_secs(20), side, Act::ReadEagerly);
+            }
         }
         p
     }
@@ -77,19 +86,22 @@ fn transfer() -> impl Strategy<Value = Transfer> {
         0..variants().len(),
         any::<bool>(),
         [bytes.clone(), bytes],
-        prop_oneof![Just(None), Just(Some(0)), Just(Some(1))],
+        [(); 2].map(|()| prop_oneof![Just(None), Just(Some(0)), Just(Some(1))]),
         [Pattern::strategy(), Pattern::strategy()],
-        prop_oneof![Just(0u64), Just(5), Just(50), Just(275)],
+        prop_oneof![Just(1u64), Just(5_000), Just(50_000), Just(275_000)],
         prop_oneof![Just(3_000u64), Just(20_000), Just(65_535), Just(200_000)],
     )
-        .prop_map(|(v, modelled, bytes, patient, patterns, ms, receive_buffer)| Transfer {
-            variant: variants()[v].clone(),
-            modelled,
-            bytes,
-            patient,
-            patterns,
-            one_way: Duration::from_millis(ms),
-            receive_buffer,
+        .prop_map(|(v, modelled, bytes, [patient, dripping], patterns, micros, receive_buffer)| {
+            Transfer {
+                variant: variants()[v].clone(),
+                modelled,
+                bytes,
+                patient,
+                dripping,
+                patterns,
+                one_way: Duration::from_micros(micros),
+                receive_buffer,
+            }
         })
 }
 
@@ -116,6 +128,7 @@ fn every_variant_delivers_through_a_clean_and_through_a_bad_path() {
                 modelled: true,
                 bytes: [300_000, 50_000],
                 patient: None,
+                dripping: None,
                 patterns,
                 one_way: Duration::from_millis(275),
                 receive_buffer: 64_000,

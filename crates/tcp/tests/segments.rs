@@ -3,8 +3,8 @@
 use skyhaul_base::Duration;
 use skyhaul_cc::Config as Control;
 use skyhaul_tcp::config::{DelayedAck, ProbeNegotiation, RttSource};
-use skyhaul_tcp::{Config, Counted, Event, Rejected, State};
-use skyhaul_testkit::script::Script;
+use skyhaul_tcp::{Bytes, Config, Counted, Event, Rejected, State};
+use skyhaul_testkit::script::{OURS, Script, parse};
 
 fn sack() -> Control {
     Control::by_name("sack").expect("known")
@@ -179,6 +179,29 @@ fn nagle_holds_small_segments_back_while_data_is_outstanding() {
     s.write(10);
     s.write(10);
     s.expect(". 1:11").expect(". 11:21");
+}
+
+#[test]
+fn what_was_taken_back_is_not_sent() {
+    let mut s: Script<Bytes> = Script::established(&config(), &sack());
+    s.write(10_000);
+    assert_eq!(s.drain().len(), 4);
+    assert_eq!((s.conn.truncate(), s.conn.unacked()), (6000, 4000));
+    let now = s.now();
+    assert_eq!(s.conn.write(now, &[7; 500], 500), 500);
+    s.accept(". 1:1 ack 4001 win 100000");
+    assert_eq!(s.drain(), [". 4001:4501 ack 1 win 100000"]);
+    let seg = parse(". 4001:4501 ack 1", OURS, OURS);
+    let mut payload = [0; 500];
+    s.conn.payload(&seg, &mut payload);
+    assert_eq!(payload, [7; 500]);
+    // A FIN that waited behind it goes at once.
+    let mut s = talk(&config());
+    s.write(10_000);
+    s.shutdown().drain();
+    s.conn.truncate();
+    s.accept(". 1:1 ack 2001 win 100000");
+    assert_eq!(s.drain(), ["F. 4001:4001 ack 1 win 100000"]);
 }
 
 // ----- timers -----------------------------------------------------------------------------------------------

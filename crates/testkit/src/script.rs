@@ -133,8 +133,11 @@ pub struct Script<S: Store> {
     iss: [Seq; 2],
 }
 
-/// Ours and the peer's, both close to the wrap.
-const ISS: [Seq; 2] = [Seq(0u32.wrapping_sub(5000)), Seq(0u32.wrapping_sub(3000))];
+/// The initial sequence number of the endpoint under test, close to the wrap.
+pub const OURS: Seq = Seq(0u32.wrapping_sub(5000));
+
+/// Ours and the peer's.
+const ISS: [Seq; 2] = [OURS, Seq(0u32.wrapping_sub(3000))];
 
 impl<S: Store> Script<S> {
     fn new(conn: Connection<S>) -> Self {

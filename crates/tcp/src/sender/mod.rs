@@ -284,7 +284,12 @@ impl<S: Store> Sender<S> {
     /// Forgets what was written and never sent. Returns how many bytes.
     pub(crate) fn truncate(&mut self) -> u64 {
         let unsent = self.end.saturating_sub(self.sb.max());
-        self.end -= unsent;
+        if unsent > 0 {
+            self.end -= unsent;
+            self.store.truncate(self.end - self.sb.una());
+            // A FIN may go now.
+            self.pending = Some(self.pending.unwrap_or(Clock::App));
+        }
         unsent
     }
 
