@@ -113,9 +113,9 @@ pub(crate) struct StudyArgs {
     /// Where results and report go.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Where finished cells are kept.
-    #[arg(long, value_name = "DIR", default_value = ".cache/skyhaul")]
-    pub(crate) cache: PathBuf,
+    /// Where finished cells are kept; by default $SKYHAUL_CACHE, or skyhaul in the user's folder of caches.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

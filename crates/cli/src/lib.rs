@@ -11,34 +11,31 @@ mod clock;
 mod command;
 mod interrupt;
 pub mod measure;
+mod picture;
 pub mod results;
 mod stop;
+pub mod studies;
 pub mod table;
 pub mod text;
 
 pub use stop::{Stop, io_words};
 
 use clap::Parser;
+use skyhaul_study::figure::FigureRenderer;
 use std::ffi::OsString;
 use std::io::Write;
 
 /// Version of the program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Version of the engine.
-pub const ENGINE_VERSION: &str = "1";
-
-/// Draws pictures.
-pub trait Renderer {}
-
 /// Runs the command that `args` says, the name of the program first, and returns the exit status.
-pub fn run(args: impl IntoIterator<Item = OsString>, renderer: Option<&dyn Renderer>) -> u8 {
+pub fn run(args: impl IntoIterator<Item = OsString>, renderer: Option<&dyn FigureRenderer>) -> u8 {
     let cli = match args::Cli::try_parse_from(args) {
         Ok(cli) => cli,
         // Help and version are no errors; their status is 0, and 2 for everything else.
         Err(e) => return finish(usage(&e)),
     };
-    finish(command::run(cli.command, renderer))
+    finish(command::run(&cli.command, renderer))
 }
 
 /// What clap wants to say: help as it is, an error in one line.

@@ -7,6 +7,7 @@ use skyhaul_base::Instant;
 use skyhaul_scenario::Resolved;
 use skyhaul_sim::result::jain;
 use skyhaul_sim::{FlowResult, LinkResult, RunResult};
+use skyhaul_study::runner::CellRunner;
 use skyhaul_trace::{Class, LossCause};
 
 /// A group of flows, summed up.
@@ -96,7 +97,7 @@ pub fn json(scenario: &Resolved, seed: u64, result: &RunResult) -> Value {
     };
     json!({
         "version": crate::VERSION,
-        "engine": crate::ENGINE_VERSION,
+        "engine": crate::studies::simulator().engine(),
         "title": scenario.title,
         "scenario": scenario.hash(),
         "seed": seed,

@@ -13,11 +13,14 @@ use crate::stop::{Stop, io_words};
 use crate::table::Table;
 use serde_json::{Value, json};
 use skyhaul_sim::RunResult;
+use skyhaul_study::runner::CellRunner;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 const MANIFEST: &str = "manifest.json";
+/// Finished cells, where they are kept beside the results.
+pub(crate) const CACHE: &str = "cache";
 
 /// Prepares a folder for results: makes it, and refuses one that holds something else.
 ///
@@ -28,8 +31,9 @@ pub fn prepare(folder: &Path) -> Result<(), Stop> {
         Stop::bad(format!("cannot write results to {}: {}", folder.display(), io_words(e)))
     };
     match fs::read_dir(folder) {
-        Ok(mut entries) => {
-            if entries.next().is_some() && !folder.join(MANIFEST).is_file() {
+        Ok(entries) => {
+            let foreign = entries.flatten().any(|e| e.file_name() != CACHE);
+            if foreign && !folder.join(MANIFEST).is_file() {
                 let folder = folder.display();
                 return Err(Stop::bad(format!(
                     "{folder} holds files but no {MANIFEST} of skyhaul: name an empty or a new folder with --out"
@@ -48,7 +52,7 @@ pub fn prepare(folder: &Path) -> Result<(), Stop> {
 ///
 /// # Errors
 /// The file that could not be written, and why.
-pub fn write(folder: &Path, case: &Case, result: &RunResult, took: f64) -> Result<(), Stop> {
+pub fn write(folder: &Path, case: &Case, result: &RunResult, took: Option<f64>) -> Result<(), Stop> {
     prepare(folder)?;
     let summary = measure::json(&case.scenario, case.seed, result);
     let mut manifest = manifest("run");
@@ -74,10 +78,11 @@ pub fn write_all(folder: &Path, cases: &[Case], results: &[RunResult], took: f64
     let mut list = Vec::new();
     for (i, (case, result)) in cases.iter().zip(results).enumerate() {
         let name = format!("{:03}-{}", i + 1, plain(&case.label()));
-        write(&folder.join(&name), case, result, took)?;
+        write(&folder.join(&name), case, result, None)?;
         list.push(json!({ "folder": name, "choice": choice(case) }));
     }
     let mut manifest = manifest("run");
+    manifest["wall_s"] = json!(took);
     manifest["cases"] = Value::Array(list);
     json_file(&folder.join(MANIFEST), &manifest)
 }
@@ -98,7 +103,7 @@ pub fn manifest(command: &str) -> Value {
     json!({
         "command": command,
         "version": crate::VERSION,
-        "engine": crate::ENGINE_VERSION,
+        "engine": crate::studies::simulator().engine(),
         "created": crate::clock::now(),
         "host": {
             "os": std::env::consts::OS,

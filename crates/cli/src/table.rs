@@ -181,7 +181,8 @@ mod tests {
         ]);
         let bytes = table.write_parquet(Vec::new()).expect("memory does not fail");
         let file = SerializedFileReader::new(bytes::Bytes::from(bytes)).expect("a Parquet file");
-        let rows: Vec<_> = file.into_iter().map(|r| r.expect("a row")).collect();
+        let rows = file.get_row_iter(None).expect("rows");
+        let rows: Vec<_> = rows.map(|r| r.expect("a row")).collect();
         assert_eq!(rows.len(), 3);
         assert_eq!(rows[1].get_ulong(0).unwrap(), u64::MAX);
         assert!(rows[0].get_double(1).is_err());

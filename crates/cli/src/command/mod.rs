@@ -1,18 +1,21 @@
 //! One file per command.
 
 mod check;
+mod demo;
 mod run;
 mod schema;
+mod study;
 
-use crate::Renderer;
 use crate::args::Command;
 use crate::stop::Stop;
+use skyhaul_study::figure::FigureRenderer;
 
-pub(crate) fn run(command: Command, _renderer: Option<&dyn Renderer>) -> Result<(), Stop> {
+pub(crate) fn run(command: &Command, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
     match command {
-        Command::Check(args) => check::run(&args),
-        Command::Run(args) => run::run(&args),
-        Command::Schema(args) => schema::run(&args),
-        Command::Demo(_) | Command::Study(_) => Err(Stop::bad("not here yet")),
+        Command::Check(args) => check::run(args),
+        Command::Demo(args) => demo::run(args, renderer),
+        Command::Run(args) => run::run(args),
+        Command::Schema(args) => schema::run(args),
+        Command::Study(command) => study::run(command, renderer),
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
     let took = watch.elapsed().as_secs_f64();
     if let Some(folder) = &args.out {
         match cases.as_slice() {
-            [case] => results::write(folder, case, &done[0], took)?,
+            [case] => results::write(folder, case, &done[0], Some(took))?,
             _ => results::write_all(folder, &cases, &done, took)?,
         }
     }

@@ -7,6 +7,6 @@ use crate::stop::Stop;
 pub(crate) fn run(args: &SchemaArgs) -> Result<(), Stop> {
     match args.kind {
         SchemaKind::Scenario => print(&format!("{:#}\n", skyhaul_scenario::scenario_schema())),
-        SchemaKind::Study => print("{}\n"),
+        SchemaKind::Study => print(&skyhaul_study::schema::study_schema()),
     }
 }

@@ -1,0 +1,50 @@
+//! `skyhaul demo`: one study of TCP-Peach, small enough to watch.
+
+use crate::args::DemoArgs;
+use crate::clock::Stopwatch;
+use crate::command::study;
+use crate::stop::Stop;
+use crate::{cases, print, studies};
+use skyhaul_study::figure::FigureRenderer;
+use std::fmt::Write as _;
+
+/// Fewer seeds than the study has, so that it is done soon.
+const SEEDS: u32 = 5;
+/// Metrics on the terminal; the page has all.
+const SHOWN: [&str; 2] = ["Goodput", "Dummies"];
+
+pub(crate) fn run(args: &DemoArgs, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
+    let mut file = studies::open("peach-2001/fig11")?;
+    file.study.seeds.count = file.study.seeds.count.min(SEEDS);
+    crate::results::prepare(&args.out)?;
+    let watch = Stopwatch::start();
+    // Cells are kept beside the results: an interrupted demo goes on where it stopped.
+    let e = study::finish(file, Some(args.out.join(crate::results::CACHE)), cases::jobs(args.jobs))?;
+    let took = watch.elapsed().as_secs_f64();
+    let written = studies::write(&e, &args.out, renderer, Some(took))?;
+    if args.json {
+        return print(&format!("{:#}\n", e.summary()));
+    }
+    // How other readings of the paper come out is for the page.
+    let mut brief = e.clone();
+    brief.claims.iter_mut().for_each(|c| c.outcomes.truncate(1));
+    let mut out = study::shown(&brief, |m| SHOWN.iter().any(|s| m.starts_with(s)));
+    let shown =
+        |ending: &'static str| written.iter().filter(move |p| p.extension().is_some_and(|x| x == ending));
+    if e.readings.len() > 1 {
+        let _ = writeln!(
+            out,
+            "\nThe page shows {} other readings of the paper beside this one.",
+            e.readings.len() - 1
+        );
+    }
+    let _ = writeln!(out, "\n{} cells in {took:.1} s", e.provenance.cells);
+    for picture in shown("png").chain(shown("svg")) {
+        let _ = writeln!(out, "Picture: {}", picture.display());
+    }
+    for page in shown("html") {
+        let _ = writeln!(out, "Page:    {}", page.display());
+    }
+    let _ = writeln!(out, "Tables:  {}", args.out.display());
+    print(&out)
+}

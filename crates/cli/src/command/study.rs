@@ -1,0 +1,82 @@
+//! `skyhaul study run`, `check` and `report`.
+
+use crate::args::StudyCommand;
+use crate::clock::Stopwatch;
+use crate::stop::Stop;
+use crate::studies::{self, Bar};
+use crate::{cases, interrupt, print};
+use skyhaul_study::cache::Cache;
+use skyhaul_study::evaluation::{Evaluation, evaluate};
+use skyhaul_study::figure::FigureRenderer;
+use skyhaul_study::model::StudyFile;
+use skyhaul_study::report;
+use skyhaul_study::run::{RunOptions, run as run_cells};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+pub(crate) fn run(command: &StudyCommand, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
+    let (StudyCommand::Run(args) | StudyCommand::Check(args) | StudyCommand::Report(args)) = command;
+    let mut file = studies::open(&args.study)?;
+    for assignment in &args.set {
+        studies::set(&mut file, assignment)?;
+    }
+    if let Some(first) = args.seed {
+        file.study.seeds.first = first;
+    }
+    if let Some(count) = args.seeds {
+        file.study.seeds.count = count;
+    }
+    let folder = match command {
+        StudyCommand::Report(_) if args.out.is_none() => Some(PathBuf::from("results").join(file.stem())),
+        _ => args.out.clone(),
+    };
+    if let Some(folder) = &folder {
+        // Before the work, not after it.
+        crate::results::prepare(folder)?;
+    }
+    let watch = Stopwatch::start();
+    let e = finish(file, args.cache.clone(), cases::jobs(args.jobs))?;
+    let mut out = if args.json { format!("{:#}\n", e.summary()) } else { shown(&e, |_| true) };
+    if let Some(folder) = &folder {
+        studies::write(&e, folder, renderer, Some(watch.elapsed().as_secs_f64()))?;
+        if !args.json {
+            let _ = writeln!(out, "\nResults: {}", folder.display());
+            let _ = writeln!(out, "Report:  {}", folder.join("report.html").display());
+        }
+    }
+    print(&out)?;
+    let counts = e.counts();
+    match command {
+        StudyCommand::Check(_) if counts.differs + counts.undecided + counts.not_evaluable > 0 => {
+            Err(Stop::Claim)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Runs what is missing and evaluates.
+pub(crate) fn finish(file: StudyFile, cache: Option<PathBuf>, jobs: usize) -> Result<Evaluation, Stop> {
+    interrupt::listen();
+    let plan = studies::plan(file)?;
+    let cache = Cache::new(cache.unwrap_or_else(Cache::default_dir));
+    let bar = Bar::new();
+    let options = RunOptions { jobs, cache: Some(&cache), stop: Some(interrupt::flag()), progress: &bar };
+    let cells = run_cells(studies::simulator(), &plan, &options).map_err(Stop::bad)?;
+    if cells.interrupted {
+        let done = cells.observed.iter().filter(|o| o.is_some()).count();
+        return Err(Stop::Interrupted(format!(
+            "stopped with {done} of {} cells done; they are kept in {}: run the same command again to go on",
+            cells.observed.len(),
+            cache.dir().display()
+        )));
+    }
+    evaluate(&plan, &cells).map_err(Stop::bad)
+}
+
+/// Means with intervals, then claims with verdicts.
+pub(crate) fn shown(e: &Evaluation, metrics: impl Fn(&str) -> bool) -> String {
+    let text = report::text(e);
+    // The values come behind the head, which ends at the first empty line.
+    let (head, claims) = text.split_once("\n\n").unwrap_or((&text, ""));
+    format!("{head}\n\n{}\n{claims}", studies::values(e, metrics))
+}

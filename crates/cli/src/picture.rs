@@ -1,0 +1,47 @@
+//! Pictures of figures through the command `vl-convert`, for a program that was installed without Python.
+
+use skyhaul_study::figure::FigureRenderer;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{self, Stdio};
+
+/// How to get pictures where there is no renderer.
+pub(crate) const HOW_TO: &str = "no pictures: install vl-convert, or use `pip install 'skyhaul[plot]'`; \
+                                 the page report.html shows the same figures";
+
+/// The command `vl-convert`.
+#[derive(Debug)]
+pub(crate) struct Command(PathBuf);
+
+impl Command {
+    /// Looks for it in the folders of `PATH`.
+    pub(crate) fn find() -> Option<Self> {
+        let name = format!("vl-convert{}", std::env::consts::EXE_SUFFIX);
+        let folders = std::env::var_os("PATH")?;
+        std::env::split_paths(&folders).map(|f| f.join(&name)).find(|p| p.is_file()).map(Self)
+    }
+}
+
+impl FigureRenderer for Command {
+    fn render(&self, spec: &str, path: &Path) -> Result<(), String> {
+        let png = path.extension().is_some_and(|e| e == "png");
+        let mut command = process::Command::new(&self.0);
+        command.arg(if png { "vl2png" } else { "vl2svg" });
+        if png {
+            command.args(["--scale", "2"]);
+        }
+        command.args(["--input", "-", "--output"]).arg(path);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|e| crate::io_words(&e))?;
+        if let Some(mut input) = child.stdin.take() {
+            // If it ended early, its message says why.
+            let _ = input.write_all(spec.as_bytes());
+        }
+        let output = child.wait_with_output().map_err(|e| crate::io_words(&e))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(said.lines().last().unwrap_or("vl-convert failed").trim().to_owned())
+    }
+}

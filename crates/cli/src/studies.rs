@@ -1,0 +1,224 @@
+//! Studies: those that come with the program, running them, and what is shown of them.
+
+use crate::cases::progress;
+use crate::stop::Stop;
+use crate::table::{Column, Table};
+use crate::text::Grid;
+use indicatif::ProgressBar;
+use skyhaul_scenario::Resolved;
+use skyhaul_study::engine::Simulator;
+use skyhaul_study::evaluation::{Evaluation, ValueRow};
+use skyhaul_study::figure::FigureRenderer;
+use skyhaul_study::format;
+use skyhaul_study::model::StudyFile;
+use skyhaul_study::output::{self, OutputOptions};
+use skyhaul_study::plan::Plan;
+use skyhaul_study::run::Progress;
+use skyhaul_study::table as study_table;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Studies inside the program: name and text.
+const STUDIES: &[(&str, &str)] =
+    &[("peach-2001/fig11", include_str!("../../../studies/peach-2001/fig11.toml"))];
+
+/// Names of the studies that come with the program.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    STUDIES.iter().map(|s| s.0)
+}
+
+/// The simulator that runs cells.
+pub fn simulator() -> &'static Simulator {
+    static SIMULATOR: OnceLock<Simulator> = OnceLock::new();
+    SIMULATOR.get_or_init(|| Simulator::new(crate::VERSION))
+}
+
+/// Reads a study: a file, or one that comes with the program.
+///
+/// # Errors
+/// One line.
+pub fn open(name: &str) -> Result<StudyFile, Stop> {
+    let path = Path::new(name);
+    if !path.exists() {
+        let plain = name.strip_suffix(".toml").unwrap_or(name);
+        if let Some((name, text)) = STUDIES.iter().find(|s| s.0 == plain) {
+            return StudyFile::parse(text, &PathBuf::from(format!("{name}.toml"))).map_err(Stop::bad);
+        }
+        if !name.ends_with(".toml") {
+            let known: Vec<_> = names().collect();
+            let known = known.join(", ");
+            return Err(Stop::bad(format!(
+                "{name}: no such file, and no study of this name comes with the program (those are: {known})"
+            )));
+        }
+    }
+    StudyFile::read(path).map_err(Stop::bad)
+}
+
+/// Changes a key of the study's scenario, as `--set` says it.
+///
+/// # Errors
+/// If there is no `=`. Whether the key exists shows when the study is planned.
+pub fn set(file: &mut StudyFile, assignment: &str) -> Result<(), Stop> {
+    let Some((path, value)) = assignment.split_once('=') else {
+        return Err(Stop::bad(format!(
+            "--set: {assignment}: write KEY=VALUE, such as links.sat.error.p=1e-2"
+        )));
+    };
+    let value = value.trim();
+    let value = value.parse().unwrap_or_else(|_| toml::Value::String(value.into()));
+    file.study.set.0.insert(path.trim().into(), value);
+    Ok(())
+}
+
+/// Resolves and checks a study.
+///
+/// # Errors
+/// One line.
+pub fn plan(file: StudyFile) -> Result<Plan<Resolved>, Stop> {
+    skyhaul_study::plan::plan(simulator(), file).map_err(Stop::bad)
+}
+
+/// Shows a run on the terminal.
+#[derive(Debug)]
+pub(crate) struct Bar(ProgressBar);
+
+impl Bar {
+    pub(crate) fn new() -> Self {
+        Self(progress(0))
+    }
+}
+
+impl Progress for Bar {
+    fn begin(&self, total: usize, cached: usize) {
+        self.0.set_length(total as u64);
+        self.0.set_position(cached as u64);
+        self.0.reset_eta();
+    }
+    fn cell(&self, done: usize, _: usize, label: &str) {
+        self.0.set_position(done as u64);
+        self.0.set_message(label.to_owned());
+    }
+    fn warn(&self, message: &str) {
+        self.0.suspend(|| warn(message));
+    }
+    fn end(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// One line on standard error that stops nothing.
+pub(crate) fn warn(message: &str) {
+    let _ = writeln!(std::io::stderr(), "skyhaul: {message}");
+}
+
+/// Writes tables of studies as Parquet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Parquet;
+
+impl study_table::TableWriter for Parquet {
+    fn extension(&self) -> &'static str {
+        "parquet"
+    }
+    fn write(&self, table: &study_table::Table, path: &Path) -> Result<(), String> {
+        let write = || {
+            let file = BufWriter::new(File::create(path)?);
+            Table::from(table).write_parquet(file)?.flush()
+        };
+        write().map_err(|e| crate::io_words(&e))
+    }
+}
+
+impl From<&study_table::Table> for Table {
+    fn from(table: &study_table::Table) -> Self {
+        let column = |c: &study_table::Column| match c {
+            study_table::Column::Count(v) => Column::Count(v.clone()),
+            study_table::Column::Real(v) if v.iter().any(|x| x.is_nan()) => {
+                Column::Maybe(v.iter().map(|x| (!x.is_nan()).then_some(*x)).collect())
+            }
+            study_table::Column::Real(v) => Column::Real(v.clone()),
+            study_table::Column::Text(v) => Column::text(v.iter().map(String::as_str)),
+        };
+        Self::new(table.columns.iter().map(|(name, c)| (name.clone(), column(c))).collect())
+    }
+}
+
+/// Writes the results directory of a study, then draws the figures as PNG and SVG. A picture that cannot be
+/// drawn is told in one line and stops nothing. Returns the files written.
+///
+/// # Errors
+/// The file that cannot be written.
+pub fn write(
+    e: &Evaluation,
+    folder: &Path,
+    renderer: Option<&dyn FigureRenderer>,
+    wall_s: Option<f64>,
+) -> Result<Vec<PathBuf>, Stop> {
+    crate::results::prepare(folder)?;
+    let mut manifest = crate::results::manifest("study");
+    manifest["wall_s"] = wall_s.into();
+    let options =
+        OutputOptions { tables: &Parquet, manifest: manifest.as_object(), ..OutputOptions::default() };
+    let mut written = output::write(e, folder, &options).map_err(Stop::bad)?;
+    if e.figures.is_empty() {
+        return Ok(written);
+    }
+    let command = crate::picture::Command::find();
+    let Some(renderer) = renderer.or(command.as_ref().map(|c| c as &dyn FigureRenderer)) else {
+        warn(crate::picture::HOW_TO);
+        return Ok(written);
+    };
+    for figure in &e.figures {
+        let spec = figure.spec.to_string();
+        for ending in ["png", "svg"] {
+            let path = folder.join("figures").join(format!("{}.{ending}", figure.name));
+            match renderer.render(&spec, &path) {
+                Ok(()) => written.push(path),
+                Err(why) => warn(&format!("cannot draw {}: {why}", path.display())),
+            }
+        }
+    }
+    Ok(written)
+}
+
+/// Means with intervals under the default reading: a table per metric, the last axis across and all others
+/// down. A study without axes has one line per metric.
+#[must_use]
+pub fn values(e: &Evaluation, metrics: impl Fn(&str) -> bool) -> String {
+    let v = &e.values;
+    let Some(first) = v.rows.first() else { return String::new() };
+    let rows: Vec<&ValueRow> = v.rows.iter().filter(|r| r.reading == first.reading).collect();
+    let chosen = v.metrics.iter().enumerate().filter(|(_, name)| metrics(name));
+    let Some(last) = v.axes.len().checked_sub(1) else {
+        return chosen
+            .map(|(m, name)| format!("  {name}: {}\n", format::estimate(&rows[0].metrics[m])))
+            .collect();
+    };
+    // What is across; a single axis goes down.
+    let mut across: Vec<&str> = Vec::new();
+    for row in rows.iter().filter(|_| last > 0) {
+        if !across.contains(&row.at[last].as_str()) {
+            across.push(&row.at[last]);
+        }
+    }
+    let down = last.max(1);
+    let table = |(m, name): (usize, &String)| {
+        let heads: Vec<&str> = v.axes[..down].iter().map(String::as_str).collect();
+        let mut grid =
+            Grid::new(&[heads, if last > 0 { across.clone() } else { vec![name.as_str()] }].concat());
+        let mut lines: Vec<Vec<String>> = Vec::new();
+        for row in &rows {
+            let cell = format::estimate(&row.metrics[m]);
+            // The last axis varies fastest: the cells of a line follow each other.
+            match lines.last_mut().filter(|l| l[..down] == row.at[..down]) {
+                Some(line) => line.push(cell),
+                None => lines.push([&row.at[..down], &[cell]].concat()),
+            }
+        }
+        lines.into_iter().for_each(|line| grid.row(line));
+        format!("{name}\n{}", grid.lines(2))
+    };
+    chosen.map(table).collect::<Vec<_>>().join("\n")
+}

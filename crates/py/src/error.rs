@@ -1,0 +1,48 @@
+//! Exceptions: the same one-line messages as on the command line.
+
+use pyo3::PyErr;
+use pyo3::exceptions::{PyException, PyOSError};
+use skyhaul_cli::Stop;
+
+pyo3::create_exception!(skyhaul, SkyhaulError, PyException, "Something that Skyhaul refuses.");
+pyo3::create_exception!(
+    skyhaul,
+    ScenarioError,
+    SkyhaulError,
+    "A scenario that cannot be run; one line with file, line, key and accepted forms."
+);
+pyo3::create_exception!(
+    skyhaul,
+    StudyError,
+    SkyhaulError,
+    "A study that cannot be run or written; one line with file, line, key and accepted forms."
+);
+
+pub(crate) fn scenario(e: skyhaul_scenario::ScenarioError) -> PyErr {
+    ScenarioError::new_err(e.to_string())
+}
+
+pub(crate) fn study(e: skyhaul_study::StudyError) -> PyErr {
+    match e {
+        skyhaul_study::StudyError::Read { .. } | skyhaul_study::StudyError::Write { .. } => {
+            PyOSError::new_err(e.to_string())
+        }
+        _ => StudyError::new_err(e.to_string()),
+    }
+}
+
+/// For what the command line does as well; its errors are lines already.
+pub(crate) fn stop(e: Stop) -> PyErr {
+    match e {
+        Stop::Bad(line) | Stop::Interrupted(line) | Stop::Usage(line) => StudyError::new_err(line),
+        Stop::Claim | Stop::Closed => StudyError::new_err("stopped"),
+    }
+}
+
+/// For results that cannot be written.
+pub(crate) fn output(e: Stop) -> PyErr {
+    match e {
+        Stop::Bad(line) => PyOSError::new_err(line),
+        other => stop(other),
+    }
+}

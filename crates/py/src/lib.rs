@@ -1,0 +1,28 @@
+//! `skyhaul._core`: what Python needs from the Rust crates, and nothing more. The pleasant face is in
+//! `python/skyhaul`.
+#![forbid(unsafe_code)]
+#![expect(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive as values")]
+
+mod error;
+mod run;
+mod study;
+mod table;
+
+/// The extension module.
+#[pyo3::pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::error::{ScenarioError, SkyhaulError, StudyError};
+    #[pymodule_export]
+    use super::run::{RunResult, check, presets, run, schema};
+    #[pymodule_export]
+    use super::study::{Outcome, Study, main, run_cell, studies};
+    #[pymodule_export]
+    use super::table::Table;
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
+        m.add("__version__", skyhaul_cli::VERSION)
+    }
+}

@@ -1,0 +1,134 @@
+//! Scenarios: run, check, schema.
+
+use crate::error;
+use crate::table::Table;
+use pyo3::prelude::*;
+use skyhaul_base::Instant;
+use skyhaul_cli::{cases, measure, results};
+use skyhaul_scenario::{Document, Resolved};
+use skyhaul_sim::Sim;
+use skyhaul_trace::{Digest, Null, Recorder};
+use std::path::PathBuf;
+
+/// Changes to a scenario: path and TOML text of the value.
+pub(crate) type Settings = Vec<(String, String)>;
+
+/// Portions into which a run is cut, to look for Ctrl-C.
+const STEPS: u64 = 200;
+
+fn resolve(scenario: &str, text: Option<&str>, set: &Settings) -> PyResult<Resolved> {
+    let document = match text {
+        Some(text) => Document::parse(scenario, text, &cases::load),
+        None => Document::open(scenario, &cases::load),
+    };
+    let mut document = document.map_err(error::scenario)?;
+    for (path, value) in set {
+        document.set(&format!("{path}={value}")).map_err(error::scenario)?;
+    }
+    document.resolve().map_err(error::scenario)
+}
+
+/// What a run measured.
+#[pyclass(frozen, module = "skyhaul._core")]
+#[derive(Debug)]
+pub(crate) struct RunResult {
+    case: cases::Case,
+    result: skyhaul_sim::RunResult,
+}
+
+#[pymethods]
+impl RunResult {
+    /// A row per flow.
+    fn flows(&self) -> PyResult<Table> {
+        Table::new(&measure::flow_table(&self.result))
+    }
+
+    /// A row per direction of a link.
+    fn links(&self) -> PyResult<Table> {
+        Table::new(&measure::link_table(&self.result))
+    }
+
+    /// A row per time, object and series.
+    fn series(&self) -> PyResult<Table> {
+        Table::new(&measure::series_table(&self.result))
+    }
+
+    /// What the command line prints with `--json`.
+    fn summary_json(&self) -> String {
+        measure::json(&self.case.scenario, self.case.seed, &self.result).to_string()
+    }
+
+    /// What the command line prints.
+    fn report(&self) -> String {
+        measure::report(&self.case.scenario, self.case.seed, &self.result)
+    }
+
+    /// The scenario with nothing left open, as TOML.
+    fn scenario_toml(&self) -> String {
+        self.case.scenario.to_toml()
+    }
+
+    /// Writes the results directory.
+    fn save(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
+        py.detach(|| results::write(&folder, &self.case, &self.result, None)).map_err(error::output)
+    }
+}
+
+/// Runs a scenario: a file, a preset, or a text with a name for messages.
+#[pyfunction]
+#[pyo3(signature = (scenario, text=None, set=vec![], seed=None, digest=false))]
+pub(crate) fn run(
+    py: Python<'_>,
+    scenario: &str,
+    text: Option<&str>,
+    set: Settings,
+    seed: Option<u64>,
+    digest: bool,
+) -> PyResult<RunResult> {
+    let resolved = resolve(scenario, text, &set)?;
+    let seed = seed.unwrap_or(resolved.seed);
+    let case = cases::Case { choice: Vec::new(), scenario: resolved, seed };
+    let result =
+        py.detach(|| if digest { simulate(&case, Digest::default()) } else { simulate(&case, Null) })?;
+    Ok(RunResult { case, result })
+}
+
+fn simulate<R: Recorder>(case: &cases::Case, recorder: R) -> PyResult<skyhaul_sim::RunResult> {
+    let refuse = |e: skyhaul_sim::BuildError| error::ScenarioError::new_err(e.to_string());
+    let mut sim = Sim::new(&case.scenario, case.seed, recorder).map_err(refuse)?;
+    let end = sim.end().as_nanos();
+    for step in 1..=STEPS {
+        let until = u128::from(end) * u128::from(step) / u128::from(STEPS);
+        sim.run_until(Instant::from_nanos(until as u64));
+        Python::attach(|py| py.check_signals())?;
+    }
+    Ok(sim.finish())
+}
+
+/// What follows from a scenario: JSON, and text for a terminal.
+#[pyfunction]
+#[pyo3(signature = (scenario, text=None, set=vec![]))]
+pub(crate) fn check(scenario: &str, text: Option<&str>, set: Settings) -> PyResult<(String, String)> {
+    let check = skyhaul_scenario::check(&resolve(scenario, text, &set)?);
+    let json = serde_json::to_string(&check).map_err(|e| error::SkyhaulError::new_err(e.to_string()))?;
+    Ok((json, check.to_string()))
+}
+
+/// The JSON Schema of a kind of file: "scenario" or "study".
+#[pyfunction]
+pub(crate) fn schema(kind: &str) -> PyResult<String> {
+    match kind {
+        "scenario" => Ok(skyhaul_scenario::scenario_schema().to_string()),
+        "study" => Ok(skyhaul_study::schema::study_schema()),
+        _ => {
+            let message = format!("there is no schema of \"{kind}\" (known: scenario, study)");
+            Err(error::SkyhaulError::new_err(message))
+        }
+    }
+}
+
+/// Names of the presets.
+#[pyfunction]
+pub(crate) fn presets() -> Vec<&'static str> {
+    skyhaul_scenario::preset::names().collect()
+}

@@ -1,0 +1,295 @@
+//! Studies, and the command line.
+
+use crate::error;
+use crate::run::Settings;
+use crate::table::Table;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use skyhaul_cli::studies as cli;
+use skyhaul_scenario::Resolved;
+use skyhaul_study::cache::{Cache, Entry};
+use skyhaul_study::evaluation::{Evaluation, evaluate};
+use skyhaul_study::figure::FigureRenderer;
+use skyhaul_study::model::StudyFile;
+use skyhaul_study::observed::Observed;
+use skyhaul_study::plan::Plan;
+use skyhaul_study::report;
+use skyhaul_study::run::{self, Cells, Job, Progress, RunOptions};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// A study, resolved and checked.
+#[pyclass(frozen, module = "skyhaul._core")]
+#[derive(Debug)]
+pub(crate) struct Study {
+    plan: Plan<Resolved>,
+}
+
+/// How often a waiting thread looks for Ctrl-C.
+const LOOK: Duration = Duration::from_millis(50);
+
+#[pymethods]
+impl Study {
+    /// Reads a study: a file, a name of one that comes with the package, or a text with a name for messages.
+    #[new]
+    #[pyo3(signature = (study, text=None, set=vec![], first_seed=None, seeds=None))]
+    fn new(
+        study: &str,
+        text: Option<&str>,
+        set: Settings,
+        first_seed: Option<u64>,
+        seeds: Option<u32>,
+    ) -> PyResult<Self> {
+        let mut file = match text {
+            Some(text) => StudyFile::parse(text, Path::new(study)).map_err(error::study)?,
+            None => cli::open(study).map_err(error::stop)?,
+        };
+        for (path, value) in set {
+            cli::set(&mut file, &format!("{path}={value}")).map_err(error::stop)?;
+        }
+        file.study.seeds.first = first_seed.unwrap_or(file.study.seeds.first);
+        if let Some(seeds) = seeds {
+            if seeds == 0 {
+                return Err(error::StudyError::new_err("seeds: a study needs at least one seed"));
+            }
+            file.study.seeds.count = seeds;
+        }
+        Ok(Self { plan: cli::plan(file).map_err(error::stop)? })
+    }
+
+    /// Title of the study.
+    #[getter]
+    fn title(&self) -> &str {
+        &self.plan.file.study.title
+    }
+
+    /// Number of cells.
+    fn __len__(&self) -> usize {
+        self.plan.cells().len()
+    }
+
+    /// The cells as messages for `run_cell`, those of the cache left out, and what the cache says about damaged
+    /// ones.
+    #[pyo3(signature = (cache=None))]
+    fn jobs(&self, cache: Option<PathBuf>) -> PyResult<(Vec<String>, Vec<String>)> {
+        let (mut jobs, mut warnings) = (Vec::new(), Vec::new());
+        let cache = cache.map(Cache::new);
+        for job in run::jobs(&self.plan) {
+            match cache.as_ref().map(|c| c.load(&job.engine, &job.key)) {
+                Some(Entry::Found(_)) => continue,
+                Some(Entry::Damaged(why)) => warnings.push(why),
+                Some(Entry::Absent) | None => {}
+            }
+            let text = serde_json::to_string(&job).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
+            jobs.push(text);
+        }
+        Ok((jobs, warnings))
+    }
+
+    /// Keeps the answer to a job in a cache.
+    fn store(&self, py: Python<'_>, cache: PathBuf, job: &str, answer: &str) -> PyResult<()> {
+        let (job, observed) = accept(job, answer)?;
+        py.detach(|| Cache::new(cache).store(&job.engine, &job.key, &observed)).map_err(error::study)
+    }
+
+    /// Evaluates the answers to all jobs, and what the cache has.
+    #[pyo3(signature = (answers, cache=None))]
+    fn collect(&self, answers: Vec<(String, String)>, cache: Option<PathBuf>) -> PyResult<Outcome> {
+        let jobs = run::jobs(&self.plan);
+        let mut observed: Vec<Option<Observed>> = vec![None; jobs.len()];
+        let ran = answers.len();
+        for (job, answer) in answers {
+            let (job, o) = accept(&job, &answer)?;
+            let slot = observed.get_mut(job.number).filter(|_| jobs.get(job.number) == Some(&job));
+            *slot.ok_or_else(|| error::StudyError::new_err("the answer is of another study"))? = Some(o);
+        }
+        let cache = cache.map(Cache::new);
+        for (slot, job) in observed.iter_mut().zip(&jobs).filter(|(slot, _)| slot.is_none()) {
+            if let Some(Entry::Found(o)) = cache.as_ref().map(|c| c.load(&job.engine, &job.key)) {
+                *slot = Some(*o);
+            }
+        }
+        let interrupted = observed.iter().any(Option::is_none);
+        let cached = observed.iter().flatten().count() - ran;
+        self.outcome(&Cells { observed, cached, ran, interrupted })
+    }
+
+    /// Runs what the cache does not have, on all processors, and evaluates. `progress` is called with the number
+    /// of finished cells, of all cells, and the last one in words; `warn` with lines.
+    #[pyo3(signature = (jobs=0, cache=None, progress=None, warn=None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        jobs: usize,
+        cache: Option<PathBuf>,
+        progress: Option<Py<PyAny>>,
+        warn: Option<Py<PyAny>>,
+    ) -> PyResult<Outcome> {
+        let cache = cache.map(Cache::new);
+        let stop = AtomicBool::new(false);
+        let (sender, news) = channel();
+        let tell = Tell(sender);
+        let tell_one = |n: &News| -> PyResult<()> {
+            Python::attach(|py| {
+                py.check_signals()?;
+                match (n, &progress, &warn) {
+                    (News::Cell(done, total, label), Some(f), _) => {
+                        f.call1(py, (done, total, label)).map(drop)
+                    }
+                    (News::Warning(line), _, Some(f)) => f.call1(py, (line,)).map(drop),
+                    _ => Ok(()),
+                }
+            })
+        };
+        let cells = py.detach(|| {
+            let news = news; // Moves it in: a receiver belongs to one thread.
+            std::thread::scope(|scope| {
+                let (plan, stop, cache) = (&self.plan, &stop, &cache);
+                let worker = scope.spawn(move || {
+                    let options =
+                        RunOptions { jobs, cache: cache.as_ref(), stop: Some(stop), progress: &tell };
+                    let cells = run::run(cli::simulator(), plan, &options);
+                    drop(tell);
+                    cells
+                });
+                // Until the worker drops its end.
+                let mut trouble = Ok(());
+                loop {
+                    let told = match news.recv_timeout(LOOK) {
+                        Ok(n) => tell_one(&n),
+                        Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals()),
+                        Err(RecvTimeoutError::Disconnected) => break,
+                    };
+                    if trouble.is_ok() && told.is_err() {
+                        stop.store(true, Ordering::Relaxed);
+                        trouble = told;
+                    }
+                }
+                let cells = worker.join().map_err(|_| PyRuntimeError::new_err("a worker thread failed"))?;
+                trouble.and_then(|()| cells.map_err(error::study))
+            })
+        })?;
+        self.outcome(&cells)
+    }
+}
+
+impl Study {
+    fn outcome(&self, cells: &Cells) -> PyResult<Outcome> {
+        Ok(Outcome { evaluation: evaluate(&self.plan, cells).map_err(error::study)? })
+    }
+}
+
+fn accept(job: &str, answer: &str) -> PyResult<(Job, Observed)> {
+    let job: Job =
+        serde_json::from_str(job).map_err(|e| error::StudyError::new_err(format!("not a job: {e}")))?;
+    let observed = run::accept(&job, answer).map_err(error::StudyError::new_err)?;
+    Ok((job, observed))
+}
+
+enum News {
+    Cell(usize, usize, String),
+    Warning(String),
+}
+
+/// Passes news to the thread that talks to Python.
+#[derive(Debug)]
+struct Tell(Sender<News>);
+
+impl Progress for Tell {
+    fn begin(&self, total: usize, cached: usize) {
+        let _ = self.0.send(News::Cell(cached, total, String::new()));
+    }
+    fn cell(&self, done: usize, total: usize, label: &str) {
+        let _ = self.0.send(News::Cell(done, total, label.to_owned()));
+    }
+    fn warn(&self, message: &str) {
+        let _ = self.0.send(News::Warning(message.to_owned()));
+    }
+}
+
+/// Runs one cell, anywhere; takes a message of `Study.jobs` and returns the answer for `Study.collect`.
+#[pyfunction]
+pub(crate) fn run_cell(py: Python<'_>, job: &str) -> PyResult<String> {
+    let job: Job =
+        serde_json::from_str(job).map_err(|e| error::StudyError::new_err(format!("not a job: {e}")))?;
+    py.detach(|| run::execute(cli::simulator(), &job)).map_err(error::StudyError::new_err)
+}
+
+/// What came out of a study.
+#[pyclass(frozen, module = "skyhaul._core")]
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    evaluation: Evaluation,
+}
+
+#[pymethods]
+impl Outcome {
+    /// A row per cell: reading, axes, seed, metrics.
+    fn cells(&self) -> PyResult<Table> {
+        Table::new(&(&self.evaluation.cells).into())
+    }
+
+    /// Provenance, claims and means, as JSON.
+    fn summary_json(&self) -> String {
+        self.evaluation.summary().to_string()
+    }
+
+    /// Claims with verdicts, as JSON.
+    fn claims_json(&self) -> PyResult<String> {
+        serde_json::to_string(&self.evaluation.claims).map_err(|e| PyRuntimeError::new_err(e.to_string()))
+    }
+
+    /// Name, title and Vega-Lite specification of each figure.
+    fn figures(&self) -> Vec<(String, String, String)> {
+        let figures = self.evaluation.figures.iter();
+        figures.map(|f| (f.name.clone(), f.title.clone(), f.spec.to_string())).collect()
+    }
+
+    /// The report as text.
+    fn text(&self) -> String {
+        report::text(&self.evaluation)
+    }
+
+    /// The report as one HTML page.
+    fn html(&self) -> String {
+        report::html(&self.evaluation)
+    }
+
+    /// Writes the results directory; `render` draws a specification into a file. Returns the files written.
+    #[pyo3(signature = (folder, render=None))]
+    fn save(&self, py: Python<'_>, folder: PathBuf, render: Option<Py<PyAny>>) -> PyResult<Vec<PathBuf>> {
+        let renderer = render.map(Renderer);
+        let written = py.detach(|| {
+            let renderer = renderer.as_ref().map(|r| r as &dyn FigureRenderer);
+            cli::write(&self.evaluation, &folder, renderer, None)
+        });
+        written.map_err(error::output)
+    }
+}
+
+/// Names of the studies that come with the package.
+#[pyfunction]
+pub(crate) fn studies() -> Vec<&'static str> {
+    cli::names().collect()
+}
+
+/// A Python function that draws: called with the specification and the path.
+#[derive(Debug)]
+struct Renderer(Py<PyAny>);
+
+impl FigureRenderer for Renderer {
+    fn render(&self, spec: &str, path: &Path) -> Result<(), String> {
+        Python::attach(|py| self.0.call1(py, (spec, path)).map(drop).map_err(|e| e.value(py).to_string()))
+    }
+}
+
+/// The command line: the arguments, the name of the program first; returns the exit status.
+#[pyfunction]
+#[pyo3(signature = (args, render=None))]
+pub(crate) fn main(py: Python<'_>, args: Vec<OsString>, render: Option<Py<PyAny>>) -> u8 {
+    let renderer = render.map(Renderer);
+    py.detach(|| skyhaul_cli::run(args, renderer.as_ref().map(|r| r as &dyn FigureRenderer)))
+}

@@ -1,0 +1,35 @@
+"""TCP over satellite paths: a deterministic simulator and studies that reproduce papers.
+
+import skyhaul as sh
+
+r = sh.run("preset:peach-geo", set={"links.sat.error.p": 1e-2}, seed=3)
+r.flows.to_pandas()
+
+st = sh.study("peach-2001/fig11", seeds=5).run(progress=True)
+print(st)
+"""
+
+from ._core import ScenarioError, SkyhaulError, StudyError, __version__, presets, studies
+from ._run import Check, Result, check, run, schema
+from ._study import Claim, Figure, Outcome, Study, study
+from ._table import Table
+
+__all__ = [
+    "Check",
+    "Claim",
+    "Figure",
+    "Outcome",
+    "Result",
+    "ScenarioError",
+    "SkyhaulError",
+    "Study",
+    "StudyError",
+    "Table",
+    "__version__",
+    "check",
+    "presets",
+    "run",
+    "schema",
+    "studies",
+    "study",
+]

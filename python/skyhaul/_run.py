@@ -1,0 +1,104 @@
+"""Scenarios: run, check, schema."""
+
+import json
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from . import _core
+from ._settings import Value, settings
+from ._table import Table
+
+
+class Result:
+    """What a run measured."""
+
+    def __init__(self, core: _core.RunResult) -> None:
+        self._core = core
+
+    @cached_property
+    def flows(self) -> Table:
+        """A row per flow."""
+        return Table(self._core.flows())
+
+    @cached_property
+    def links(self) -> Table:
+        """A row per direction of a link, with losses by their true cause."""
+        return Table(self._core.links())
+
+    @cached_property
+    def series(self) -> Table:
+        """What was sampled: a row per time, object and series."""
+        return Table(self._core.series())
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Groups of flows summed up, and all of the above, as plain values."""
+        summary: dict[str, Any] = json.loads(self._core.summary_json())
+        return summary
+
+    @property
+    def scenario(self) -> str:
+        """The scenario with nothing left open, as TOML; runs again to the same result."""
+        return self._core.scenario_toml()
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes a results directory: manifest, scenario, summary, tables as Parquet."""
+        self._core.save(Path(folder))
+
+    def __str__(self) -> str:
+        return self._core.report()
+
+    def __repr__(self) -> str:
+        s = self.summary
+        title = s["title"] or "a run"
+        return f"<Result of {title}: {len(self.flows)} flows, {s['duration_s']:g} s, seed {s['seed']}>"
+
+
+def run(
+    scenario: str | os.PathLike[str],
+    *,
+    set: Mapping[str, Value] | None = None,
+    seed: int | None = None,
+    digest: bool = False,
+    text: str | None = None,
+) -> Result:
+    """Runs a scenario: a file or "preset:NAME".
+
+    `set` changes keys, such as `{"flows.bulk.cc": "peach", "links.sat.rate": "10 Mbit/s"}`; `seed` takes the
+    place of the scenario's; `digest` computes the hash of all events, for `summary["digest"]`. With `text`
+    the scenario is this text and the first argument a name for messages.
+    """
+    return Result(_core.run(os.fspath(scenario), text, settings(set), seed, digest))
+
+
+class Check(dict[str, Any]):
+    """What follows from a scenario, as plain values; as a string, the text of `skyhaul check`."""
+
+    def __init__(self, values: dict[str, Any], text: str) -> None:
+        super().__init__(values)
+        self._text = text
+
+    @property
+    def warnings(self) -> list[str]:
+        """What may be unintended, in words."""
+        return [f"{w['key']}: {w['message']}" for w in self["warnings"]]
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def check(
+    scenario: str | os.PathLike[str], *, set: Mapping[str, Value] | None = None, text: str | None = None
+) -> Check:
+    """What follows from a scenario before it runs: BDP, RTT, queue in time, bounds, warnings."""
+    values, words = _core.check(os.fspath(scenario), text, settings(set))
+    return Check(json.loads(values), words)
+
+
+def schema(kind: str) -> dict[str, Any]:
+    """The JSON Schema of a kind of file: "scenario" or "study"."""
+    value: dict[str, Any] = json.loads(_core.schema(kind))
+    return value

@@ -1,0 +1,34 @@
+"""Python values as the TOML of `--set`."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+Value: TypeAlias = "bool | int | float | str | Sequence[Value] | Mapping[str, Value]"
+"""What a key of a scenario may be set to."""
+
+
+def toml(value: Value) -> str:
+    """The value as TOML."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        # A JSON string is a TOML string, except for one control character.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{toml(str(k))} = {toml(v)}" for k, v in value.items()) + " }"
+    if isinstance(value, Sequence):
+        return "[" + ", ".join(toml(v) for v in value) + "]"
+    if isinstance(value, float) or not isinstance(value, int):
+        # Numbers of numpy as well.
+        number = float(value)
+        if number.is_integer() and not isinstance(value, float):
+            return str(int(number))
+        return repr(number) if math.isfinite(number) else str(number)
+    return str(value)
+
+
+def settings(values: Mapping[str, Value] | None) -> list[tuple[str, str]]:
+    """Paths and values as TOML."""
+    return [(path, toml(value)) for path, value in (values or {}).items()]

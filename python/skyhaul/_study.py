@@ -1,0 +1,207 @@
+"""Studies: scenarios × axes × seeds, with claims and figures."""
+
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from . import _core
+from ._draw import picture, renderer
+from ._settings import Value, settings
+from ._table import Table
+
+Progress = Callable[[int, int, str], None]
+"""Called with the number of finished cells, of all cells, and the last one in words."""
+
+
+class Executor(Protocol):
+    """Whatever runs functions elsewhere: an executor of concurrent.futures, a client of Dask."""
+
+    def submit(self, fn: Callable[[str], str], arg: str, /) -> Any:
+        """Starts a call and returns a future with `result()`."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of a paper and what became of it."""
+
+    id: str
+    says: str
+    verdict: str
+    """"holds", "differs", "undecided" or "not-evaluable"."""
+    ours: str
+    """What was measured, in one line."""
+    paper: str | None
+    """What the source gives."""
+    where: str | None
+    """Where the source says it."""
+    outcomes: list[dict[str, Any]]
+    """Each reading, case by case."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure with its data inside. Notebooks show it as it is."""
+
+    name: str
+    title: str
+    spec: dict[str, Any]
+    """The Vega-Lite specification."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a picture (PNG, SVG, PDF) or the specification (JSON), by the ending of the path."""
+        path = Path(path)
+        if path.suffix == ".json":
+            path.write_text(json.dumps(self.spec, indent=1), encoding="utf-8")
+        else:
+            path.write_bytes(picture(json.dumps(self.spec), path.suffix.lstrip(".")))
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        return {"application/vnd.vegalite.v6+json": self.spec, "text/plain": repr(self)}
+
+    def __repr__(self) -> str:
+        return f"<Figure {self.name}: {self.title}>"
+
+
+class Outcome:
+    """What came out of a study."""
+
+    def __init__(self, core: _core.Outcome) -> None:
+        self._core = core
+
+    @cached_property
+    def cells(self) -> Table:
+        """A row per cell: reading, axes, seed, metrics."""
+        return Table(self._core.cells())
+
+    @cached_property
+    def claims(self) -> list[Claim]:
+        """The claims with their verdicts under the default reading."""
+        return [
+            Claim(
+                id=c["id"],
+                says=c["says"],
+                verdict=c["outcomes"][0]["verdict"],
+                ours=c["outcomes"][0]["ours"],
+                paper=c["paper"],
+                where=c["where"],
+                outcomes=c["outcomes"],
+            )
+            for c in json.loads(self._core.claims_json())
+        ]
+
+    @cached_property
+    def figures(self) -> dict[str, Figure]:
+        """The figures by name."""
+        return {name: Figure(name, title, json.loads(spec)) for name, title, spec in self._core.figures()}
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Provenance, verdicts and means with intervals, as plain values."""
+        summary: dict[str, Any] = json.loads(self._core.summary_json())
+        return summary
+
+    def report(self, path: str | os.PathLike[str]) -> list[Path]:
+        """Writes the report; returns the files written.
+
+        A path that ends in `.html` is one page that needs nothing else; any other is a results directory with
+        page, figures, pictures and tables.
+        """
+        path = Path(path)
+        if path.suffix == ".html":
+            path.write_text(self._core.html(), encoding="utf-8")
+            return [path]
+        return self._core.save(path, renderer())
+
+    def __str__(self) -> str:
+        return self._core.text()
+
+    def __repr__(self) -> str:
+        s = self.summary
+        return f"<Outcome of {s['title']}: {s['provenance']['cells']} cells, {s['counts']}>"
+
+
+class Study:
+    """A study, resolved and checked: everything that can be wrong with it has been found."""
+
+    def __init__(self, core: _core.Study) -> None:
+        self._core = core
+
+    @property
+    def title(self) -> str:
+        """Its title."""
+        return self._core.title
+
+    def __len__(self) -> int:
+        """Number of cells."""
+        return len(self._core)
+
+    def __repr__(self) -> str:
+        return f"<Study {self.title}: {len(self)} cells>"
+
+    def run(
+        self,
+        *,
+        jobs: int = 0,
+        cache: str | os.PathLike[str] | None = None,
+        progress: bool | Progress = False,
+        executor: Executor | None = None,
+    ) -> Outcome:
+        """Runs what is missing and evaluates.
+
+        `jobs` is the number of threads (0: one per processor); `cache` a folder that keeps finished cells, so
+        that an interrupted study goes on where it stopped; `progress` True for a line on the terminal, or a
+        function. An `executor` runs the cells elsewhere: one of concurrent.futures, or a client of Dask.
+        """
+        tell = _line if progress is True else progress or None
+        folder = None if cache is None else Path(cache)
+        if executor is None:
+            return Outcome(self._core.run(jobs, folder, tell, _warn))
+        todo, damaged = self._core.jobs(folder)
+        for line in damaged:
+            _warn(line)
+        futures = [executor.submit(_core.run_cell, job) for job in todo]
+        answers: list[tuple[str, str]] = []
+        try:
+            for job, future in zip(todo, futures, strict=True):
+                answer = str(future.result())
+                answers.append((job, answer))
+                if folder is not None:
+                    self._core.store(folder, job, answer)
+                if tell is not None:
+                    tell(len(self) - len(todo) + len(answers), len(self), str(json.loads(job)["label"]))
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+        return Outcome(self._core.collect(answers, folder))
+
+
+def study(
+    study: str | os.PathLike[str],
+    *,
+    set: Mapping[str, Value] | None = None,
+    seeds: int | None = None,
+    first_seed: int | None = None,
+    text: str | None = None,
+) -> Study:
+    """Reads a study: a file, or the name of one that comes with the package (see `studies()`).
+
+    `set` changes keys of its scenario, `seeds` the number of seeds. With `text` the study is this text and
+    the first argument a name for messages.
+    """
+    return Study(_core.Study(os.fspath(study), text, settings(set), first_seed, seeds))
+
+
+def _line(done: int, total: int, label: str) -> None:
+    end = "\n" if done == total else ""
+    print(f"\r{done} of {total} cells  {label[:60]:60}", end=end, file=sys.stderr, flush=True)
+
+
+def _warn(line: str) -> None:
+    warnings.warn(line, RuntimeWarning, stacklevel=4)

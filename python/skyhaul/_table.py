@@ -1,0 +1,62 @@
+"""Tables that pandas, polars and pyarrow read without a copy."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+
+class Table:
+    """Named columns of equal length, in memory of Arrow.
+
+    Whatever takes Arrow tables takes this one as it is: `polars.DataFrame(table)`, `pyarrow.table(table)`.
+    """
+
+    def __init__(self, core: _core.Table) -> None:
+        self._core = core
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._core.__arrow_c_stream__(requested_schema)
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __getitem__(self, name: str) -> list[Any]:
+        """The values of a column as a list."""
+        return self._core.column(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.column_names)
+
+    def __repr__(self) -> str:
+        return f"<Table of {len(self)} rows: {', '.join(self.column_names)}>"
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns."""
+        return self._core.column_names
+
+    def to_arrow(self) -> "pyarrow.Table":
+        """As a table of pyarrow."""
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """As a frame of pandas."""
+        import pandas
+
+        if hasattr(pandas.DataFrame, "from_arrow"):
+            return pandas.DataFrame.from_arrow(self)
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> "polars.DataFrame":
+        """As a frame of polars."""
+        import polars
+
+        return polars.DataFrame(self)

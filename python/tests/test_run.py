@@ -1,0 +1,135 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import skyhaul as sh
+
+SHORT = {"duration": "5 s"}
+
+
+def test_a_run_gives_tables_and_a_summary():
+    r = sh.run("preset:peach-geo", set={**SHORT, "flows.bulk.count": 3}, seed=3)
+    assert len(r.flows) == 3
+    assert r.flows["group"] == ["bulk"] * 3
+    assert all(x > 0 for x in r.flows["goodput_bit_s"])
+    assert r.links["direction"] == ["forward", "reverse"]
+    assert {"time_s", "object", "series", "value"} == set(r.series)
+    assert r.summary["seed"] == 3
+    assert r.summary["groups"][0]["flows"] == 3
+    assert "bulk" in str(r)
+    assert "TCP-Peach" in repr(r)
+
+
+def test_values_of_python_become_settings():
+    r = sh.run(
+        Path("preset:peach-geo"),
+        set={
+            "duration": "2 s",
+            "title": 'quotes " and \\ and ü',
+            "flows.bulk.cc": {"name": "peach", "recovery": "newreno"},
+            "flows.bulk.count": 2,
+            "flows.bulk.handshake": True,
+            "links.sat.error.p": 1e-3,
+            "record.series": ["cwnd"],
+        },
+    )
+    assert r.summary["title"] == 'quotes " and \\ and ü'
+    assert 'recovery = "newreno"' in r.scenario
+    assert set(r.series["series"]) == {"cwnd"}
+
+
+def test_the_same_seed_gives_the_same_events_and_another_seed_others():
+    def digest(seed):
+        return sh.run("preset:peach-geo", set=SHORT, seed=seed, digest=True).summary["digest"]
+
+    assert digest(1) == digest(1) != digest(2)
+
+
+def test_the_resolved_scenario_runs_to_the_same_result():
+    first = sh.run("preset:peach-geo", set=SHORT, seed=5, digest=True)
+    again = sh.run("again", text=first.scenario, seed=5, digest=True)
+    assert first.summary["digest"] == again.summary["digest"]
+    assert first.summary["scenario"] == again.summary["scenario"]
+
+
+def test_a_file_is_read_and_named_in_errors(tmp_path):
+    file = tmp_path / "geo.toml"
+    file.write_text('schema = 1\nextends = "preset:peach-geo"\nduration = "3 s"\n')
+    assert sh.run(file).summary["duration_s"] == 3
+    file.write_text('schema = 1\nextends = "preset:peach-geo"\ndurration = "3 s"\n')
+    with pytest.raises(
+        sh.ScenarioError, match=r"geo\.toml:3: durration: unknown key, did you mean \"duration\""
+    ) as e:
+        sh.run(file)
+    assert "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"links.sat.error.p": 1.2}, "1.2 is not a probability"),
+        ({"links.sat.rate": "10"}, "no unit"),
+        ({"links.sat.delay": "10 parsecs"}, "parsecs"),
+        ({"flows.bulk.cc": "peech"}, 'did you mean "peach"'),
+        ({"links.sat.eror": "none"}, 'did you mean "error"'),
+        ({"flows.web.cc": "sack"}, "there is no flows.web"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(change, words):
+    with pytest.raises(sh.ScenarioError) as e:
+        sh.run("preset:peach-geo", set=change)
+    assert words in str(e.value)
+    assert "\n" not in str(e.value)
+
+
+def test_missing_file():
+    with pytest.raises(sh.ScenarioError, match=r"nowhere\.toml.*no such file"):
+        sh.run("nowhere.toml")
+
+
+def test_check_derives_and_warns():
+    c = sh.check("preset:peach-geo")
+    assert c["links"][0]["forward"]["rate_packets_s"] == pytest.approx(1300)
+    assert any("links.sat.queue" in w for w in c.warnings)
+    assert "BDP" in str(c)
+
+
+def test_schemas():
+    assert sh.schema("scenario")["title"] == "Skyhaul scenario"
+    assert sh.schema("study")["properties"]["axis"]
+    with pytest.raises(sh.SkyhaulError, match="known: scenario, study"):
+        sh.schema("results")
+
+
+def test_save_writes_a_results_directory(tmp_path):
+    r = sh.run("preset:peach-geo", set=SHORT)
+    folder = tmp_path / "results"
+    r.save(folder)
+    names = {p.name for p in folder.iterdir()}
+    assert names == {
+        "manifest.json",
+        "scenario.resolved.toml",
+        "summary.json",
+        "flows.parquet",
+        "links.parquet",
+        "series.parquet",
+    }
+    assert json.loads((folder / "summary.json").read_text()) == r.summary
+    r.save(folder)  # Over older results.
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "thesis.tex").touch()
+    with pytest.raises(OSError, match="holds files"):
+        r.save(foreign)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+def test_a_full_disk_is_an_oserror(tmp_path):
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (folder / "manifest.json").write_text("{}")
+    os.symlink("/dev/full", folder / "summary.json")
+    with pytest.raises(OSError, match=r"summary\.json: the disk is full"):
+        sh.run("preset:peach-geo", set=SHORT).save(folder)
