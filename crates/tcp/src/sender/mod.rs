@@ -165,7 +165,7 @@ const MIN_MSS: u32 = 48;
 pub(crate) const FIRST: u64 = 1;
 
 impl<S: Store> Sender<S> {
-    /// A sender that has not started; nothing leaves before [`Self::start`].
+    /// A sender that has not started; nothing leaves before `start`.
     #[must_use]
     pub fn new(config: &Config, cc: Algorithm, rng: Rng) -> Self {
         let policy = cc.policy();
