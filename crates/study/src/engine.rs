@@ -76,8 +76,8 @@ impl CellRunner for Simulator {
             Raw::String(name) => Document::open(&dir.join(name).to_string_lossy(), &load),
             Raw::Table(table) => {
                 let text = toml::to_string(table).map_err(|e| problem_of(e.to_string()))?;
-                let here = dir.join("scenario").to_string_lossy().into_owned();
-                Document::parse(&here, &text, &load)
+                // Its name only serves to find the folder of what it extends.
+                Document::parse(&dir.join(INLINE).to_string_lossy(), &text, &load)
             }
             _ => {
                 let accepted = ["\"preset:<name>\"", "a path", "a table"].map(str::to_owned).to_vec();
@@ -116,8 +116,11 @@ impl CellRunner for Simulator {
     }
 }
 
+/// File name of a scenario that stands in the study itself.
+const INLINE: &str = "(scenario)";
+
 fn problem(e: ScenarioError) -> Problem {
-    if e.file == "--set" {
+    if e.file == "--set" || e.file.ends_with(INLINE) {
         return Problem { path: Some(e.key), message: e.message, accepted: Vec::new() };
     }
     problem_of(e.to_string())

@@ -316,7 +316,8 @@ fn blame(file: &StudyFile, settings: &[Setting], problem: &Problem) -> StudyErro
         Some(path) if !problem.message.contains(path.as_str()) => format!("{path}: {}", problem.message),
         _ => problem.message.clone(),
     };
-    file.refuse(guilty.map_or("scenario", |s| s.origin.as_str()), message, &accepted)
+    let key = guilty.map_or_else(|| "scenario".to_owned(), |s| s.origin.clone());
+    file.refuse(&key, message, &accepted)
 }
 
 fn fill_grid<R: CellRunner>(
@@ -340,7 +341,7 @@ fn fill_grid<R: CellRunner>(
                 continue;
             }
             let mut settings = base.to_vec();
-            let mut constants = BTreeMap::new();
+            let mut constants = plan.file.study.constants.clone();
             for (a, i) in index.iter().enumerate() {
                 axis_settings(&plan.file.study.axis[a], a, *i, &mut settings);
                 constants.extend(plan.file.study.axis[a].values[*i].constants.clone());
@@ -416,7 +417,7 @@ fn names<S>(
         groups,
         links,
         series,
-        constants: axes.iter().flat_map(of_axis).collect(),
+        constants: plan.file.study.constants.keys().cloned().chain(axes.iter().flat_map(of_axis)).collect(),
         metrics: Vec::new(),
     }
 }

@@ -137,11 +137,17 @@ impl<S> Judge<'_, S> {
     }
 
     fn contrast(&self, terms: &[(f64, Point)], min: Option<f64>, max: Option<f64>) -> (String, Verdict) {
-        let sum = |seed: usize| terms.iter().map(|(w, p)| w * self.values(*p)[seed]).sum();
-        let e = stats::estimate(&(0..self.results.plan.seeds()).map(sum).collect::<Vec<_>>());
-        let parts: Vec<_> =
-            terms.iter().map(|(w, p)| format!("{} × {}", format::number(*w), self.shown(*p))).collect();
-        (format!("{} (= {})", format::estimate(&e), parts.join(" + ")), decide(&e, min, max, false))
+        let of_seed = |seed: usize| terms.iter().map(|(w, p)| w * self.values(*p)[seed]).sum();
+        let e = stats::estimate(&(0..self.results.plan.seeds()).map(of_seed).collect::<Vec<_>>());
+        let mut sum = String::new();
+        for (w, p) in terms {
+            let sign = if *w < 0.0 { "− " } else { "+ " };
+            let factor =
+                if w.abs() == 1.0 { String::new() } else { format!("{} × ", format::number(w.abs())) };
+            sum = format!("{sum} {sign}{factor}{}", self.shown(*p));
+        }
+        let sum = sum.trim_start_matches(" +").trim();
+        (format!("{} (= {sum})", format::estimate(&e)), decide(&e, min, max, false))
     }
 
     fn extreme(&self, best: Point, others: &[Point], sign: f64) -> (String, Verdict) {

@@ -102,6 +102,10 @@ pub fn check(file: &StudyFile, metrics: &[PlannedMetric], series: &[String]) -> 
             let known: Vec<&str> = series.iter().map(String::as_str).collect();
             return Err(file.refuse(&key("time"), format!("series `{}` is not recorded", t.series), &known));
         }
+        let origin = figure.time.as_ref().and_then(|t| t.origin.as_deref());
+        if let Some(unknown) = origin.filter(|o| !names.contains(o)) {
+            return Err(file.refuse(&key("time"), format!("there is no metric `{unknown}`"), &names));
+        }
         extent(file, figure, i)?;
     }
     Ok(())
@@ -236,8 +240,11 @@ impl<S> Draw<'_, S> {
         let mut rows = Vec::new();
         for (reading, c) in self.combinations() {
             let Some(observed) = self.results.observed(reading, space.flatten(&c), 0) else { continue };
+            let metric = time.origin.as_ref().and_then(|o| plan.metric(o));
+            let origin = metric.map_or(0.0, |m| self.results.metric(reading, space.flatten(&c), m)[0]);
             for curve in observed.curves(&time.series, time.group.as_deref()) {
-                let points: Vec<(f64, f64)> = curve.within(time.from, to).collect();
+                let points = curve.within(time.from + origin, to + origin);
+                let points: Vec<(f64, f64)> = points.map(|(t, v)| (t - origin, v)).collect();
                 let stride = points.len().div_ceil(MAX_SAMPLES).max(1);
                 let label = self.series_label(&c);
                 let row = |(x, y): &(f64, f64)| Row {

@@ -20,6 +20,12 @@ const SHAPES: [&str; 8] = [
     "triangle-right",
 ];
 
+/// Width of the plot in pixels.
+const WIDTH: usize = 560;
+
+/// Half a decade.
+const SQRT_10: f64 = 3.162_277_660_168_379_5;
+
 /// Dashes of the readings: the default is solid.
 const DASHES: [&[u32]; 6] = [&[], &[6, 3], &[2, 3], &[8, 3, 2, 3], &[12, 4], &[1, 2]];
 
@@ -38,27 +44,32 @@ pub(super) struct Spec<'a> {
 impl Spec<'_> {
     pub(super) fn build(&self) -> Value {
         let zero = self.place_of_zero();
+        let (x, y) = (self.x(zero), self.y());
         let mut layers = Vec::new();
-        if let (Scale::Log, Some(zero)) = (self.scale, zero) {
+        if let Some(zero) = zero {
             // The break between zero and the logarithmic part.
-            let datum = zero * 3.2;
             layers.push(json!({
-                "mark": { "type": "rule", "strokeDash": [1, 4], "color": "#999999", "tooltip": null },
-                "encoding": { "x": { "datum": datum } },
+                "data": once(),
+                "mark": { "type": "rule", "strokeDash": [2, 4], "color": "#999999" },
+                "encoding": { "x": at(&x, zero * SQRT_10) },
             }));
         }
-        layers.extend(self.band());
-        layers.extend(self.lines());
-        layers.extend(self.figure.rule.iter().flat_map(rule));
-        layers.extend(self.reference_points());
+        for mut layer in self.band().into_iter().chain(self.lines()) {
+            layer["encoding"]["x"] = x.clone();
+            if layer["encoding"].get("y").is_none() {
+                layer["encoding"]["y"] = y.clone();
+            }
+            layers.push(layer);
+        }
+        layers.extend(self.figure.rule.iter().enumerate().flat_map(|(i, r)| rule(i, r, &x, &y)));
+        layers.extend(self.reference_points(&x, &y));
         json!({
             "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
             "title": { "text": self.title, "anchor": "start", "fontSize": 14 },
-            "width": 560,
+            "width": WIDTH,
             "height": 320,
             "background": "white",
             "data": { "values": self.values(zero) },
-            "encoding": { "x": self.x(zero), "y": self.y() },
             "layer": layers,
             "config": config(),
         })
@@ -76,6 +87,7 @@ impl Spec<'_> {
     fn values(&self, zero: Option<f64>) -> Vec<Value> {
         let row = |r: &Row| {
             let mut v = serde_json::to_value(r).expect("numbers and strings are JSON");
+            v["curve"] = json!(self.curve(r));
             if let (Some(zero), Some(0.0)) = (zero, r.x) {
                 v["x"] = json!(zero);
                 // Zero is not joined to the rest: nothing is known about what lies between.
@@ -88,9 +100,13 @@ impl Spec<'_> {
 
     fn x(&self, zero: Option<f64>) -> Value {
         if self.scale == Scale::Category {
+            let mut labels: Vec<&str> = self.rows.iter().map(|r| r.at.as_str()).collect();
+            labels.dedup();
+            // Letters are about 7 pixels wide.
+            let wide = labels.iter().map(|l| l.chars().count()).max().unwrap_or(0) * 7 * labels.len() > WIDTH;
             return json!({
                 "field": "at", "type": "ordinal", "sort": null, "title": self.x_title,
-                "axis": { "labelAngle": 0 },
+                "axis": { "labelAngle": if wide { -35 } else { 0 } },
             });
         }
         let mut x = json!({ "field": "x", "type": "quantitative", "title": self.x_title });
@@ -113,6 +129,7 @@ impl Spec<'_> {
             }
         } else if self.figure.time.is_some() || self.figure.x_range.is_some() {
             scale.insert("zero".into(), json!(false));
+            scale.insert("nice".into(), json!(false));
         }
         x["scale"] = Value::Object(scale);
         x
@@ -130,35 +147,60 @@ impl Spec<'_> {
         json!({ "field": "y", "type": "quantitative", "title": self.y_title, "scale": scale })
     }
 
-    fn color(&self) -> Value {
-        let range: Vec<&str> = PALETTE.iter().copied().cycle().take(self.domain.len()).collect();
+    /// What a row is called in the legend.
+    fn curve(&self, row: &Row) -> String {
+        match (self.is_default(row), row.series.is_empty()) {
+            (true, _) => row.series.clone(),
+            (false, true) => row.reading.clone(),
+            (false, false) => format!("{}: {}", row.series, row.reading),
+        }
+    }
+
+    fn is_default(&self, row: &Row) -> bool {
+        self.readings.first() == Some(&row.reading)
+    }
+
+    /// All curves in the order of the legend: the default reading first.
+    fn curves(&self) -> Vec<String> {
+        let mut all: Vec<String> = self.domain.to_vec();
+        for row in self.rows {
+            let curve = self.curve(row);
+            if !all.contains(&curve) {
+                all.push(curve);
+            }
+        }
+        all
+    }
+
+    /// Colour or shape of the curves. The second round through one list is out of step with the other.
+    fn channel(&self, list: [&str; 8], shift: usize) -> Value {
+        let domain = self.curves();
+        let range: Vec<&str> = (0..domain.len()).map(|i| list[(i + shift * (i / 8)) % 8]).collect();
+        let legend = json!({ "symbolOpacity": 1, "symbolStrokeWidth": 2 });
         json!({
-            "field": "series", "type": "nominal", "title": self.legend,
-            "scale": { "domain": self.domain, "range": range },
-            "legend": if self.domain.len() > 1 { json!({}) } else { Value::Null },
+            "field": "curve", "type": "nominal", "title": self.legend,
+            "scale": { "domain": domain, "range": range },
+            "legend": if domain.len() > 1 { legend } else { Value::Null },
         })
+    }
+
+    fn color(&self) -> Value {
+        self.channel(PALETTE, 0)
     }
 
     fn shape(&self) -> Value {
-        let range: Vec<&str> = SHAPES.iter().copied().cycle().take(self.domain.len()).collect();
-        json!({
-            "field": "series", "type": "nominal", "title": self.legend,
-            "scale": { "domain": self.domain, "range": range },
-            "legend": if self.domain.len() > 1 { json!({}) } else { Value::Null },
-        })
+        self.channel(SHAPES, 1)
     }
 
+    /// Dashes mark other readings.
     fn dash(&self) -> Option<Value> {
-        let drawn = |r: &&String| self.rows.iter().any(|row| row.reading == **r);
-        let domain: Vec<&String> = self.readings.iter().filter(drawn).collect();
-        if domain.len() < 2 {
+        if self.rows.iter().all(|r| self.is_default(r)) {
             return None;
         }
-        let range: Vec<&[u32]> = DASHES.iter().copied().cycle().take(domain.len()).collect();
+        let range: Vec<&[u32]> = DASHES.iter().copied().cycle().take(self.readings.len()).collect();
         Some(json!({
-            "field": "reading", "type": "nominal", "title": "Reading",
-            "scale": { "domain": domain, "range": range },
-            "legend": { "symbolType": "stroke" },
+            "field": "reading", "type": "nominal", "legend": null,
+            "scale": { "domain": self.readings, "range": range },
         }))
     }
 
@@ -175,7 +217,9 @@ impl Spec<'_> {
         if self.figure.band == Band::None || !has {
             return Vec::new();
         }
-        let (low, high) = (json!({ "field": "low", "type": "quantitative" }), json!({ "field": "high" }));
+        let mut low = self.y();
+        low["field"] = json!("low");
+        let high = json!({ "field": "high" });
         let bars = json!({
             "mark": { "type": "rule", "strokeWidth": 1.5 },
             "encoding": { "y": low, "y2": high, "color": self.color(), "detail": self.detail() },
@@ -236,15 +280,15 @@ impl Spec<'_> {
         Value::Array(fields)
     }
 
-    fn reference_points(&self) -> Vec<Value> {
+    fn reference_points(&self, x: &Value, y: &Value) -> Vec<Value> {
         if self.figure.point.is_empty() {
             return Vec::new();
         }
         let values: Vec<Value> =
             self.figure.point.iter().map(|p| json!({ "x": p.x, "y": p.y, "label": p.label })).collect();
         let position = json!({
-            "x": { "field": "x", "type": "quantitative" },
-            "y": { "field": "y", "type": "quantitative" },
+            "x": x,
+            "y": y,
             "tooltip": [{ "field": "label", "title": "Printed" }, { "field": "y", "type": "quantitative" }],
         });
         let mut words = position.clone();
@@ -252,7 +296,9 @@ impl Spec<'_> {
         vec![
             json!({
                 "data": { "values": values },
-                "mark": { "type": "point", "shape": "cross", "angle": 45, "size": 110, "filled": true, "color": "black" },
+                "mark": {
+                    "type": "point", "shape": "cross", "angle": 45, "size": 110, "filled": true, "color": "black",
+                },
                 "encoding": position,
             }),
             json!({
@@ -264,26 +310,38 @@ impl Spec<'_> {
     }
 }
 
-fn rule(r: &crate::model::Rule) -> Vec<Value> {
-    let (axis, align) = match r.axis {
-        RuleAxis::X => ("x", json!({ "align": "left", "dx": 4, "y": 8 })),
-        RuleAxis::Y => ("y", json!({ "align": "right", "dy": -5, "x": "width" })),
+/// A data set of one row: what does not depend on data is drawn once.
+fn once() -> Value {
+    json!({ "values": [{}] })
+}
+
+/// A position that is a number instead of a field; scale, title and ticks stay, so that layers agree on them.
+fn at(channel: &Value, value: f64) -> Value {
+    let mut channel = channel.clone();
+    if let Some(map) = channel.as_object_mut() {
+        map.remove("field");
+        map.insert("datum".into(), json!(value));
+    }
+    channel
+}
+
+/// The words of several rules stand below each other.
+fn rule(i: usize, r: &crate::model::Rule, x: &Value, y: &Value) -> Vec<Value> {
+    let (place, mut text) = match r.axis {
+        RuleAxis::X => (json!({ "x": at(x, r.value) }), json!({ "align": "left", "dx": 4, "y": 8 + 14 * i })),
+        RuleAxis::Y => (json!({ "y": at(y, r.value) }), json!({ "align": "right", "dy": -6, "x": "width" })),
     };
-    let mut text = align;
     text["type"] = json!("text");
     text["color"] = json!("#444444");
-    let place = json!({ axis: { "datum": r.value } });
     let mut words = place.clone();
     words["text"] = json!({ "value": r.label });
-    // An empty data set of one row: the mark is drawn once, not once per point.
-    let once = json!({ "values": [{}] });
     vec![
         json!({
-            "data": once,
+            "data": once(),
             "mark": { "type": "rule", "strokeDash": [5, 4], "color": "#444444" },
             "encoding": place,
         }),
-        json!({ "data": once, "mark": text, "encoding": words }),
+        json!({ "data": once(), "mark": text, "encoding": words }),
     ]
 }
 

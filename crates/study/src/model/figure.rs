@@ -78,10 +78,13 @@ pub struct TimeFigure {
     /// Every flow a line of its own colour, instead of the values of the axis in `Figure::series`.
     #[serde(default)]
     pub each_flow: bool,
-    /// Start, s.
+    /// Metric whose value is shown as time 0, such as the moment of a loss; 0 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
+    /// Start, s after the origin.
     #[serde(default)]
     pub from: f64,
-    /// End, s.
+    /// End, s after the origin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<f64>,
 }

@@ -17,6 +17,7 @@ pub use pick::{Label, OneOrMany, Pick, Selector, Side};
 use crate::error::StudyError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A study: base scenario × axes × seeds, and what is to be learnt from it.
@@ -39,6 +40,9 @@ pub struct Study {
     /// Settings on top of the scenario, for all cells.
     #[serde(default, skip_serializing_if = "Settings::is_empty")]
     pub set: Settings,
+    /// Constants for expressions, as `let.<name>`; those of axis values come on top.
+    #[serde(default, rename = "let", skip_serializing_if = "BTreeMap::is_empty")]
+    pub constants: BTreeMap<String, f64>,
     /// Which seeds every combination runs with: the same for all, so that differences are paired.
     #[serde(default)]
     pub seeds: Seeds,

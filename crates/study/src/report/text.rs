@@ -42,14 +42,22 @@ pub fn text(e: &Evaluation) -> String {
         for (i, o) in claim.outcomes.iter().enumerate() {
             let detail = o.verdict.detail();
             let detail = if detail.is_empty() { String::new() } else { format!(", {detail}") };
-            if i == 0 {
-                let detail = detail.strip_prefix(", ").map_or_else(String::new, |d| format!(" ({d})"));
-                line("ours", &format!("{}{detail}", o.ours));
-            } else {
-                line(
-                    &format!("read as “{}”", o.reading),
-                    &format!("{} ({}{detail})", o.ours, o.verdict.word()),
-                );
+            let verdict = format!("{}{detail}", o.verdict.word());
+            let head = if i == 0 { "ours".to_owned() } else { format!("read as “{}”", o.reading) };
+            match &o.cases[..] {
+                [one] if i == 0 && detail.is_empty() => line(&head, &one.ours),
+                [one] => line(&head, &format!("{} ({verdict})", one.ours)),
+                many if i == 0 => {
+                    line(&head, &verdict);
+                    for c in many {
+                        line(&format!("  {} {}", symbol(&c.verdict), c.case), &c.ours);
+                    }
+                }
+                many => {
+                    let other = many.iter().filter(|c| c.verdict != Verdict::Holds);
+                    let other = other.map(|c| format!("; {} {}: {}", symbol(&c.verdict), c.case, c.ours));
+                    line(&head, &format!("{verdict}{}", other.collect::<String>()));
+                }
             }
         }
         if let Some(note) = claim.note.as_ref().filter(|_| *claim.verdict() != Verdict::Holds) {
