@@ -3,7 +3,8 @@
 //! Segments stand in a ring in order of sequence. The literal RFC walks the list to answer each question; here
 //! `pipe` is three counters, and `IsLost` is a cursor, because it is monotone twice over: at one moment a
 //! segment below another has at least as much selectively acknowledged above it, and with time that amount only
-//! grows (runs of small segments can grow together; what was judged lost then stays lost). So everything below the cursor has been judged (lost or selectively acknowledged), nothing above it
+//! grows (runs of small segments can grow together; what was judged lost then stays lost). So everything below
+//! the cursor has been judged (lost or selectively acknowledged), nothing above it
 //! is lost by the rule, and each segment is passed once. Runs of acknowledged segments carry a skip distance
 //! with path compression, so that SACK blocks that repeat what is known cost next to nothing.
 

@@ -125,14 +125,19 @@ impl<S: Store> Sender<S> {
     }
 
     #[inline]
-    fn allowance(&self) -> u64 {
+    fn cwnd_bytes(&self) -> u64 {
         let cwnd = self.cc.window().cwnd;
-        let smss = u64::from(self.smss);
-        let base = if self.config.byte_window {
+        if self.config.byte_window {
             (cwnd * self.smss_f()) as u64
         } else {
-            (cwnd as u64).saturating_mul(smss)
-        };
+            (cwnd as u64).saturating_mul(u64::from(self.smss))
+        }
+    }
+
+    #[inline]
+    fn allowance(&self) -> u64 {
+        let base = self.cwnd_bytes();
+        let smss = u64::from(self.smss);
         if self.dupacks > 0 && self.phase == Phase::Open && self.config.limited_transmit {
             // RFC 3042: one new segment on each of the first two duplicates; cwnd is not changed.
             base + smss * u64::from(self.dupacks.min(2))
@@ -261,7 +266,7 @@ impl<S: Store> Sender<S> {
         self.sb.push(len + u32::from(fin), fin, now);
         self.nxt = self.sb.max();
         if self.dupacks > 0 && self.phase == Phase::Open {
-            self.limited_sent += u64::from(len);
+            self.limited_sent = self.flight().saturating_sub(self.cwnd_bytes());
         }
         self.rtt.time(self.nxt, now);
         self.after_send(now, seq, len, false);
