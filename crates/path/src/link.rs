@@ -239,7 +239,7 @@ impl<P: PacketView> Link<P> {
     }
 
     /// Sends a packet at `start`, when the transmitter is free.
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, start: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) {
         let end = match &mut self.serializer {
             Some(s) => s.send(start, p.size()),

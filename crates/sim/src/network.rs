@@ -81,10 +81,10 @@ impl<R: Recorder> Network<R> {
     }
 
     /// Gives a parcel to the next link on its route.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn forward(&mut self, now: Instant, mut parcel: Parcel) {
-        let index = self.routes[usize::from(parcel.hop)];
-        parcel.hop += 1;
+        let index = self.routes[usize::from(parcel.hop())];
+        parcel.advance();
         let links = self.hops.len() as u32;
         let Self { pending, hops, bodies, recorder, .. } = self;
         let Hop { link, spare_acks, offered, dropped, .. } = &mut hops[index as usize];
@@ -136,7 +136,7 @@ impl<R: Recorder> Network<R> {
         self.pending.set(links + index, hop.link.next_delivery().unwrap_or(Instant::MAX));
         let parcel = parcel?;
         hop.delivered[parcel.class() as usize] += 1;
-        if self.routes[usize::from(parcel.hop)] == END {
+        if self.routes[usize::from(parcel.hop())] == END {
             return Some(parcel);
         }
         self.forward(now, parcel);

@@ -5,12 +5,13 @@ use crate::network::Network;
 use crate::parcel::Parcel;
 use skyhaul_base::Instant;
 use skyhaul_cc::Phase;
+use skyhaul_path::PacketView;
 use skyhaul_tcp::{Connection, Counted};
 use skyhaul_trace::{Class, Event, Recorder};
 
 /// A parcel leaves its end point.
 pub(crate) fn departure<R: Recorder>(now: Instant, parcel: Parcel, net: &mut Network<R>) {
-    let (flow, packet) = (parcel.flow, parcel.packet());
+    let (flow, packet) = (parcel.flow(), parcel.packet());
     net.recorder.record(now, &Event::Sent { flow, packet });
     if packet.class == Class::Probe {
         net.recorder.record(now, &Event::ProbeSent { flow });
@@ -19,7 +20,7 @@ pub(crate) fn departure<R: Recorder>(now: Instant, parcel: Parcel, net: &mut Net
 
 /// A parcel reaches its end point.
 pub(crate) fn arrival<R: Recorder>(now: Instant, parcel: Parcel, net: &mut Network<R>) {
-    let (flow, packet) = (parcel.flow, parcel.packet());
+    let (flow, packet) = (parcel.flow(), parcel.packet());
     net.recorder.record(now, &Event::Delivered { flow, packet });
     if parcel.backward() {
         net.recorder.record(now, &Event::AckArrived { flow, ack: packet.ack });

@@ -27,6 +27,8 @@ const PROBE_ID: u8 = 1 << 3;
 const PURE_ACK: u8 = 1 << 4;
 /// Three bits of mark.
 const MARK_SHIFT: u8 = 5;
+/// The topmost field of the last word.
+const HOP_SHIFT: u32 = 48;
 
 /// The class of a parcel by its bits: two look-ups per hop.
 const CLASSES: [Class; 256] = {
@@ -56,20 +58,24 @@ pub(crate) struct Label {
     pub(crate) backward: bool,
 }
 
-/// A segment in the network: 32 bytes.
+/// A segment in the network: 32 bytes, in four words that are put together in registers. As separate fields they
+/// would be written in small pieces and copied in large ones, for which processors wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parcel {
-    pub(crate) flow: u32,
-    size: u32,
-    seq: u32,
-    ack: u32,
-    window: u32,
-    body: u32,
-    pub(crate) hop: u16,
-    pub(crate) generation: u16,
-    probe_id: u16,
-    flags: u8,
-    bits: u8,
+    /// Flow, size on a link.
+    flow_size: u64,
+    /// Sequence number, acknowledgement number.
+    seq_ack: u64,
+    /// Window, key of the body.
+    window_body: u64,
+    /// Next hop, generation, probe number (16 bits each), TCP flags, bits (8 each).
+    rest: u64,
+}
+
+/// Two halves of a word.
+#[inline]
+fn join(high: u32, low: u32) -> u64 {
+    (u64::from(high) << 32) | u64::from(low)
 }
 
 impl Parcel {
@@ -87,86 +93,108 @@ impl Parcel {
             Mark::NilAck => 4,
         };
         let fits = s.ts.is_none() && s.sack.is_empty() && !s.flags.has(Flags::SYN);
+        let body = if fits { NO_BODY } else { bodies.insert(*s) };
+        let bits = bit(s.low_priority, LOW_PRIORITY)
+            | bit(label.backward, BACKWARD)
+            | bit(s.probe_id.is_some(), PROBE_ID)
+            | bit(pure_ack, PURE_ACK)
+            | (mark << MARK_SHIFT);
         Self {
-            flow: label.flow,
-            size: s.len + header,
-            seq: s.seq.0,
-            ack: s.ack.0,
-            window: s.window,
-            body: if fits { NO_BODY } else { bodies.insert(*s) },
-            hop: label.hop,
-            generation: label.generation,
-            probe_id: s.probe_id.unwrap_or(0),
-            flags: s.flags.bits(),
-            bits: bit(s.low_priority, LOW_PRIORITY)
-                | bit(label.backward, BACKWARD)
-                | bit(s.probe_id.is_some(), PROBE_ID)
-                | bit(pure_ack, PURE_ACK)
-                | (mark << MARK_SHIFT),
+            flow_size: join(label.flow, s.len + header),
+            seq_ack: join(s.seq.0, s.ack.0),
+            window_body: join(s.window, body),
+            rest: (u64::from(label.hop) << HOP_SHIFT)
+                | (u64::from(label.generation) << 32)
+                | (u64::from(s.probe_id.unwrap_or(0)) << 16)
+                | (u64::from(s.flags.bits()) << 8)
+                | u64::from(bits),
         }
     }
 
     /// The segment, which is forgotten.
     #[inline]
     pub(crate) fn unpack(self, header: u32, bodies: &mut Bodies) -> Segment {
-        if self.body != NO_BODY {
-            bodies.free(self.body);
-            return *bodies.get(self.body);
+        let body = self.window_body as u32;
+        if body != NO_BODY {
+            bodies.free(body);
+            return *bodies.get(body);
         }
         Segment {
-            seq: Seq(self.seq),
-            ack: Seq(self.ack),
-            len: self.size - header,
-            window: self.window,
+            seq: Seq((self.seq_ack >> 32) as u32),
+            ack: Seq(self.seq_ack as u32),
+            len: self.size() - header,
+            window: (self.window_body >> 32) as u32,
             ts: None,
             sack: SackBlocks::EMPTY,
             syn: SynOptions::default(),
-            flags: Flags::from_bits(self.flags),
-            mark: match self.bits >> MARK_SHIFT {
+            flags: Flags::from_bits((self.rest >> 8) as u8),
+            mark: match self.bits() >> MARK_SHIFT {
                 1 => Mark::Dummy,
                 2 => Mark::Nil,
                 3 => Mark::DummyAck,
                 4 => Mark::NilAck,
                 _ => Mark::None,
             },
-            probe_id: (self.bits & PROBE_ID != 0).then_some(self.probe_id),
-            low_priority: self.bits & LOW_PRIORITY != 0,
+            probe_id: (self.bits() & PROBE_ID != 0).then_some((self.rest >> 16) as u16),
+            low_priority: self.low_priority(),
         }
+    }
+
+    #[inline]
+    fn bits(self) -> u8 {
+        self.rest as u8
+    }
+    /// Which of the flow's connections it belongs to.
+    #[inline]
+    pub(crate) fn generation(self) -> u16 {
+        (self.rest >> 32) as u16
+    }
+    /// The entry of the route table that says where it goes next.
+    #[inline]
+    pub(crate) fn hop(self) -> u16 {
+        (self.rest >> HOP_SHIFT) as u16
+    }
+    /// Moves on to the next entry of the route table.
+    #[inline]
+    pub(crate) fn advance(&mut self) {
+        // The topmost field, and the route table has at most 2^16 entries.
+        self.rest += 1 << HOP_SHIFT;
     }
 
     /// Forgets the segment.
     pub(crate) fn discard(self, bodies: &mut Bodies) {
-        if self.body != NO_BODY {
-            bodies.free(self.body);
+        let body = self.window_body as u32;
+        if body != NO_BODY {
+            bodies.free(body);
         }
     }
 
     /// True if it travels to the data sender.
     #[inline]
     pub(crate) fn backward(self) -> bool {
-        self.bits & BACKWARD != 0
+        self.bits() & BACKWARD != 0
     }
 
     /// What it is for.
     #[inline]
     pub(crate) fn class(self) -> Class {
-        CLASSES[usize::from(self.bits)]
+        CLASSES[usize::from(self.bits())]
     }
 
     /// Whether the channel of the next link spares it.
     #[inline]
     pub(crate) fn set_spared(&mut self, spared: bool) {
-        self.bits = (self.bits & !SPARED) | bit(spared, SPARED);
+        self.rest = (self.rest & !u64::from(SPARED)) | u64::from(bit(spared, SPARED));
     }
 
     /// What events say about it.
     pub(crate) fn packet(self) -> Packet {
         Packet {
             class: self.class(),
-            seq: self.seq,
-            ack: self.ack,
-            size: self.size,
-            low_priority: self.bits & LOW_PRIORITY != 0,
+            seq: (self.seq_ack >> 32) as u32,
+            ack: self.seq_ack as u32,
+            size: self.size(),
+            low_priority: self.low_priority(),
         }
     }
 }
@@ -180,19 +208,19 @@ fn bit(set: bool, mask: u8) -> u8 {
 impl PacketView for Parcel {
     #[inline]
     fn size(&self) -> u32 {
-        self.size
+        self.flow_size as u32
     }
     #[inline]
     fn low_priority(&self) -> bool {
-        self.bits & LOW_PRIORITY != 0
+        self.bits() & LOW_PRIORITY != 0
     }
     #[inline]
     fn flow(&self) -> u32 {
-        self.flow
+        (self.flow_size >> 32) as u32
     }
     #[inline]
     fn spared(&self) -> bool {
-        self.bits & SPARED != 0
+        self.bits() & SPARED != 0
     }
 }
 
@@ -242,7 +270,10 @@ mod tests {
             let parcel = Parcel::pack(&segment, 40, label(), &mut bodies);
             assert_eq!((parcel.class(), bodies.len()), (class, stored), "{segment:?}");
             assert_eq!(parcel.size(), segment.len + 40);
-            assert_eq!((parcel.flow, parcel.generation, parcel.hop, parcel.backward()), (7, 3, 2, true));
+            assert_eq!(
+                (parcel.flow(), parcel.generation(), parcel.hop(), parcel.backward()),
+                (7, 3, 2, true)
+            );
             assert_eq!(parcel.low_priority(), segment.low_priority);
             assert_eq!(parcel.unpack(40, &mut bodies), segment);
             assert!(bodies.is_empty());

@@ -9,6 +9,7 @@ use crate::observe;
 use crate::parcel::{Label, Parcel};
 use crate::sample::Sampler;
 use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_path::PacketView;
 use skyhaul_scenario::resolved::{App, FlowGroup};
 use skyhaul_tcp::Segment;
 use skyhaul_trace::{Event, Recorder};
@@ -124,10 +125,10 @@ impl<R: Recorder> Sim<R> {
     #[inline]
     fn arrive(&mut self, parcel: Parcel) {
         let now = self.now;
-        let index = parcel.flow;
+        let index = parcel.flow();
         let Self { flows, net, timers, .. } = self;
         let flow = &mut flows[index as usize];
-        if parcel.generation != flow.generation || matches!(flow.agent, Agent::Silent) {
+        if parcel.generation() != flow.generation || matches!(flow.agent, Agent::Silent) {
             self.discard(parcel);
             return;
         }
@@ -144,9 +145,10 @@ impl<R: Recorder> Sim<R> {
             Agent::Tcp(ends) => {
                 let end = ends.end(backward);
                 let refused = end.handle(now, &segment, &[]).is_err();
-                while let Some(out) = end.poll_transmit(now) {
-                    let route = if backward { flow.forward } else { flow.reverse };
-                    send(net, now, index, flow.generation, flow.header, route, !backward, &out);
+                let route = if backward { flow.forward } else { flow.reverse };
+                // By reference: a segment that was just written in pieces is slow to copy.
+                while let Some(out) = &end.poll_transmit(now) {
+                    send(net, now, index, flow.generation, flow.header, route, !backward, out);
                 }
                 timers.set_earlier(index, end.next_timeout());
                 if refused {
@@ -176,9 +178,9 @@ impl<R: Recorder> Sim<R> {
     /// A parcel of a connection that is over.
     #[cold]
     fn discard(&mut self, parcel: Parcel) {
-        self.records[parcel.flow as usize].discarded += 1;
+        self.records[parcel.flow() as usize].discarded += 1;
         if R::ENABLED {
-            let event = Event::Discarded { flow: parcel.flow, packet: parcel.packet() };
+            let event = Event::Discarded { flow: parcel.flow(), packet: parcel.packet() };
             self.net.recorder.record(self.now, &event);
         }
         parcel.discard(&mut self.net.bodies);
@@ -227,8 +229,8 @@ impl<R: Recorder> Sim<R> {
             Agent::Tcp(ends) => {
                 for backward in [true, false] {
                     let route = if backward { flow.forward } else { flow.reverse };
-                    while let Some(out) = ends.end(backward).poll_transmit(now) {
-                        send(net, now, index, flow.generation, flow.header, route, !backward, &out);
+                    while let Some(out) = &ends.end(backward).poll_transmit(now) {
+                        send(net, now, index, flow.generation, flow.header, route, !backward, out);
                     }
                 }
                 if R::ENABLED {
@@ -352,7 +354,7 @@ impl<R: Recorder> Sim<R> {
 
 /// Puts a segment on its way.
 #[expect(clippy::too_many_arguments, reason = "fields of a flow whose agent is borrowed")]
-#[inline]
+#[inline(never)]
 fn send<R: Recorder>(
     net: &mut Network<R>,
     now: Instant,

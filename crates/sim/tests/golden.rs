@@ -58,7 +58,7 @@ fn golden() -> Vec<Golden> {
             Agents::Scenario,
             0x9236_335b_36bf_3b0c,
         ),
-        ("mixed", mixed, 5, Agents::Scenario, 0x8a29_4457_59cb_f89d),
+        ("mixed", mixed, 5, Agents::Scenario, 0x7baa_0794_42d0_16a4),
     ]
 }
 
