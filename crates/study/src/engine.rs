@@ -5,7 +5,7 @@ use crate::observed::{Number, Observed, Sampled};
 use crate::runner::{CellRunner, Problem, Resolution, Setting, Vocabulary};
 use crate::stats;
 use skyhaul_base::{Duration, Rate};
-use skyhaul_path::Limit;
+use skyhaul_scenario::model::QueueSpec;
 use skyhaul_scenario::resolved::{App, Direction, ErrorModel, Queue, QueueKind, Series, Start};
 use skyhaul_scenario::{Document, Resolved, ScenarioError};
 use skyhaul_sim::{FlowResult, RunResult};
@@ -301,14 +301,17 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
         None => "unlimited rate".to_owned(),
     };
     let mut words = vec![("Duration".to_owned(), format!("{} s", number(s.duration.as_secs_f64())))];
+    let model = s.to_model();
     for l in &s.links {
-        let of = |d: &Direction| {
-            let (delay, queue, error) = (ms(d.delay.base()), queue(&d.queue), error(&d.error));
+        let spec = &model.links[&l.name];
+        let of = |d: &Direction, written: Option<&QueueSpec>| {
+            let (delay, queue, error) = (ms(d.delay.base()), queue(&d.queue, written), error(&d.error));
             let queue = d.rate.map_or_else(String::new, |_| format!(", {queue}"));
             format!("{}, {delay}{queue}, {error}", rate(d.rate))
         };
-        words.push((format!("Link {}", l.name), of(&l.forward)));
-        words.push((format!("Link {}, back", l.name), of(&l.reverse)));
+        words.push((format!("Link {}", l.name), of(&l.forward, spec.queue.as_ref().map(|q| &q.0))));
+        let back = spec.reverse.as_ref().and_then(|r| r.queue.as_ref());
+        words.push((format!("Link {}, back", l.name), of(&l.reverse, back.map(|q| &q.0))));
     }
     for g in &s.flows {
         let app = match g.app {
@@ -335,12 +338,9 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
     words
 }
 
-fn queue(q: &Queue) -> String {
-    let limit = match q.limit {
-        Limit::Packets(n) => format!("{n} packets"),
-        Limit::Bytes(n) => format!("{n} B"),
-        Limit::Unlimited => "any length".to_owned(),
-    };
+fn queue(q: &Queue, written: Option<&QueueSpec>) -> String {
+    let limit =
+        written.and_then(|w| w.limit.as_ref()).map_or_else(|| "any length".to_owned(), |l| l.to_string());
     let kind = match q.kind {
         QueueKind::DropTail => "one class, tail drop",
         QueueKind::Plain => "one class, tail drop, marks ignored",

@@ -124,7 +124,7 @@ pub fn evaluate<S>(plan: &Plan<S>, cells: &Cells) -> Result<Evaluation, StudyErr
         },
         words: plan.words.clone(),
         scenario_text: plan.base_text.clone(),
-        study_text: plan.file.text.clone(),
+        study_text: plan.file.current_text(),
         readings: std::iter::once(default).chain(said).collect(),
         claims: claim::evaluate(&results),
         figures: figure::draw(&results)?,

@@ -215,7 +215,7 @@ pub fn plan<R: CellRunner>(runner: &R, file: StudyFile) -> Result<Plan<R::Scenar
     let base = settings_of(&file.study.set, "set");
     let resolved = resolve(runner, &file, &base)?;
     let mut plan = Plan {
-        hash: hex(&Sha256::digest(format!("{engine}\0{}\0{}", resolved.text, file.text))),
+        hash: hex(&Sha256::digest(format!("{engine}\0{}\0{}", resolved.text, file.current_text()))),
         engine,
         scenarios: Vec::new(),
         grid: Vec::new(),

@@ -252,6 +252,16 @@ impl StudyFile {
         Ok(file)
     }
 
+    /// The study as it stands: the file, or if it was changed since (other seeds, a setting from the command
+    /// line) what a file would have to say.
+    #[must_use]
+    pub fn current_text(&self) -> String {
+        let written = |s: &Study| toml::to_string(s).unwrap_or_default();
+        let as_read = toml::from_str(&self.text).map(|s: Study| written(&s));
+        let now = written(&self.study);
+        if as_read.is_ok_and(|t| t == now) { self.text.clone() } else { now }
+    }
+
     /// The folder that relative references start from.
     #[must_use]
     pub fn dir(&self) -> &Path {

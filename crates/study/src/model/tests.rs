@@ -81,3 +81,12 @@ fn a_study_survives_being_written_and_read() {
     let again = parse(&text).expect("the same");
     assert_eq!(format!("{:?}", again.study), format!("{:?}", f.study));
 }
+
+#[test]
+fn a_changed_study_is_written_as_it_is() {
+    let mut f = parse(SMALL).expect("a study");
+    assert_eq!(f.current_text(), SMALL);
+    f.study.seeds.count = 3;
+    let again = parse(&f.current_text()).expect("a study");
+    assert_eq!(again.study.seeds.count, 3);
+}
