@@ -1,0 +1,286 @@
+//! Arriving segments in every state but those of the handshake (RFC 9293 §3.10.7.4, RFC 5961, RFC 7323).
+
+use super::{Connection, Event, State};
+use crate::error::Rejected;
+use crate::receiver::Data;
+use crate::segment::{Flags, Segment, Seq};
+use crate::sender::Arrival;
+use crate::store::Store;
+use skyhaul_base::{Duration, Instant};
+
+impl<S: Store> Connection<S> {
+    /// Handles an arriving segment. Poll for transmissions until there are none before handling the next.
+    ///
+    /// # Errors
+    /// Says why the segment was dropped; what the RFCs owe the peer (an acknowledgement) is sent all the same.
+    #[inline]
+    pub fn handle(&mut self, now: Instant, seg: &Segment, payload: &[u8]) -> Result<(), Rejected> {
+        let result = match self.state {
+            State::Established if seg.flags == Flags::ACK => self.established_segment(now, seg, payload),
+            State::Closed => self.on_closed(seg),
+            State::Listen => self.on_listen(now, seg),
+            State::SynSent => self.on_syn_sent(now, seg),
+            _ => self.synchronised_segment(now, seg, payload),
+        };
+        if result.is_err() {
+            self.rejected += 1;
+        }
+        result
+    }
+
+    pub(super) fn rcv_offset(&self, seq: Seq) -> Option<u64> {
+        let nxt = self.receiver.next_expected();
+        seq.unwrap(nxt, self.irs.add(nxt as u32))
+    }
+    pub(super) fn snd_offset(&self, seq: Seq) -> Option<u64> {
+        let una = self.sender.una();
+        seq.unwrap(una, self.iss.add(una as u32))
+    }
+
+    /// RFC 9293 §3.10.7.4 for a segment whose only flag is ACK.
+    #[inline]
+    pub(super) fn established_segment(
+        &mut self,
+        now: Instant,
+        seg: &Segment,
+        payload: &[u8],
+    ) -> Result<(), Rejected> {
+        let Some(seq) = self.rcv_offset(seg.seq) else { return Err(Rejected::OutOfWindow) };
+        // A probe may copy data long acknowledged, so the window does not apply to it.
+        if !seg.mark.is_probe() && !self.receiver.acceptable(seq, seg.span()) {
+            return self.unacceptable(seq, seg);
+        }
+        let echo = if self.timestamps { self.check_timestamps(now, seg, seq)? } else { None };
+        // Half of all segments of a one-way transfer say nothing to the sending half that receives them.
+        let says_nothing = seg.len > 0 && self.sender.nothing_new(self.iss, seg.ack, seg.window);
+        if !says_nothing {
+            self.acknowledgement(now, seg, seq, echo)?;
+        }
+        if seg.len > 0 {
+            let data =
+                Data { seq, len: seg.len, fin: false, payload, mark: seg.mark, probe_id: seg.probe_id };
+            self.receiver.handle(now, &data)?;
+            if self.receiver.finished() {
+                self.move_on(now, true); // it filled the gap before a FIN that had come early
+            }
+        }
+        Ok(())
+    }
+
+    /// Outside of the window: an acknowledgement is owed, nothing else happens.
+    #[cold]
+    pub(super) fn unacceptable(&mut self, seq: u64, seg: &Segment) -> Result<(), Rejected> {
+        if seg.flags.has(Flags::RST) {
+            return Err(Rejected::OutOfWindow);
+        }
+        self.receiver.ack_now();
+        let end = seq + u64::from(seg.len);
+        if seg.len > 0 && end <= self.receiver.next_expected() {
+            self.receiver.note_duplicate(seq, end);
+            return Err(Rejected::Duplicate);
+        }
+        Err(Rejected::OutOfWindow)
+    }
+
+    /// PAWS and `TS.Recent` (RFC 7323 §5); the RTT by the echo.
+    pub(super) fn check_timestamps(
+        &mut self,
+        now: Instant,
+        seg: &Segment,
+        seq: u64,
+    ) -> Result<Option<Duration>, Rejected> {
+        let Some((val, echo)) = seg.ts else { return Ok(None) };
+        if (val.wrapping_sub(self.ts_recent) as i32) < 0 && !seg.mark.is_probe() && !seg.flags.has(Flags::RST)
+        {
+            self.receiver.ack_now();
+            return Err(Rejected::Paws);
+        }
+        // Not from a probe: its sequence number is old on purpose.
+        if seq <= self.last_ack_sent && !seg.mark.is_probe() {
+            self.ts_recent = val;
+        }
+        let ticks = self.timestamp(now).wrapping_sub(echo);
+        // An echo from the future or of an age beyond reason is noise.
+        Ok((echo != 0 && ticks < 1 << 31).then(|| self.tick * u64::from(ticks)))
+    }
+
+    pub(super) fn timestamp(&self, now: Instant) -> u32 {
+        ((now.as_nanos() / self.tick.as_nanos()) as u32).wrapping_add(self.ts_offset).wrapping_add(1)
+    }
+
+    #[inline(never)]
+    pub(super) fn sack_offsets(&self, seg: &Segment, blocks: &mut [(u64, u64); 4]) -> usize {
+        let mut n = 0;
+        for &(from, to) in seg.sack.as_slice() {
+            if let (Some(from), Some(to)) = (self.snd_offset(from), self.snd_offset(to)) {
+                blocks[n] = (from, to);
+                n += 1;
+            }
+        }
+        n
+    }
+
+    pub(super) fn acknowledgement(
+        &mut self,
+        now: Instant,
+        seg: &Segment,
+        seq: u64,
+        echo: Option<Duration>,
+    ) -> Result<(), Rejected> {
+        let Some(ack) = self.snd_offset(seg.ack) else {
+            return Err(Rejected::AckTooOld);
+        };
+        let mut blocks = [(0, 0); 4];
+        let n = if seg.sack.is_empty() { 0 } else { self.sack_offsets(seg, &mut blocks) };
+        let fresh = self.wl1 < seq || (self.wl1 == seq && self.wl2 <= ack);
+        let arrival = Arrival {
+            ack,
+            window: u64::from(seg.window),
+            fresh,
+            blocks: &blocks[..n],
+            pure: seg.len == 0 && !seg.flags.has(Flags::FIN),
+            answer: seg.mark.is_answer().then_some(seg.probe_id),
+            echo,
+            ece: seg.flags.has(Flags::ECE),
+        };
+        match self.sender.handle_ack(now, &arrival) {
+            Ok(()) => {
+                if fresh {
+                    self.wl1 = seq;
+                    self.wl2 = ack;
+                }
+                Ok(())
+            }
+            Err(e) => {
+                // RFC 5961 §5.2: a challenge acknowledgement.
+                self.receiver.ack_now();
+                Err(e)
+            }
+        }
+    }
+
+    /// Everything beyond plain data and acknowledgements, in any synchronised state.
+    pub(super) fn synchronised_segment(
+        &mut self,
+        now: Instant,
+        seg: &Segment,
+        payload: &[u8],
+    ) -> Result<(), Rejected> {
+        let Some(seq) = self.rcv_offset(seg.seq) else { return Err(Rejected::OutOfWindow) };
+        if seg.flags.has(Flags::RST) {
+            // RFC 5961 §3.2: only the exact next sequence number resets; others in the window are challenged.
+            if self.state == State::TimeWait {
+                return Err(Rejected::OutOfWindow); // RFC 1337: no assassination.
+            }
+            if seq == self.receiver.next_expected() {
+                self.emit(Event::Reset);
+                self.close();
+                return Ok(());
+            }
+            if self.receiver.acceptable(seq, 0) {
+                self.receiver.ack_now();
+                return Err(Rejected::Challenged);
+            }
+            return Err(Rejected::OutOfWindow);
+        }
+        if seg.flags.has(Flags::SYN) {
+            if self.state == State::SynReceived && seg.seq == self.irs {
+                if seg.flags.has(Flags::ACK) && self.snd_offset(seg.ack) == Some(1) {
+                    // Simultaneous open: both sides answered with SYN-ACK (RFC 9293 §3.5, figure 8).
+                    self.establish(now, u64::from(seg.window), self.handshake.rtt(now));
+                    self.receiver.ack_or_data();
+                } else {
+                    // Our SYN-ACK was lost.
+                    self.handshake.syn_due = true;
+                }
+                return Ok(());
+            }
+            // RFC 5961 §4.2.
+            self.receiver.ack_now();
+            return Err(Rejected::Challenged);
+        }
+        if !seg.flags.has(Flags::ACK) {
+            return Err(Rejected::Flags);
+        }
+        let span = seg.span();
+        if !seg.mark.is_probe() && !self.receiver.acceptable(seq, span) {
+            if self.state == State::TimeWait && span > 0 {
+                // The last acknowledgement was lost; TIME-WAIT starts anew (RFC 9293 §3.10.7.4).
+                self.deadline = now + self.config.time_wait;
+            }
+            return self.unacceptable(seq, seg);
+        }
+        let echo = if self.timestamps { self.check_timestamps(now, seg, seq)? } else { None };
+        if self.state == State::SynReceived {
+            if self.snd_offset(seg.ack) != Some(1) {
+                let mut rst = self.blank(Flags::RST);
+                rst.seq = seg.ack;
+                self.reset_due = Some(rst);
+                return Err(Rejected::AckOfUnsent);
+            }
+            self.establish(now, u64::from(seg.window), self.handshake.rtt(now));
+        }
+        self.acknowledgement(now, seg, seq, echo)?;
+        let had_finished = self.receiver.finished();
+        let mut outcome = Ok(());
+        if span > 0 {
+            let data = Data {
+                seq,
+                len: seg.len,
+                fin: seg.flags.has(Flags::FIN),
+                payload,
+                mark: seg.mark,
+                probe_id: seg.probe_id,
+            };
+            outcome = self.receiver.handle(now, &data);
+        }
+        self.move_on(now, !had_finished && self.receiver.finished());
+        outcome
+    }
+
+    /// State changes after a FIN of ours was acknowledged or one of theirs arrived.
+    pub(super) fn move_on(&mut self, now: Instant, finished: bool) {
+        if finished {
+            self.emit(Event::PeerFinished);
+        }
+        let acked = self.sender.fin_acked();
+        let peer_done = self.receiver.finished();
+        self.state = match self.state {
+            State::Established if peer_done => State::CloseWait,
+            State::FinWait1 if acked && peer_done => State::TimeWait,
+            State::FinWait1 if acked => State::FinWait2,
+            State::FinWait1 if peer_done => State::Closing,
+            State::FinWait2 if peer_done => State::TimeWait,
+            State::Closing if acked => State::TimeWait,
+            State::LastAck if acked => State::Closed,
+            s => s,
+        };
+        match self.state {
+            State::TimeWait if self.deadline == Instant::MAX => {
+                self.sender.stop();
+                self.deadline = now + self.config.time_wait;
+                self.emit(Event::Closed);
+            }
+            State::Closed => {
+                self.emit(Event::Closed);
+                self.close();
+            }
+            _ => {}
+        }
+    }
+
+    /// Nobody is here any more (RFC 9293 §3.10.7.1).
+    #[cold]
+    pub(super) fn on_closed(&mut self, seg: &Segment) -> Result<(), Rejected> {
+        if !seg.flags.has(Flags::RST) {
+            let mut rst = Segment { seq: seg.ack, flags: Flags::RST, ..Segment::default() };
+            if !seg.flags.has(Flags::ACK) {
+                rst.seq = Seq(0);
+                rst.ack = seg.seq.add(seg.span());
+                rst.flags = Flags::RST.with(Flags::ACK);
+            }
+            self.reset_due = Some(rst);
+        }
+        Err(Rejected::Closed)
+    }
+}

@@ -1,0 +1,100 @@
+//! Departing segments: what the halves have to say, with current acknowledgement, window and options.
+
+use super::Connection;
+use crate::receiver::ProbeAnswer;
+use crate::segment::{Flags, Mark, SackBlocks, Segment};
+use crate::sender::Out;
+use crate::store::Store;
+use skyhaul_base::Instant;
+
+impl<S: Store> Connection<S> {
+    /// The next segment to transmit, or nothing until the next event.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        if self.reset_due.is_some() {
+            return self.reset_due.take();
+        }
+        if self.handshake.syn_due {
+            return Some(self.syn(now));
+        }
+        if !self.synchronised() {
+            return None;
+        }
+        if self.sender.active() {
+            if let Some(out) = self.sender.poll(now) {
+                return Some(self.data_segment(now, out));
+            }
+        }
+        if self.receiver.poll_ack() {
+            let mut seg = self.segment(now, Flags::ACK);
+            self.fill_sack(&mut seg, None);
+            return Some(seg);
+        }
+        if let Some(answer) = self.receiver.poll_probe_answer() {
+            return Some(self.probe_answer(now, answer));
+        }
+        None
+    }
+
+    pub(super) fn blank(&self, flags: Flags) -> Segment {
+        Segment { seq: self.iss.add(self.sender.max() as u32), flags, ..Segment::default() }
+    }
+
+    /// A segment with current acknowledgement, window and timestamps.
+    #[inline]
+    pub(super) fn segment(&mut self, now: Instant, flags: Flags) -> Segment {
+        // What the 16-bit field can say at our scale.
+        let window = self.receiver.window().min(65_535 << self.our_scale) >> self.our_scale << self.our_scale;
+        self.last_ack_sent = self.receiver.next_expected();
+        Segment {
+            seq: self.iss.add(self.sender.max() as u32),
+            ack: self.irs.add(self.last_ack_sent as u32),
+            window: window as u32,
+            ts: self.timestamps.then(|| (self.timestamp(now), self.ts_recent)),
+            flags,
+            ..Segment::default()
+        }
+    }
+
+    #[inline]
+    pub(super) fn data_segment(&mut self, now: Instant, out: Out) -> Segment {
+        let mut flags = Flags::ACK;
+        if out.fin {
+            flags = flags.with(Flags::FIN);
+        }
+        let mut seg = self.segment(now, flags);
+        seg.seq = self.iss.add(out.seq as u32);
+        seg.len = out.len;
+        seg.mark = out.mark;
+        seg.probe_id = out.probe_id;
+        seg.low_priority = out.low_priority;
+        if out.mark == Mark::None {
+            self.receiver.carried();
+        }
+        seg
+    }
+
+    pub(super) fn probe_answer(&mut self, now: Instant, answer: ProbeAnswer) -> Segment {
+        let mut seg = self.segment(now, Flags::ACK);
+        seg.mark = answer.mark;
+        seg.probe_id = answer.id;
+        seg.low_priority = true;
+        self.fill_sack(&mut seg, Some(answer.range));
+        seg
+    }
+
+    #[inline]
+    pub(super) fn fill_sack(&mut self, seg: &mut Segment, probe: Option<(u64, u64)>) {
+        if !self.sack_ok {
+            return;
+        }
+        let b = self.receiver.blocks(probe);
+        if b.len > 0 {
+            let mut blocks = SackBlocks::EMPTY;
+            for &(from, to) in &b.blocks[..b.len] {
+                blocks.push(self.irs.add(from as u32), self.irs.add(to as u32));
+            }
+            seg.sack = blocks;
+        }
+    }
+}

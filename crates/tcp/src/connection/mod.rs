@@ -1,0 +1,394 @@
+//! A connection: handshake, data both ways, half-close, reset, TIME-WAIT. Owns one sender and one receiver.
+//!
+//! ```text
+//!            connect                    listen
+//!               |                         |
+//!            SynSent ---- SYN ------> SynReceived
+//!               | SYN,ACK                 | ACK
+//!               +-------> Established <---+
+//!        shutdown |                       | FIN arrives
+//!            FinWait1                 CloseWait
+//!     ACK |   FIN |  both |               | shutdown
+//!    FinWait2  Closing  TimeWait       LastAck
+//!         |       | ACK    ^              | ACK
+//!         +--FIN--+--------+           Closed
+//! ```
+
+mod arrive;
+mod depart;
+mod open;
+
+use crate::config::{Config, ProbeNegotiation};
+use crate::receiver::Receiver;
+use crate::segment::{Flags, Segment, Seq};
+use crate::sender::{Counters, Peer, Sender, Snapshot};
+use crate::store::Store;
+use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_cc::{Algorithm, CongestionControl};
+
+/// State of a connection (RFC 9293 §3.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Waiting for a SYN.
+    Listen,
+    /// Our SYN is out.
+    SynSent,
+    /// Their SYN came, ours is not acknowledged.
+    SynReceived,
+    /// Data flows.
+    Established,
+    /// We closed; our FIN is not acknowledged.
+    FinWait1,
+    /// We closed, our FIN is acknowledged; the peer may still send.
+    FinWait2,
+    /// The peer closed; we may still send.
+    CloseWait,
+    /// Both closed at once.
+    Closing,
+    /// The peer closed, then we did.
+    LastAck,
+    /// Both directions are done; late segments are answered for 2 MSL.
+    TimeWait,
+    /// Nothing will happen any more.
+    Closed,
+}
+
+/// News for the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The handshake is complete.
+    Connected,
+    /// The peer will send no more; what it sent can still be read.
+    PeerFinished,
+    /// Both directions are closed in order.
+    Closed,
+    /// The peer reset the connection, or refused it.
+    Reset,
+    /// The peer did not answer any more.
+    TimedOut,
+}
+
+/// A handshake that is not modelled: what it would have agreed on.
+#[derive(Clone, Copy, Debug)]
+pub struct Established<'a> {
+    /// Our initial sequence number.
+    pub iss: Seq,
+    /// The peer's.
+    pub peer_iss: Seq,
+    /// The peer's configuration.
+    pub peer: &'a Config,
+    /// SACK is used on this connection.
+    pub sack: bool,
+    /// The RTT that the handshake would have measured; the congestion control may use it, the estimator does not.
+    pub rtt: Option<Duration>,
+    /// The peer understands probes.
+    pub probes: bool,
+}
+
+/// A TCP connection.
+#[derive(Debug)]
+pub struct Connection<S: Store> {
+    state: State,
+    iss: Seq,
+    irs: Seq,
+    /// The last acknowledgement carried this timestamp of the peer (RFC 7323 `TS.Recent`).
+    ts_recent: u32,
+    /// `Last.ACK.sent`: with delayed acknowledgements the oldest segment not yet acknowledged is echoed.
+    last_ack_sent: u64,
+    timestamps: bool,
+    ts_offset: u32,
+    tick: Duration,
+    wl1: u64,
+    wl2: u64,
+    peer_scale: u8,
+    our_scale: u8,
+    sack_ok: bool,
+    peer_probes: bool,
+    peer_mss: u32,
+    sender: Sender<S>,
+    receiver: Receiver<S>,
+    /// SYN, FIN and reset business, off the fast path.
+    handshake: Handshake,
+    deadline: Instant,
+    reset_due: Option<Segment>,
+    events: [Option<Event>; 4],
+    config: Config,
+    rejected: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Handshake {
+    syn_due: bool,
+    tries: u32,
+    sent_at: Instant,
+    closed_by_user: bool,
+}
+
+impl<S: Store> Connection<S> {
+    fn new(state: State, config: &Config, cc: Algorithm, iss: Seq, rng: Rng) -> Self {
+        let sack = config.sack.unwrap_or_else(|| cc.policy().recovery.uses_pipe());
+        Self {
+            state,
+            iss,
+            irs: Seq(0),
+            ts_recent: 0,
+            last_ack_sent: 1,
+            timestamps: false,
+            ts_offset: 0,
+            tick: if config.timestamp_tick.is_zero() {
+                Duration::from_millis(1)
+            } else {
+                config.timestamp_tick
+            },
+            wl1: 0,
+            wl2: 0,
+            peer_scale: 0,
+            our_scale: if config.window_scaling { scale_for(config.receive_buffer) } else { 0 },
+            sack_ok: sack,
+            peer_probes: false,
+            peer_mss: 536,
+            sender: Sender::new(config, cc, rng),
+            receiver: Receiver::new(config),
+            handshake: Handshake::default(),
+            deadline: Instant::MAX,
+            reset_due: None,
+            events: [None; 4],
+            config: *config,
+            rejected: 0,
+        }
+    }
+
+    /// An active open: a SYN is due.
+    #[must_use]
+    pub fn connect(now: Instant, config: &Config, cc: Algorithm, iss: Seq, rng: Rng) -> Self {
+        let mut c = Self::new(State::SynSent, config, cc, iss, rng);
+        c.handshake.syn_due = true;
+        c.handshake.sent_at = now;
+        c
+    }
+
+    /// A passive open: waits for a SYN.
+    #[must_use]
+    pub fn listen(config: &Config, cc: Algorithm, iss: Seq, rng: Rng) -> Self {
+        Self::new(State::Listen, config, cc, iss, rng)
+    }
+
+    /// A connection whose handshake is not modelled, as in the simulations of the papers.
+    #[must_use]
+    pub fn established(now: Instant, config: &Config, cc: Algorithm, rng: Rng, e: &Established<'_>) -> Self {
+        let mut c = Self::new(State::Established, config, cc, e.iss, rng);
+        c.irs = e.peer_iss;
+        c.sack_ok = e.sack;
+        c.timestamps = config.timestamps && e.peer.timestamps;
+        let window = if config.window_scaling && e.peer.window_scaling {
+            c.peer_scale = scale_for(e.peer.receive_buffer);
+            e.peer.receive_buffer
+        } else {
+            c.our_scale = 0;
+            e.peer.receive_buffer.min(65_535)
+        };
+        c.begin(
+            now,
+            &Peer {
+                mss: e.peer.mss,
+                window,
+                sack: c.sack_ok,
+                probes: e.probes,
+                rtt: e.rtt,
+                rtt_is_sample: false,
+                syn_lost: false,
+            },
+        );
+        c
+    }
+
+    fn begin(&mut self, now: Instant, peer: &Peer) {
+        let answer = match self.config.probes {
+            ProbeNegotiation::Negotiate => peer.probes,
+            ProbeNegotiation::Paper => true,
+            ProbeNegotiation::Off => false,
+        };
+        self.receiver.start(self.sack_ok, answer);
+        self.sender.start(now, peer);
+        self.wl1 = self.receiver.next_expected();
+        self.wl2 = self.sender.una();
+    }
+
+    /// The state.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+    /// The state of the sending half.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.sender.snapshot()
+    }
+    /// What the sending half has done so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.sender.counters()
+    }
+    /// The sending half.
+    #[must_use]
+    pub fn sender(&self) -> &Sender<S> {
+        &self.sender
+    }
+    /// The receiving half.
+    #[must_use]
+    pub fn receiver(&self) -> &Receiver<S> {
+        &self.receiver
+    }
+    /// Segments refused so far.
+    #[must_use]
+    pub fn rejected(&self) -> u64 {
+        self.rejected
+    }
+    /// Bytes written and not yet acknowledged by the peer.
+    #[must_use]
+    pub fn unacked(&self) -> u64 {
+        self.sender.unacked()
+    }
+    /// Bytes that can be written now.
+    #[must_use]
+    pub fn writable(&self) -> u64 {
+        self.sender.room()
+    }
+    /// Bytes that can be read now.
+    #[must_use]
+    pub fn readable(&self) -> u64 {
+        self.receiver.readable()
+    }
+    /// The peer's FIN has arrived and everything before it.
+    #[must_use]
+    pub fn peer_finished(&self) -> bool {
+        self.receiver.finished()
+    }
+    /// The application of this side reads everything at once and looks at nothing (a sink).
+    pub fn discard_reads(&mut self) {
+        self.receiver.discard();
+    }
+    /// News for the application, oldest first.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        let first = self.events[0].take();
+        self.events.rotate_left(1);
+        first
+    }
+    fn emit(&mut self, event: Event) {
+        if let Some(slot) = self.events.iter_mut().find(|e| e.is_none()) {
+            *slot = Some(event);
+        }
+    }
+
+    /// Writes `n` bytes; `data` holds them, or is empty where only lengths are kept. Returns how many were taken.
+    pub fn write(&mut self, now: Instant, data: &[u8], n: u64) -> u64 {
+        match self.state {
+            State::Closed
+            | State::TimeWait
+            | State::LastAck
+            | State::Closing
+            | State::FinWait1
+            | State::FinWait2 => 0,
+            _ if self.handshake.closed_by_user => 0,
+            _ => self.sender.write(now, data, n),
+        }
+    }
+    /// Takes back everything that was written and not yet sent once. Returns how many bytes.
+    pub fn truncate(&mut self) -> u64 {
+        self.sender.truncate()
+    }
+    /// Reads into `out`; where only lengths are kept, counts `n` bytes as read. Returns how many.
+    pub fn read(&mut self, out: &mut [u8], n: u64) -> u64 {
+        let n = self.receiver.read(out, n);
+        if n > 0 && self.synchronised() {
+            self.receiver.tell_window();
+        }
+        n
+    }
+    /// Copies the payload of a segment just returned by [`Self::poll_transmit`].
+    pub fn payload(&self, segment: &Segment, out: &mut [u8]) {
+        if let Some(seq) = segment.seq.unwrap(self.sender.una(), self.iss.add(self.sender.una() as u32)) {
+            self.sender.payload(seq, out);
+        }
+    }
+
+    /// No more data from this side: a FIN follows what was written.
+    pub fn shutdown(&mut self, _now: Instant) {
+        match self.state {
+            State::Established => {
+                self.state = State::FinWait1;
+                self.sender.finish();
+            }
+            State::CloseWait => {
+                self.state = State::LastAck;
+                self.sender.finish();
+            }
+            State::SynSent | State::SynReceived => self.handshake.closed_by_user = true,
+            State::Listen => self.close(),
+            _ => {}
+        }
+    }
+    /// Gives the connection up at once; the peer is told with a RST.
+    pub fn abort(&mut self, _now: Instant) {
+        if matches!(self.state, State::SynReceived) || self.synchronised() {
+            let mut rst = self.blank(Flags::RST.with(Flags::ACK));
+            rst.ack = self.irs.add(self.receiver.next_expected() as u32);
+            self.reset_due = Some(rst);
+        }
+        self.close();
+    }
+    fn close(&mut self) {
+        self.state = State::Closed;
+        self.deadline = Instant::MAX;
+        self.handshake.syn_due = false;
+        self.sender.stop();
+    }
+    fn synchronised(&self) -> bool {
+        !matches!(self.state, State::Listen | State::SynSent | State::SynReceived | State::Closed)
+    }
+
+    /// When [`Self::handle_timeout`] must be called; [`Instant::MAX`] for never.
+    #[inline]
+    #[must_use]
+    pub fn next_timeout(&self) -> Instant {
+        self.deadline.min(self.sender.next_timeout()).min(self.receiver.next_timeout())
+    }
+
+    /// Handles every deadline that has passed.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.deadline <= now {
+            self.deadline = Instant::MAX;
+            match self.state {
+                State::SynSent | State::SynReceived => {
+                    let most = self.config.max_retransmissions;
+                    if most > 0 && self.handshake.tries > most {
+                        self.emit(Event::TimedOut);
+                        self.close();
+                    } else {
+                        self.handshake.syn_due = true;
+                    }
+                }
+                State::TimeWait => self.close(),
+                _ => {}
+            }
+        }
+        self.sender.handle_timeout(now);
+        if self.sender.gave_up() && self.state != State::Closed {
+            self.emit(Event::TimedOut);
+            self.abort(now);
+        }
+        self.receiver.handle_timeout(now);
+    }
+}
+
+impl Handshake {
+    /// RTT of the handshake, unless the SYN was retransmitted (Karn).
+    fn rtt(&self, now: Instant) -> Option<Duration> {
+        (self.tries == 1).then(|| now - self.sent_at)
+    }
+}
+
+/// Smallest shift that lets 16 bits announce `buffer` (RFC 7323 §2.3).
+fn scale_for(buffer: u64) -> u8 {
+    (0..14).find(|s| buffer >> s <= 65_535).unwrap_or(14)
+}

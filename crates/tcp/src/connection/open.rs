@@ -1,0 +1,146 @@
+//! The handshake: SYN, its options, and what both sides agree on (RFC 9293 §3.10.7.2, §3.10.7.3).
+
+use super::{Connection, Event, State, scale_for};
+use crate::config::ProbeNegotiation;
+use crate::error::Rejected;
+use crate::segment::{Flags, Segment, SynOptions};
+use crate::sender::Peer;
+use crate::store::Store;
+use skyhaul_base::{Duration, Instant};
+
+impl<S: Store> Connection<S> {
+    pub(super) fn on_listen(&mut self, now: Instant, seg: &Segment) -> Result<(), Rejected> {
+        if seg.flags.has(Flags::RST) {
+            return Err(Rejected::Flags);
+        }
+        if seg.flags.has(Flags::ACK) {
+            let mut rst = self.blank(Flags::RST);
+            rst.seq = seg.ack;
+            self.reset_due = Some(rst);
+            return Err(Rejected::Flags);
+        }
+        if !seg.flags.has(Flags::SYN) {
+            return Err(Rejected::Flags);
+        }
+        self.irs = seg.seq;
+        self.agree(seg);
+        self.state = State::SynReceived;
+        self.handshake.syn_due = true;
+        self.handshake.sent_at = now;
+        Ok(())
+    }
+
+    pub(super) fn on_syn_sent(&mut self, now: Instant, seg: &Segment) -> Result<(), Rejected> {
+        let acks_syn = seg.flags.has(Flags::ACK) && seg.ack == self.iss.add(1);
+        if seg.flags.has(Flags::ACK) && !acks_syn {
+            if !seg.flags.has(Flags::RST) {
+                let mut rst = self.blank(Flags::RST);
+                rst.seq = seg.ack;
+                self.reset_due = Some(rst);
+            }
+            return Err(Rejected::AckOfUnsent);
+        }
+        if seg.flags.has(Flags::RST) {
+            if acks_syn {
+                self.emit(Event::Reset);
+                self.close();
+                return Ok(());
+            }
+            return Err(Rejected::Flags);
+        }
+        if !seg.flags.has(Flags::SYN) {
+            return Err(Rejected::Flags);
+        }
+        self.irs = seg.seq;
+        self.agree(seg);
+        if acks_syn {
+            if let (true, Some((val, _))) = (self.timestamps, seg.ts) {
+                self.ts_recent = val;
+            }
+            let rtt = self.handshake.rtt(now);
+            self.establish(now, u64::from(seg.window), rtt);
+            self.receiver.ack_or_data();
+        } else {
+            // Simultaneous open. The SYN-ACK is no retransmission of our SYN.
+            self.state = State::SynReceived;
+            self.handshake.syn_due = true;
+            self.handshake.tries = 0;
+        }
+        Ok(())
+    }
+
+    /// Options of the peer's SYN against ours.
+    pub(super) fn agree(&mut self, seg: &Segment) {
+        let peer = &seg.syn;
+        self.sack_ok = self.sack_ok && peer.sack_permitted;
+        match peer.window_scale {
+            // RFC 7323 §2.3: more than 14 is used as 14.
+            Some(s) if self.config.window_scaling => self.peer_scale = s.min(14),
+            _ => {
+                self.our_scale = 0;
+                self.peer_scale = 0;
+            }
+        }
+        self.timestamps = self.config.timestamps && seg.ts.is_some();
+        if let (true, Some((val, _))) = (self.timestamps, seg.ts) {
+            self.ts_recent = val;
+        }
+        self.peer_mss = peer.mss.map_or(536, u32::from);
+        self.peer_probes = peer.probes;
+    }
+
+    pub(super) fn establish(&mut self, now: Instant, window: u64, rtt: Option<Duration>) {
+        self.state = State::Established;
+        self.deadline = Instant::MAX;
+        self.handshake.syn_due = false;
+        let peer = Peer {
+            mss: self.peer_mss,
+            window,
+            sack: self.sack_ok,
+            probes: self.peer_probes,
+            rtt,
+            rtt_is_sample: true,
+            syn_lost: self.handshake.tries > 1,
+        };
+        self.begin(now, &peer);
+        self.emit(Event::Connected);
+        if self.handshake.closed_by_user {
+            self.shutdown(now);
+        }
+    }
+
+    pub(super) fn syn(&mut self, now: Instant) -> Segment {
+        let h = &mut self.handshake;
+        h.syn_due = false;
+        h.tries += 1;
+        if h.tries == 1 {
+            h.sent_at = now;
+        }
+        let wait = self.config.rto.initial * (1 << (h.tries - 1).min(16));
+        self.deadline = now + wait.min(self.config.rto.max);
+        let answering = self.state == State::SynReceived;
+        let offer_probes =
+            self.config.probes == ProbeNegotiation::Negotiate && (!answering || self.peer_probes);
+        let scale = self.config.window_scaling && (!answering || self.our_scale > 0 || self.peer_scale > 0);
+        let mut seg = Segment {
+            seq: self.iss,
+            window: self.receiver.window().min(65_535) as u32,
+            flags: Flags::SYN,
+            syn: SynOptions {
+                mss: Some(self.config.mss.min(65_535) as u16),
+                window_scale: scale.then_some(scale_for(self.config.receive_buffer)),
+                sack_permitted: self.sack_ok,
+                // RFC 6994 §3 spirit: after two losses the path may be eating unknown options.
+                probes: offer_probes && self.handshake.tries <= 2,
+            },
+            ts: (self.config.timestamps && (!answering || self.timestamps))
+                .then(|| (self.timestamp(now), self.ts_recent)),
+            ..Segment::default()
+        };
+        if answering {
+            seg.flags = Flags::SYN.with(Flags::ACK);
+            seg.ack = self.irs.add(1);
+        }
+        seg
+    }
+}
