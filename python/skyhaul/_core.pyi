@@ -4,6 +4,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, final
 
+__all__ = [
+    "Outcome",
+    "RunResult",
+    "ScenarioError",
+    "SkyhaulError",
+    "Study",
+    "StudyError",
+    "Table",
+    "__version__",
+    "check",
+    "main",
+    "presets",
+    "run",
+    "run_cell",
+    "schema",
+    "studies",
+]
+
 __version__: str
 
 class SkyhaulError(Exception):

@@ -217,7 +217,8 @@ pub fn link_table(result: &RunResult) -> Table {
 }
 
 /// The table `series`: a row per time, object and series. Objects are called as in the scenario:
-/// `flows.bulk[3]`, `links.sat.forward`; the variables of a congestion control are series `telemetry.NAME`.
+/// `flows.bulk[3]`, `links.sat.forward`; the variables of a congestion control are series `telemetry.NAME`. A
+/// flow has no values before it starts.
 #[must_use]
 pub fn series_table(result: &RunResult) -> Table {
     let objects = result.flows.iter().map(|f| format!("flows.{}[{}]", f.group, f.index));
@@ -251,7 +252,7 @@ pub fn series_table(result: &RunResult) -> Table {
         ("time_s".into(), Column::Real(time)),
         ("object".into(), Column::Text { values: objects, rows: object }),
         ("series".into(), Column::Text { values: names, rows: series }),
-        ("value".into(), Column::Real(value)),
+        ("value".into(), Column::Maybe(value.into_iter().map(|x| (!x.is_nan()).then_some(x)).collect())),
     ])
 }
 

@@ -20,9 +20,26 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Studies inside the program: name and text.
-const STUDIES: &[(&str, &str)] =
-    &[("peach-2001/fig11", include_str!("../../../studies/peach-2001/fig11.toml"))];
+/// Name and text of studies, by name.
+macro_rules! embedded {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../studies/", $name, ".toml")))),*]
+    };
+}
+
+/// Studies inside the program.
+const STUDIES: &[(&str, &str)] = embedded![
+    "peach-2001/fig03",
+    "peach-2001/fig07",
+    "peach-2001/fig09",
+    "peach-2001/fig11",
+    "peach-2001/fig12",
+    "peach-2001/fig13",
+    "peach-2001/fig14",
+    "peach-2001/fig15",
+    "peach-2001/fig17",
+    "peach-2001/table1",
+];
 
 /// Names of the studies that come with the program.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -44,7 +61,7 @@ pub fn open(name: &str) -> Result<StudyFile, Stop> {
     if !path.exists() {
         let plain = name.strip_suffix(".toml").unwrap_or(name);
         if let Some((name, text)) = STUDIES.iter().find(|s| s.0 == plain) {
-            return StudyFile::parse(text, &PathBuf::from(format!("{name}.toml"))).map_err(Stop::bad);
+            return StudyFile::parse(text, &PathBuf::from(format!("{name}.toml"))).map_err(Stop::from);
         }
         if !name.ends_with(".toml") {
             let known: Vec<_> = names().collect();
@@ -54,7 +71,7 @@ pub fn open(name: &str) -> Result<StudyFile, Stop> {
             )));
         }
     }
-    StudyFile::read(path).map_err(Stop::bad)
+    StudyFile::read(path).map_err(Stop::from)
 }
 
 /// Changes a key of the study's scenario, as `--set` says it.
@@ -78,7 +95,7 @@ pub fn set(file: &mut StudyFile, assignment: &str) -> Result<(), Stop> {
 /// # Errors
 /// One line.
 pub fn plan(file: StudyFile) -> Result<Plan<Resolved>, Stop> {
-    skyhaul_study::plan::plan(simulator(), file).map_err(Stop::bad)
+    skyhaul_study::plan::plan(simulator(), file).map_err(Stop::from)
 }
 
 /// Shows a run on the terminal.
@@ -161,7 +178,7 @@ pub fn write(
     manifest["wall_s"] = wall_s.into();
     let options =
         OutputOptions { tables: &Parquet, manifest: manifest.as_object(), ..OutputOptions::default() };
-    let mut written = output::write(e, folder, &options).map_err(Stop::bad)?;
+    let mut written = output::write(e, folder, &options)?;
     if e.figures.is_empty() {
         return Ok(written);
     }
@@ -221,4 +238,35 @@ pub fn values(e: &Evaluation, metrics: impl Fn(&str) -> bool) -> String {
         format!("{name}\n{}", grid.lines(2))
     };
     chosen.map(table).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_study_of_the_repository_comes_with_the_program() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+        let mut files = Vec::new();
+        for paper in std::fs::read_dir(&root).expect("studies") {
+            let paper = paper.expect("readable").path();
+            for study in std::fs::read_dir(&paper).into_iter().flatten() {
+                let study = study.expect("readable").path();
+                if study.extension().is_some_and(|e| e == "toml") {
+                    let name = study.strip_prefix(&root).expect("below").with_extension("");
+                    files.push(name.to_string_lossy().replace('\\', "/"));
+                }
+            }
+        }
+        files.sort();
+        assert_eq!(names().collect::<Vec<_>>(), files);
+    }
+
+    #[test]
+    fn every_study_can_be_planned() {
+        for name in names() {
+            let plan = open(name).and_then(plan);
+            assert!(plan.is_ok(), "{name}: {plan:?}");
+        }
+    }
 }

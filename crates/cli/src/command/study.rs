@@ -59,9 +59,11 @@ pub(crate) fn finish(file: StudyFile, cache: Option<PathBuf>, jobs: usize) -> Re
     interrupt::listen();
     let plan = studies::plan(file)?;
     let cache = Cache::new(cache.unwrap_or_else(Cache::default_dir));
+    // Before the work, not after the first cell.
+    std::fs::create_dir_all(cache.dir()).map_err(|e| Stop::write(cache.dir(), &e))?;
     let bar = Bar::new();
     let options = RunOptions { jobs, cache: Some(&cache), stop: Some(interrupt::flag()), progress: &bar };
-    let cells = run_cells(studies::simulator(), &plan, &options).map_err(Stop::bad)?;
+    let cells = run_cells(studies::simulator(), &plan, &options)?;
     if cells.interrupted {
         let done = cells.observed.iter().filter(|o| o.is_some()).count();
         return Err(Stop::Interrupted(format!(
@@ -70,7 +72,7 @@ pub(crate) fn finish(file: StudyFile, cache: Option<PathBuf>, jobs: usize) -> Re
             cache.dir().display()
         )));
     }
-    evaluate(&plan, &cells).map_err(Stop::bad)
+    Ok(evaluate(&plan, &cells)?)
 }
 
 /// Means with intervals, then claims with verdicts.

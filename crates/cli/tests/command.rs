@@ -1,0 +1,371 @@
+//! The program as users meet it: what it prints, what it writes, and how it ends.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The program without pictures, with a cache of its own.
+fn skyhaul(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_skyhaul"));
+    command.args(args).current_dir(folder).env("PATH", "").env("SKYHAUL_CACHE", folder.join("the-cache"));
+    command.stdin(Stdio::null());
+    command
+}
+
+fn run(folder: &Path, args: &[&str]) -> Output {
+    skyhaul(folder, args).output().expect("the program starts")
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder for the test");
+    folder
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+/// Status 0 and nothing on standard error.
+fn good(folder: &Path, args: &[&str]) -> String {
+    let out = run(folder, args);
+    assert_eq!((out.status.code(), text(&out.stderr).as_str()), (Some(0), ""), "{args:?}");
+    text(&out.stdout)
+}
+
+/// Status 2, nothing on standard output, one line on standard error that contains all of `words`.
+fn bad(folder: &Path, args: &[&str], words: &[&str]) {
+    let out = run(folder, args);
+    let line = text(&out.stderr);
+    assert_eq!((out.status.code(), text(&out.stdout).as_str()), (Some(2), ""), "{args:?}: {line}");
+    assert_eq!(line.matches('\n').count(), 1, "one line: {line}");
+    assert!(line.starts_with("skyhaul: "), "{line}");
+    for word in words {
+        assert!(line.contains(word), "{word:?} is not in: {line}");
+    }
+}
+
+const GEO: &str = r#"schema = 1
+title = "Small"
+duration = "5 s"
+[links.sat]
+packet = "1000 B"
+rate = "1300 packets/s"
+delay = "275 ms"
+queue = "50 packets"
+error = { kind = "per", p = 1e-3 }
+[flows.bulk]
+count = 2
+cc = "sack"
+endpoint = "ns2-2001"
+rwnd = "64 segments"
+"#;
+
+const STUDY: &str = r#"schema = 1
+title = "Small"
+scenario = "geo.toml"
+set = { "links.sat.error.p" = 0 }
+seeds = { first = 1, count = 3 }
+[[axis]]
+name = "cc"
+path = "flows.bulk.cc"
+values = ["sack", "peach"]
+[[metric]]
+name = "goodput"
+from = "flow.goodput_segments"
+over = "sum"
+unit = "segments/s"
+[[claim]]
+id = "1"
+says = "Peach starts faster"
+check = { kind = "greater", metric = "goodput", left = { cc = "peach" }, right = { cc = "sack" } }
+[[figure]]
+file = "start"
+x = "cc"
+y = "goodput"
+"#;
+
+/// The scenario with `from` replaced.
+fn with(folder: &Path, from: &str, to: &str) {
+    assert!(GEO.contains(from), "{from} is in the scenario");
+    fs::write(folder.join("geo.toml"), GEO.replacen(from, to, 1)).expect("writable");
+}
+
+#[test]
+fn run_prints_groups_and_links() {
+    let here = folder("run");
+    with(&here, "5 s", "5 s");
+    let out = good(&here, &["run", "geo.toml", "--seed", "7", "--digest"]);
+    for word in [
+        "Small · 5 s · seed 7",
+        "bulk",
+        "goodput",
+        "kbit/s",
+        "Jain",
+        "sat    forward",
+        "pushed out",
+        "digest ",
+    ] {
+        assert!(out.contains(word), "{word}: {out}");
+    }
+    assert_eq!(out, good(&here, &["run", "geo.toml", "--seed", "7", "--digest"]), "the same again");
+}
+
+#[test]
+fn several_values_run_every_combination_in_order() {
+    let here = folder("axis");
+    with(&here, "5 s", "2 s");
+    let args = [
+        "run",
+        "geo.toml",
+        "--set",
+        "flows.bulk.cc=sack,peach",
+        "--set",
+        "links.sat.error.p=0,1e-2",
+        "--json",
+    ];
+    let json: serde_json::Value = serde_json::from_str(&good(&here, &args)).expect("JSON");
+    let choices: Vec<_> =
+        json["cases"].as_array().expect("a list").iter().map(|c| c["choice"].to_string()).collect();
+    assert_eq!(choices.len(), 4);
+    assert_eq!(choices[1], r#"{"flows.bulk.cc":"sack","links.sat.error.p":"1e-2"}"#);
+    let one = good(&here, &[&args[..], &["--jobs", "1"]].concat());
+    assert_eq!(one, good(&here, &[&args[..], &["--jobs", "3"]].concat()));
+}
+
+#[test]
+fn results_are_a_directory_that_runs_again_to_the_same() {
+    let here = folder("out");
+    with(&here, "count = 2", "count = 3");
+    let out = good(&here, &["run", "geo.toml", "--digest", "--out", "results/geo"]);
+    assert!(out.contains("Results: results/geo"), "{out}");
+    let dir = here.join("results/geo");
+    for file in [
+        "manifest.json",
+        "scenario.resolved.toml",
+        "summary.json",
+        "flows.parquet",
+        "links.parquet",
+        "series.parquet",
+    ] {
+        assert!(dir.join(file).is_file(), "{file}");
+    }
+    let first: serde_json::Value =
+        serde_json::from_slice(&fs::read(dir.join("summary.json")).unwrap()).unwrap();
+    let again = good(&here, &["run", "results/geo/scenario.resolved.toml", "--digest", "--json"]);
+    let again: serde_json::Value = serde_json::from_str(&again).unwrap();
+    assert_eq!(first, again);
+    // Over older results, but over nothing else.
+    good(&here, &["run", "geo.toml", "--out", "results/geo"]);
+    good(&here, &["run", "geo.toml", "--set", "flows.bulk.cc=sack,peach", "--out", "results/both"]);
+    assert!(here.join("results/both/002-flows.bulk.cc=peach/flows.parquet").is_file());
+    bad(&here, &["run", "geo.toml", "--out", "."], &[". holds files", "--out"]);
+}
+
+#[test]
+fn wrong_scenarios_are_refused_with_file_line_and_key() {
+    let here = folder("wrong");
+    let check = |from: &str, to: &str, words: &[&str]| {
+        with(&here, from, to);
+        bad(&here, &["run", "geo.toml"], words);
+        bad(&here, &["check", "geo.toml"], words);
+    };
+    check("error =", "eror =", &["geo.toml:9", "links.sat.eror", "unknown key", "did you mean \"error\""]);
+    check("\"275 ms\"", "275", &["geo.toml:7", "links.sat.delay", "275", "unit"]);
+    check("\"275 ms\"", "\"275 parsec\"", &["geo.toml:7", "links.sat.delay", "parsec"]);
+    check("\"275 ms\"", "\"275 Mbit/s\"", &["geo.toml:7", "links.sat.delay", "time"]);
+    check(
+        "p = 1e-3",
+        "p = 1.2",
+        &["geo.toml:9", "links.sat.error.p", "1.2 is not a probability", "from 0 to 1"],
+    );
+    check("\"1300 packets/s\"", "\"0 packets/s\"", &["geo.toml:6", "links.sat.rate"]);
+    check("count = 2", "count = 0", &["geo.toml:11", "flows.bulk.count"]);
+    check("\"sack\"", "\"sock\"", &["geo.toml:12", "flows.bulk.cc", "did you mean \"sack\""]);
+    check("[links.sat]", "[links.sat", &["geo.toml:4", "not TOML"]);
+    let flows = &GEO[GEO.find("[flows").expect("a table")..];
+    check(flows, "", &["geo.toml", "flows"]);
+    bad(&here, &["run", "nowhere.toml"], &["nowhere.toml", "no such file"]);
+    bad(&here, &["run", "preset:peach-gio"], &["did you mean \"peach-geo\""]);
+    bad(&here, &["run", "preset:peach-geo", "--set", "duration"], &["--set", "KEY=VALUE"]);
+    bad(&here, &["run", "preset:peach-geo", "--seed", "minus"], &["--seed", "minus"]);
+    bad(&here, &["rum"], &["rum", "--help"]);
+}
+
+#[test]
+fn check_derives_and_warns() {
+    let here = folder("check");
+    with(&here, "5 s", "5 s");
+    assert!(good(&here, &["check", "geo.toml"]).contains("BDP"));
+    let json: serde_json::Value =
+        serde_json::from_str(&good(&here, &["check", "geo.toml", "--json"])).expect("JSON");
+    assert!(json["flows"][0]["base_rtt_s"].as_f64().is_some_and(|x| x > 0.55));
+}
+
+#[test]
+fn schemas_are_json() {
+    let here = folder("schema");
+    for kind in ["scenario", "study"] {
+        let json: serde_json::Value = serde_json::from_str(&good(&here, &["schema", kind])).expect("JSON");
+        assert!(json["properties"].is_object(), "{kind}");
+    }
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    let here = folder("help");
+    assert!(good(&here, &["--help"]).contains("skyhaul demo"));
+    for args in [
+        &["demo"][..],
+        &["check"],
+        &["run"],
+        &["study", "run"],
+        &["study", "check"],
+        &["study", "report"],
+        &["schema"],
+    ] {
+        let help = good(&here, &[args, &["--help"]].concat());
+        assert!(help.contains("Example"), "{args:?}: {help}");
+        assert!(help.contains(&format!("skyhaul {}", args.join(" "))), "{args:?}: {help}");
+    }
+}
+
+fn study(folder: &Path, from: &str, to: &str) {
+    assert!(STUDY.contains(from), "{from} is in the study");
+    with(folder, "5 s", "8 s");
+    fs::write(folder.join("small.toml"), STUDY.replacen(from, to, 1)).expect("writable");
+}
+
+#[test]
+fn a_study_is_run_checked_and_reported() {
+    let here = folder("study");
+    study(&here, "1", "1");
+    let first = good(&here, &["study", "run", "small.toml"]);
+    assert!(first.contains("segments/s") && first.contains("holds"), "{first}");
+    assert_eq!(good(&here, &["study", "check", "small.toml", "--jobs", "1"]), first, "out of the cache");
+    let out = run(&here, &["study", "report", "small.toml", "--out", "r"]);
+    assert_eq!(out.status.code(), Some(0));
+    assert!(text(&out.stderr).contains("vl-convert"), "how to get pictures");
+    for file in ["manifest.json", "summary.json", "cells.parquet", "report.html", "figures/start.vl.json"] {
+        assert!(here.join("r").join(file).is_file(), "{file}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&good(&here, &["study", "run", "small.toml", "--seeds", "2", "--json"]))
+            .expect("JSON");
+    assert_eq!(json["provenance"]["cells"], 4);
+    // A claim that does not hold.
+    study(
+        &here,
+        r#"left = { cc = "peach" }, right = { cc = "sack" }"#,
+        r#"left = { cc = "sack" }, right = { cc = "peach" }"#,
+    );
+    let out = run(&here, &["study", "check", "small.toml"]);
+    assert_eq!((out.status.code(), text(&out.stderr).as_str()), (Some(1), ""));
+    assert!(text(&out.stdout).contains("differs"));
+}
+
+#[test]
+fn wrong_studies_are_refused_before_anything_runs() {
+    let here = folder("wrong-study");
+    let check = |from: &str, to: &str, words: &[&str]| {
+        study(&here, from, to);
+        bad(&here, &["study", "run", "small.toml"], words);
+    };
+    check("flows.bulk.cc", "flows.bulk.colour", &["small.toml:8", "axis[0].path", "colour"]);
+    check("flows.bulk.cc", "flows.web.cc", &["small.toml:8", "axis[0].path", "there is no flows.web"]);
+    check("goodput_segments", "godput", &["small.toml", "metric[0].from", "godput"]);
+    check("left = { cc = \"peach\" }", "left = { cc = \"peech\" }", &["small.toml", "peech"]);
+    check("title", "titel", &["small.toml:2", "titel"]);
+    check("count = 3", "count = 0", &["small.toml:5", "seeds"]);
+    bad(&here, &["study", "run", "nowhere.toml"], &["nowhere.toml", "no such file"]);
+    bad(&here, &["study", "run", "peach-2001/fig99"], &["peach-2001/fig11"]);
+    assert!(!here.join("the-cache").exists(), "nothing ran");
+}
+
+#[test]
+fn a_damaged_cell_is_named_and_runs_again() {
+    let here = folder("damaged");
+    study(&here, "1", "1");
+    let first = good(&here, &["study", "run", "small.toml"]);
+    let cells = here.join("the-cache/cells");
+    let some =
+        |dir: &Path| fs::read_dir(dir).expect("a folder").next().expect("an entry").expect("readable").path();
+    let cell = some(&some(&cells));
+    let whole = fs::read(&cell).expect("a cell");
+    fs::write(&cell, &whole[..whole.len() - 9]).expect("writable");
+    let out = run(&here, &["study", "run", "small.toml"]);
+    let line = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(0), "{line}");
+    assert!(line.contains("runs again") && line.contains("the-cache"), "{line}");
+    assert_eq!(text(&out.stdout), first);
+    assert_eq!(fs::read(&cell).expect("a cell"), whole, "repaired");
+}
+
+#[test]
+fn output_that_cannot_be_written_is_said_in_one_line() {
+    let here = folder("unwritable");
+    study(&here, "1", "1");
+    fs::write(here.join("file"), "").expect("writable");
+    bad(&here, &["run", "geo.toml", "--out", "file/results"], &["file/results"]);
+    bad(&here, &["run", "geo.toml", "--out", "file"], &["file"]);
+    bad(&here, &["study", "report", "small.toml", "--out", "file"], &["file"]);
+    bad(&here, &["study", "run", "small.toml", "--cache", "file"], &["cannot write file"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_said_in_one_line() {
+    let here = folder("full");
+    study(&here, "1", "1");
+    let full = || fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+    let out = skyhaul(&here, &["run", "geo.toml"]).stdout(full()).output().expect("starts");
+    assert_eq!(out.status.code(), Some(2));
+    assert_eq!(text(&out.stderr), "skyhaul: cannot write standard output: the disk is full\n");
+    fs::create_dir(here.join("r")).expect("writable");
+    fs::write(here.join("r/manifest.json"), "{}").expect("writable");
+    std::os::unix::fs::symlink("/dev/full", here.join("r/series.parquet")).expect("a link");
+    bad(&here, &["run", "geo.toml", "--out", "r"], &["r/series.parquet", "the disk is full"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let here = folder("closed");
+    let mut child = skyhaul(&here, &["schema", "scenario"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    drop(child.stdout.take());
+    let out = child.wait_with_output().expect("ends");
+    assert_eq!((out.status.code(), text(&out.stderr).as_str()), (Some(0), ""));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_finished_cells_and_says_how_to_go_on() {
+    let here = folder("ctrl-c");
+    study(&here, "count = 3", "count = 3000");
+    let child = skyhaul(&here, &["study", "run", "small.toml", "--jobs", "1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let cells = here.join("the-cache/cells");
+    for _ in 0..600 {
+        if cells.exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let id = child.id().to_string();
+    let killed =
+        Command::new("/bin/sh").args(["-c", "kill -INT \"$1\"", "sh", &id]).status().expect("a shell");
+    assert!(killed.success());
+    let out = child.wait_with_output().expect("ends");
+    let line = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(130), "{line}");
+    assert!(line.contains("of 6000 cells done") && line.contains("run the same command again"), "{line}");
+    assert!(fs::read_dir(&cells).is_ok_and(|mut d| d.next().is_some()));
+}
