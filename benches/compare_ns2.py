@@ -26,8 +26,16 @@ import sys
 import time
 from pathlib import Path
 
-from skyhaul_cli import (DEFAULT_BINARY, ROOT, Unusable, exit_unusable, parse_delivered, require_skyhaul,
-                         run_child, skyhaul_command)
+from skyhaul_cli import (
+    DEFAULT_BINARY,
+    ROOT,
+    Unusable,
+    exit_unusable,
+    parse_delivered,
+    require_skyhaul,
+    run_child,
+    skyhaul_command,
+)
 
 NS_SCRIPT = ROOT / "benches" / "peers" / "ns2" / "geo_bulk.tcl"
 NS_SETUPS = {"usual": [], "lean": ["-access", "0", "-lean", "1"]}
@@ -40,8 +48,13 @@ TARGET_MEMORY = 0.5
 
 
 def scenario(flows, duration, seed):
-    return {"flows": flows, "rate": int(RATE_PER_FLOW * flows), "buffer": int(BUFFER_PER_FLOW * flows),
-            "duration": duration, "seed": seed}
+    return {
+        "flows": flows,
+        "rate": int(RATE_PER_FLOW * flows),
+        "buffer": int(BUFFER_PER_FLOW * flows),
+        "duration": duration,
+        "seed": seed,
+    }
 
 
 def ns_command(setup, **parameters):
@@ -88,8 +101,12 @@ def repetition(args, number):
         measured[name] = {"cpu_s": round(child.cpu_s, 6), "segments": segments}
         if child.peak_kib is not None:
             measured[name]["peak_kib"] = child.peak_kib
-        print(f"  {number}/{args.repetitions} {name:24} {child.cpu_s:9.3f} s CPU {segments:>10} segments"
-              + (f" {child.peak_kib:>8} KiB" if child.peak_kib is not None else ""), file=sys.stderr, flush=True)
+        print(
+            f"  {number}/{args.repetitions} {name:24} {child.cpu_s:9.3f} s CPU {segments:>10} segments"
+            + (f" {child.peak_kib:>8} KiB" if child.peak_kib is not None else ""),
+            file=sys.stderr,
+            flush=True,
+        )
     for name, job in measured.items():
         if job["segments"] == 0 and not name.endswith("-startup"):
             raise Unusable(f"{name} delivered no segments")
@@ -116,18 +133,33 @@ def evaluate(rounds):
         rows.append(entry)
 
     for setup in NS_SETUPS:
-        row(f"cpu_{setup}", f"CPU time, 20 SACK flows: ns-2 ({setup}) / skyhaul",
-            [r[f"ns2-{setup}-20"]["cpu_s"] / max(r["skyhaul-20"]["cpu_s"], 1e-6) for r in rounds], TARGET_CPU)
-    row("cost_growth", "CPU per delivered segment, skyhaul: 20000 flows / 20 flows",
+        row(
+            f"cpu_{setup}",
+            f"CPU time, 20 SACK flows: ns-2 ({setup}) / skyhaul",
+            [r[f"ns2-{setup}-20"]["cpu_s"] / max(r["skyhaul-20"]["cpu_s"], 1e-6) for r in rounds],
+            TARGET_CPU,
+        )
+    row(
+        "cost_growth",
+        "CPU per delivered segment, skyhaul: 20000 flows / 20 flows",
         [per_segment_ns(r["skyhaul-20000"]) / max(per_segment_ns(r["skyhaul-20"]), 1e-6) for r in rounds],
-        TARGET_COST_GROWTH, at_least=False)
+        TARGET_COST_GROWTH,
+        at_least=False,
+    )
     for setup in NS_SETUPS:
-        row(f"memory_{setup}", f"peak memory, 200 flows: skyhaul / ns-2 ({setup})",
+        row(
+            f"memory_{setup}",
+            f"peak memory, 200 flows: skyhaul / ns-2 ({setup})",
             [r["skyhaul-200-memory"]["peak_kib"] / r[f"ns2-{setup}-200-memory"]["peak_kib"] for r in rounds],
-            TARGET_MEMORY, at_least=False)
+            TARGET_MEMORY,
+            at_least=False,
+        )
     for setup in NS_SETUPS:
-        row(f"goodput_{setup}", f"delivered segments, 20 flows: skyhaul / ns-2 ({setup})",
-            [r["skyhaul-20"]["segments"] / r[f"ns2-{setup}-20"]["segments"] for r in rounds])
+        row(
+            f"goodput_{setup}",
+            f"delivered segments, 20 flows: skyhaul / ns-2 ({setup})",
+            [r["skyhaul-20"]["segments"] / r[f"ns2-{setup}-20"]["segments"] for r in rounds],
+        )
     return rows
 
 
@@ -135,8 +167,11 @@ def absolutes(rounds):
     rows = []
     for name in sorted(rounds[0]):
         jobs = [r[name] for r in rounds]
-        entry = {"name": name, "cpu_s": summary([j["cpu_s"] for j in jobs]),
-                 "segments": summary([j["segments"] for j in jobs])}
+        entry = {
+            "name": name,
+            "cpu_s": summary([j["cpu_s"] for j in jobs]),
+            "segments": summary([j["segments"] for j in jobs]),
+        }
         if not name.endswith("-startup"):
             entry["ns_per_segment"] = summary([round(per_segment_ns(j), 2) for j in jobs])
         if "peak_kib" in jobs[0]:
@@ -146,17 +181,24 @@ def absolutes(rounds):
 
 
 def print_tables(ratios, values):
-    print(f"\n{'program and scenario':24} {'CPU s: median':>13} {'min':>8} {'max':>8} "
-          f"{'ns/segment':>10} {'segments':>10} {'peak KiB':>9}")
+    print(
+        f"\n{'program and scenario':24} {'CPU s: median':>13} {'min':>8} {'max':>8} "
+        f"{'ns/segment':>10} {'segments':>10} {'peak KiB':>9}"
+    )
     for v in values:
         cost = f"{v['ns_per_segment']['median']:.1f}" if "ns_per_segment" in v else ""
         peak = f"{v['peak_kib']['median']:.0f}" if "peak_kib" in v else ""
-        print(f"{v['name']:24} {v['cpu_s']['median']:13.4f} {v['cpu_s']['min']:8.4f} {v['cpu_s']['max']:8.4f} "
-              f"{cost:>10} {v['segments']['median']:>10.0f} {peak:>9}")
+        print(
+            f"{v['name']:24} {v['cpu_s']['median']:13.4f} {v['cpu_s']['min']:8.4f} {v['cpu_s']['max']:8.4f} "
+            f"{cost:>10} {v['segments']['median']:>10.0f} {peak:>9}"
+        )
     print(f"\n{'ratio within a repetition':62} {'median':>7} {'min':>7} {'max':>7}  target")
     for r in ratios:
-        target = "" if r["target"] is None else \
-            f"{r['target_is']} {r['target']:g}: {'met' if r['met'] else 'MISSED'}"
+        target = (
+            ""
+            if r["target"] is None
+            else f"{r['target_is']} {r['target']:g}: {'met' if r['met'] else 'MISSED'}"
+        )
         print(f"{r['what']:62} {r['median']:7.3f} {r['min']:7.3f} {r['max']:7.3f}  {target}")
 
 
@@ -169,11 +211,20 @@ def machine():
                 break
     except OSError:
         pass
-    commit = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"],
-                            capture_output=True, text=True).stdout.strip() or None
-    return {"cpu": model, "cores": os.cpu_count(), "system": platform.platform(),
-            "load_average": os.getloadavg(), "commit": commit,
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+    commit = (
+        subprocess.run(
+            ["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True
+        ).stdout.strip()
+        or None
+    )
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "load_average": os.getloadavg(),
+        "commit": commit,
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
 
 
 def main():
@@ -183,8 +234,12 @@ def main():
     parser.add_argument("--duration", type=float, default=550, help="simulated seconds, 20 flows")
     parser.add_argument("--memory-duration", type=float, default=55, help="simulated seconds, 200 flows")
     parser.add_argument("--large-duration", type=float, default=11, help="simulated seconds, 20000 flows")
-    parser.add_argument("--startup-duration", type=float, default=0.001,
-                        help="simulated seconds of the runs that show the start-up cost")
+    parser.add_argument(
+        "--startup-duration",
+        type=float,
+        default=0.001,
+        help="simulated seconds of the runs that show the start-up cost",
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "benches" / "results" / "compare-ns2.json")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
     args = parser.parse_args()
@@ -204,15 +259,25 @@ def main():
     if large < 2_000_000:
         print(f"\nonly {large:.0f} segments at 20000 flows; raise --large-duration for a fair comparison")
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps({
-        "machine": before,
-        "repetitions": args.repetitions,
-        "simulated_s": {"20": args.duration, "200": args.memory_duration, "20000": args.large_duration,
-                        "startup": args.startup_duration},
-        "ratios": ratios,
-        "values": values,
-        "rounds": rounds,
-    }, indent=1) + "\n")
+    args.out.write_text(
+        json.dumps(
+            {
+                "machine": before,
+                "repetitions": args.repetitions,
+                "simulated_s": {
+                    "20": args.duration,
+                    "200": args.memory_duration,
+                    "20000": args.large_duration,
+                    "startup": args.startup_duration,
+                },
+                "ratios": ratios,
+                "values": values,
+                "rounds": rounds,
+            },
+            indent=1,
+        )
+        + "\n"
+    )
     print(f"\nwritten: {args.out}")
     return 1 if args.check and not all(r.get("met", True) for r in ratios) else 0
 

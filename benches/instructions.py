@@ -24,8 +24,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from skyhaul_cli import (DEFAULT_BINARY, ROOT, Unusable, exit_unusable, parse_delivered, require_skyhaul,
-                         skyhaul_command)
+from skyhaul_cli import (
+    DEFAULT_BINARY,
+    ROOT,
+    Unusable,
+    exit_unusable,
+    parse_delivered,
+    require_skyhaul,
+    skyhaul_command,
+)
 
 RECORD = ROOT / "benches" / "instructions.json"
 TOLERANCE_PERCENT = 5.0
@@ -44,12 +51,18 @@ def count(command):
     """(instructions, standard output) of one run under callgrind."""
     with tempfile.TemporaryDirectory() as folder:
         profile = Path(folder) / "callgrind.out"
-        done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}", *command],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              env={**os.environ, "LC_ALL": "C"})
+        done = subprocess.run(
+            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}", *command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "LC_ALL": "C"},
+        )
         if done.returncode != 0:
-            raise Unusable(f"exit status {done.returncode} under valgrind from: {' '.join(command)}\n"
-                           f"{done.stderr.strip()[-2000:]}")
+            raise Unusable(
+                f"exit status {done.returncode} under valgrind from: {' '.join(command)}\n"
+                f"{done.stderr.strip()[-2000:]}"
+            )
         totals = re.search(r"^(?:summary|totals):\s+(\d+)", profile.read_text(errors="replace"), re.M)
     if totals is None:
         raise Unusable("callgrind wrote no instruction count")
@@ -74,8 +87,11 @@ def measure(binary, name):
 
 
 def compilers():
-    rustc = subprocess.run(["rustc", "--version"], capture_output=True, text=True, cwd=ROOT).stdout.strip() \
-        if shutil.which("rustc") else None
+    rustc = (
+        subprocess.run(["rustc", "--version"], capture_output=True, text=True, cwd=ROOT).stdout.strip()
+        if shutil.which("rustc")
+        else None
+    )
     valgrind = subprocess.run(["valgrind", "--version"], capture_output=True, text=True).stdout.strip()
     return {"rustc": rustc, "valgrind": valgrind}
 
@@ -84,7 +100,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--skyhaul", type=Path, default=DEFAULT_BINARY, help="the skyhaul program")
     parser.add_argument("--record", action="store_true", help="rewrite the recorded numbers")
-    parser.add_argument("--only", action="append", choices=sorted(SCENARIOS), help="compare this scenario only")
+    parser.add_argument(
+        "--only", action="append", choices=sorted(SCENARIOS), help="compare this scenario only"
+    )
     parser.add_argument("--file", type=Path, default=RECORD, help="the recorded numbers")
     args = parser.parse_args()
     if args.record and args.only:
@@ -114,17 +132,26 @@ def main():
                     failed.append(name)
                 elif percent < -TOLERANCE_PERCENT:
                     cheaper.append(name)
-            print(f"{name:18} {cost:20.1f} {before:>10} {change:>8} {now['startup_instructions']:>12}", flush=True)
+            print(
+                f"{name:18} {cost:20.1f} {before:>10} {change:>8} {now['startup_instructions']:>12}",
+                flush=True,
+            )
         tools = compilers()
     except Unusable as error:
         return exit_unusable(error)
     if args.record:
-        args.file.write_text(json.dumps({
-            "what": "instructions per delivered segment, start-up excluded",
-            "produced_by": "python3 benches/instructions.py --record",
-            **tools,
-            "scenarios": measured,
-        }, indent=1) + "\n")
+        args.file.write_text(
+            json.dumps(
+                {
+                    "what": "instructions per delivered segment, start-up excluded",
+                    "produced_by": "python3 benches/instructions.py --record",
+                    **tools,
+                    "scenarios": measured,
+                },
+                indent=1,
+            )
+            + "\n"
+        )
         print(f"written: {args.file}")
         return 0
     if cheaper:
@@ -132,7 +159,9 @@ def main():
     if failed:
         print(f"over {TOLERANCE_PERCENT:g} % more instructions than recorded: {', '.join(failed)}")
         if record.get("rustc") != tools["rustc"]:
-            print(f"(recorded with {record.get('rustc')}, now {tools['rustc']}: the compiler may be the cause)")
+            print(
+                f"(recorded with {record.get('rustc')}, now {tools['rustc']}: the compiler may be the cause)"
+            )
         return 1
     return 0
 

@@ -59,8 +59,11 @@ def run_child(command, *, memory=False):
     program and reports its peak; the CPU time then includes GNU time's own (under 1 ms).
     """
     command = [str(part) for part in command]
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err, \
-            tempfile.NamedTemporaryFile("r") as peak:
+    with (
+        tempfile.TemporaryFile("w+") as out,
+        tempfile.TemporaryFile("w+") as err,
+        tempfile.NamedTemporaryFile("r") as peak,
+    ):
         full = ["/usr/bin/time", "-o", peak.name, "-f", "%M", *command] if memory else command
         try:
             child = subprocess.Popen(full, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
@@ -82,8 +85,10 @@ def require_skyhaul(binary):
     """Raises Unusable unless the program and the scenario file are there."""
     binary = Path(binary)
     if not (binary.is_file() and os.access(binary, os.X_OK)):
-        raise Unusable(f"no skyhaul program at {binary}; build it with: cargo build --release "
-                       "(or name another one with --skyhaul)")
+        raise Unusable(
+            f"no skyhaul program at {binary}; build it with: cargo build --release "
+            "(or name another one with --skyhaul)"
+        )
     if not SCENARIO.is_file():
         raise Unusable(f"the scenario file {SCENARIO.relative_to(ROOT)} is missing")
 
@@ -102,7 +107,9 @@ def parse_delivered(stdout):
     try:
         return delivered_segments(json.loads(stdout))
     except (ValueError, KeyError, TypeError) as error:
-        raise Unusable(f"the output of skyhaul is not as benches/skyhaul_cli.py expects: {error!r}") from error
+        raise Unusable(
+            f"the output of skyhaul is not as benches/skyhaul_cli.py expects: {error!r}"
+        ) from error
 
 
 def exit_unusable(error):

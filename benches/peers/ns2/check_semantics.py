@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+import itertools
 
 HERE = Path(__file__).resolve().parent
 FAILED = []
@@ -51,31 +52,43 @@ def main():
         check("every other data packet is 1000 bytes on the wire", data == {1000}, sorted(data))
         # a packet about to be dropped is counted between its '+' and its 'd'
         waiting = full = 0
-        for (event, *_), (following, *_) in zip(forward, forward[1:]):
+        for (event, *_), (following, *_) in itertools.pairwise(forward):
             waiting += {"+": 1, "-": -1, "d": -1, "r": 0}[event]
             if not (event == "+" and following == "d"):
                 full = max(full, waiting)
         check("at most 'buffer' packets wait (one more is in transmission)", full == 50, full)
         left = [r[1] for r in forward if r[0] == "-" and r[7] > 0]
-        gaps = [b - a for a, b in zip(left, left[1:])]
+        gaps = [b - a for a, b in itertools.pairwise(left)]
         check("the link spaces packets by 1/rate", abs(min(gaps) - 1 / 1300) < 1e-5, f"{min(gaps):.6f} s")
         dequeued = {(r[6], r[7]): r[1] for r in reversed(forward) if r[0] == "-"}
         received = {(r[6], r[7]): r[1] for r in reversed(forward) if r[0] == "r"}
         transit = [received[k] - dequeued[k] for k in received if k[1] > 0]
-        check("one crossing takes 1/rate + rtt/2", abs(min(transit) - 1 / 1300 - 0.275) < 2e-5
-              and max(transit) - min(transit) < 1e-4, f"{min(transit):.6f} s")
+        check(
+            "one crossing takes 1/rate + rtt/2",
+            abs(min(transit) - 1 / 1300 - 0.275) < 2e-5 and max(transit) - min(transit) < 1e-4,
+            f"{min(transit):.6f} s",
+        )
         starts = result["start_s"]
-        check("starts lie in [0, rtt]", 0 <= min(starts) and max(starts) <= 0.55,
-              f"{min(starts):.3f} .. {max(starts):.3f} s")
+        check(
+            "starts lie in [0, rtt]",
+            min(starts) >= 0 and max(starts) <= 0.55,
+            f"{min(starts):.3f} .. {max(starts):.3f} s",
+        )
         sends = [r for r in forward if r[0] == "+" and r[7] > 0]
         seen, repeats = set(), 0
         for r in sends:
             repeats += (r[6], r[7]) in seen
             seen.add((r[6], r[7]))
-        check("nrexmitpack_ counts every packet sent again", repeats == result["total_retransmitted_packets"],
-              f"{repeats} in the trace, {result['total_retransmitted_packets']} reported")
-        check("ndatapack_ counts data packets and the SYN", len(sends) + 20 == result["total_sent_packets"],
-              f"{len(sends)} + 20 in the trace, {result['total_sent_packets']} reported")
+        check(
+            "nrexmitpack_ counts every packet sent again",
+            repeats == result["total_retransmitted_packets"],
+            f"{repeats} in the trace, {result['total_retransmitted_packets']} reported",
+        )
+        check(
+            "ndatapack_ counts data packets and the SYN",
+            len(sends) + 20 == result["total_sent_packets"],
+            f"{len(sends)} + 20 in the trace, {result['total_sent_packets']} reported",
+        )
 
         # A finite transfer with loss, drained: what left the queue and did not arrive was lost.
         result, records = simulate(folder, loss=0.01, duration=2000, packets=5000, flows=20, buffer=100000)
@@ -83,21 +96,33 @@ def main():
         count = {e: sum(1 for r in forward if r[0] == e) for e in "+-rd"}
         lost = count["-"] - count["r"]
         sd = (count["-"] * 0.01 * 0.99) ** 0.5
-        check("a finite transfer acknowledges the segments asked for", set(result["acked_segments"]) == {5000},
-              sorted(set(result["acked_segments"])))
+        check(
+            "a finite transfer acknowledges the segments asked for",
+            set(result["acked_segments"]) == {5000},
+            sorted(set(result["acked_segments"])),
+        )
         check("nothing is dropped at a buffer that is large enough", count["d"] == 0, count["d"])
-        check("the loss probability is per packet, after the queue", abs(lost - 0.01 * count["-"]) < 4 * sd,
-              f"{lost} of {count['-']} lost, expected {0.01 * count['-']:.0f} +- {sd:.0f}")
+        check(
+            "the loss probability is per packet, after the queue",
+            abs(lost - 0.01 * count["-"]) < 4 * sd,
+            f"{lost} of {count['-']} lost, expected {0.01 * count['-']:.0f} +- {sd:.0f}",
+        )
         back = {e: sum(1 for r in records if (r[2], r[3]) == (1, 0) and r[0] == e) for e in "+-rd"}
-        check("no acknowledgement is lost", back["+"] == back["r"] and back["d"] == 0,
-              f"{back['+']} sent, {back['r']} received")
+        check(
+            "no acknowledgement is lost",
+            back["+"] == back["r"] and back["d"] == 0,
+            f"{back['+']} sent, {back['r']} received",
+        )
 
         # Another seed moves the starts; another loss rate does not.
         one, _ = simulate(folder, duration=1, seed=1)
         same, _ = simulate(folder, duration=1, seed=1, loss=0.1)
         other, _ = simulate(folder, duration=1, seed=2)
-        check("starts depend on the seed only", one["start_s"] == same["start_s"] != other["start_s"],
-              f"{one['start_s'][0]} and {other['start_s'][0]} s for the first flow")
+        check(
+            "starts depend on the seed only",
+            one["start_s"] == same["start_s"] != other["start_s"],
+            f"{one['start_s'][0]} and {other['start_s'][0]} s for the first flow",
+        )
     return 1 if FAILED else 0
 
 

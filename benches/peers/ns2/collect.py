@@ -46,10 +46,14 @@ def ns_version():
     with tempfile.NamedTemporaryFile("w", suffix=".tcl") as script:
         script.write("puts [ns-version]\n")
         script.flush()
-        version = subprocess.run(["ns", script.name], check=True, capture_output=True, text=True).stdout.strip()
+        version = subprocess.run(
+            ["ns", script.name], check=True, capture_output=True, text=True
+        ).stdout.strip()
     package = None
     if shutil.which("dpkg-query"):
-        query = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "ns2"], capture_output=True, text=True)
+        query = subprocess.run(
+            ["dpkg-query", "-W", "-f", "${Version}", "ns2"], capture_output=True, text=True
+        )
         package = query.stdout.strip() or None
     return {"ns": version, "package": package}
 
@@ -73,25 +77,39 @@ def collect_goodput(path):
                 timeouts.append(result["total_timeouts"])
                 acked = result["acked_segments"]
                 spread.append([min(acked), max(acked)])
-            rows.append({
-                "variant": name,
-                "loss": loss,
-                "goodput_segments_per_s": goodput,
-                "mean_goodput_segments_per_s": round(statistics.fmean(goodput), 2),
-                "retransmitted_packets": retransmitted,
-                "timeouts": timeouts,
-                "acked_segments_min_max_per_flow": spread,
-            })
-            print(f"{name:8} loss {loss:<7g} {statistics.fmean(goodput):8.2f} segments/s "
-                  f"({min(goodput):.2f} .. {max(goodput):.2f})", flush=True)
+            rows.append(
+                {
+                    "variant": name,
+                    "loss": loss,
+                    "goodput_segments_per_s": goodput,
+                    "mean_goodput_segments_per_s": round(statistics.fmean(goodput), 2),
+                    "retransmitted_packets": retransmitted,
+                    "timeouts": timeouts,
+                    "acked_segments_min_max_per_flow": spread,
+                }
+            )
+            print(
+                f"{name:8} loss {loss:<7g} {statistics.fmean(goodput):8.2f} segments/s "
+                f"({min(goodput):.2f} .. {max(goodput):.2f})",
+                flush=True,
+            )
     data = {
         "what": "goodput of 20 bulk flows over one 550 ms path, as ns-2 simulates it",
         "produced_by": "python3 benches/peers/ns2/collect.py",
         "version": ns_version(),
         "parameters": {
-            "flows": 20, "rate_packets_per_s": 1300, "packet_bytes": 1000, "buffer_packets_waiting": 50,
-            "rtt_s": 0.55, "window_segments": 64, "initial_window_segments": 1, "min_rto_s": 1.0,
-            "limited_transmit": False, "delayed_ack": False, "duration_s": 550, "access_links": True,
+            "flows": 20,
+            "rate_packets_per_s": 1300,
+            "packet_bytes": 1000,
+            "buffer_packets_waiting": 50,
+            "rtt_s": 0.55,
+            "window_segments": 64,
+            "initial_window_segments": 1,
+            "min_rto_s": 1.0,
+            "limited_transmit": False,
+            "delayed_ack": False,
+            "duration_s": 550,
+            "access_links": True,
         },
         "seeds": SEEDS,
         "lists": "one entry per seed",
@@ -116,9 +134,12 @@ def cost(runs):
             seconds.append(cpu)
             memory.append(peak)
         segments = result["total_acked_segments"]
-        print(f"{name:16} CPU min {min(seconds):.3f} s, median {statistics.median(seconds):.3f} s; "
-              f"{1e9 * min(seconds) / segments:.0f} ns per acknowledged segment ({segments}); "
-              f"peak memory min {min(memory)} KiB, median {statistics.median(memory):.0f} KiB", flush=True)
+        print(
+            f"{name:16} CPU min {min(seconds):.3f} s, median {statistics.median(seconds):.3f} s; "
+            f"{1e9 * min(seconds) / segments:.0f} ns per acknowledged segment ({segments}); "
+            f"peak memory min {min(memory)} KiB, median {statistics.median(memory):.0f} KiB",
+            flush=True,
+        )
 
 
 def main():
