@@ -31,17 +31,18 @@ fn main() -> ExitCode {
 }
 
 fn layers() -> ExitCode {
-    let out = match Command::new(env!("CARGO")).args(["metadata", "--no-deps", "--format-version", "1"]).output() {
-        Ok(out) if out.status.success() => out.stdout,
-        Ok(out) => {
-            eprintln!("cargo metadata failed: {}", String::from_utf8_lossy(&out.stderr));
-            return ExitCode::from(2);
-        }
-        Err(e) => {
-            eprintln!("cannot run cargo: {e}");
-            return ExitCode::from(2);
-        }
-    };
+    let out =
+        match Command::new(env!("CARGO")).args(["metadata", "--no-deps", "--format-version", "1"]).output() {
+            Ok(out) if out.status.success() => out.stdout,
+            Ok(out) => {
+                eprintln!("cargo metadata failed: {}", String::from_utf8_lossy(&out.stderr));
+                return ExitCode::from(2);
+            }
+            Err(e) => {
+                eprintln!("cannot run cargo: {e}");
+                return ExitCode::from(2);
+            }
+        };
     let meta: serde_json::Value = match serde_json::from_slice(&out) {
         Ok(meta) => meta,
         Err(e) => {
