@@ -43,12 +43,14 @@ impl<S: Store> Sender<S> {
             match self.next_segment(now) {
                 Ok(out) => {
                     self.loop_sent += 1;
+                    // Mostly one acknowledgement releases one segment: saves the attempt at a second.
+                    if let Some(blocked) = self.surely_blocked() {
+                        self.loop_ended(now, clock, blocked);
+                    }
                     return Some(out);
                 }
                 Err(blocked) => {
-                    self.pending = None;
-                    let sent = core::mem::take(&mut self.loop_sent);
-                    self.loop_ended(now, clock, blocked, sent);
+                    self.loop_ended(now, clock, blocked);
                     // The algorithm may have asked for the head.
                     if self.force_head || self.suspected || self.pending.is_some() {
                         return self.poll(now);
@@ -86,7 +88,29 @@ impl<S: Store> Sender<S> {
         None
     }
 
-    fn loop_ended(&mut self, now: Instant, clock: Clock, blocked: Blocked, sent: u32) {
+    /// What the next turn of the send loop would say, where a glance tells.
+    #[inline]
+    fn surely_blocked(&self) -> Option<Blocked> {
+        let max = self.sb.max();
+        if self.phase != Phase::Open
+            || self.nxt != max
+            || self.policy.max_burst > 0
+            || self.cc.pacing().is_some()
+        {
+            return None;
+        }
+        if self.flight() >= self.allowance() {
+            Some(Blocked::Cwnd)
+        } else if self.edge <= max && self.end > max {
+            Some(Blocked::Rwnd)
+        } else {
+            None
+        }
+    }
+
+    fn loop_ended(&mut self, now: Instant, clock: Clock, blocked: Blocked) {
+        self.pending = None;
+        let sent = core::mem::take(&mut self.loop_sent);
         self.window_limited = blocked == Blocked::Cwnd;
         self.app_limited = blocked == Blocked::App;
         if self.app_limited && self.sampler.is_some() {
