@@ -201,37 +201,39 @@ pub fn write(
 }
 
 /// Means with intervals under the default reading: a table per metric, the last axis across and all others
-/// down. A study without axes has one line per metric.
+/// down; with a single axis, or none, one table of all metrics.
 #[must_use]
 pub fn values(e: &Evaluation, metrics: impl Fn(&str) -> bool) -> String {
     let v = &e.values;
     let Some(first) = v.rows.first() else { return String::new() };
     let rows: Vec<&ValueRow> = v.rows.iter().filter(|r| r.reading == first.reading).collect();
     let chosen = v.metrics.iter().enumerate().filter(|(_, name)| metrics(name));
-    let Some(last) = v.axes.len().checked_sub(1) else {
-        return chosen
-            .map(|(m, name)| format!("  {name}: {}\n", format::estimate(&rows[0].metrics[m])))
-            .collect();
+    let Some(last) = v.axes.len().checked_sub(1).filter(|last| *last > 0) else {
+        let chosen: Vec<(usize, &String)> = chosen.collect();
+        let heads = v.axes.iter().chain(chosen.iter().map(|(_, name)| *name)).map(String::as_str);
+        let mut grid = Grid::new(&heads.collect::<Vec<_>>());
+        for row in rows {
+            let cells = chosen.iter().map(|(m, _)| format::estimate(&row.metrics[*m]));
+            grid.row(row.at.iter().cloned().chain(cells).collect());
+        }
+        return grid.lines(2);
     };
-    // What is across; a single axis goes down.
     let mut across: Vec<&str> = Vec::new();
-    for row in rows.iter().filter(|_| last > 0) {
+    for row in &rows {
         if !across.contains(&row.at[last].as_str()) {
             across.push(&row.at[last]);
         }
     }
-    let down = last.max(1);
     let table = |(m, name): (usize, &String)| {
-        let heads: Vec<&str> = v.axes[..down].iter().map(String::as_str).collect();
-        let mut grid =
-            Grid::new(&[heads, if last > 0 { across.clone() } else { vec![name.as_str()] }].concat());
+        let heads = v.axes[..last].iter().map(String::as_str).chain(across.iter().copied());
+        let mut grid = Grid::new(&heads.collect::<Vec<_>>());
         let mut lines: Vec<Vec<String>> = Vec::new();
         for row in &rows {
             let cell = format::estimate(&row.metrics[m]);
             // The last axis varies fastest: the cells of a line follow each other.
-            match lines.last_mut().filter(|l| l[..down] == row.at[..down]) {
+            match lines.last_mut().filter(|l| l[..last] == row.at[..last]) {
                 Some(line) => line.push(cell),
-                None => lines.push([&row.at[..down], &[cell]].concat()),
+                None => lines.push([&row.at[..last], &[cell]].concat()),
             }
         }
         lines.into_iter().for_each(|line| grid.row(line));

@@ -1,0 +1,80 @@
+"""What the documentation says works: links lead somewhere, files are accepted, commands end well."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
+
+
+def test_paths_in_the_text_exist():
+    for page in PAGES:
+        for path in re.findall(
+            r"`((?:crates|docs|studies|presets|schema|python|tools|benches)/[\w./-]+)`", page.read_text()
+        ):
+            assert (ROOT / path).exists(), f"{page.name}: {path}"
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md", "docs/command.md"])
+def test_files_and_commands_work(name, tmp_path):
+    page = ROOT / name
+    for file, text in zip(["geo.toml", "start.toml"], blocks(page, "toml"), strict=False):
+        (tmp_path / file).write_text(text, encoding="utf-8")
+    env = {**os.environ, "SKYHAUL_CACHE": str(tmp_path / "cache")}
+    commands = [
+        line for block in blocks(page, "sh") for line in block.splitlines() if line.startswith("skyhaul ")
+    ]
+    assert commands
+    for line in commands:
+        line, _, target = line.partition(" > ")
+        args = [sys.executable, "-m", "skyhaul", *shlex.split(line)[1:]]
+        done = subprocess.run(args, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), line
+        if target:
+            assert done.stdout, line
+
+
+def test_python_of_the_tutorial_works(tmp_path, monkeypatch):
+    pytest.importorskip("pandas")
+    page = ROOT / "docs/tutorial.md"
+    (tmp_path / "geo.toml").write_text(blocks(page, "toml")[0], encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in blocks(page, "python"):
+        exec(block, names)
+    assert len(names["window"]) > 100
+
+
+def test_options_of_peach_are_those_of_its_page():
+    """Every option that the page names is accepted with each value that it names."""
+    import skyhaul as sh
+
+    rows = re.findall(r"^\| R\d+ .*\| (.*) \|$", (ROOT / "docs/algorithms/peach.md").read_text(), re.M)
+    options = set()
+    for cell in rows:
+        for group in re.split(r"; ", cell):
+            words = re.findall(r"`([^`]+)`", group)
+            names = [w for w in words if not w.startswith('"')]
+            where = "endpoint" if group.startswith("endpoint") else "cc"
+            values = [w.strip('"') for w in words if w.startswith('"')]
+            options |= {(where, n, v) for n in names for v in values}
+    assert len(options) > 12
+    for where, name, value in sorted(options):
+        sh.check("preset:peach-geo", set={f"flows.bulk.{where}.{name}": value})
