@@ -90,6 +90,20 @@ pub enum RecoveryEnd {
     TriggeringSegment,
 }
 
+/// How what is in the network is estimated during a recovery with a scoreboard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Pipe {
+    /// Recomputed from the scoreboard on each acknowledgement (RFC 6675 §4).
+    #[default]
+    Scoreboard,
+    /// A counter: FlightSize less the duplicates at the start, one up for each segment sent, down by what an
+    /// acknowledgement reports for the first time (Fall, Floyd 1996, "Sack1"). A lost original keeps counting.
+    Counter {
+        /// A partial acknowledgement also takes the lost original out of it (ns-2 subtracts two).
+        partial_extra: bool,
+    },
+}
+
 /// Mechanisms of the sender that an algorithm pins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
@@ -100,6 +114,8 @@ pub struct Policy {
     /// In SACK mode, compare cwnd with FlightSize instead of the scoreboard's pipe; the algorithm then inflates
     /// the window itself.
     pub gate_on_flight: bool,
+    /// The estimate that cwnd is compared with during a recovery in SACK mode.
+    pub pipe: Pipe,
     /// Most data segments per run of the send loop; 0 is unlimited.
     pub max_burst: u32,
     /// Deliver [`RateSample`](crate::RateSample)s with acknowledgements.
@@ -120,6 +136,7 @@ impl Default for Policy {
             recovery: RecoveryMode::Sack,
             recovery_end: RecoveryEnd::AllOutstanding,
             gate_on_flight: false,
+            pipe: Pipe::Scoreboard,
             max_burst: 0,
             rate_samples: false,
             sent_events: false,

@@ -111,6 +111,7 @@ algorithms! {
         Vegas(alg::vegas::Vegas),
         Bbr(alg::bbr::Bbr),
         Peach(alg::peach::Peach),
+        PeachPlus(alg::peach_plus::PeachPlus),
     }
     names {
         /// Fast retransmit, then slow start (1988).
@@ -129,6 +130,8 @@ algorithms! {
         "bbr" Bbr(alg::bbr::Config) => |c, r| Algorithm::Bbr(alg::bbr::Bbr::new(c, r)),
         /// TCP-Peach (Akyildiz, Morabito, Palazzo 2001).
         "peach" Peach(alg::peach::Config) => |c, r| Algorithm::Peach(alg::peach::Peach::new(c, r)),
+        /// TCP-Peach+ (Akyildiz, Zhang, Fang 2002): probes that carry data.
+        "peach-plus" PeachPlus(alg::peach_plus::Config) => |c, r| Algorithm::PeachPlus(alg::peach_plus::PeachPlus::new(c, r)),
     }
 }
 

@@ -2,5 +2,6 @@
 
 pub mod bbr;
 pub mod peach;
+pub mod peach_plus;
 pub mod reno;
 pub mod vegas;

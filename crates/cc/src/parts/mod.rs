@@ -2,4 +2,5 @@
 
 pub mod growth;
 pub mod inflation;
+pub mod train;
 pub mod windowed;

@@ -57,8 +57,11 @@ impl<S: Store> Sender<S> {
             }
         }
         if self.prober.has_due() {
-            let unacked = (self.sb.una(), self.sb.max());
-            if let Some(p) = self.prober.poll(self.window > 0, unacked, self.smss) {
+            let sb = &self.sb;
+            let unacked = |from| {
+                sb.resend_at(from).and_then(|i| sb.item(i)).filter(|i| i.len > 0).map(|i| (i.seq, i.len))
+            };
+            if let Some(p) = self.prober.poll(self.window > 0, unacked) {
                 return Some(Out {
                     seq: p.seq,
                     len: p.len,
@@ -120,7 +123,7 @@ impl<S: Store> Sender<S> {
                 Phase::Loss => self.config.keep_sack_after_rto,
                 Phase::Open => false,
             };
-        if by_pipe { self.sb.pipe() } else { self.nxt - self.sb.una() }
+        if by_pipe { self.pipe() } else { self.nxt - self.sb.una() }
     }
 
     fn allowance(&self) -> u64 {
@@ -301,6 +304,7 @@ impl<S: Store> Sender<S> {
         self.counters.segments_sent += 1;
         self.last_sent_at = now;
         self.prober.transmitted(seq, len, self.smss);
+        self.pipe_counter += i64::from(len);
         if self.rto_at == Instant::MAX {
             self.rto_at = now + self.rtt.rto();
         }

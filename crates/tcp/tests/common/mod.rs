@@ -24,7 +24,7 @@ pub(crate) struct Variant {
 
 impl Variant {
     pub(crate) fn is_peach(&self) -> bool {
-        matches!(self.cc, Control::Peach(_))
+        matches!(self.cc, Control::Peach(_) | Control::PeachPlus(_))
     }
 }
 
@@ -32,7 +32,8 @@ pub(crate) fn peach(recovery: RecoveryMode) -> Control {
     Control::Peach(alg::peach::Config { recovery, ..Default::default() })
 }
 
-/// Every preset with every way of recovery, Peach with probes negotiated, learnt and switched off.
+/// Every preset with every way of recovery, Peach with probes negotiated, learnt and switched
+/// off, Peach+ with both kinds of pipe.
 pub(crate) fn variants() -> Vec<Variant> {
     let mut all = Vec::new();
     for preset in PRESETS {
@@ -46,6 +47,11 @@ pub(crate) fn variants() -> Vec<Variant> {
                 let name = format!("{preset}/peach-{recovery:?}-{probes:?}");
                 all.push(Variant { name, config: Config { probes, ..config }, cc: peach(recovery) });
             }
+        }
+        for pipe in [alg::peach_plus::PipeRule::Rfc6675, alg::peach_plus::PipeRule::Counter] {
+            let name = format!("{preset}/peach-plus-{pipe:?}");
+            let cc = alg::peach_plus::Config { pipe, ..Default::default() };
+            all.push(Variant { name, config, cc: Control::PeachPlus(cc) });
         }
     }
     all
