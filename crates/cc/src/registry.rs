@@ -110,6 +110,7 @@ algorithms! {
         Reno(alg::reno::Reno),
         Vegas(alg::vegas::Vegas),
         Bbr(alg::bbr::Bbr),
+        Gaimd(alg::gaimd::Gaimd),
         Peach(alg::peach::Peach),
         PeachPlus(alg::peach_plus::PeachPlus),
     }
@@ -128,6 +129,8 @@ algorithms! {
         "vegas" Vegas(alg::vegas::Config) => |c, r| Algorithm::Vegas(alg::vegas::Vegas::new(c, r)),
         /// BBR version 1 (Cardwell et al. 2016): rate by the measured bottleneck rate and least RTT.
         "bbr" Bbr(alg::bbr::Config) => |c, r| Algorithm::Bbr(alg::bbr::Bbr::new(c, r)),
+        /// GAIMD (Yang, Lam 2000): Reno with free increase and decrease.
+        "gaimd" Gaimd(alg::gaimd::Config) => |c, r| Algorithm::Gaimd(alg::gaimd::Gaimd::new(c, r)),
         /// TCP-Peach (Akyildiz, Morabito, Palazzo 2001).
         "peach" Peach(alg::peach::Config) => |c, r| Algorithm::Peach(alg::peach::Peach::new(c, r)),
         /// TCP-Peach+ (Akyildiz, Zhang, Fang 2002): probes that carry data.

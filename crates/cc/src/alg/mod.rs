@@ -1,6 +1,7 @@
 //! The algorithms, one file each.
 
 pub mod bbr;
+pub mod gaimd;
 pub mod peach;
 pub mod peach_plus;
 pub mod reno;

@@ -1,5 +1,6 @@
 //! Pieces of window arithmetic that several algorithms are made of.
 
+pub mod frame;
 pub mod growth;
 pub mod inflation;
 pub mod train;
