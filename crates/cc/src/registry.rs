@@ -111,6 +111,7 @@ algorithms! {
         Vegas(alg::vegas::Vegas),
         Bbr(alg::bbr::Bbr),
         Gaimd(alg::gaimd::Gaimd),
+        Westwood(alg::westwood::Westwood),
         Peach(alg::peach::Peach),
         PeachPlus(alg::peach_plus::PeachPlus),
     }
@@ -131,6 +132,8 @@ algorithms! {
         "bbr" Bbr(alg::bbr::Config) => |c, r| Algorithm::Bbr(alg::bbr::Bbr::new(c, r)),
         /// GAIMD (Yang, Lam 2000): Reno with free increase and decrease.
         "gaimd" Gaimd(alg::gaimd::Config) => |c, r| Algorithm::Gaimd(alg::gaimd::Gaimd::new(c, r)),
+        /// TCP Westwood (Mascolo et al. 2001): after a loss, what the rate of acknowledgements says.
+        "westwood" Westwood(alg::westwood::Config) => |c, r| Algorithm::Westwood(alg::westwood::Westwood::new(c, r)),
         /// TCP-Peach (Akyildiz, Morabito, Palazzo 2001).
         "peach" Peach(alg::peach::Config) => |c, r| Algorithm::Peach(alg::peach::Peach::new(c, r)),
         /// TCP-Peach+ (Akyildiz, Zhang, Fang 2002): probes that carry data.

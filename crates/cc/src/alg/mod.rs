@@ -6,3 +6,4 @@ pub mod peach;
 pub mod peach_plus;
 pub mod reno;
 pub mod vegas;
+pub mod westwood;

@@ -1,5 +1,6 @@
 //! Pieces of window arithmetic that several algorithms are made of.
 
+pub mod credit;
 pub mod frame;
 pub mod growth;
 pub mod inflation;
