@@ -112,6 +112,7 @@ algorithms! {
         Bbr(alg::bbr::Bbr),
         Gaimd(alg::gaimd::Gaimd),
         Westwood(alg::westwood::Westwood),
+        WestwoodPlus(alg::westwood_plus::WestwoodPlus),
         Peach(alg::peach::Peach),
         PeachPlus(alg::peach_plus::PeachPlus),
     }
@@ -134,6 +135,8 @@ algorithms! {
         "gaimd" Gaimd(alg::gaimd::Config) => |c, r| Algorithm::Gaimd(alg::gaimd::Gaimd::new(c, r)),
         /// TCP Westwood (Mascolo et al. 2001): after a loss, what the rate of acknowledgements says.
         "westwood" Westwood(alg::westwood::Config) => |c, r| Algorithm::Westwood(alg::westwood::Westwood::new(c, r)),
+        /// TCP Westwood+ (Grieco, Mascolo 2004): one rate sample per RTT.
+        "westwood-plus" WestwoodPlus(alg::westwood_plus::Config) => |c, r| Algorithm::WestwoodPlus(alg::westwood_plus::WestwoodPlus::new(c, r)),
         /// TCP-Peach (Akyildiz, Morabito, Palazzo 2001).
         "peach" Peach(alg::peach::Config) => |c, r| Algorithm::Peach(alg::peach::Peach::new(c, r)),
         /// TCP-Peach+ (Akyildiz, Zhang, Fang 2002): probes that carry data.

@@ -7,3 +7,4 @@ pub mod peach_plus;
 pub mod reno;
 pub mod vegas;
 pub mod westwood;
+pub mod westwood_plus;
