@@ -113,6 +113,7 @@ algorithms! {
         Gaimd(alg::gaimd::Gaimd),
         Westwood(alg::westwood::Westwood),
         WestwoodPlus(alg::westwood_plus::WestwoodPlus),
+        WestwoodAbse(alg::westwood_abse::Abse),
         Peach(alg::peach::Peach),
         PeachPlus(alg::peach_plus::PeachPlus),
     }
@@ -137,6 +138,8 @@ algorithms! {
         "westwood" Westwood(alg::westwood::Config) => |c, r| Algorithm::Westwood(alg::westwood::Westwood::new(c, r)),
         /// TCP Westwood+ (Grieco, Mascolo 2004): one rate sample per RTT.
         "westwood-plus" WestwoodPlus(alg::westwood_plus::Config) => |c, r| Algorithm::WestwoodPlus(alg::westwood_plus::WestwoodPlus::new(c, r)),
+        /// TCP Westwood with adaptive bandwidth share estimation (Wang et al. 2002).
+        "westwood-abse" WestwoodAbse(alg::westwood_abse::Config) => |c, r| Algorithm::WestwoodAbse(alg::westwood_abse::Abse::new(c, r)),
         /// TCP-Peach (Akyildiz, Morabito, Palazzo 2001).
         "peach" Peach(alg::peach::Config) => |c, r| Algorithm::Peach(alg::peach::Peach::new(c, r)),
         /// TCP-Peach+ (Akyildiz, Zhang, Fang 2002): probes that carry data.

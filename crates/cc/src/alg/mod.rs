@@ -7,4 +7,5 @@ pub mod peach_plus;
 pub mod reno;
 pub mod vegas;
 pub mod westwood;
+pub mod westwood_abse;
 pub mod westwood_plus;
