@@ -114,6 +114,7 @@ algorithms! {
         Westwood(alg::westwood::Westwood),
         WestwoodPlus(alg::westwood_plus::WestwoodPlus),
         WestwoodAbse(alg::westwood_abse::Abse),
+        Tibet(alg::tibet::Tibet),
         Peach(alg::peach::Peach),
         PeachPlus(alg::peach_plus::PeachPlus),
     }
@@ -140,6 +141,8 @@ algorithms! {
         "westwood-plus" WestwoodPlus(alg::westwood_plus::Config) => |c, r| Algorithm::WestwoodPlus(alg::westwood_plus::WestwoodPlus::new(c, r)),
         /// TCP Westwood with adaptive bandwidth share estimation (Wang et al. 2002).
         "westwood-abse" WestwoodAbse(alg::westwood_abse::Config) => |c, r| Algorithm::WestwoodAbse(alg::westwood_abse::Abse::new(c, r)),
+        /// TCP TIBET (Capone, Martignon 2001): lengths and intervals filtered apart.
+        "tibet" Tibet(alg::tibet::Config) => |c, r| Algorithm::Tibet(alg::tibet::Tibet::new(c, r)),
         /// TCP-Peach (Akyildiz, Morabito, Palazzo 2001).
         "peach" Peach(alg::peach::Config) => |c, r| Algorithm::Peach(alg::peach::Peach::new(c, r)),
         /// TCP-Peach+ (Akyildiz, Zhang, Fang 2002): probes that carry data.

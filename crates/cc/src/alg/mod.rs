@@ -5,6 +5,7 @@ pub mod gaimd;
 pub mod peach;
 pub mod peach_plus;
 pub mod reno;
+pub mod tibet;
 pub mod vegas;
 pub mod westwood;
 pub mod westwood_abse;
