@@ -115,6 +115,7 @@ algorithms! {
         WestwoodPlus(alg::westwood_plus::WestwoodPlus),
         WestwoodAbse(alg::westwood_abse::Abse),
         Tibet(alg::tibet::Tibet),
+        Hybla(alg::hybla::Hybla),
         Peach(alg::peach::Peach),
         PeachPlus(alg::peach_plus::PeachPlus),
     }
@@ -143,6 +144,8 @@ algorithms! {
         "westwood-abse" WestwoodAbse(alg::westwood_abse::Config) => |c, r| Algorithm::WestwoodAbse(alg::westwood_abse::Abse::new(c, r)),
         /// TCP TIBET (Capone, Martignon 2001): lengths and intervals filtered apart.
         "tibet" Tibet(alg::tibet::Config) => |c, r| Algorithm::Tibet(alg::tibet::Tibet::new(c, r)),
+        /// TCP Hybla (Caini, Firrincieli 2004): growth that does not depend on the RTT.
+        "hybla" Hybla(alg::hybla::Config) => |c, r| Algorithm::Hybla(alg::hybla::Hybla::new(c, r)),
         /// TCP-Peach (Akyildiz, Morabito, Palazzo 2001).
         "peach" Peach(alg::peach::Config) => |c, r| Algorithm::Peach(alg::peach::Peach::new(c, r)),
         /// TCP-Peach+ (Akyildiz, Zhang, Fang 2002): probes that carry data.

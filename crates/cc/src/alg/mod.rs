@@ -2,6 +2,7 @@
 
 pub mod bbr;
 pub mod gaimd;
+pub mod hybla;
 pub mod peach;
 pub mod peach_plus;
 pub mod reno;
