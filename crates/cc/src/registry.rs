@@ -116,6 +116,7 @@ algorithms! {
         WestwoodAbse(alg::westwood_abse::Abse),
         Tibet(alg::tibet::Tibet),
         Hybla(alg::hybla::Hybla),
+        Cubic(alg::cubic::Cubic),
         Peach(alg::peach::Peach),
         PeachPlus(alg::peach_plus::PeachPlus),
     }
@@ -146,6 +147,8 @@ algorithms! {
         "tibet" Tibet(alg::tibet::Config) => |c, r| Algorithm::Tibet(alg::tibet::Tibet::new(c, r)),
         /// TCP Hybla (Caini, Firrincieli 2004): growth that does not depend on the RTT.
         "hybla" Hybla(alg::hybla::Config) => |c, r| Algorithm::Hybla(alg::hybla::Hybla::new(c, r)),
+        /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
+        "cubic" Cubic(alg::cubic::Config) => |c, r| Algorithm::Cubic(alg::cubic::Cubic::new(c, r)),
         /// TCP-Peach (Akyildiz, Morabito, Palazzo 2001).
         "peach" Peach(alg::peach::Config) => |c, r| Algorithm::Peach(alg::peach::Peach::new(c, r)),
         /// TCP-Peach+ (Akyildiz, Zhang, Fang 2002): probes that carry data.

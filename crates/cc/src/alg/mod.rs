@@ -1,6 +1,7 @@
 //! The algorithms, one file each.
 
 pub mod bbr;
+pub mod cubic;
 pub mod gaimd;
 pub mod hybla;
 pub mod peach;

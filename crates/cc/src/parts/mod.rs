@@ -3,6 +3,7 @@
 pub mod credit;
 pub mod frame;
 pub mod growth;
+pub mod hystart;
 pub mod inflation;
 pub mod train;
 pub mod windowed;
