@@ -25,7 +25,8 @@ pub struct Actions {
     /// Judge the segment at `SND.UNA` lost although no rule of the sender found it so (Vegas). Outside of a
     /// recovery this starts one, and `on_congestion` follows at once; within one the segment is only sent again.
     pub retransmit_head: bool,
-    /// Go back to `SND.UNA` without backing the timer off (Fast Start's reset).
+    /// Go back to `SND.UNA` without backing the timer off (Fast Start's reset). A recovery in progress is over
+    /// without `on_recovered`; what follows is repaired as after a timeout ([`Phase::Loss`](crate::Phase::Loss)).
     pub rewind: bool,
 }
 

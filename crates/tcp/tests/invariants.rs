@@ -31,7 +31,7 @@ fn recovery(v: &Variant) -> RecoveryMode {
         c => match c.name() {
             "tahoe" => RecoveryMode::Tahoe,
             "reno" => RecoveryMode::Reno,
-            "newreno" => RecoveryMode::NewReno,
+            "newreno" | "westwood" => RecoveryMode::NewReno,
             "prr" => RecoveryMode::Prr,
             _ => RecoveryMode::Sack,
         },

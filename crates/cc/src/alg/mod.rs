@@ -2,6 +2,7 @@
 
 pub mod bbr;
 pub mod cubic;
+pub mod fast_start;
 pub mod gaimd;
 pub mod hybla;
 pub mod peach;

@@ -314,7 +314,9 @@ mod tests {
         close(s.ssthresh(), 20.0);
         s.timeout(1);
         close(s.ssthresh(), 10.0);
-        (0..5).for_each(|_| drop(s.timeout(1)));
+        for _ in 0..5 {
+            s.timeout(1);
+        }
         close(s.ssthresh(), 5.0);
     }
 

@@ -148,6 +148,21 @@ impl Frame {
         };
     }
 
+    /// The window without inflation.
+    #[must_use]
+    pub fn deflated(&self) -> f64 {
+        let mut cwnd = self.cwnd;
+        { self.infl }.end(&mut cwnd);
+        cwnd.max(1.0)
+    }
+
+    /// Another window than the one a reduction chose; a recovery in progress ends with it.
+    pub fn reset(&mut self, cwnd: f64) {
+        self.infl.clear();
+        self.cwnd = cwnd;
+        self.reduced = cwnd;
+    }
+
     /// `on_timeout`: one segment; the threshold once per episode (RFC 5681 §3.1).
     pub fn timeout(&mut self, backoff: u32, ssthresh: f64) {
         if backoff <= 1 {

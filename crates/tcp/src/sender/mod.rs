@@ -477,8 +477,15 @@ impl<S: Store> Sender<S> {
         if act.retransmit_head && !self.sb.is_empty() {
             self.suspected = true;
         }
-        if act.rewind {
+        if act.rewind && !self.sb.is_empty() {
+            // As after a timeout, but the timer starts over without backing off. Duplicates of what is sent again are no sign of
+            // another loss.
+            self.phase = Phase::Loss;
+            self.recover = self.sb.max();
+            self.dupacks = 0;
+            self.suspected = false;
             self.go_back();
+            self.rto_at = now + self.rtt.rto();
             self.pending = Some(self.pending.unwrap_or(Clock::Timer));
         }
     }

@@ -1,6 +1,6 @@
 //! The send loop, one segment per poll: retransmissions, new data, probes.
 
-use super::{FinState, Out, Phase, Sender};
+use super::{FIRST, FinState, Out, Phase, Sender};
 use crate::scoreboard::NextSeg;
 use crate::segment::Mark;
 use crate::store::Store;
@@ -264,7 +264,7 @@ impl<S: Store> Sender<S> {
             seq,
             len,
             fin,
-            low_priority: self.cc.priority(seq, false) == Priority::Low,
+            low_priority: self.cc.priority(seq - FIRST, false) == Priority::Low,
             mark: Mark::None,
             probe_id: None,
         }
@@ -293,7 +293,7 @@ impl<S: Store> Sender<S> {
             seq: item.seq,
             len: item.len,
             fin: item.fin,
-            low_priority: self.cc.priority(item.seq, true) == Priority::Low,
+            low_priority: self.cc.priority(item.seq - FIRST, true) == Priority::Low,
             mark: Mark::None,
             probe_id: None,
         }

@@ -33,7 +33,7 @@ pub(crate) fn peach(recovery: RecoveryMode) -> Control {
 }
 
 /// Every preset with every way of recovery, Peach with probes negotiated, learnt and switched
-/// off, Peach+ with both kinds of pipe.
+/// off, Peach+ with both kinds of pipe, and some that ask the sender for something else.
 pub(crate) fn variants() -> Vec<Variant> {
     let mut all = Vec::new();
     for preset in PRESETS {
@@ -47,6 +47,13 @@ pub(crate) fn variants() -> Vec<Variant> {
                 let name = format!("{preset}/peach-{recovery:?}-{probes:?}");
                 all.push(Variant { name, config: Config { probes, ..config }, cc: peach(recovery) });
             }
+        }
+        // Its first transfer begins with a cached window.
+        let cc = alg::fast_start::Config { cached_window: Some(20.0), ..Default::default() };
+        all.push(Variant { name: format!("{preset}/fast-start"), config, cc: Control::FastStart(cc) });
+        for name in ["cubic", "hybla", "westwood"] {
+            let cc = Control::by_name(name).expect("known");
+            all.push(Variant { name: format!("{preset}/{name}"), config, cc });
         }
         for pipe in [alg::peach_plus::PipeRule::Rfc6675, alg::peach_plus::PipeRule::Counter] {
             let name = format!("{preset}/peach-plus-{pipe:?}");

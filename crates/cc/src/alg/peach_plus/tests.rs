@@ -290,7 +290,8 @@ fn budgets_through_arbitrary_events_whatever_the_options() {
             max_burst: if seed % 7 == 0 { 0 } else { 4 },
             ..Config::default()
         };
-        let report = model::survive_copied(|| PeachPlus::new(&config, &rules), &rules, &model::ops(seed, 400));
+        let report =
+            model::survive_copied(|| PeachPlus::new(&config, &rules), &rules, &model::ops(seed, 400));
         for e in &report.recoveries {
             assert!(e.probes <= times * e.ssthresh as u32, "{e:?}");
             assert!(e.capable || e.probes == 0, "{e:?}");
