@@ -117,6 +117,7 @@ algorithms! {
         Hybla(alg::hybla::Hybla),
         Cubic(alg::cubic::Cubic),
         FastStart(alg::fast_start::FastStart),
+        TcpReal(alg::tcp_real::TcpReal),
         Peach(alg::peach::Peach),
         PeachPlus(alg::peach_plus::PeachPlus),
     }
@@ -151,6 +152,8 @@ algorithms! {
         "cubic" Cubic(alg::cubic::Config) => |c, r| Algorithm::Cubic(alg::cubic::Cubic::new(c, r)),
         /// TCP Fast Start (Padmanabhan, Katz 1998): the cached window with low-priority data.
         "fast-start" FastStart(alg::fast_start::Config) => |c, r| Algorithm::FastStart(alg::fast_start::FastStart::new(c, r)),
+        /// TCP-Real (Tsaoussidis, Zhang 2002): window by the rate that the receiver measures.
+        "tcp-real" TcpReal(alg::tcp_real::Config) => |c, r| Algorithm::TcpReal(alg::tcp_real::TcpReal::new(c, r)),
         /// TCP-Peach (Akyildiz, Morabito, Palazzo 2001).
         "peach" Peach(alg::peach::Config) => |c, r| Algorithm::Peach(alg::peach::Peach::new(c, r)),
         /// TCP-Peach+ (Akyildiz, Zhang, Fang 2002): probes that carry data.
