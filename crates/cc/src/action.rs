@@ -97,7 +97,7 @@ pub enum Pipe {
     /// Recomputed from the scoreboard on each acknowledgement (RFC 6675 §4).
     #[default]
     Scoreboard,
-    /// A counter: FlightSize less the duplicates at the start, one up for each segment sent, down by what an
+    /// A counter: FlightSize less what the duplicates report at the start, one up for each segment sent, down by what an
     /// acknowledgement reports for the first time (Fall, Floyd 1996, "Sack1"). A lost original keeps counting.
     Counter {
         /// A partial acknowledgement also takes the lost original out of it (ns-2 subtracts two).

@@ -26,7 +26,7 @@
 //!   rule): restarting it on each selective acknowledgement could postpone a timeout for ever.
 //! - Q11 A NIL segment that filled a hole is still overhead; how many did is the variable `repaired`.
 //!
-//! Two more where the figure leaves a choice: `pipe` starts at FlightSize less the duplicates, which is the
+//! Two more where the figure leaves a choice: `pipe` starts at FlightSize less what the duplicates report, the
 //! figure's `2*cwnd - ndupacks` when the old window was even and in full use; and `maxburst` limits every
 //! acknowledgement (the letter's definition), not only those within Quick Recovery (its figure).
 

@@ -269,8 +269,8 @@ impl<S: Store> Sender<S> {
             return;
         }
         self.phase = Phase::Recovery;
-        // The segments that the duplicates stand for have left; what is sent from here on is added.
-        self.pipe_counter = flight as i64 - i64::from(self.smss) * i64::from(self.dupacks);
+        // What the duplicates report has left; what is sent from here on is added.
+        self.pipe_counter = flight as i64 - self.sb.sacked() as i64;
         self.recovery_point = match (mode, self.policy.recovery_end) {
             (RecoveryMode::Reno, _) => una + 1,
             (_, RecoveryEnd::TriggeringSegment) => {
