@@ -25,7 +25,8 @@ pub struct Actions {
     /// Judge the segment at `SND.UNA` lost although no rule of the sender found it so (Vegas). Outside of a
     /// recovery this starts one, and `on_congestion` follows at once; within one the segment is only sent again.
     pub retransmit_head: bool,
-    /// Go back to `SND.UNA` without backing the timer off (Fast Start's reset).
+    /// Go back to `SND.UNA` without backing the timer off (Fast Start's reset). A recovery in progress is over
+    /// without `on_recovered`; what follows is repaired as after a timeout ([`Phase::Loss`](crate::Phase::Loss)).
     pub rewind: bool,
 }
 
@@ -90,6 +91,20 @@ pub enum RecoveryEnd {
     TriggeringSegment,
 }
 
+/// How what is in the network is estimated during a recovery with a scoreboard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Pipe {
+    /// Recomputed from the scoreboard on each acknowledgement (RFC 6675 §4).
+    #[default]
+    Scoreboard,
+    /// A counter: FlightSize less what the duplicates report at the start, one up for each segment sent, down by what an
+    /// acknowledgement reports for the first time (Fall, Floyd 1996, "Sack1"). A lost original keeps counting.
+    Counter {
+        /// A partial acknowledgement also takes the lost original out of it (ns-2 subtracts two).
+        partial_extra: bool,
+    },
+}
+
 /// Mechanisms of the sender that an algorithm pins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
@@ -100,6 +115,8 @@ pub struct Policy {
     /// In SACK mode, compare cwnd with FlightSize instead of the scoreboard's pipe; the algorithm then inflates
     /// the window itself.
     pub gate_on_flight: bool,
+    /// The estimate that cwnd is compared with during a recovery in SACK mode.
+    pub pipe: Pipe,
     /// Most data segments per run of the send loop; 0 is unlimited.
     pub max_burst: u32,
     /// Deliver [`RateSample`](crate::RateSample)s with acknowledgements.
@@ -120,6 +137,7 @@ impl Default for Policy {
             recovery: RecoveryMode::Sack,
             recovery_end: RecoveryEnd::AllOutstanding,
             gate_on_flight: false,
+            pipe: Pipe::Scoreboard,
             max_burst: 0,
             rate_samples: false,
             sent_events: false,

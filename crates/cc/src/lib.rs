@@ -35,7 +35,7 @@ mod rules;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use action::{Actions, Policy, Priority, ProbeSource, RecoveryEnd, RecoveryMode, Train, Window};
+pub use action::{Actions, Pipe, Policy, Priority, ProbeSource, RecoveryEnd, RecoveryMode, Train, Window};
 pub use event::{
     Ack, AckKind, Blocked, Clock, Cx, Head, Path, Phase, ProbeEvent, ProbeSupport, RateSample, Sent, Signal,
     Start, Transmit,

@@ -123,9 +123,18 @@ impl Prober {
         }
     }
 
-    /// The next probe to transmit. `unacked` is the range of outstanding data, for round robin; nothing leaves
-    /// while the peer's window is closed.
-    pub(crate) fn poll(&mut self, window_open: bool, unacked: (u64, u64), mss: u32) -> Option<Probe> {
+    /// The next round robin begins with the oldest data.
+    pub(crate) fn rewind(&mut self) {
+        self.round_robin = 0;
+    }
+
+    /// The next probe to transmit. `unacked` finds the first segment at or after an offset that is neither
+    /// cumulatively nor selectively acknowledged, for round robin; nothing leaves while the peer's window is closed.
+    pub(crate) fn poll(
+        &mut self,
+        window_open: bool,
+        unacked: impl Fn(u64) -> Option<(u64, u32)>,
+    ) -> Option<Probe> {
         if self.due == 0 {
             return None;
         }
@@ -142,17 +151,11 @@ impl Prober {
                 (seq, len, Mark::Dummy)
             }
             ProbeSource::UnackedRoundRobin => {
-                let (una, max) = unacked;
-                if una == max {
+                let Some((seq, len)) = unacked(self.round_robin).or_else(|| unacked(0)) else {
                     self.due = 0;
                     return None;
-                }
-                if self.round_robin < una || self.round_robin >= max {
-                    self.round_robin = una;
-                }
-                let seq = self.round_robin;
-                let len = u64::from(mss).min(max - seq) as u32;
-                self.round_robin += u64::from(len);
+                };
+                self.round_robin = seq + u64::from(len);
                 (seq, len, Mark::Nil)
             }
         };
@@ -202,6 +205,11 @@ impl Prober {
 mod tests {
     use super::*;
 
+    /// Nothing is outstanding.
+    fn none(_: u64) -> Option<(u64, u32)> {
+        None
+    }
+
     fn prober() -> Prober {
         let mut p = Prober::new(true);
         p.support = ProbeSupport::Yes;
@@ -221,7 +229,7 @@ mod tests {
         while p.next_timeout() < Instant::MAX {
             let now = p.next_timeout();
             p.advance(now);
-            while p.poll(true, (1, 1), 1000).is_some() {
+            while p.poll(true, none).is_some() {
                 at.push(now.as_nanos() / 1_000_000);
             }
         }
@@ -232,7 +240,7 @@ mod tests {
     fn more_answers_than_probes_are_not_believed() {
         let mut p = prober();
         p.ask(ProbeSource::LastSegment, 1);
-        assert!(p.poll(true, (1, 1), 1000).is_some());
+        assert!(p.poll(true, none).is_some());
         assert_eq!(p.answer(Some(0)), Some(false));
         assert_eq!(p.answer(Some(0)), None);
     }
@@ -242,8 +250,7 @@ mod tests {
         let mut p = prober();
         p.next_id = u16::MAX;
         p.ask(ProbeSource::LastSegment, 3);
-        let ids: alloc::vec::Vec<_> =
-            core::iter::from_fn(|| p.poll(true, (1, 1), 1000)).map(|x| x.id).collect();
+        let ids: alloc::vec::Vec<_> = core::iter::from_fn(|| p.poll(true, none)).map(|x| x.id).collect();
         assert_eq!(ids, [Some(u16::MAX), Some(0), Some(1)]);
         p.epoch = 1;
         assert_eq!(p.answer(ids[0]), Some(true));
@@ -255,19 +262,32 @@ mod tests {
     fn nothing_leaves_through_a_closed_window_or_to_a_peer_that_does_not_answer() {
         let mut p = prober();
         p.ask(ProbeSource::LastSegment, 2);
-        assert!(p.poll(false, (1, 1), 1000).is_none());
+        assert!(p.poll(false, none).is_none());
         p.ask(ProbeSource::LastSegment, 2);
         p.unsupported();
-        assert!(p.poll(true, (1, 1), 1000).is_none());
+        assert!(p.poll(true, none).is_none());
     }
 
     #[test]
     fn nil_probes_walk_the_unacknowledged_data_in_turn() {
         let mut p = prober();
         p.ask(ProbeSource::UnackedRoundRobin, 4);
-        let seqs: alloc::vec::Vec<_> =
-            core::iter::from_fn(|| p.poll(true, (100, 2600), 1000)).map(|x| (x.seq, x.len)).collect();
+        let walk = |p: &mut Prober, unacked: &[(u64, u32)]| -> alloc::vec::Vec<_> {
+            let next = |from| unacked.iter().copied().find(|&(seq, _)| seq >= from);
+            core::iter::from_fn(|| p.poll(true, next)).map(|x| (x.seq, x.len)).collect()
+        };
+        let seqs = walk(&mut p, &[(100, 1000), (1100, 1000), (2100, 500)]);
         assert_eq!(seqs, [(100, 1000), (1100, 1000), (2100, 500), (100, 1000)]);
+        // 1100 was selectively acknowledged meanwhile: the pointer moves on to its successor.
+        p.ask(ProbeSource::UnackedRoundRobin, 2);
+        assert_eq!(walk(&mut p, &[(100, 1000), (2100, 500)]), [(2100, 500), (100, 1000)]);
+        p.ask(ProbeSource::UnackedRoundRobin, 2);
+        p.rewind();
+        assert_eq!(walk(&mut p, &[(100, 1000), (2100, 500)]), [(100, 1000), (2100, 500)]);
+        // Nothing outstanding: the slot is skipped, not deferred.
+        p.ask(ProbeSource::UnackedRoundRobin, 2);
+        assert!(walk(&mut p, &[]).is_empty());
+        assert!(!p.has_due());
     }
 
     #[test]
@@ -276,6 +296,6 @@ mod tests {
         p.transmitted(5001, 1000, 1000);
         p.transmitted(6001, 10, 1000);
         p.ask(ProbeSource::LastSegment, 1);
-        assert_eq!(p.poll(true, (1, 1), 1000).map(|x| (x.seq, x.len)), Some((5001, 1000)));
+        assert_eq!(p.poll(true, none).map(|x| (x.seq, x.len)), Some((5001, 1000)));
     }
 }

@@ -1,6 +1,16 @@
 //! The algorithms, one file each.
 
 pub mod bbr;
+pub mod cubic;
+pub mod fast_start;
+pub mod gaimd;
+pub mod hybla;
 pub mod peach;
+pub mod peach_plus;
 pub mod reno;
+pub mod tcp_real;
+pub mod tibet;
 pub mod vegas;
+pub mod westwood;
+pub mod westwood_abse;
+pub mod westwood_plus;

@@ -12,11 +12,12 @@
 //! resolution `R n` (see the book's page on this algorithm) and a named option of [`Config`].
 
 use crate::CongestionControl;
-use crate::action::{Policy, ProbeSource, RecoveryEnd, RecoveryMode, Train, Window};
+use crate::action::{Policy, ProbeSource, RecoveryEnd, RecoveryMode, Window};
 use crate::alg::reno::{self, Reno};
 use crate::event::{Ack, AckKind, Clock, Cx, Phase, ProbeEvent, ProbeSupport, Signal, Start, Transmit};
 use crate::parts::growth;
 use crate::parts::inflation::Inflation;
+use crate::parts::train;
 use crate::rules::{CaGrowth, HalvingBase, Rules};
 use skyhaul_base::{Duration, math};
 
@@ -178,9 +179,6 @@ impl Config {
     }
 }
 
-/// RTT assumed where neither the handshake nor data has given one (R5).
-const RTT_INIT: Duration = Duration::from_secs(1);
-
 /// TCP-Peach.
 #[derive(Clone, Debug)]
 pub struct Peach {
@@ -251,30 +249,13 @@ impl Peach {
         self.wdsn = 0;
         self.adsn = 0;
         self.infl.clear();
-        let rtt = cx.path.srtt.or(handshake_rtt).unwrap_or(RTT_INIT);
-        let rwnd = cx.path.rwnd;
-        let mut total = rwnd;
-        if let Some(cap) = self.config.probe_cap {
-            total = total.min(f64::from(cap));
-        }
-        if self.config.limit_to_app {
-            total = total.min(math::ceil(cx.path.queued + cx.path.in_flight));
-        }
-        if rwnd < 2.0 || total < 2.0 || cx.path.probes == ProbeSupport::No {
-            cx.act.stop_probes = true;
-            return;
-        }
-        let tau = rtt.mul_f64(1.0 / rwnd);
-        cx.act.train = Some(Train {
-            source: ProbeSource::LastSegment,
-            count: total as u32 - 1,
-            first: tau,
-            spacing: tau,
-        });
-        if cx.path.probes == ProbeSupport::Unknown {
-            // No answer of either kind within 2R + 4 rttvar of the last dummy: slow start instead (R3).
-            cx.act.wake_at = Some(cx.now + rtt * 3 + cx.path.rttvar * 4);
-        }
+        train::open(
+            cx,
+            ProbeSource::LastSegment,
+            handshake_rtt,
+            self.config.probe_cap,
+            self.config.limit_to_app,
+        );
     }
 
     fn slow_start(&mut self, cx: &mut Cx<'_>, cwnd: f64, ssthresh: f64) {

@@ -29,12 +29,18 @@ pub fn capped(rules: &Rules, path: &Path, grown: f64, before: f64) -> f64 {
 /// Half of the window that a loss is attributed to, at least two segments (RFC 5681 eq. 4).
 #[must_use]
 pub fn half(rules: &Rules, path: &Path, cwnd: f64) -> f64 {
+    kept(rules, path, cwnd, 0.5)
+}
+
+/// The part `keep` of the window that a loss is attributed to, at least two segments.
+#[must_use]
+pub fn kept(rules: &Rules, path: &Path, cwnd: f64, keep: f64) -> f64 {
     let base = match rules.halving_base {
         HalvingBase::Window => cwnd.min(path.rwnd),
         HalvingBase::FlightSize => path.in_flight,
     };
-    let half = if rules.integer_halving { skyhaul_base::math::floor(base / 2.0) } else { base / 2.0 };
-    half.max(2.0)
+    let kept = if rules.integer_halving { skyhaul_base::math::floor(base * keep) } else { base * keep };
+    kept.max(2.0)
 }
 
 /// The peer's window as a slow start threshold. A closed window says nothing of the path: no limit.

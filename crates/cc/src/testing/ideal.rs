@@ -8,7 +8,7 @@ use super::Stage;
 use crate::event::{
     Ack, AckKind, Blocked, Clock, Head, Phase, ProbeEvent, RateSample, Sent, Signal, Start, Transmit,
 };
-use crate::{Actions, CongestionControl, RecoveryMode, Train};
+use crate::{Actions, CongestionControl, Pipe, ProbeSource, RecoveryMode, Train};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use skyhaul_base::{Duration, Instant, Rate};
@@ -57,7 +57,8 @@ struct Segment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
     Data(u64),
-    ProbeAck,
+    /// The answer to a probe; of a NIL segment, which segment it carried.
+    ProbeAck(Option<u64>),
     Train(u64),
     Wake(u64),
     Pace,
@@ -91,6 +92,8 @@ pub struct Ideal<C> {
     train: Option<(Train, u64)>,
     wakes: u64,
     probes: u64,
+    round_robin: u64,
+    pipe_counter: i64,
     delivered_at: Instant,
     first_sent_at: Instant,
 }
@@ -118,6 +121,8 @@ impl<C: CongestionControl> Ideal<C> {
             train: None,
             wakes: 0,
             probes: 0,
+            round_robin: 0,
+            pipe_counter: 0,
             delivered_at: Instant::ZERO,
             first_sent_at: Instant::ZERO,
         }
@@ -165,16 +170,11 @@ impl<C: CongestionControl> Ideal<C> {
 
     fn happen(&mut self, due: Due) {
         match due {
-            Due::Data(index) => self.arrived(index),
-            Due::ProbeAck => {
-                self.call(|cc, cx| {
-                    cc.on_probe(cx, ProbeEvent::Acked { count: 1, stale: false, newly_acked: 0 });
-                });
-                self.transmit(Clock::Probe);
-            }
+            Due::Data(index) => self.arrived(Some(index), false),
+            Due::ProbeAck(carried) => self.arrived(carried, true),
             Due::Train(id) => {
                 if let Some((mut train, _)) = self.train.filter(|t| t.1 == id) {
-                    self.send_probe();
+                    self.send_probe(train.source);
                     train.count -= 1;
                     self.train = (train.count > 0).then_some((train, id));
                     if train.count > 0 {
@@ -195,8 +195,12 @@ impl<C: CongestionControl> Ideal<C> {
         self.stage.cc.policy().recovery
     }
 
-    /// Neither acknowledged nor lost and not sent again.
+    /// Neither acknowledged nor lost and not sent again; or by the counter that the policy asks for.
     fn pipe(&self) -> usize {
+        let counts = matches!(self.stage.cc.policy().pipe, Pipe::Counter { .. });
+        if counts && self.stage.path.phase == Phase::Recovery {
+            return self.pipe_counter.max(0) as usize;
+        }
         self.segments.iter().filter(|s| !s.sacked && (!s.lost || s.again > 0)).count()
     }
 
@@ -225,8 +229,8 @@ impl<C: CongestionControl> Ideal<C> {
             self.train = Some((train, id));
             self.schedule(self.stage.now + train.first, Due::Train(id));
         }
-        if let Some((_, n)) = act.probe_now {
-            (0..n).for_each(|_| self.send_probe());
+        if let Some((source, n)) = act.probe_now {
+            (0..n).for_each(|_| self.send_probe(source));
         }
         if let Some(at) = act.wake_at {
             self.wakes += 1;
@@ -241,13 +245,25 @@ impl<C: CongestionControl> Ideal<C> {
         }
     }
 
-    fn send_probe(&mut self) {
+    fn send_probe(&mut self, source: ProbeSource) {
+        let mut carried = None;
+        if source == ProbeSource::UnackedRoundRobin {
+            let from = self.round_robin.saturating_sub(self.una) as usize;
+            let left = |s: &Segment| !s.sacked;
+            let position = match self.segments.iter().skip(from).position(left) {
+                Some(i) => Some(from + i),
+                None => self.segments.iter().position(left),
+            };
+            let Some(i) = position else { return };
+            carried = Some(self.una + i as u64);
+            self.round_robin = self.una + i as u64 + 1;
+        }
         self.log.push((self.stage.now, Happened::Probed));
         let n = self.probes;
         self.probes += 1;
         if (self.keep_probe)(n) {
             if let Some(at) = self.serialise() {
-                self.schedule(at, Due::ProbeAck);
+                self.schedule(at, Due::ProbeAck(carried));
             }
         }
     }
@@ -279,6 +295,7 @@ impl<C: CongestionControl> Ideal<C> {
     }
 
     fn departs(&mut self, index: u64, again: bool) {
+        self.pipe_counter += 1;
         self.log.push((self.stage.now, Happened::Sent { index, again }));
         let at = self.serialise();
         let lost = self.lose.remove(&index);
@@ -319,6 +336,7 @@ impl<C: CongestionControl> Ideal<C> {
             _ => self.una + self.segments.len() as u64,
         };
         self.stage.path.phase = Phase::Recovery;
+        self.pipe_counter = self.segments.len() as i64 - i64::from(self.dupacks);
         self.resend(0);
     }
 
@@ -345,8 +363,8 @@ impl<C: CongestionControl> Ideal<C> {
         })
     }
 
-    /// Segment `index` reached the receiver one way ago, and its acknowledgement the sender now.
-    fn arrived(&mut self, index: u64) {
+    /// Segment `index` reached the receiver one way ago.
+    fn received(&mut self, index: u64) {
         if index == self.expected {
             self.expected += 1;
             while self.beyond.remove(&self.expected) {
@@ -355,20 +373,28 @@ impl<C: CongestionControl> Ideal<C> {
         } else if index > self.expected {
             self.beyond.insert(index);
         }
+    }
+
+    /// The acknowledgement of segment `index`, or of a probe with or without data, arrives.
+    fn arrived(&mut self, index: Option<u64>, probe: bool) {
+        if let Some(index) = index {
+            self.received(index);
+        }
         let now = self.stage.now;
         let acked = self.expected - self.una;
         let mut newest = None;
-        let (mut sacked, mut rtt) = (0, None);
+        let (mut sacked, mut rtt, mut delivered) = (0, None, 0);
         for _ in 0..acked {
             let Some(s) = self.segments.pop_front() else { break };
             if !s.sacked {
                 self.deliver(s);
+                delivered += 1;
                 newest = Some(s);
             }
-            rtt = (s.again == 0 && !s.sacked).then(|| now - s.sent_at);
+            rtt = (s.again == 0 && !s.sacked && !probe).then(|| now - s.sent_at);
         }
         self.una = self.expected;
-        if index > self.una {
+        if let Some(index) = index.filter(|&i| i > self.una) {
             let at = (index - self.una) as usize;
             if let Some(s) = self.segments.get_mut(at).filter(|s| !s.sacked) {
                 s.sacked = true;
@@ -380,12 +406,16 @@ impl<C: CongestionControl> Ideal<C> {
             }
         }
         let lost = self.mark_lost();
+        if let Pipe::Counter { partial_extra } = self.stage.cc.policy().pipe {
+            let original = partial_extra && acked > 0 && !probe;
+            self.pipe_counter -= delivered + sacked + i64::from(original);
+        }
         if let Some(r) = rtt {
             let p = &mut self.stage.path;
             p.min_rtt = Some(p.min_rtt.map_or(r, |m| m.min(r)));
             p.srtt = Some(p.srtt.map_or(r, |s| (s * 7 + r) / 8));
         }
-        if index.max(self.una.saturating_sub(1)) >= self.round_end {
+        if index.unwrap_or(0).max(self.una.saturating_sub(1)) >= self.round_end {
             self.stage.path.round += 1;
             self.round_end = self.una + self.segments.len() as u64;
         }
@@ -400,17 +430,23 @@ impl<C: CongestionControl> Ideal<C> {
                 (true, true) => AckKind::Full,
             }
         } else {
-            self.dupacks += 1;
+            self.dupacks += u32::from(!probe);
             AckKind::Duplicate { count: self.dupacks, new_sack: sacked > 0, dsack: false }
         };
         let event = Ack {
             rtt,
             rate: newest.and_then(|s| self.sample(s)),
-            sacked: f64::from(sacked),
+            sacked: sacked as f64,
             lost,
             ..super::ack(kind, acked as f64)
         };
-        self.call(|cc, cx| cc.on_ack(cx, &event));
+        if acked > 0 || !probe {
+            self.call(|cc, cx| cc.on_ack(cx, &event));
+        }
+        if probe {
+            let newly_acked = (delivered + sacked) as u32 * self.stage.path.smss;
+            self.call(|cc, cx| cc.on_probe(cx, ProbeEvent::Acked { count: 1, stale: false, newly_acked }));
+        }
 
         if ends {
             self.stage.path.phase = Phase::Open;
@@ -418,11 +454,14 @@ impl<C: CongestionControl> Ideal<C> {
             self.call(|cc, cx| cc.on_recovered(cx));
         } else if recovering && acked > 0 && self.mode() == RecoveryMode::NewReno {
             self.resend(0);
-        } else if self.stage.path.phase == Phase::Open && self.dupacks == 3 && self.una >= self.recovery_point
+        } else if !probe
+            && self.stage.path.phase == Phase::Open
+            && self.dupacks == 3
+            && self.una >= self.recovery_point
         {
             self.reduce();
         }
-        self.transmit(Clock::Ack);
+        self.transmit(if probe { Clock::Probe } else { Clock::Ack });
     }
 
     /// Three segments beyond arrived: lost (RFC 6675, without reordering). Returns how many are newly so.

@@ -585,7 +585,9 @@ impl<C: CongestionControl> Model<C> {
         };
         let transmit = Transmit { sent: self.sent, clock, blocked };
         self.call("on_transmit", |cc, cx| cc.on_transmit(cx, &transmit));
-        if core::mem::take(&mut self.rewind) {
+        if core::mem::take(&mut self.rewind) && self.outstanding > 0 {
+            self.stage.path.phase = Phase::Loss;
+            self.guard = self.outstanding;
             self.go_back();
         }
         self.retransmit_head = false;
@@ -596,7 +598,7 @@ impl<C: CongestionControl> Model<C> {
 mod tests {
     use super::*;
     use crate::alg::peach::{self, LeftoverAdsn, Opening, Peach, WdsnOnLoss};
-    use crate::alg::{bbr, reno, vegas};
+    use crate::alg::{bbr, cubic, fast_start, reno, vegas};
     use crate::{Config, NAMES};
     use proptest::prelude::*;
 
@@ -665,6 +667,9 @@ mod tests {
         fn a_copy_continues_like_the_original(ops in any_ops(), rules in any_rules()) {
             survive_copied(|| reno::Reno::new(&reno::Config::default(), &rules, RecoveryMode::NewReno), &rules, &ops);
             survive_copied(|| vegas::Vegas::new(&vegas::Config::default(), &rules), &rules, &ops);
+            survive_copied(|| cubic::Cubic::new(&cubic::Config::default(), &rules), &rules, &ops);
+            let cached = fast_start::Config { cached_window: Some(20.0), ..Default::default() };
+            survive_copied(|| fast_start::FastStart::new(&cached, &rules), &rules, &ops);
             survive_copied(|| bbr::Bbr::new(&bbr::Config::default(), &rules), &rules, &ops);
             survive_copied(|| Peach::new(&peach::Config::default(), &rules), &rules, &ops);
         }

@@ -7,7 +7,7 @@ use crate::error::Rejected;
 use crate::store::Store;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{
-    Ack, AckKind, CongestionControl, ProbeEvent, ProbeSupport, RecoveryEnd, RecoveryMode, Signal,
+    Ack, AckKind, CongestionControl, Pipe, ProbeEvent, ProbeSupport, RecoveryEnd, RecoveryMode, Signal,
 };
 
 /// The acknowledgement part of an arriving segment, in stream offsets.
@@ -122,6 +122,9 @@ impl<S: Store> Sender<S> {
         }
 
         let recovering = self.fast_recovery();
+        if recovering {
+            self.count_pipe(acked.delivered + sacked, advanced && a.answer.is_none());
+        }
         let ends = recovering && advanced && ack >= self.recovery_point;
         if advanced || is_dup {
             let kind = match (advanced, recovering) {
@@ -266,6 +269,8 @@ impl<S: Store> Sender<S> {
             return;
         }
         self.phase = Phase::Recovery;
+        // What the duplicates report has left; what is sent from here on is added.
+        self.pipe_counter = flight as i64 - self.sb.sacked() as i64;
         self.recovery_point = match (mode, self.policy.recovery_end) {
             (RecoveryMode::Reno, _) => una + 1,
             (_, RecoveryEnd::TriggeringSegment) => {
@@ -282,6 +287,17 @@ impl<S: Store> Sender<S> {
         if mode == RecoveryMode::Prr {
             self.prr = prr::Prr::begin(flight);
             self.prr_ack(u64::from(self.smss) * u64::from(self.dupacks.min(3)), false);
+        }
+    }
+
+    /// What an acknowledgement within a recovery takes out of the counting pipe. Of a partial one, the original of
+    /// the hole it closes was still counted besides its retransmission; an answer to a probe reveals no such thing.
+    fn count_pipe(&mut self, delivered: u64, partial: bool) {
+        if let Pipe::Counter { partial_extra } = self.policy.pipe {
+            self.pipe_counter -= delivered as i64;
+            if partial && partial_extra {
+                self.pipe_counter -= i64::from(self.smss);
+            }
         }
     }
 

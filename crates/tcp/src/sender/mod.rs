@@ -19,8 +19,8 @@ pub(crate) use ack::Arrival;
 use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{
-    Actions, Algorithm, Clock, CongestionControl, Cx, Head, Path, Phase, Policy, ProbeSupport, RecoveryMode,
-    Start,
+    Actions, Algorithm, Clock, CongestionControl, Cx, Head, Path, Phase, Pipe, Policy, ProbeSupport,
+    RecoveryMode, Start,
 };
 
 /// A segment to be sent, in stream offsets.
@@ -143,6 +143,8 @@ pub struct Sender<S: Store> {
     /// Only for algorithms that ask for rate samples.
     sampler: Option<Box<Sampler>>,
     prr: prr::Prr,
+    /// The counting estimate of [`Pipe::Counter`](skyhaul_cc::Pipe), bytes; it may fall below zero.
+    pipe_counter: i64,
     rng: Rng,
     store: S,
 }
@@ -228,6 +230,7 @@ impl<S: Store> Sender<S> {
             pacer: Pacer::default(),
             sampler: policy.rate_samples.then(Box::default),
             prr: prr::Prr::default(),
+            pipe_counter: 0,
             rng,
             store: S::default(),
             cc,
@@ -417,12 +420,20 @@ impl<S: Store> Sender<S> {
         f64::from(self.smss)
     }
 
+    /// What is in the network, bytes, by the estimate that the policy asks for.
+    pub(crate) fn pipe(&self) -> u64 {
+        match self.policy.pipe {
+            Pipe::Counter { .. } if self.phase == Phase::Recovery => self.pipe_counter.max(0) as u64,
+            _ => self.sb.pipe(),
+        }
+    }
+
     /// Brings the facts of [`Path`] up to date.
     fn refresh(&mut self, now: Instant) {
         let inv = self.smss_f();
         let flight = self.flight() as f64 / inv;
         self.path.in_flight = flight;
-        self.path.pipe = if self.sack { self.sb.pipe() as f64 / inv } else { flight };
+        self.path.pipe = if self.sack { self.pipe() as f64 / inv } else { flight };
         self.path.queued = (self.end.saturating_sub(self.sb.max())) as f64 / inv;
         self.path.srtt = self.rtt.srtt();
         self.path.rttvar = self.rtt.rttvar();
@@ -471,8 +482,15 @@ impl<S: Store> Sender<S> {
         if act.retransmit_head && !self.sb.is_empty() {
             self.suspected = true;
         }
-        if act.rewind {
+        if act.rewind && !self.sb.is_empty() {
+            // As after a timeout, but the timer starts over without backing off. Duplicates of what is sent again are no sign of
+            // another loss.
+            self.phase = Phase::Loss;
+            self.recover = self.sb.max();
+            self.dupacks = 0;
+            self.suspected = false;
             self.go_back();
+            self.rto_at = now + self.rtt.rto();
             self.pending = Some(self.pending.unwrap_or(Clock::Timer));
         }
     }
@@ -481,6 +499,7 @@ impl<S: Store> Sender<S> {
     fn go_back(&mut self) {
         self.sb.timeout(self.config.keep_sack_after_rto && self.sack);
         self.nxt = self.sb.una();
+        self.prober.rewind();
         self.force_head = false;
         self.rtt.stop_timing();
     }

@@ -1,6 +1,6 @@
 //! The send loop, one segment per poll: retransmissions, new data, probes.
 
-use super::{FinState, Out, Phase, Sender};
+use super::{FIRST, FinState, Out, Phase, Sender};
 use crate::scoreboard::NextSeg;
 use crate::segment::Mark;
 use crate::store::Store;
@@ -59,8 +59,11 @@ impl<S: Store> Sender<S> {
             }
         }
         if self.prober.has_due() {
-            let unacked = (self.sb.una(), self.sb.max());
-            if let Some(p) = self.prober.poll(self.window > 0, unacked, self.smss) {
+            let sb = &self.sb;
+            let unacked = |from| {
+                sb.resend_at(from).and_then(|i| sb.item(i)).filter(|i| i.len > 0).map(|i| (i.seq, i.len))
+            };
+            if let Some(p) = self.prober.poll(self.window > 0, unacked) {
                 return Some(Out {
                     seq: p.seq,
                     len: p.len,
@@ -145,7 +148,7 @@ impl<S: Store> Sender<S> {
                 Phase::Loss => self.config.keep_sack_after_rto,
                 Phase::Open => false,
             };
-        if by_pipe { self.sb.pipe() } else { self.nxt - self.sb.una() }
+        if by_pipe { self.pipe() } else { self.nxt - self.sb.una() }
     }
 
     #[inline]
@@ -298,7 +301,7 @@ impl<S: Store> Sender<S> {
             seq,
             len,
             fin,
-            low_priority: self.cc.priority(seq, false) == Priority::Low,
+            low_priority: self.cc.priority(seq - FIRST, false) == Priority::Low,
             mark: Mark::None,
             probe_id: None,
         }
@@ -327,7 +330,7 @@ impl<S: Store> Sender<S> {
             seq: item.seq,
             len: item.len,
             fin: item.fin,
-            low_priority: self.cc.priority(item.seq, true) == Priority::Low,
+            low_priority: self.cc.priority(item.seq - FIRST, true) == Priority::Low,
             mark: Mark::None,
             probe_id: None,
         }
@@ -338,6 +341,7 @@ impl<S: Store> Sender<S> {
         self.counters.segments_sent += 1;
         self.last_sent_at = now;
         self.prober.transmitted(seq, len, self.smss);
+        self.pipe_counter += i64::from(len);
         if self.rto_at == Instant::MAX {
             self.rto_at = now + self.rtt.rto();
         }

@@ -24,7 +24,7 @@ pub(crate) struct Variant {
 
 impl Variant {
     pub(crate) fn is_peach(&self) -> bool {
-        matches!(self.cc, Control::Peach(_))
+        matches!(self.cc, Control::Peach(_) | Control::PeachPlus(_))
     }
 }
 
@@ -32,13 +32,13 @@ pub(crate) fn peach(recovery: RecoveryMode) -> Control {
     Control::Peach(alg::peach::Config { recovery, ..Default::default() })
 }
 
-/// Every preset with every algorithm, Peach with every way of recovery and with probes negotiated, learnt and
-/// switched off.
+/// Every preset with every algorithm; Peach with every way of recovery and with probes negotiated, learnt and
+/// switched off; Peach+ with both kinds of pipe; Fast Start with a cached window.
 pub(crate) fn variants() -> Vec<Variant> {
     let mut all = Vec::new();
     for preset in PRESETS {
         let config = Config::preset(preset).expect("a preset");
-        for name in NAMES.iter().filter(|n| **n != "peach") {
+        for name in NAMES.iter().filter(|n| !matches!(**n, "peach" | "peach-plus")) {
             let cc = Control::by_name(name).expect("known");
             all.push(Variant { name: format!("{preset}/{name}"), config, cc });
         }
@@ -47,6 +47,14 @@ pub(crate) fn variants() -> Vec<Variant> {
                 let name = format!("{preset}/peach-{recovery:?}-{probes:?}");
                 all.push(Variant { name, config: Config { probes, ..config }, cc: peach(recovery) });
             }
+        }
+        // Its first transfer begins with a cached window.
+        let cc = alg::fast_start::Config { cached_window: Some(20.0), ..Default::default() };
+        all.push(Variant { name: format!("{preset}/fast-start-cached"), config, cc: Control::FastStart(cc) });
+        for pipe in [alg::peach_plus::PipeRule::Rfc6675, alg::peach_plus::PipeRule::Counter] {
+            let name = format!("{preset}/peach-plus-{pipe:?}");
+            let cc = alg::peach_plus::Config { pipe, ..Default::default() };
+            all.push(Variant { name, config, cc: Control::PeachPlus(cc) });
         }
     }
     all

@@ -1,9 +1,9 @@
 //! Each option by what it changes. The worked traces of the paper are run in `testing::ideal`.
 
 use super::*;
-use crate::Actions;
 use crate::event::{Blocked, Path};
 use crate::testing::Stage;
+use crate::{Actions, Train};
 use alloc::vec::Vec;
 use skyhaul_base::Instant;
 

@@ -233,3 +233,22 @@ fn no_answers_at_all_never_put_peach_ahead() {
     reno.run_until(secs(5.0));
     assert_eq!(departures(&peach), departures(&reno));
 }
+
+#[test]
+fn every_algorithm_fills_a_bottleneck_and_repairs_a_loss() {
+    // 100 segments per second, 50 of them in the path; the peer offers 64, and the buffer takes any burst of that.
+    for name in crate::NAMES {
+        let cc = crate::Config::by_name(name).expect("listed").build(&Rules::NS2_2004);
+        let line = Line {
+            rtt: Duration::from_millis(500),
+            rate: Some(Rate::from_bits_per_sec(800_000)),
+            buffer: 70,
+        };
+        let mut run = Ideal::new(cc, line, 64.0);
+        run.start();
+        run.lose.insert(2000);
+        run.run_until(secs(60.0));
+        assert!((4_800..6_000).contains(&run.acked()), "{name}: {}", run.acked());
+        assert_eq!(run.log.iter().filter(|e| e.1 == Happened::Reduced).count(), 1, "{name}");
+    }
+}

@@ -1,0 +1,410 @@
+//! CUBIC, with HyStart++.
+//!
+//! *Idea*: growth by the clock instead of by the RTT. After a reduction the window follows a cubic curve that
+//! climbs quickly, flattens out at the window of the last loss, stays there for a while, and then probes beyond it
+//! ever faster. Where Reno would have more (short RTTs, small windows) CUBIC does as Reno does. A loss leaves 70 %.
+//! Slow start ends when the RTT rises (HyStart++) rather than when the queue overflows.
+//! *Source*: RFC 9438; RFC 9406. Constants are theirs.
+//!
+//! Readings: the congestion avoidance stage begins with the first acknowledgement in it; where growth is by
+//! bytes the increment counts for each acknowledged segment, else for each acknowledgement; time in which the
+//! application or the peer's window kept the window from being used does not count (RFC 9438 §5.8).
+
+use crate::CongestionControl;
+use crate::action::{Policy, RecoveryMode, Window};
+use crate::event::{Ack, Cx, Signal, Start};
+use crate::parts::frame::{self, Frame};
+use crate::parts::growth;
+use crate::parts::hystart::HyStart;
+use crate::rules::{CaGrowth, Rules};
+use skyhaul_base::{Duration, Instant, math};
+
+/// Options of CUBIC.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, rename_all = "kebab-case", deny_unknown_fields)
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// Aggressiveness, segments per cubic second (0.4).
+    pub c: f64,
+    /// Fraction of the window that a loss leaves (0.7).
+    pub beta: f64,
+    /// A flow that loses before it regained its window leaves room for newcomers (RFC 9438 §4.7).
+    pub fast_convergence: bool,
+    /// Leave the first slow start when the RTT rises (RFC 9406).
+    pub hystart: bool,
+    /// How losses are repaired (default `sack`).
+    pub recovery: RecoveryMode,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { c: 0.4, beta: 0.7, fast_convergence: true, hystart: true, recovery: RecoveryMode::Sack }
+    }
+}
+
+impl Config {
+    /// Refuses options outside their domain.
+    ///
+    /// # Errors
+    /// Names the option and what to write instead.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        if !(self.c.is_finite() && self.c > 0.0) {
+            return Err("c is the aggressiveness of the curve, a number above 0");
+        }
+        if !(self.beta > 0.0 && self.beta < 1.0) {
+            return Err(
+                "beta is the fraction of the window that a loss leaves: between 0 and 1, both excluded",
+            );
+        }
+        frame::check_recovery(self.recovery)
+    }
+}
+
+/// The curve and what it is made from.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Curve {
+    /// Window at the last reduction, after fast convergence; 0 where it is unknown.
+    w_max: f64,
+    /// Window at the last reduction.
+    prior: f64,
+    /// The stage: its start, the time to the plateau in seconds, the plateau. `None` before its first
+    /// acknowledgement.
+    stage: Option<(Instant, f64, f64)>,
+    /// What Reno would have.
+    reno: f64,
+}
+
+/// CUBIC.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    frame: Frame,
+    config: Config,
+    curve: Curve,
+    before: Curve,
+    /// The last acknowledgement.
+    last: Instant,
+    /// In the first slow start, if it is to end early.
+    hystart: Option<HyStart>,
+}
+
+impl Cubic {
+    /// A CUBIC control under the endpoint's window rules.
+    #[must_use]
+    pub fn new(config: &Config, rules: &Rules) -> Self {
+        Self {
+            frame: Frame::new(rules, config.recovery),
+            config: config.clone(),
+            curve: Curve::default(),
+            before: Curve::default(),
+            last: Instant::ZERO,
+            hystart: config.hystart.then(HyStart::default),
+        }
+    }
+
+    /// Time that must not count: moves the stage on.
+    fn shift(&mut self, now: Instant) {
+        if let Some((start, ..)) = &mut self.curve.stage {
+            *start += now - self.last.max(*start);
+        }
+    }
+
+    fn slow_start(&mut self, cx: &Cx<'_>, ack: &Ack) {
+        let Some(hystart) = &mut self.hystart else { return self.frame.grow_like_reno(cx, ack) };
+        let over = hystart.on_ack(cx.path.round, ack.rtt);
+        let n = match self.frame.rules.growth {
+            CaGrowth::PerAck => 1.0,
+            CaGrowth::ByteCounting => ack.acked,
+        };
+        let step = hystart.growth(n, false);
+        self.frame.grow_to(cx, self.frame.cwnd + step);
+        if over {
+            self.frame.ssthresh = self.frame.cwnd;
+            self.hystart = None;
+        }
+    }
+
+    /// RFC 9438 §4.2 to §4.5.
+    fn avoid(&mut self, cx: &Cx<'_>, ack: &Ack) {
+        let cwnd = self.frame.cwnd;
+        let Config { c, beta, .. } = self.config;
+        let (start, k, plateau) = *self.curve.stage.get_or_insert_with(|| {
+            self.curve.reno = cwnd;
+            if self.curve.w_max > cwnd {
+                (cx.now, math::cbrt((self.curve.w_max - cwnd) / c), self.curve.w_max)
+            } else {
+                // The first stage after a slow start that no loss ended, or after a timeout (§4.8, §4.10).
+                (cx.now, 0.0, cwnd)
+            }
+        });
+        if self.curve.prior == 0.0 {
+            self.curve.prior = cwnd;
+        }
+        let at = |t: f64| c * (t - k) * (t - k) * (t - k) + plateau;
+        let t = (cx.now - start).as_secs_f64();
+        let rtt = cx.path.srtt.map_or(0.0, Duration::as_secs_f64);
+        let n = self.frame.credit(ack);
+        let alpha = if self.curve.reno < self.curve.prior { 3.0 * (1.0 - beta) / (1.0 + beta) } else { 1.0 };
+        self.curve.reno += alpha * n / cwnd;
+        let to = if at(t) < self.curve.reno {
+            self.curve.reno
+        } else {
+            let target = at(t + rtt).max(cwnd).min(1.5 * cwnd);
+            cwnd + (target - cwnd) / cwnd * n
+        };
+        self.frame.grow_to(cx, to);
+    }
+
+    /// §4.6, §4.7: threshold and curve after a congestion event.
+    fn reduced(&mut self, cx: &Cx<'_>) -> f64 {
+        self.before = self.curve;
+        let cwnd = self.frame.cwnd;
+        let regained = cwnd >= self.curve.w_max;
+        let keep =
+            if self.config.fast_convergence && !regained { (1.0 + self.config.beta) / 2.0 } else { 1.0 };
+        self.curve = Curve { w_max: cwnd * keep, prior: cwnd, stage: None, reno: 0.0 };
+        self.hystart = None;
+        growth::kept(&self.frame.rules, cx.path, cwnd, self.config.beta)
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn window(&self) -> Window {
+        self.frame.window()
+    }
+    fn policy(&self) -> Policy {
+        self.frame.policy()
+    }
+    fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
+        self.frame.start(cx, start);
+        if *start == Start::Idle {
+            self.shift(cx.now);
+        }
+        self.last = cx.now;
+    }
+    fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
+        if self.frame.acked(cx, ack) {
+            if self.frame.slow_start() {
+                self.slow_start(cx, ack);
+            } else {
+                self.avoid(cx, ack);
+            }
+        } else if !ack.cwnd_limited {
+            self.shift(cx.now);
+        }
+        self.last = cx.now;
+    }
+    fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        let to = self.reduced(cx);
+        self.frame.reduce(signal, to, to);
+    }
+    fn on_recovered(&mut self, cx: &mut Cx<'_>) {
+        self.frame.recovered(cx);
+        self.curve.stage = None;
+    }
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
+        let to = if backoff <= 1 { self.reduced(cx) } else { self.frame.ssthresh };
+        self.frame.timeout(backoff, to);
+        // The stage after a timeout starts flat (§4.8).
+        self.curve.w_max = 0.0;
+        self.curve.stage = None;
+    }
+    fn on_undo(&mut self, cx: &mut Cx<'_>) {
+        self.frame.undo(cx);
+        self.curve = self.before;
+    }
+    fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("w_max", self.curve.w_max);
+        out("w_est", self.curve.reno);
+        out("css", f64::from(u8::from(self.hystart.is_some_and(|h| h.conservative()))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AckKind;
+    use crate::rules::{HalvingBase, InitialSsthresh};
+    use crate::testing::{Stage, ack};
+
+    fn rules(ssthresh: f64) -> Rules {
+        Rules {
+            initial_ssthresh: InitialSsthresh::Segments(ssthresh),
+            halving_base: HalvingBase::Window,
+            ..Rules::NS2_2004
+        }
+    }
+    /// Congestion avoidance at 100 segments, RTT 100 ms.
+    fn at_100() -> Stage<Cubic> {
+        let config = Config { hystart: false, ..Config::default() };
+        let mut s = Stage::new(Cubic::new(&config, &rules(100.0)), 1000.0);
+        s.start(None);
+        s.new_acks(98);
+        s.path.srtt = Some(Duration::from_millis(100));
+        assert_eq!(s.cwnd(), 100.0);
+        s
+    }
+    /// As [`at_100`] after a loss: 70 segments, plateau at 100.
+    fn reduced() -> Stage<Cubic> {
+        let mut s = at_100();
+        s.congestion(Signal::Loss);
+        assert_eq!((s.cwnd(), s.ssthresh(), s.variable("w_max")), (70.0, 70.0, 100.0));
+        s.recovered();
+        s
+    }
+    fn after(s: &mut Stage<Cubic>, ms: u64) -> f64 {
+        s.now += Duration::from_millis(ms);
+        s.new_acks(1);
+        s.cwnd()
+    }
+    fn close(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-9 * b.abs().max(1.0), "{a} is not {b}");
+    }
+
+    #[test]
+    fn the_curve_by_hand() {
+        let mut s = reduced();
+        // K = cbrt(30 / 0.4) = 4.217 s. At t = 0 the curve is at 70 and aims at W(0.1 s).
+        let k = math::cbrt(75.0);
+        let w = |t: f64| 0.4 * (t - k) * (t - k) * (t - k) + 100.0;
+        close(w(0.0), 70.0);
+        // W(0) is 70; Reno's estimate is a little higher after the first acknowledgement and leads.
+        let alpha = 9.0 / 17.0;
+        close(after(&mut s, 0), 70.0 + alpha / 70.0);
+        let before = s.cwnd();
+        // One second later the curve is far ahead: W(1) = 86.7.
+        close(after(&mut s, 1000), before + (w(1.1) - before) / before);
+        // And never aims beyond one and a half windows: W(20) = 1671.
+        let before = s.cwnd();
+        close(after(&mut s, 19_000), before + 0.5);
+    }
+
+    #[test]
+    fn the_plateau_holds_and_then_growth_resumes() {
+        let mut s = reduced();
+        // One RTT of acknowledgements every 100 ms.
+        let mut window = Vec::new();
+        for _ in 0..90 {
+            s.now += Duration::from_millis(100);
+            let n = s.cwnd() as u32;
+            s.new_acks(n);
+            window.push(s.cwnd());
+        }
+        // K is 4.2 s: around it the window is close to the old maximum, at twice that time beyond it.
+        assert!((98.5..101.5).contains(&window[42]), "{}", window[42]);
+        assert!(window[52] - window[32] < 2.0, "{} to {}", window[32], window[52]);
+        assert!(window[85] > 125.0, "{}", window[85]);
+    }
+    use alloc::vec::Vec;
+
+    #[test]
+    fn fast_convergence_gives_room() {
+        let mut s = reduced();
+        s.congestion(Signal::Loss);
+        // 70 of 100: the plateau is 70 * 0.85.
+        close(s.variable("w_max"), 59.5);
+        close(s.cwnd(), 49.0);
+        let config = Config { fast_convergence: false, hystart: false, ..Config::default() };
+        let mut s = Stage::new(Cubic::new(&config, &rules(100.0)), 1000.0);
+        s.start(None);
+        s.new_acks(98);
+        s.congestion(Signal::Loss);
+        s.recovered();
+        s.congestion(Signal::Loss);
+        close(s.variable("w_max"), 70.0);
+    }
+
+    #[test]
+    fn with_short_rtts_it_is_as_strong_as_reno() {
+        // RTT 1 ms, small windows: Reno's estimate leads, 9/17 per RTT until the old window, then one.
+        let mut s = reduced();
+        s.path.srtt = Some(Duration::from_millis(1));
+        let alpha = 9.0 / 17.0;
+        s.now += Duration::from_micros(10);
+        s.new_acks(1);
+        let before = s.cwnd();
+        s.new_acks(1);
+        close(s.cwnd() - before, alpha / before);
+        let mut s = reduced();
+        s.cc.curve.prior = 0.5;
+        s.new_acks(1);
+        close(s.cwnd(), 70.0 + 1.0 / 70.0);
+    }
+
+    #[test]
+    fn a_timeout_starts_a_flat_curve() {
+        let mut s = at_100();
+        s.timeout(1);
+        assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 70.0));
+        s.timeout(2);
+        assert_eq!(s.ssthresh(), 70.0);
+        s.path.phase = crate::Phase::Open;
+        s.new_acks(69);
+        assert_eq!(s.cwnd(), 70.0);
+        after(&mut s, 0);
+        // One second on: W(1.1) = 70 + 0.4 * 1.331, but Reno's estimate counts too.
+        let before = s.cwnd();
+        close(after(&mut s, 1000), before + (70.0 + 0.4 * 1.331 - before) / before);
+    }
+
+    #[test]
+    fn idle_time_does_not_count() {
+        let mut s = reduced();
+        after(&mut s, 0);
+        let mut other = s.clone();
+        let limited = Ack { cwnd_limited: false, ..ack(AckKind::New, 1.0) };
+        s.now += Duration::from_secs(30);
+        s.call(|cc, cx| cc.on_ack(cx, &limited));
+        close(after(&mut s, 500), after(&mut other, 500));
+    }
+
+    #[test]
+    fn undo_restores_the_curve() {
+        let mut s = reduced();
+        after(&mut s, 2000);
+        let (cwnd, w_max) = (s.cwnd(), s.variable("w_max"));
+        s.congestion(Signal::Loss);
+        s.recovered();
+        s.call(|cc, cx| cc.on_undo(cx));
+        assert_eq!((s.cwnd(), s.variable("w_max")), (cwnd, w_max));
+    }
+
+    #[test]
+    fn hystart_ends_slow_start_at_a_rising_rtt() {
+        let mut s = Stage::new(Cubic::new(&Config::default(), &rules(1e9)), 1e9);
+        s.start(None);
+        let round = |s: &mut Stage<Cubic>, ms| {
+            s.path.round += 1;
+            let a = Ack { rtt: Some(Duration::from_millis(ms)), ..ack(AckKind::New, 1.0) };
+            for _ in 0..10 {
+                s.call(|cc, cx| cc.on_ack(cx, &a));
+            }
+        };
+        round(&mut s, 100);
+        assert_eq!(s.cwnd(), 12.0);
+        round(&mut s, 120);
+        assert_eq!(s.variable("css"), 1.0);
+        // Eight samples are needed to see the rise: seven grow by one, the last three by a quarter.
+        assert_eq!(s.cwnd(), 12.0 + 7.0 + 0.75);
+        for _ in 0..4 {
+            round(&mut s, 121);
+        }
+        assert_eq!((s.cwnd(), s.ssthresh()), (29.75, 1e9));
+        // The fifth round of conservative slow start is over: with the first acknowledgement of the next.
+        round(&mut s, 121);
+        assert_eq!(s.ssthresh(), 30.0);
+    }
+
+    #[test]
+    fn parameters_outside_of_their_domain() {
+        for beta in [0.0, 1.0, 1.7, f64::NAN] {
+            assert!(Config { beta, ..Config::default() }.validate().is_err_and(|m| m.starts_with("beta")));
+        }
+        for c in [0.0, -0.4, f64::NAN] {
+            assert!(Config { c, ..Config::default() }.validate().is_err());
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! TCP Fast Start.
+//!
+//! *Idea*: a transfer that follows another one on the same path need not learn the window again. It starts with the
+//! cached window, paced over an RTT, but every segment beyond the first goes with low priority, so that routers drop
+//! it first if the cached value is stale: others are not hurt. If a fine-grained *reset timer* or a partial
+//! acknowledgement says that the attempt failed, the sender falls back to the initial window and goes back to the
+//! first unacknowledged segment without backing its timer off.
+//! *Source*: Padmanabhan, Katz, "TCP Fast Start: a technique for speeding up web transfers", GLOBECOM 1998; ns-2's
+//! `tcp-fs`, whose arithmetic of the cached window this is. Low-priority segments are data, unlike the probes of
+//! TCP-Peach: what is dropped must be sent again.
+//!
+//! Readings: pacing releases single segments at one window per RTT (ns-2 releases `maxburst` at a time); the transfer
+//! that ends within the range leaves Fast Start with its last acknowledgement. The cache is this connection's own
+//! after an idle period; for the first transfer of a connection it comes from the options `cached-*`, which a caller
+//! fills from [`FastStart::cache`] of the connection before.
+
+use crate::CongestionControl;
+use crate::action::{Policy, Priority, RecoveryMode, Window};
+use crate::event::{Ack, AckKind, Cx, Signal, Start};
+use crate::parts::frame::{self, Frame};
+use crate::parts::growth;
+use crate::rules::Rules;
+use skyhaul_base::{Duration, Instant, Rate};
+
+/// Options of TCP Fast Start.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, rename_all = "kebab-case", deny_unknown_fields)
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// Window of an earlier transfer on the path, segments; by default none is known and the first transfer of the
+    /// connection begins with slow start.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub cached_window: Option<f64>,
+    /// Slow start threshold of that transfer, segments; by default below the window (it was in congestion avoidance).
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub cached_ssthresh: Option<f64>,
+    /// Send the segments of the attempt with low priority (default). `false` is the ablation.
+    pub low_priority: bool,
+    /// Spread the attempt over an RTT (default). `false` sends it at once.
+    pub pacing: bool,
+    /// How losses are repaired (default `sack`).
+    pub recovery: RecoveryMode,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            cached_window: None,
+            cached_ssthresh: None,
+            low_priority: true,
+            pacing: true,
+            recovery: RecoveryMode::Sack,
+        }
+    }
+}
+
+impl Config {
+    /// Refuses options outside their domain.
+    ///
+    /// # Errors
+    /// Names the option and what to write instead.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        let wrong = |n: Option<f64>| n.is_some_and(|n| !(n.is_finite() && n >= 1.0));
+        if wrong(self.cached_window) {
+            return Err("cached-window must be at least 1 segment");
+        }
+        if wrong(self.cached_ssthresh) {
+            return Err("cached-ssthresh must be at least 1 segment");
+        }
+        if self.cached_ssthresh.is_some() && self.cached_window.is_none() {
+            return Err("cached-ssthresh needs cached-window");
+        }
+        frame::check_recovery(self.recovery)
+    }
+}
+
+/// An attempt in progress, in bytes of the stream.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Attempt {
+    /// Where it began; one segment from there on has normal priority.
+    from: u64,
+    /// First byte of low priority, and the end of them.
+    low: u64,
+    end: u64,
+    pace: Option<Rate>,
+}
+
+/// TCP Fast Start.
+#[derive(Clone, Debug)]
+pub struct FastStart {
+    frame: Frame,
+    config: Config,
+    /// Bytes acknowledged: `SND.UNA` as an offset.
+    una: u64,
+    attempt: Option<Attempt>,
+}
+
+impl FastStart {
+    /// A TCP Fast Start control under the endpoint's window rules.
+    #[must_use]
+    pub fn new(config: &Config, rules: &Rules) -> Self {
+        Self { frame: Frame::new(rules, config.recovery), config: config.clone(), una: 0, attempt: None }
+    }
+
+    /// What the next transfer on the path may begin with: options for its control.
+    #[must_use]
+    pub fn cache(&self) -> Config {
+        Config {
+            cached_window: Some(self.frame.cwnd.max(1.0)),
+            cached_ssthresh: Some(self.frame.ssthresh.max(1.0)).filter(|s| s.is_finite()),
+            ..self.config.clone()
+        }
+    }
+
+    /// The least time without news after which the attempt has failed: the fine-grained timer.
+    fn timer(cx: &Cx<'_>) -> Option<Instant> {
+        cx.path.srtt.map(|r| cx.now + r + cx.path.rttvar * 4)
+    }
+
+    /// Begins an attempt with the window that the cached one leads to.
+    fn enter(&mut self, cx: &mut Cx<'_>, window: Window, rtt: Option<Duration>) {
+        let cwnd = if window.cwnd < window.ssthresh { window.cwnd / 2.0 } else { window.cwnd - 1.0 };
+        let cwnd = cwnd.max(1.0);
+        self.frame.reset(cwnd);
+        self.frame.ssthresh = window.ssthresh;
+        let smss = u64::from(cx.path.smss);
+        let pace = rtt.filter(|_| self.config.pacing);
+        let pace = pace.and_then(|r| Rate::from_bytes_over(cwnd * smss as f64, r));
+        self.attempt = Some(Attempt {
+            from: self.una,
+            low: self.una + smss,
+            end: self.una + (cwnd * smss as f64) as u64,
+            pace: pace.filter(|r| r.bits_per_sec() > 0),
+        });
+        cx.act.wake_at = rtt.map(|r| cx.now + r + cx.path.rttvar * 4);
+    }
+
+    fn leave(&mut self, cx: &mut Cx<'_>) {
+        if self.attempt.take().is_some() {
+            cx.act.wake_at = Some(Instant::MAX);
+        }
+    }
+
+    /// The attempt has failed: from the start with the initial window, unless not even the first segment arrived,
+    /// which is the business of the retransmission timer.
+    fn give_up(&mut self, cx: &mut Cx<'_>) {
+        let Some(attempt) = self.attempt else { return };
+        self.leave(cx);
+        if self.una > attempt.from {
+            // The initial window, unless a loss has left less.
+            let iw = self.frame.rules.initial_window.segments(cx.path.smss).max(1.0);
+            self.frame.reset(iw.min(self.frame.deflated()));
+            cx.act.rewind = true;
+        }
+    }
+}
+
+impl CongestionControl for FastStart {
+    fn window(&self) -> Window {
+        self.frame.window()
+    }
+    fn pacing(&self) -> Option<Rate> {
+        self.attempt.and_then(|a| a.pace)
+    }
+    fn policy(&self) -> Policy {
+        self.frame.policy()
+    }
+    fn priority(&self, offset: u64, retransmission: bool) -> Priority {
+        match self.attempt {
+            Some(a) if self.config.low_priority && !retransmission && offset >= a.low && offset < a.end => {
+                Priority::Low
+            }
+            _ => Priority::Normal,
+        }
+    }
+    fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
+        let before = self.frame.window();
+        self.frame.start(cx, start);
+        match *start {
+            Start::Established { rtt, syn_lost } => {
+                if let Some(cwnd) = self.config.cached_window.filter(|&w| w > 1.0 && !syn_lost) {
+                    let ssthresh = self.config.cached_ssthresh.unwrap_or(cwnd);
+                    self.enter(cx, Window { cwnd, ssthresh }, cx.path.srtt.or(rtt));
+                }
+            }
+            // The sender's idle period exceeds the retransmission timeout, and so the fine-grained one.
+            Start::Idle if before.cwnd > 1.0 => self.enter(cx, before, cx.path.srtt),
+            Start::Idle => {}
+        }
+    }
+    fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
+        self.una += (ack.acked * f64::from(cx.path.smss) + 0.5) as u64;
+        if self.frame.acked(cx, ack) {
+            self.frame.grow_like_reno(cx, ack);
+        }
+        if let Some(attempt) = self.attempt {
+            let over = cx.path.in_flight <= 0.0 && cx.path.queued <= 0.0;
+            if self.una >= attempt.end || over {
+                self.leave(cx);
+            } else if ack.kind == AckKind::Partial {
+                self.give_up(cx);
+            } else if ack.acked > 0.0 {
+                cx.act.wake_at = Self::timer(cx);
+            }
+        }
+    }
+    fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        let half = growth::half(&self.frame.rules, cx.path, self.frame.cwnd);
+        self.frame.reduce(signal, half, half);
+    }
+    fn on_recovered(&mut self, cx: &mut Cx<'_>) {
+        self.frame.recovered(cx);
+    }
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
+        self.leave(cx);
+        let half = growth::half(&self.frame.rules, cx.path, self.frame.cwnd);
+        self.frame.timeout(backoff, half);
+    }
+    fn on_undo(&mut self, cx: &mut Cx<'_>) {
+        self.frame.undo(cx);
+    }
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        if cx.path.in_flight > 0.0 {
+            self.give_up(cx);
+        } else {
+            self.leave(cx);
+        }
+    }
+    fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("fast_start", f64::from(u8::from(self.attempt.is_some())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::InitialSsthresh;
+    use crate::testing::Stage;
+
+    const RTT: Duration = Duration::from_millis(500);
+
+    fn new(config: Config) -> Stage<FastStart> {
+        assert_eq!(config.validate(), Ok(()));
+        let rules = Rules { initial_ssthresh: InitialSsthresh::Segments(16.0), ..Rules::NS2_2001 };
+        Stage::new(FastStart::new(&config, &rules), 64.0)
+    }
+    /// A transfer of 15 segments is over with a window of 16; another one begins after a pause.
+    fn second(config: Config) -> (Stage<FastStart>, crate::Actions) {
+        let mut s = new(config);
+        s.start(Some(RTT));
+        s.path.srtt = Some(RTT);
+        s.path.rttvar = Duration::from_millis(25);
+        s.new_acks(15);
+        assert_eq!((s.cwnd(), s.ssthresh()), (16.0, 16.0));
+        s.now += Duration::from_secs(10);
+        let act = s.idle();
+        s.path.in_flight = 15.0;
+        (s, act)
+    }
+    fn active(s: &Stage<FastStart>) -> bool {
+        s.variable("fast_start") > 0.0
+    }
+
+    #[test]
+    fn the_first_transfer_knows_nothing() {
+        let mut s = new(Config::default());
+        s.start(Some(RTT));
+        assert_eq!((s.cwnd(), active(&s), s.cc.pacing()), (1.0, false, None));
+        assert_eq!(s.cc.priority(5000, false), Priority::Normal);
+    }
+
+    #[test]
+    fn the_second_one_begins_where_the_first_ended() {
+        let (mut s, act) = second(Config::default());
+        // One less in congestion avoidance; 15 segments of 1000 bytes in 0.5 s; timer 0.5 + 4 * 0.025 s.
+        assert_eq!(s.cwnd(), 15.0);
+        assert_eq!(s.cc.pacing().map(Rate::bits_per_sec), Some(240_000));
+        assert_eq!(act.wake_at, Some(s.now + Duration::from_millis(600)));
+        // Bytes 15000 to 30000, the first segment with normal priority, retransmissions too.
+        let low = |offset, again| s.cc.priority(offset, again) == Priority::Low;
+        assert_eq!(
+            [14_000, 15_000, 16_000, 29_000, 30_000].map(|o| low(o, false)),
+            [false, false, true, true, false]
+        );
+        assert!(!low(16_000, true));
+        // Over with the acknowledgement of the last one.
+        s.new_acks(14);
+        assert!(active(&s));
+        assert_eq!(s.ack(AckKind::New, 1.0).wake_at, Some(Instant::MAX));
+        assert_eq!((active(&s), s.cc.pacing()), (false, None));
+    }
+
+    #[test]
+    fn half_of_a_window_of_slow_start() {
+        let mut s = new(Config::default());
+        s.start(Some(RTT));
+        s.new_acks(9);
+        s.idle();
+        assert_eq!((s.cwnd(), s.ssthresh()), (5.0, 16.0));
+    }
+
+    #[test]
+    fn a_window_from_the_connection_before() {
+        let (s, _) = second(Config::default());
+        let cache = s.cc.cache();
+        assert_eq!((cache.cached_window, cache.cached_ssthresh), (Some(15.0), Some(16.0)));
+        let mut s = new(Config { cached_window: Some(30.0), ..Config::default() });
+        s.start(Some(RTT));
+        assert_eq!((s.cwnd(), s.ssthresh(), active(&s)), (29.0, 30.0, true));
+        assert_eq!(s.cc.priority(0, false), Priority::Normal);
+        assert_eq!(s.cc.priority(1000, false), Priority::Low);
+        let mut s = new(cache);
+        s.call(|cc, cx| cc.on_start(cx, &Start::Established { rtt: Some(RTT), syn_lost: true }));
+        assert_eq!((s.cwnd(), active(&s)), (1.0, false), "not after a lost SYN");
+    }
+
+    #[test]
+    fn the_reset_timer_goes_back_without_backing_off() {
+        let (mut s, _) = second(Config::default());
+        s.new_acks(3);
+        let act = s.wake();
+        assert!(act.rewind);
+        assert_eq!((s.cwnd(), s.ssthresh(), active(&s)), (1.0, 16.0, false));
+        // Not even the first segment arrived: the retransmission timer's business.
+        let (mut s, _) = second(Config::default());
+        assert!(!s.wake().rewind);
+        assert_eq!((s.cwnd(), active(&s)), (15.0, false));
+        s.timeout(1);
+        assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 7.0));
+    }
+
+    #[test]
+    fn each_acknowledgement_restarts_the_reset_timer() {
+        let (mut s, _) = second(Config::default());
+        s.now += Duration::from_millis(500);
+        assert_eq!(s.ack(AckKind::New, 1.0).wake_at, Some(s.now + Duration::from_millis(600)));
+        assert_eq!(s.duplicate(1).wake_at, None);
+    }
+
+    #[test]
+    fn a_partial_acknowledgement_ends_the_attempt() {
+        let (mut s, _) = second(Config::default());
+        s.new_acks(2);
+        s.congestion(Signal::Loss);
+        assert_eq!(s.cwnd(), 8.0);
+        assert!(s.ack(AckKind::Partial, 3.0).rewind);
+        assert_eq!((s.cwnd(), active(&s)), (1.0, false));
+        s.recovered();
+        assert_eq!(s.cwnd(), 1.0);
+    }
+
+    #[test]
+    fn options() {
+        let (s, _) = second(Config { low_priority: false, pacing: false, ..Config::default() });
+        assert_eq!((s.cc.priority(16_000, false), s.cc.pacing()), (Priority::Normal, None));
+        let (mut s, _) = second(Config::default());
+        s.path.in_flight = 0.0;
+        s.path.queued = 0.0;
+        s.new_acks(1);
+        assert!(!active(&s), "a shorter transfer is over with its last acknowledgement");
+        for n in [0.0, f64::NAN, f64::INFINITY] {
+            assert!(Config { cached_window: Some(n), ..Config::default() }.validate().is_err());
+        }
+        assert!(Config { cached_ssthresh: Some(4.0), ..Config::default() }.validate().is_err());
+    }
+}

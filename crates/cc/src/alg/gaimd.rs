@@ -1,0 +1,285 @@
+//! GAIMD(alpha, beta).
+//!
+//! *Idea*: Reno with free parameters. In congestion avoidance the window grows by `alpha` segments per RTT, and a
+//! loss leaves the fraction `beta` of it (here `beta` is what is kept, so Reno is (1, 1/2)). A smoother flow (a large
+//! `beta`) takes as much as a Reno flow if `alpha` is small enough: `alpha = 4(1 - beta^2)/3` where timeouts are
+//! part of the loss process, `3(1 - beta)/(1 + beta)` where they are not.
+//! *Source*: Yang, Lam, "General AIMD congestion control", ICNP 2000; both relations and the rate formula of
+//! [`rate`] are theirs, as the literature since restates them. That ns-2's AIMD halves the first time, in slow
+//! start and after timeouts whatever `beta` says is the option `ns2-half`.
+
+use crate::CongestionControl;
+use crate::action::{Policy, RecoveryMode, Window};
+use crate::event::{Ack, Cx, Signal, Start};
+use crate::parts::frame::{self, Frame};
+use crate::parts::growth;
+use crate::rules::Rules;
+use skyhaul_base::math;
+
+/// Which relation between `alpha` and `beta` makes a flow as strong as Reno.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Friendliness {
+    /// `alpha = 4(1 - beta^2)/3`: losses may end in timeouts (Yang, Lam 2000; 0.3125 for 7/8).
+    WithTimeouts,
+    /// `alpha = 3(1 - beta)/(1 + beta)`: losses are always repaired without (0.2 for 7/8).
+    WithoutTimeouts,
+}
+
+impl Friendliness {
+    /// The increase that goes with `beta`.
+    #[must_use]
+    pub fn alpha(self, beta: f64) -> f64 {
+        match self {
+            Self::WithTimeouts => 4.0 * (1.0 - beta * beta) / 3.0,
+            Self::WithoutTimeouts => 3.0 * (1.0 - beta) / (1.0 + beta),
+        }
+    }
+}
+
+/// Options of GAIMD.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, rename_all = "kebab-case", deny_unknown_fields)
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// Segments per RTT; by default what `friendliness` gives for `beta`.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub alpha: Option<f64>,
+    /// Fraction of the window that a loss leaves (7/8, the authors' choice).
+    pub beta: f64,
+    /// The relation that gives `alpha` where it is not stated.
+    pub friendliness: Friendliness,
+    /// Halve on the first loss, in slow start and on timeouts whatever `beta` is, as ns-2 does. Off by default.
+    pub ns2_half: bool,
+    /// How losses are repaired (default `sack`).
+    pub recovery: RecoveryMode,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::friendly(0.875)
+    }
+}
+
+impl Config {
+    /// As strong as Reno where timeouts are part of the loss process.
+    #[must_use]
+    pub fn friendly(beta: f64) -> Self {
+        Self {
+            alpha: None,
+            beta,
+            friendliness: Friendliness::WithTimeouts,
+            ns2_half: false,
+            recovery: RecoveryMode::Sack,
+        }
+    }
+    /// As strong as Reno where no loss ends in a timeout.
+    #[must_use]
+    pub fn friendly_without_timeouts(beta: f64) -> Self {
+        Self { friendliness: Friendliness::WithoutTimeouts, ..Self::friendly(beta) }
+    }
+    /// The increase in force.
+    #[must_use]
+    pub fn increase(&self) -> f64 {
+        self.alpha.unwrap_or_else(|| self.friendliness.alpha(self.beta))
+    }
+    /// Refuses options outside their domain.
+    ///
+    /// # Errors
+    /// Names the option and what to write instead.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        if !(self.beta > 0.0 && self.beta < 1.0) {
+            return Err(
+                "beta is the fraction of the window that a loss leaves: between 0 and 1, both excluded",
+            );
+        }
+        if self.alpha.is_some_and(|a| !(a.is_finite() && a > 0.0)) {
+            return Err("alpha is the growth in segments per RTT: a number above 0");
+        }
+        frame::check_recovery(self.recovery)
+    }
+}
+
+/// Mean rate in segments per second for a loss event rate `p`, RTT `rtt` and timeout `t0` (both seconds), with one
+/// acknowledgement for every `b` segments: the authors' generalisation of the formula of Padhye et al. (1998).
+#[must_use]
+pub fn rate(alpha: f64, beta: f64, p: f64, rtt: f64, t0: f64, b: f64) -> f64 {
+    let avoidance = rtt * math::sqrt(2.0 * b * (1.0 - beta) * p / (alpha * (1.0 + beta)));
+    let timeouts = 3.0 * math::sqrt((1.0 - beta * beta) * b * p / (2.0 * alpha));
+    1.0 / (avoidance + t0 * timeouts.min(1.0) * p * (1.0 + 32.0 * p * p))
+}
+
+/// GAIMD.
+#[derive(Clone, Debug)]
+pub struct Gaimd {
+    frame: Frame,
+    alpha: f64,
+    beta: f64,
+    ns2_half: bool,
+    lost_before: bool,
+}
+
+impl Gaimd {
+    /// A GAIMD control under the endpoint's window rules.
+    #[must_use]
+    pub fn new(config: &Config, rules: &Rules) -> Self {
+        Self {
+            frame: Frame::new(rules, config.recovery),
+            alpha: config.increase(),
+            beta: config.beta,
+            ns2_half: config.ns2_half,
+            lost_before: false,
+        }
+    }
+
+    fn kept(&self, cx: &Cx<'_>, timeout: bool) -> f64 {
+        let half = self.ns2_half && (timeout || !self.lost_before || self.frame.slow_start());
+        let keep = if half { 0.5 } else { self.beta };
+        growth::kept(&self.frame.rules, cx.path, self.frame.cwnd, keep)
+    }
+}
+
+impl CongestionControl for Gaimd {
+    fn window(&self) -> Window {
+        self.frame.window()
+    }
+    fn policy(&self) -> Policy {
+        self.frame.policy()
+    }
+    fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
+        self.frame.start(cx, start);
+    }
+    fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
+        if !self.frame.acked(cx, ack) {
+            return;
+        }
+        if self.frame.slow_start() {
+            self.frame.grow_like_reno(cx, ack);
+        } else {
+            let to = self.frame.cwnd + self.alpha * self.frame.credit(ack) / self.frame.cwnd;
+            self.frame.grow_to(cx, to);
+        }
+    }
+    fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        let kept = self.kept(cx, false);
+        self.frame.reduce(signal, kept, kept);
+        self.lost_before = true;
+    }
+    fn on_recovered(&mut self, cx: &mut Cx<'_>) {
+        self.frame.recovered(cx);
+    }
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
+        let kept = self.kept(cx, true);
+        self.frame.timeout(backoff, kept);
+        self.lost_before = true;
+    }
+    fn on_undo(&mut self, cx: &mut Cx<'_>) {
+        self.frame.undo(cx);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::InitialSsthresh;
+    use crate::testing::Stage;
+
+    /// Congestion avoidance at 16 segments.
+    fn at_16(config: &Config) -> Stage<Gaimd> {
+        let rules = Rules { initial_ssthresh: InitialSsthresh::Segments(16.0), ..Rules::NS2_2004 };
+        let mut s = Stage::new(Gaimd::new(config, &rules), 64.0);
+        s.start(None);
+        s.new_acks(14);
+        s.path.in_flight = 16.0;
+        assert_eq!(s.cwnd(), 16.0);
+        s
+    }
+
+    #[test]
+    fn both_relations_contain_reno_and_the_published_values() {
+        for f in [Friendliness::WithTimeouts, Friendliness::WithoutTimeouts] {
+            assert_eq!(f.alpha(0.5), 1.0);
+        }
+        assert_eq!(Config::friendly(0.875).increase(), 0.3125, "published as 0.31");
+        assert!((Config::friendly_without_timeouts(0.875).increase() - 0.2).abs() < 1e-15);
+    }
+
+    #[test]
+    fn growth_and_reduction() {
+        let mut s = at_16(&Config::default());
+        s.new_acks(1);
+        assert_eq!(s.cwnd(), 16.0 + 0.3125 / 16.0);
+        let mut s = at_16(&Config::default());
+        s.congestion(Signal::Loss);
+        assert_eq!((s.cwnd(), s.ssthresh()), (14.0, 14.0));
+        s.recovered();
+        s.timeout(1);
+        assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 12.25));
+        s.timeout(2);
+        assert_eq!(s.ssthresh(), 12.25);
+        s.call(|cc, cx| cc.on_undo(cx));
+        assert_eq!((s.cwnd(), s.ssthresh()), (14.0, 14.0));
+    }
+
+    #[test]
+    fn growth_by_bytes_counts_what_is_acknowledged() {
+        let rules = Rules { initial_ssthresh: InitialSsthresh::Segments(2.0), ..Rules::RFC };
+        let mut s = Stage::new(Gaimd::new(&Config { alpha: Some(0.5), ..Config::default() }, &rules), 64.0);
+        s.start(None);
+        s.ack(crate::AckKind::New, 2.0);
+        assert_eq!(s.cwnd(), 4.0 + 0.5 * 2.0 / 4.0);
+    }
+
+    #[test]
+    fn ns2_halves_the_first_time_and_in_slow_start() {
+        let mut s = at_16(&Config { ns2_half: true, ..Config::default() });
+        s.congestion(Signal::Loss);
+        assert_eq!(s.cwnd(), 8.0);
+        s.recovered();
+        s.congestion(Signal::Loss);
+        assert_eq!(s.cwnd(), 7.0);
+        s.recovered();
+        s.timeout(1);
+        assert_eq!(s.ssthresh(), 3.5);
+    }
+
+    #[test]
+    fn fast_recovery_of_reno_inflates() {
+        let mut s = at_16(&Config { recovery: RecoveryMode::Reno, ..Config::default() });
+        s.congestion(Signal::Loss);
+        assert_eq!(s.cwnd(), 17.0);
+        s.duplicate(4);
+        assert_eq!(s.cwnd(), 18.0);
+        s.recovered();
+        assert_eq!(s.cwnd(), 14.0);
+    }
+
+    #[test]
+    fn equal_rates_where_the_relation_holds() {
+        // Few losses: the term of timeouts counts least, and the relation without them is exact when T0 is 0.
+        let (reno, gaimd) = (rate(1.0, 0.5, 0.01, 0.1, 0.0, 1.0), rate(0.2, 0.875, 0.01, 0.1, 0.0, 1.0));
+        assert!((reno - gaimd).abs() < 1e-9);
+        // By hand: 1 / (0.1 * sqrt(2 * 0.5 * 0.01 / 1.5)).
+        assert!((reno - 122.474_487).abs() < 1e-6);
+        // With many timeouts the other one: the ratio of the square roots of that term is 1.
+        let term = |a: f64, b: f64| (1.0 - b * b) / (2.0 * a);
+        assert_eq!(term(1.0, 0.5), term(0.3125, 0.875));
+    }
+
+    #[test]
+    fn parameters_outside_of_their_domain() {
+        for beta in [0.0, 1.0, 1.5, -0.5, f64::NAN] {
+            assert!(Config { beta, ..Config::default() }.validate().is_err_and(|m| m.starts_with("beta")));
+        }
+        for alpha in [0.0, -1.0, f64::INFINITY, f64::NAN] {
+            let c = Config { alpha: Some(alpha), ..Config::default() };
+            assert!(c.validate().is_err_and(|m| m.starts_with("alpha")));
+        }
+        assert!(Config { recovery: RecoveryMode::Tahoe, ..Config::default() }.validate().is_err());
+    }
+}

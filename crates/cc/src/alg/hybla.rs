@@ -1,0 +1,265 @@
+//! TCP Hybla.
+//!
+//! *Idea*: a flow with a long RTT should open its window as fast, in seconds, as one with a reference RTT of 25 ms.
+//! With `rho = RTT / 25 ms` the window grows by `2^rho - 1` per acknowledgement in slow start and by `rho^2 / cwnd` in
+//! congestion avoidance, and starts at `rho` segments: the rate over time no longer depends on the RTT (a GEO link of
+//! 550 ms has `rho` = 22). A loss halves the window as always. It wants SACK, timestamps and paced departures.
+//! *Source*: Caini, Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", Int. J. of Satellite
+//! Communications and Networking 22(5), 2004; Linux `tcp_hybla`, from which come the limit of the exponent, the
+//! stop at `ssthresh`, `rho` at the least smoothed RTT, and Reno's growth while a timeout is repaired.
+
+use crate::CongestionControl;
+use crate::action::{Policy, RecoveryMode, Window};
+use crate::event::{Ack, Cx, Phase, Signal, Start};
+use crate::parts::frame::{self, Frame};
+use crate::parts::growth;
+use crate::rules::{CaGrowth, Rules};
+use skyhaul_base::{Duration, Rate, math};
+
+/// Options of TCP Hybla.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, rename_all = "kebab-case", deny_unknown_fields)
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// Reference RTT in milliseconds (25).
+    pub rtt0_ms: f64,
+    /// Greatest exponent of slow start (16, Linux); the paper has no limit.
+    pub most_rho: f64,
+    /// Multiply the initial slow start threshold by `rho` (the paper). Off by default (Linux).
+    pub scale_ssthresh: bool,
+    /// Spread departures at one window per RTT, as the paper recommends. Off by default.
+    pub pacing: bool,
+    /// How losses are repaired (default `sack`).
+    pub recovery: RecoveryMode,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            rtt0_ms: 25.0,
+            most_rho: 16.0,
+            scale_ssthresh: false,
+            pacing: false,
+            recovery: RecoveryMode::Sack,
+        }
+    }
+}
+
+impl Config {
+    /// Refuses options outside their domain.
+    ///
+    /// # Errors
+    /// Names the option and what to write instead.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        if !(self.rtt0_ms.is_finite() && self.rtt0_ms > 0.0) {
+            return Err("rtt0-ms is the reference RTT in milliseconds, above 0");
+        }
+        if !(self.most_rho >= 1.0 && self.most_rho <= 64.0) {
+            return Err("most-rho is an exponent of two between 1 (slow start of Reno) and 64");
+        }
+        frame::check_recovery(self.recovery)
+    }
+}
+
+/// TCP Hybla.
+#[derive(Clone, Debug)]
+pub struct Hybla {
+    frame: Frame,
+    config: Config,
+    rho: f64,
+    least: Option<Duration>,
+    pace: Option<Rate>,
+}
+
+impl Hybla {
+    /// A TCP Hybla control under the endpoint's window rules.
+    #[must_use]
+    pub fn new(config: &Config, rules: &Rules) -> Self {
+        Self {
+            frame: Frame::new(rules, config.recovery),
+            config: config.clone(),
+            rho: 1.0,
+            least: None,
+            pace: None,
+        }
+    }
+
+    fn learn(&mut self, rtt: Option<Duration>) {
+        if let Some(rtt) = rtt.filter(|r| self.least.is_none_or(|l| *r < l)) {
+            self.least = Some(rtt);
+            self.rho = (rtt.as_secs_f64() * 1000.0 / self.config.rtt0_ms).max(1.0);
+        }
+    }
+
+    fn set_pace(&mut self, cx: &Cx<'_>) {
+        if self.config.pacing {
+            let bytes = self.frame.cwnd * f64::from(cx.path.smss);
+            self.pace = cx.path.srtt.and_then(|r| Rate::from_bytes_over(bytes, r));
+            self.pace = self.pace.filter(|r| r.bits_per_sec() > 0);
+        }
+    }
+}
+
+impl CongestionControl for Hybla {
+    fn window(&self) -> Window {
+        self.frame.window()
+    }
+    fn pacing(&self) -> Option<Rate> {
+        self.pace
+    }
+    fn policy(&self) -> Policy {
+        self.frame.policy()
+    }
+    fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
+        self.frame.start(cx, start);
+        match *start {
+            Start::Established { rtt, syn_lost } => {
+                self.learn(cx.path.srtt.or(rtt));
+                if !syn_lost && self.least.is_some() {
+                    self.frame.cwnd = self.rho;
+                }
+                if self.config.scale_ssthresh {
+                    self.frame.ssthresh *= self.rho;
+                }
+            }
+            Start::Idle => {}
+        }
+    }
+    fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
+        self.learn(cx.path.srtt);
+        if self.frame.acked(cx, ack) {
+            let cwnd = self.frame.cwnd;
+            if cx.path.phase != Phase::Open {
+                self.frame.grow_like_reno(cx, ack);
+            } else if self.frame.slow_start() {
+                // RFC 3465's two segments where growth is by bytes.
+                let n = match self.frame.rules.growth {
+                    CaGrowth::PerAck => 1.0,
+                    CaGrowth::ByteCounting => ack.acked.min(2.0),
+                };
+                let step = math::pow(2.0, self.rho.min(self.config.most_rho)) - 1.0;
+                self.frame.grow_to(cx, (cwnd + n * step).min(self.frame.ssthresh));
+            } else {
+                let step = self.rho * self.rho * self.frame.credit(ack) / cwnd;
+                self.frame.grow_to(cx, cwnd + step);
+            }
+        }
+        self.set_pace(cx);
+    }
+    fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        let half = growth::half(&self.frame.rules, cx.path, self.frame.cwnd);
+        self.frame.reduce(signal, half, half);
+        self.set_pace(cx);
+    }
+    fn on_recovered(&mut self, cx: &mut Cx<'_>) {
+        self.frame.recovered(cx);
+        self.set_pace(cx);
+    }
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
+        let half = growth::half(&self.frame.rules, cx.path, self.frame.cwnd);
+        self.frame.timeout(backoff, half);
+        self.set_pace(cx);
+    }
+    fn on_undo(&mut self, cx: &mut Cx<'_>) {
+        self.frame.undo(cx);
+        self.set_pace(cx);
+    }
+    fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("rho", self.rho);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::InitialSsthresh;
+    use crate::testing::Stage;
+
+    fn started(config: Config, rtt_ms: u64, ssthresh: f64) -> Stage<Hybla> {
+        assert_eq!(config.validate(), Ok(()));
+        let rules = Rules { initial_ssthresh: InitialSsthresh::Segments(ssthresh), ..Rules::NS2_2001 };
+        let mut s = Stage::new(Hybla::new(&config, &rules), 1000.0);
+        s.start(Some(Duration::from_millis(rtt_ms)));
+        s.path.srtt = Some(Duration::from_millis(rtt_ms));
+        s
+    }
+
+    #[test]
+    fn a_reference_connection_is_reno() {
+        let mut s = started(Config::default(), 25, 4.0);
+        assert_eq!(s.cwnd(), 1.0);
+        s.new_acks(3);
+        assert_eq!(s.cwnd(), 4.0);
+        s.new_acks(1);
+        assert_eq!(s.cwnd(), 4.25);
+        // A shorter RTT gives nothing away.
+        assert_eq!(started(Config::default(), 5, 4.0).variable("rho"), 1.0);
+    }
+
+    #[test]
+    fn growth_by_the_formulas_of_the_paper() {
+        // RTT 100 ms: rho = 4. Slow start: 4, +15 each; then 16/cwnd.
+        let mut s = started(Config::default(), 100, 40.0);
+        assert_eq!((s.cwnd(), s.variable("rho")), (4.0, 4.0));
+        s.new_acks(2);
+        assert_eq!(s.cwnd(), 34.0);
+        s.new_acks(1);
+        assert_eq!(s.cwnd(), 40.0, "not beyond ssthresh");
+        s.new_acks(1);
+        assert_eq!(s.cwnd(), 40.4);
+    }
+
+    #[test]
+    fn a_geostationary_link() {
+        let mut s = started(Config::default(), 550, 1e9);
+        assert_eq!((s.cwnd(), s.variable("rho")), (22.0, 22.0));
+        s.new_acks(1);
+        assert_eq!(s.cwnd(), 22.0 + 65_535.0, "the exponent stops at 16");
+        let mut s = started(Config::default(), 550, 22.0);
+        s.new_acks(1);
+        assert_eq!(s.cwnd(), 22.0 + 22.0);
+    }
+
+    #[test]
+    fn rho_follows_the_least_rtt_only() {
+        let mut s = started(Config::default(), 500, 4.0);
+        s.path.srtt = Some(Duration::from_millis(800));
+        s.new_acks(1);
+        assert_eq!(s.variable("rho"), 20.0);
+        s.path.srtt = Some(Duration::from_millis(250));
+        s.new_acks(1);
+        assert_eq!(s.variable("rho"), 10.0);
+    }
+
+    #[test]
+    fn losses_halve_and_a_timeout_is_repaired_like_renos() {
+        let mut s = started(Config::default(), 500, 30.0);
+        s.new_acks(1);
+        assert_eq!(s.cwnd(), 30.0);
+        s.congestion(Signal::Loss);
+        assert_eq!(s.cwnd(), 15.0);
+        s.recovered();
+        s.timeout(1);
+        assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 7.0));
+        s.new_acks(2);
+        assert_eq!(s.cwnd(), 3.0);
+    }
+
+    #[test]
+    fn options() {
+        let s = started(Config { scale_ssthresh: true, ..Config::default() }, 100, 8.0);
+        assert_eq!(s.ssthresh(), 32.0);
+        let mut s = started(Config { pacing: true, ..Config::default() }, 100, 4.0);
+        s.new_acks(1);
+        // 4 + 16/4 segments of 1000 bytes in 0.1 s.
+        assert_eq!(s.cc.pacing().map(Rate::bits_per_sec), Some(640_000));
+        for rtt0_ms in [0.0, -1.0, f64::NAN] {
+            assert!(Config { rtt0_ms, ..Config::default() }.validate().is_err());
+        }
+        assert!(Config { most_rho: 0.0, ..Config::default() }.validate().is_err());
+    }
+}

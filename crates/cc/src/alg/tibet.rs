@@ -1,0 +1,241 @@
+//! TCP TIBET (time intervals based bandwidth estimation).
+//!
+//! *Idea*: Westwood with another estimate. Lengths of segments and the intervals between them are low-passed
+//! separately and only then divided, so that bursts and compressed acknowledgements do not bias the quotient as
+//! they bias a mean of quotients; a second filter in continuous time removes what still oscillates. After a loss
+//! the threshold is that rate times the least RTT.
+//! *Source*: Capone, Martignon, "Bandwidth estimates in the TCP congestion control scheme" (2001); Capone, Fratta,
+//! Martignon, "Bandwidth estimation schemes for TCP over wireless networks", IEEE Trans. Mobile Computing 3(2), 2004.
+//! Neither was at hand: equations and constants are a *reconstruction*. That lengths and intervals are filtered
+//! separately, of acknowledgements or of departures, and then once more, is confirmed by Neglia et al., "A simulation
+//! study of TCP performance over satellite channels".
+
+use crate::CongestionControl;
+use crate::action::{Policy, RecoveryMode, Window};
+use crate::event::{Ack, Cx, Sent, Signal, Start};
+use crate::parts::credit::Credit;
+use crate::parts::frame::{self, Frame};
+use crate::rules::Rules;
+use skyhaul_base::{Instant, math};
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Measured {
+    /// Data segments as they leave: the bandwidth used, retransmissions included.
+    Departures,
+    /// Acknowledgements as they arrive: the bandwidth obtained.
+    Acknowledgements,
+}
+
+/// Options of TCP TIBET.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, rename_all = "kebab-case", deny_unknown_fields)
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// `departures` (default) or `acknowledgements`.
+    pub measured: Measured,
+    /// Weight of the past in the filters of lengths and intervals (0.99, recalled): a memory of 100 segments.
+    pub pole: f64,
+    /// Time constant of the second filter, seconds (1, recalled).
+    pub t0: f64,
+    /// How losses are repaired (default `newreno`).
+    pub recovery: RecoveryMode,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { measured: Measured::Departures, pole: 0.99, t0: 1.0, recovery: RecoveryMode::NewReno }
+    }
+}
+
+impl Config {
+    /// Refuses options outside their domain.
+    ///
+    /// # Errors
+    /// Names the option and what to write instead.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        if !(self.pole > 0.0 && self.pole < 1.0) {
+            return Err("pole: the filters are stable and smooth for a pole between 0 and 1, both excluded");
+        }
+        if !(self.t0.is_finite() && self.t0 > 0.0) {
+            return Err("t0 is a time constant in seconds, above 0");
+        }
+        frame::check_recovery(self.recovery)
+    }
+}
+
+/// TCP TIBET.
+#[derive(Clone, Debug)]
+pub struct Tibet {
+    frame: Frame,
+    config: Config,
+    credit: Credit,
+    /// Mean length (segments) and interval (seconds). The interval begins with the first that is not zero.
+    length: Option<f64>,
+    interval: Option<f64>,
+    last: Option<Instant>,
+    /// The estimate, segments per second.
+    bwe: f64,
+}
+
+impl Tibet {
+    /// A TCP TIBET control under the endpoint's window rules.
+    #[must_use]
+    pub fn new(config: &Config, rules: &Rules) -> Self {
+        Self {
+            frame: Frame::new(rules, config.recovery),
+            config: config.clone(),
+            credit: Credit::default(),
+            length: None,
+            interval: None,
+            last: None,
+            bwe: 0.0,
+        }
+    }
+
+    fn sample(&mut self, now: Instant, segments: f64) {
+        let Some(last) = self.last.replace(now) else { return };
+        let d = (now - last).as_secs_f64();
+        let mix = |old: f64, new: f64| self.config.pole * old + (1.0 - self.config.pole) * new;
+        let length = self.length.map_or(segments, |l| mix(l, segments));
+        self.length = Some(length);
+        self.interval = match self.interval {
+            Some(i) => Some(mix(i, d)),
+            None => Some(d).filter(|&d| d > 0.0),
+        };
+        if let Some(interval) = self.interval {
+            let keep = math::exp(-d / self.config.t0);
+            self.bwe = keep * self.bwe + (1.0 - keep) * (length / interval);
+        }
+    }
+
+    fn fits(&self, cx: &Cx<'_>) -> f64 {
+        (self.bwe * cx.path.min_rtt.map_or(0.0, |r| r.as_secs_f64())).max(2.0)
+    }
+}
+
+impl CongestionControl for Tibet {
+    fn window(&self) -> Window {
+        self.frame.window()
+    }
+    fn policy(&self) -> Policy {
+        Policy { sent_events: self.config.measured == Measured::Departures, ..self.frame.policy() }
+    }
+    fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
+        self.frame.start(cx, start);
+    }
+    fn on_sent(&mut self, cx: &mut Cx<'_>, sent: &Sent) {
+        self.sample(cx.now, f64::from(sent.len) / f64::from(cx.path.smss.max(1)));
+    }
+    fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
+        if self.config.measured == Measured::Acknowledgements {
+            let segments = self.credit.of(ack, 0.0);
+            self.sample(cx.now, segments);
+        }
+        if self.frame.acked(cx, ack) {
+            self.frame.grow_like_reno(cx, ack);
+        }
+    }
+    fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        let ssthresh = self.fits(cx);
+        let cwnd = self.frame.cwnd.min(ssthresh);
+        self.frame.reduce(signal, ssthresh, cwnd);
+    }
+    fn on_recovered(&mut self, cx: &mut Cx<'_>) {
+        self.frame.recovered(cx);
+    }
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
+        let ssthresh = self.fits(cx);
+        self.frame.timeout(backoff, ssthresh);
+        self.credit.clear();
+    }
+    fn on_undo(&mut self, cx: &mut Cx<'_>) {
+        self.frame.undo(cx);
+    }
+    fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("bwe", self.bwe);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AckKind;
+    use crate::testing::Stage;
+    use skyhaul_base::Duration;
+
+    fn stage(config: Config) -> Stage<Tibet> {
+        assert_eq!(config.validate(), Ok(()));
+        let mut s = Stage::new(Tibet::new(&config, &Rules::NS2_2001), 64.0);
+        s.path.min_rtt = Some(Duration::from_millis(200));
+        s.start(None);
+        s
+    }
+    fn sent_after(s: &mut Stage<Tibet>, ms: u64, len: u32) -> f64 {
+        s.now += Duration::from_millis(ms);
+        s.call(|cc, cx| cc.on_sent(cx, &Sent { len, retransmission: false }));
+        s.variable("bwe")
+    }
+    fn close(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-9 * b.abs().max(1.0), "{a} is not {b}");
+    }
+
+    #[test]
+    fn lengths_and_intervals_are_filtered_apart() {
+        let mut s = stage(Config { pole: 0.75, ..Config::default() });
+        assert_eq!(sent_after(&mut s, 10, 1000), 0.0, "the clock starts");
+        // Length 1, interval 0.1 s: 10 per second through the second filter from 0.
+        close(sent_after(&mut s, 100, 1000), (1.0 - math::exp(-0.1)) * 10.0);
+        let b = s.variable("bwe");
+        // Length 0.75 + 0.25 * 0.5, interval 0.075 + 0.25 * 0.3.
+        let quotient = 0.875 / 0.15;
+        close(sent_after(&mut s, 300, 500), math::exp(-0.3) * b + (1.0 - math::exp(-0.3)) * quotient);
+    }
+
+    #[test]
+    fn bursts_do_not_bias_the_estimate() {
+        // Ten segments at once, every 100 ms: 100 per second.
+        let mut s = stage(Config::default());
+        for _ in 0..300 {
+            sent_after(&mut s, 100, 1000);
+            for _ in 0..9 {
+                sent_after(&mut s, 0, 1000);
+            }
+        }
+        let bwe = s.variable("bwe");
+        assert!((bwe - 100.0).abs() < 8.0, "{bwe}");
+        // Over 0.2 s.
+        s.call(|cc, cx| cc.on_congestion(cx, Signal::Ecn));
+        close(s.ssthresh(), bwe * 0.2);
+        assert_eq!(s.cwnd(), 1.0, "never raised");
+        s.timeout(1);
+        assert_eq!(s.cwnd(), 1.0);
+        close(s.ssthresh(), bwe * 0.2);
+    }
+
+    #[test]
+    fn acknowledgements_can_be_measured_instead() {
+        let mut s = stage(Config { measured: Measured::Acknowledgements, ..Config::default() });
+        assert!(!s.cc.policy().sent_events);
+        s.ack(AckKind::New, 1.0);
+        for _ in 0..2000 {
+            s.now += Duration::from_millis(50);
+            s.ack(AckKind::New, 2.0);
+        }
+        close(s.variable("bwe"), 40.0);
+    }
+
+    #[test]
+    fn parameters_outside_of_their_domain() {
+        for pole in [0.0, 1.0, f64::NAN] {
+            assert!(Config { pole, ..Config::default() }.validate().is_err_and(|m| m.starts_with("pole")));
+        }
+        assert!(Config { t0: 0.0, ..Config::default() }.validate().is_err());
+    }
+}

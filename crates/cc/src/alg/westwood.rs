@@ -1,0 +1,331 @@
+//! TCP Westwood.
+//!
+//! *Idea*: the rate at which acknowledgements return says what the path carries. The sender filters it all the time,
+//! and after a loss sets the threshold to that rate times the least RTT, which is what fits into an empty path,
+//! instead of halving blindly: a link error then costs next to nothing. Growth is Reno's.
+//! *Source*: Casetti, Gerla, Lee, Mascolo, Sanadidi, "TCP with faster recovery" (MILCOM 2000); Mascolo et al., "TCP
+//! Westwood: bandwidth estimation for enhanced transport over wireless links" (MobiCom 2001); the module for ns-2 of
+//! 2002. The default filter has the constant pole 19/21; `tustin` is the filter of the paper, whose pole follows the
+//! spacing of acknowledgements and which takes a sample of zero for each half of `tau` without any.
+//!
+//! Readings: the clock starts with the first acknowledgement; acknowledgements of one instant are one sample; the
+//! first sample after silence is what arrived over the whole silence, while the filter has moved on meanwhile.
+
+use crate::CongestionControl;
+use crate::action::{Policy, RecoveryMode, Window};
+use crate::event::{Ack, Cx, Signal, Start};
+use crate::parts::credit::Credit;
+use crate::parts::frame::{self, Frame};
+use crate::rules::Rules;
+use skyhaul_base::{Duration, Instant};
+
+/// Least RTT assumed before the first sample (ns-2's module).
+const RTT_MIN_INIT: Duration = Duration::from_secs(5);
+
+/// The bandwidth filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Filter {
+    /// Constant pole, sample by sample (filter 1 of ns-2's module).
+    Constant,
+    /// Bilinear discretisation of a first-order low-pass with time constant `tau` (filter 3, the paper's).
+    Tustin,
+}
+
+/// Options of TCP Westwood.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, rename_all = "kebab-case", deny_unknown_fields)
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// The filter (default `constant`).
+    pub filter: Filter,
+    /// Pole of the constant filter (19/21).
+    pub pole: f64,
+    /// Time constant of the `tustin` filter, seconds (1).
+    pub tau: f64,
+    /// Most segments that one acknowledgement counts for (2, ns-2's module); the rate of stretched
+    /// acknowledgements is underestimated, not overestimated.
+    pub most_per_ack: f64,
+    /// On a timeout, divide the threshold by a number that grows by one, up to four, with each timeout in slow
+    /// start and returns to one otherwise (ns-2's module). Off by default (the papers).
+    pub rto_divisor: bool,
+    /// How losses are repaired (default `newreno`).
+    pub recovery: RecoveryMode,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            filter: Filter::Constant,
+            pole: 19.0 / 21.0,
+            tau: 1.0,
+            most_per_ack: 2.0,
+            rto_divisor: false,
+            recovery: RecoveryMode::NewReno,
+        }
+    }
+}
+
+impl Config {
+    /// Refuses options outside their domain.
+    ///
+    /// # Errors
+    /// Names the option and what to write instead.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        if !(self.pole > 0.0 && self.pole < 1.0) {
+            return Err("pole: the filter is stable and smooths for a pole between 0 and 1, both excluded");
+        }
+        if !(self.tau.is_finite() && self.tau >= 1e-3) {
+            return Err("tau is a time constant in seconds, at least 0.001");
+        }
+        if !(self.most_per_ack.is_finite() && self.most_per_ack >= 1.0) {
+            return Err("most-per-ack must be at least 1 segment");
+        }
+        frame::check_recovery(self.recovery)
+    }
+}
+
+/// The filter's state; rates in segments per second.
+#[derive(Clone, Copy, Debug, Default)]
+struct Estimate {
+    bwe: f64,
+    last: f64,
+    /// Arrival of the last acknowledgement, and the moment the filter stands at.
+    acked_at: Option<(Instant, Instant)>,
+    /// Segments of the current instant.
+    waiting: f64,
+}
+
+impl Estimate {
+    fn sample(&mut self, now: Instant, segments: f64, config: &Config) {
+        let Some((acked, mut at)) = self.acked_at else {
+            self.acked_at = Some((now, now));
+            return;
+        };
+        self.waiting += segments;
+        if now == acked {
+            return;
+        }
+        let rate = core::mem::take(&mut self.waiting) / (now - acked).as_secs_f64();
+        match config.filter {
+            Filter::Constant => self.feed(rate, config.pole),
+            Filter::Tustin => {
+                let half = Duration::from_secs_f64(config.tau / 2.0);
+                // After some hundred samples of zero nothing is left.
+                let mut silent = 0;
+                while now - at > half {
+                    self.feed(0.0, 0.6);
+                    at += half;
+                    silent += 1;
+                    if silent == 300 {
+                        at = now - half;
+                    }
+                }
+                let x = 2.0 * config.tau / (now - at).as_secs_f64();
+                self.feed(rate, (x - 1.0) / (x + 1.0));
+            }
+        }
+        self.acked_at = Some((now, now));
+    }
+
+    fn feed(&mut self, rate: f64, pole: f64) {
+        self.bwe = pole * self.bwe + (1.0 - pole) / 2.0 * (rate + self.last);
+        self.last = rate;
+    }
+}
+
+/// TCP Westwood.
+#[derive(Clone, Debug)]
+pub struct Westwood {
+    frame: Frame,
+    config: Config,
+    credit: Credit,
+    estimate: Estimate,
+    divisor: f64,
+}
+
+impl Westwood {
+    /// A TCP Westwood control under the endpoint's window rules.
+    #[must_use]
+    pub fn new(config: &Config, rules: &Rules) -> Self {
+        Self {
+            frame: Frame::new(rules, config.recovery),
+            config: config.clone(),
+            credit: Credit::default(),
+            estimate: Estimate::default(),
+            divisor: 1.0,
+        }
+    }
+
+    /// What fits into the empty path at the estimated rate.
+    fn fits(&self, cx: &Cx<'_>, divisor: f64) -> f64 {
+        let rtt = cx.path.min_rtt.unwrap_or(RTT_MIN_INIT).as_secs_f64();
+        (self.estimate.bwe * rtt / divisor).max(2.0)
+    }
+}
+
+impl CongestionControl for Westwood {
+    fn window(&self) -> Window {
+        self.frame.window()
+    }
+    fn policy(&self) -> Policy {
+        self.frame.policy()
+    }
+    fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
+        self.frame.start(cx, start);
+    }
+    fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
+        let segments = self.credit.of(ack, 1.0).min(self.config.most_per_ack);
+        self.estimate.sample(cx.now, segments, &self.config);
+        if self.frame.acked(cx, ack) {
+            self.frame.grow_like_reno(cx, ack);
+        }
+    }
+    fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        let ssthresh = self.fits(cx, 1.0);
+        let cwnd = self.frame.cwnd.min(ssthresh);
+        self.frame.reduce(signal, ssthresh, cwnd);
+    }
+    fn on_recovered(&mut self, cx: &mut Cx<'_>) {
+        self.frame.recovered(cx);
+    }
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
+        if self.config.rto_divisor {
+            self.divisor = if self.frame.slow_start() { (self.divisor + 1.0).min(4.0) } else { 1.0 };
+        }
+        let ssthresh = self.fits(cx, self.divisor);
+        self.frame.timeout(backoff, ssthresh);
+        self.credit.clear();
+    }
+    fn on_undo(&mut self, cx: &mut Cx<'_>) {
+        self.frame.undo(cx);
+    }
+    fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("bwe", self.estimate.bwe);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Stage;
+    use crate::{AckKind, InitialSsthresh};
+
+    fn stage(config: Config) -> Stage<Westwood> {
+        assert_eq!(config.validate(), Ok(()));
+        let rules = Rules { initial_ssthresh: InitialSsthresh::Segments(2.0), ..Rules::NS2_2001 };
+        let mut s = Stage::new(Westwood::new(&config, &rules), 64.0);
+        s.path.min_rtt = Some(Duration::from_millis(500));
+        s.start(None);
+        s
+    }
+    fn ack_after(s: &mut Stage<Westwood>, ms: u64, segments: f64) -> f64 {
+        s.now += Duration::from_millis(ms);
+        s.ack(AckKind::New, segments);
+        s.variable("bwe")
+    }
+    fn close(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-9 * b.abs().max(1.0), "{a} is not {b}");
+    }
+
+    #[test]
+    fn the_constant_filter_by_hand() {
+        let mut s = stage(Config::default());
+        // One segment each 10 ms: 100 per second.
+        assert_eq!(ack_after(&mut s, 10, 1.0), 0.0, "the clock starts");
+        close(ack_after(&mut s, 10, 1.0), 100.0 / 21.0);
+        close(ack_after(&mut s, 10, 1.0), 19.0 / 21.0 * 100.0 / 21.0 + 200.0 / 21.0);
+        for _ in 0..300 {
+            ack_after(&mut s, 10, 1.0);
+        }
+        close(s.variable("bwe"), 100.0);
+        // 100 segments per second over 0.5 s.
+        s.call(|cc, cx| cc.on_congestion(cx, Signal::Ecn));
+        close(s.ssthresh(), 50.0);
+        assert!(s.cwnd() < 50.0, "the window is never raised");
+    }
+
+    #[test]
+    fn the_papers_filter_by_hand() {
+        let mut s = stage(Config { filter: Filter::Tustin, ..Config::default() });
+        ack_after(&mut s, 10, 1.0);
+        // Delta 0.5 s = tau/2 exactly: x = 4, pole 3/5, b = 2.
+        close(ack_after(&mut s, 500, 1.0), 2.0 / 5.0);
+        // 1.25 s: two samples of zero, then b = 0.8 with x = 8, pole 7/9.
+        let silent = 0.6 * (0.6 * 0.4 + 0.2 * 2.0);
+        close(ack_after(&mut s, 1250, 1.0), 7.0 / 9.0 * silent + 0.8 / 9.0);
+        assert!(ack_after(&mut s, 1_000_000, 1.0) < 1e-3);
+    }
+
+    #[test]
+    fn acknowledgements_of_one_instant_are_one_sample() {
+        let mut s = stage(Config::default());
+        ack_after(&mut s, 10, 1.0);
+        ack_after(&mut s, 0, 1.0);
+        ack_after(&mut s, 0, 2.0);
+        close(ack_after(&mut s, 40, 1.0), 4.0 / 0.04 / 21.0);
+        // And one acknowledgement counts for two segments at most.
+        let mut s = stage(Config::default());
+        ack_after(&mut s, 10, 1.0);
+        close(ack_after(&mut s, 10, 7.0), 200.0 / 21.0);
+    }
+
+    #[test]
+    fn a_loss_leaves_what_fits_into_the_empty_path() {
+        let mut s = stage(Config::default());
+        for _ in 0..900 {
+            ack_after(&mut s, 50, 1.0);
+        }
+        let before = s.cwnd();
+        assert!(before > 30.0);
+        s.congestion(Signal::Loss);
+        // 20 per second over 0.5 s; NewReno inflates by three.
+        close(s.ssthresh(), 10.0);
+        close(s.cwnd(), 13.0);
+        s.recovered();
+        close(s.cwnd(), 10.0);
+        s.timeout(1);
+        assert_eq!(s.cwnd(), 1.0);
+        close(s.ssthresh(), 10.0);
+        s.timeout(2);
+        close(s.ssthresh(), 10.0);
+    }
+
+    #[test]
+    fn without_an_estimate_two_segments_are_left() {
+        let mut s = stage(Config::default());
+        s.path.min_rtt = None;
+        s.timeout(1);
+        assert_eq!(s.ssthresh(), 2.0);
+    }
+
+    #[test]
+    fn option_rto_divisor() {
+        let mut s = stage(Config { rto_divisor: true, ..Config::default() });
+        for _ in 0..900 {
+            ack_after(&mut s, 25, 1.0);
+        }
+        s.timeout(1);
+        close(s.ssthresh(), 20.0);
+        s.timeout(1);
+        close(s.ssthresh(), 10.0);
+        for _ in 0..5 {
+            s.timeout(1);
+        }
+        close(s.ssthresh(), 5.0);
+    }
+
+    #[test]
+    fn parameters_outside_of_their_domain() {
+        for pole in [0.0, 1.0, 1.2, f64::NAN] {
+            assert!(Config { pole, ..Config::default() }.validate().is_err_and(|m| m.starts_with("pole")));
+        }
+        assert!(Config { tau: 0.0, ..Config::default() }.validate().is_err());
+        assert!(Config { most_per_ack: 0.5, ..Config::default() }.validate().is_err());
+    }
+}

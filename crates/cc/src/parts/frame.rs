@@ -1,0 +1,183 @@
+//! What the relatives of Reno share besides growth: the start, artificial inflation, the bookkeeping of a
+//! reduction, the timeout, undo. A relative states its growth and its thresholds; [`Frame`] does the rest as
+//! RFC 5681 and RFC 6582 say.
+
+use crate::action::{Policy, RecoveryMode, Window};
+use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
+use crate::parts::growth;
+use crate::parts::inflation::Inflation;
+use crate::rules::{HalvingBase, Rules};
+
+/// The window of a relative of Reno.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// Window arithmetic of the endpoint.
+    pub rules: Rules,
+    /// Congestion window, with inflation.
+    pub cwnd: f64,
+    /// Slow start threshold.
+    pub ssthresh: f64,
+    recovery: RecoveryMode,
+    infl: Inflation,
+    /// Window that the last reduction chose.
+    reduced: f64,
+    /// Window before the last reduction, for undo.
+    before: Window,
+}
+
+/// Refuses ways of repair that have no fast recovery.
+///
+/// # Errors
+/// Says what to write instead.
+pub fn check_recovery(recovery: RecoveryMode) -> Result<(), &'static str> {
+    match recovery {
+        RecoveryMode::Tahoe => {
+            Err("recovery: this control is defined with \"reno\", \"newreno\", \"sack\" or \"prr\"")
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Frame {
+    /// A window that has not started.
+    #[must_use]
+    pub fn new(rules: &Rules, recovery: RecoveryMode) -> Self {
+        let start = Window { cwnd: 1.0, ssthresh: f64::INFINITY };
+        Self {
+            rules: *rules,
+            cwnd: start.cwnd,
+            ssthresh: start.ssthresh,
+            recovery,
+            infl: Inflation::default(),
+            reduced: 1.0,
+            before: start,
+        }
+    }
+
+    /// For `CongestionControl::window`.
+    #[must_use]
+    pub fn window(&self) -> Window {
+        Window { cwnd: self.cwnd, ssthresh: self.ssthresh }
+    }
+
+    /// The policy with this frame's way of repair.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        Policy { recovery: self.recovery, ..Policy::default() }
+    }
+
+    /// True in slow start.
+    #[must_use]
+    pub fn slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    fn inflates(&self) -> bool {
+        matches!(self.recovery, RecoveryMode::Reno | RecoveryMode::NewReno)
+    }
+
+    /// `on_start`: initial window and threshold, or the restart after an idle period.
+    pub fn start(&mut self, cx: &Cx<'_>, start: &Start) {
+        let iw = self.rules.initial_window.segments(cx.path.smss).max(1.0);
+        match *start {
+            Start::Established { syn_lost, .. } => {
+                self.cwnd = if syn_lost { 1.0 } else { iw };
+                self.ssthresh = growth::initial_ssthresh(&self.rules, cx.path);
+            }
+            Start::Idle if self.rules.restart_after_idle => self.cwnd = self.cwnd.min(iw),
+            Start::Idle => {}
+        }
+    }
+
+    /// `on_ack`, first half: inflation during fast recovery. True if the window may grow on this acknowledgement.
+    pub fn acked(&mut self, cx: &Cx<'_>, ack: &Ack) -> bool {
+        match (ack.kind, cx.path.phase) {
+            (AckKind::New | AckKind::Full, Phase::Open | Phase::Loss) => return ack.cwnd_limited,
+            (AckKind::Duplicate { .. }, Phase::Recovery) if self.inflates() => {
+                self.infl.add(&mut self.cwnd, 1.0);
+            }
+            (AckKind::Partial, Phase::Recovery) if self.inflates() && self.rules.partial_deflation => {
+                self.infl.partial(&mut self.cwnd, ack.acked);
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// Reno's growth.
+    pub fn grow_like_reno(&mut self, cx: &Cx<'_>, ack: &Ack) {
+        self.cwnd = growth::grown(&self.rules, cx.path, self.cwnd, self.ssthresh, ack.acked);
+    }
+
+    /// Growth to a window of the caller's choice, within the peer's window where the preset says so.
+    pub fn grow_to(&mut self, cx: &Cx<'_>, to: f64) {
+        self.cwnd = growth::capped(&self.rules, cx.path, to.max(self.cwnd), self.cwnd);
+    }
+
+    /// What the additive part of congestion avoidance counts: 1 per acknowledgement, or segments acknowledged
+    /// (at most a window of them).
+    #[must_use]
+    pub fn credit(&self, ack: &Ack) -> f64 {
+        match self.rules.growth {
+            crate::CaGrowth::PerAck => 1.0,
+            crate::CaGrowth::ByteCounting => ack.acked.min(self.cwnd),
+        }
+    }
+
+    /// `on_congestion`: the window and threshold that the caller chose.
+    pub fn reduce(&mut self, signal: Signal, ssthresh: f64, cwnd: f64) {
+        self.before = self.window();
+        self.ssthresh = ssthresh;
+        self.infl.clear();
+        self.cwnd = cwnd;
+        self.reduced = cwnd;
+        if self.inflates() && signal != Signal::Ecn {
+            self.infl.add(&mut self.cwnd, self.rules.inflate_ndup);
+        }
+    }
+
+    /// `on_recovered`: back to the reduced window.
+    pub fn recovered(&mut self, cx: &Cx<'_>) {
+        self.infl.clear();
+        self.cwnd = match self.recovery {
+            // RFC 6582 §3.2 step 3, option 1: no burst when little is left in flight.
+            RecoveryMode::NewReno if self.rules.halving_base == HalvingBase::FlightSize => {
+                self.reduced.min(cx.path.in_flight.max(1.0) + 1.0)
+            }
+            _ => self.reduced,
+        };
+    }
+
+    /// The window without inflation.
+    #[must_use]
+    pub fn deflated(&self) -> f64 {
+        let mut cwnd = self.cwnd;
+        { self.infl }.end(&mut cwnd);
+        cwnd.max(1.0)
+    }
+
+    /// Another window than the one a reduction chose; a recovery in progress ends with it.
+    pub fn reset(&mut self, cwnd: f64) {
+        self.infl.clear();
+        self.cwnd = cwnd;
+        self.reduced = cwnd;
+    }
+
+    /// `on_timeout`: one segment; the threshold once per episode (RFC 5681 §3.1).
+    pub fn timeout(&mut self, backoff: u32, ssthresh: f64) {
+        if backoff <= 1 {
+            self.before = self.window();
+            { self.infl }.end(&mut self.before.cwnd);
+            self.ssthresh = ssthresh;
+        }
+        self.infl.clear();
+        self.cwnd = 1.0;
+        self.reduced = 1.0;
+    }
+
+    /// `on_undo`: what the last reduction took.
+    pub fn undo(&mut self, cx: &Cx<'_>) {
+        self.grow_to(cx, self.cwnd.max(self.before.cwnd));
+        self.ssthresh = self.ssthresh.max(self.before.ssthresh);
+    }
+}

@@ -1,0 +1,137 @@
+//! HyStart++ (RFC 9406): leaving slow start when the RTT rises, before the queue overflows.
+//!
+//! In each round of slow start the least of at least eight RTT samples is compared with that of the round before. A
+//! rise by an eighth of it (4 to 16 ms) enters *conservative slow start*, which grows four times slower; if the RTT
+//! falls below what it was there, the rise was jitter and slow start resumes; after five such rounds slow start is over.
+
+use skyhaul_base::Duration;
+
+const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
+const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
+const MIN_RTT_DIVISOR: u64 = 8;
+const N_RTT_SAMPLE: u32 = 8;
+const CSS_GROWTH_DIVISOR: f64 = 4.0;
+const CSS_ROUNDS: u32 = 5;
+/// Segments by which one acknowledgement may grow the window without pacing (RFC 9406 §4.3).
+const LIMIT: f64 = 8.0;
+
+/// State of one slow start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HyStart {
+    round: Option<u64>,
+    last: Duration,
+    current: Duration,
+    samples: u32,
+    /// Conservative slow start: least RTT when it began, and rounds spent.
+    css: Option<(Duration, u32)>,
+}
+
+impl Default for HyStart {
+    fn default() -> Self {
+        Self { round: None, last: Duration::MAX, current: Duration::MAX, samples: 0, css: None }
+    }
+}
+
+impl HyStart {
+    /// Takes an acknowledgement in, in the packet-timed round `round`. True if slow start is over: the caller sets
+    /// `ssthresh` to the window.
+    pub fn on_ack(&mut self, round: u64, rtt: Option<Duration>) -> bool {
+        if self.round != Some(round) {
+            let first = self.round.replace(round).is_none();
+            if let Some((_, rounds)) = &mut self.css {
+                *rounds += 1;
+                if *rounds >= CSS_ROUNDS {
+                    return true;
+                }
+            }
+            if !first {
+                self.last = self.current;
+            }
+            self.current = Duration::MAX;
+            self.samples = 0;
+        }
+        let Some(rtt) = rtt else { return false };
+        self.current = self.current.min(rtt);
+        self.samples += 1;
+        if self.samples < N_RTT_SAMPLE || self.last == Duration::MAX {
+            return false;
+        }
+        match self.css {
+            None => {
+                let thresh = (self.last / MIN_RTT_DIVISOR).min(MAX_RTT_THRESH).max(MIN_RTT_THRESH);
+                if self.current >= self.last + thresh {
+                    self.css = Some((self.current, 0));
+                }
+            }
+            // The rise was jitter: back to slow start.
+            Some((baseline, _)) if self.current < baseline => self.css = None,
+            Some(_) => {}
+        }
+        false
+    }
+
+    /// Growth for `acked` segments; `paced` lifts the limit per acknowledgement.
+    #[must_use]
+    pub fn growth(&self, acked: f64, paced: bool) -> f64 {
+        let n = if paced { acked } else { acked.min(LIMIT) };
+        if self.css.is_some() { n / CSS_GROWTH_DIVISOR } else { n }
+    }
+
+    /// In conservative slow start.
+    #[must_use]
+    pub fn conservative(&self) -> bool {
+        self.css.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A round of `n` samples of `ms`; true if slow start ended.
+    fn round(h: &mut HyStart, number: u64, n: u32, ms: u64) -> bool {
+        (0..n).any(|_| h.on_ack(number, Some(Duration::from_millis(ms))))
+    }
+
+    #[test]
+    fn a_rise_by_an_eighth_enters_and_five_rounds_end_it() {
+        let mut h = HyStart::default();
+        assert!(!round(&mut h, 0, 10, 80));
+        // An eighth of 80 ms is 10 ms.
+        assert!(!round(&mut h, 1, 10, 89));
+        assert!(!h.conservative());
+        assert!(!round(&mut h, 2, 7, 100));
+        assert!(!h.conservative(), "eight samples are needed; 89/8 = 11.1");
+        assert!(!round(&mut h, 2, 1, 101));
+        assert!(!h.conservative());
+        assert!(!round(&mut h, 3, 10, 113));
+        assert!(h.conservative(), "100 + 12.5");
+        assert_eq!((h.growth(2.0, false), h.growth(12.0, false), h.growth(12.0, true)), (0.5, 2.0, 3.0));
+        for r in 4..8 {
+            assert!(!round(&mut h, r, 10, 115));
+        }
+        assert!(round(&mut h, 8, 10, 115));
+    }
+
+    #[test]
+    fn the_threshold_is_between_4_and_16_ms() {
+        for (base, rise, enters) in [(8, 3, false), (8, 4, true), (550, 15, false), (550, 16, true)] {
+            let mut h = HyStart::default();
+            round(&mut h, 0, 8, base);
+            round(&mut h, 1, 8, base + rise);
+            assert_eq!(h.conservative(), enters, "{base} + {rise}");
+        }
+    }
+
+    #[test]
+    fn jitter_leads_back() {
+        let mut h = HyStart::default();
+        round(&mut h, 0, 8, 550);
+        round(&mut h, 1, 8, 600);
+        assert!(h.conservative());
+        round(&mut h, 2, 8, 560);
+        assert!(!h.conservative());
+        assert_eq!(h.growth(2.0, false), 2.0);
+        assert!(!h.on_ack(3, None));
+    }
+}
