@@ -13,7 +13,7 @@ IN_VENV := VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(BIN):$$PATH"
 help:
 	@echo "make demo    first figure: builds, runs one study of TCP-Peach, writes results/demo/"
 	@echo "make test    all tests: Rust, layering, WebAssembly, Python"
-	@echo "make bench   speed of the simulator, and instructions per segment against the record"
+	@echo "make bench   speed of the simulator, instructions per segment against the record, comparison with ns-2"
 	@echo "make docs    API documentation in target/doc/"
 	@echo "make lint    formatting and lints of Rust and Python"
 	@echo "make lock    resolve the Python lock files again (needs uv)"
@@ -62,6 +62,7 @@ bench: $(VENV)/.python
 	cargo bench -p skyhaul-sim --locked
 	cargo build --release --locked -p skyhaul-cli
 	$(BIN)/python benches/instructions.py
+	$(BIN)/python benches/compare_ns2.py
 
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
