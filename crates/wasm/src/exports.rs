@@ -3,6 +3,7 @@
     unsafe_code,
     reason = "a name that a host can call has to be exported; nothing else here is unsafe"
 )]
+#![expect(unreachable_pub, reason = "the host reaches them by name")]
 
 use std::cell::RefCell;
 
