@@ -121,6 +121,8 @@ pub struct Policy {
     pub max_burst: u32,
     /// Deliver [`RateSample`](crate::RateSample)s with acknowledgements.
     pub rate_samples: bool,
+    /// Raise `on_lost`. Needs `rate_samples`, whose records it reads.
+    pub loss_events: bool,
     /// Raise `on_sent`.
     pub sent_events: bool,
     /// Keep [`Path::head`](crate::Path::head) up to date; it is `None` otherwise.
@@ -140,6 +142,7 @@ impl Default for Policy {
             pipe: Pipe::Scoreboard,
             max_burst: 0,
             rate_samples: false,
+            loss_events: false,
             sent_events: false,
             watch_head: false,
             transmit_events: false,

@@ -36,6 +36,8 @@ pub struct Path {
     pub app_limited: bool,
     /// Whether the peer answers probes.
     pub probes: ProbeSupport,
+    /// The peer reports what it has beyond a gap (RFC 2018): more than one loss per round can be seen.
+    pub sack: bool,
 }
 
 /// The segment at `SND.UNA`.
@@ -136,16 +138,32 @@ pub struct RateSample {
     pub delivered: u64,
     /// Longer of the send and the acknowledgement interval.
     pub interval: Duration,
-    /// `delivered / interval`.
-    pub rate: Rate,
+    /// `delivered / interval`; `None` where the interval is shorter than the least RTT: too short to tell.
+    pub rate: Option<Rate>,
     /// The sample was taken while the application limited the sender.
     pub app_limited: bool,
     /// Value of `Path::delivered` when the newest segment of the sample was sent.
     pub prior_delivered: u64,
     /// Bytes marked lost between that moment and now.
     pub lost: u64,
-    /// Bytes in flight when that segment was sent.
+    /// Bytes in the network (the scoreboard's pipe) when that segment was sent, itself included.
     pub in_flight: u64,
+}
+
+/// A segment that was just marked lost, with the state of the path when it was last sent
+/// (draft-ietf-ccwg-bbr-06 §4.1.2.1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Bytes of it.
+    pub len: u32,
+    /// Bytes in the network when it was sent, itself included.
+    pub in_flight: u64,
+    /// Bytes marked lost between that moment and now, itself included.
+    pub lost: u64,
+    /// The application limited the sender when it was sent.
+    pub app_limited: bool,
+    /// It directly follows the segment marked lost before it: a longer gap, not another one.
+    pub same_gap: bool,
 }
 
 /// A congestion signal.

@@ -6,8 +6,10 @@
 //!
 //! # Order of events
 //!
-//! For one arriving segment the sender raises, each at most once and in this order:
+//! For one arriving segment the sender raises, each at most once unless said otherwise and in this order:
 //!
+//! 0. [`on_lost`](CongestionControl::on_lost), for algorithms that ask for it: once for every segment that the
+//!    scoreboard now finds lost, the oldest first.
 //! 1. [`on_ack`](CongestionControl::on_ack), after the scoreboard, `SND.UNA`, RTT and rate sample were
 //!    updated. Not raised for a probe acknowledgement that advances nothing.
 //! 2. [`on_probe`](CongestionControl::on_probe), if the segment answers a probe.
@@ -19,7 +21,9 @@
 //!
 //! Outside of arrivals: `on_start` (connection established, or the first transmission after an idle period),
 //! `on_timeout` (retransmission timer expired, before the retransmission), `on_undo` (the last reduction
-//! proved spurious), `on_wake` (the time asked for with [`Actions::wake_at`]). Each is followed by 4 and 5.
+//! proved spurious), `on_wake` (the time asked for with [`Actions::wake_at`]). Each is followed by 4 and 5. What a
+//! decision of the sender marks lost (a timeout; the head, by duplicates without selective information) is
+//! reported right after the event that tells of the decision.
 //!
 //! An algorithm may not move `SND.*`, suppress the first retransmission, read a clock or allocate per call.
 #![no_std]
@@ -37,7 +41,7 @@ pub mod testing;
 
 pub use action::{Actions, Pipe, Policy, Priority, ProbeSource, RecoveryEnd, RecoveryMode, Train, Window};
 pub use event::{
-    Ack, AckKind, Blocked, Clock, Cx, Head, Path, Phase, ProbeEvent, ProbeSupport, RateSample, Sent, Signal,
+    Ack, AckKind, Blocked, Clock, Cx, Head, Lost, Path, Phase, ProbeEvent, ProbeSupport, RateSample, Sent, Signal,
     Start, Transmit,
 };
 pub use registry::{Algorithm, Config, NAMES};
@@ -87,6 +91,9 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// The last reduction answered an event that was no loss. Where that ends a recovery, `on_recovered` comes
     /// first.
     fn on_undo(&mut self, _cx: &mut Cx<'_>) {}
+
+    /// A segment was marked lost. Raised only if [`Policy::loss_events`] is set.
+    fn on_lost(&mut self, _cx: &mut Cx<'_>, _lost: &Lost) {}
 
     /// A data segment left. Raised only if [`Policy::sent_events`] is set.
     fn on_sent(&mut self, _cx: &mut Cx<'_>, _sent: &Sent) {}

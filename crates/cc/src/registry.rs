@@ -3,7 +3,7 @@
 use crate::CongestionControl;
 use crate::action::{Policy, Priority, RecoveryMode, Window};
 use crate::alg;
-use crate::event::{Ack, Cx, ProbeEvent, Sent, Signal, Start, Transmit};
+use crate::event::{Ack, Cx, Lost, ProbeEvent, Sent, Signal, Start, Transmit};
 use crate::rules::Rules;
 use alloc::boxed::Box;
 use skyhaul_base::Rate;
@@ -95,6 +95,7 @@ macro_rules! algorithms {
             fn on_recovered(&mut self, cx: &mut Cx<'_>) { each!(self, c => c.on_recovered(cx)) }
             fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) { each!(self, c => c.on_timeout(cx, backoff)) }
             fn on_undo(&mut self, cx: &mut Cx<'_>) { each!(self, c => c.on_undo(cx)) }
+            fn on_lost(&mut self, cx: &mut Cx<'_>, lost: &Lost) { each!(self, c => c.on_lost(cx, lost)) }
             fn on_sent(&mut self, cx: &mut Cx<'_>, sent: &Sent) { each!(self, c => c.on_sent(cx, sent)) }
             #[inline]
             fn on_transmit(&mut self, cx: &mut Cx<'_>, tx: &Transmit) { each!(self, c => c.on_transmit(cx, tx)) }

@@ -1,8 +1,9 @@
-//! Delivery-rate samples (draft-ietf-ccwg-bbr, "Delivery Rate Samples"; Cheng et al.).
+//! Delivery-rate samples and records of lost segments (draft-ietf-ccwg-bbr-06 §4.1).
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use skyhaul_base::{Duration, Instant, Rate};
-use skyhaul_cc::RateSample;
+use skyhaul_cc::{Lost, RateSample};
 
 /// Delivery state when a segment was last sent.
 #[derive(Clone, Copy, Debug)]
@@ -12,8 +13,11 @@ struct Snapshot {
     first_sent_time: Instant,
     sent_time: Instant,
     lost: u64,
+    /// With the segment itself.
     in_flight: u64,
     app_limited: bool,
+    /// It has been delivered: what a later acknowledgement covers again says nothing new.
+    delivered_already: bool,
 }
 
 /// Takes a snapshot per segment sent and turns the newest one delivered by an acknowledgement into a sample.
@@ -26,10 +30,16 @@ pub(crate) struct Sampler {
     /// Delivered count at which the current application-limited phase ends.
     app_limited_until: u64,
     newest: Option<Snapshot>,
+    /// Segments gone from the front of the ring, so that positions can be compared over time.
+    gone: u64,
+    /// Records of the segments marked lost and not yet told.
+    lost: Vec<Lost>,
+    /// The last segment marked lost.
+    last_lost: Option<u64>,
 }
 
 impl Sampler {
-    /// A segment was sent. `index` counts from the oldest outstanding one.
+    /// A segment was sent. `index` counts from the oldest outstanding one; `in_flight` includes it.
     pub(crate) fn sent(
         &mut self,
         index: usize,
@@ -51,6 +61,7 @@ impl Sampler {
             lost,
             in_flight,
             app_limited: self.app_limited_until > delivered,
+            delivered_already: false,
         };
         match self.snapshots.get_mut(index) {
             Some(slot) => *slot = snapshot,
@@ -65,7 +76,9 @@ impl Sampler {
 
     /// The segment at `index` was delivered.
     pub(crate) fn delivered(&mut self, index: usize, now: Instant) {
-        let Some(s) = self.snapshots.get(index).copied() else { return };
+        let Some(slot) = self.snapshots.get_mut(index).filter(|s| !s.delivered_already) else { return };
+        slot.delivered_already = true;
+        let s = *slot;
         self.delivered_time = now;
         let newer = self.newest.is_none_or(|n| (s.delivered, s.sent_time) > (n.delivered, n.sent_time));
         if newer {
@@ -77,6 +90,27 @@ impl Sampler {
     /// The oldest `n` segments are gone.
     pub(crate) fn popped(&mut self, n: usize) {
         self.snapshots.drain(..n.min(self.snapshots.len()));
+        self.gone += n as u64;
+    }
+
+    /// The segment at `index`, of `len` bytes, was marked lost, which makes `total` bytes ever lost.
+    pub(crate) fn marked_lost(&mut self, index: usize, len: u32, total: u64) {
+        let Some(s) = self.snapshots.get(index) else { return };
+        let position = self.gone + index as u64;
+        let same_gap = self.last_lost.is_some_and(|last| last + 1 == position);
+        self.last_lost = Some(position);
+        let (in_flight, app_limited) = (s.in_flight, s.app_limited);
+        self.lost.push(Lost { len, in_flight, lost: total - s.lost, app_limited, same_gap });
+    }
+
+    /// The `i`-th of the segments marked lost since [`Self::forget_lost`].
+    pub(crate) fn lost(&self, i: usize) -> Option<Lost> {
+        self.lost.get(i).copied()
+    }
+
+    /// The records of losses have been told.
+    pub(crate) fn forget_lost(&mut self) {
+        self.lost.clear();
     }
 
     /// The sample of the acknowledgement just processed, if it is valid.
@@ -91,14 +125,12 @@ impl Sampler {
         let ack = self.delivered_time - s.delivered_time;
         let interval = send.max(ack);
         // A sample shorter than the minimum RTT over-estimates.
-        if interval.is_zero() || min_rtt.is_some_and(|m| interval < m) {
-            return None;
-        }
+        let reliable = !interval.is_zero() && min_rtt.is_none_or(|m| interval >= m);
         let bytes = delivered - s.delivered;
         Some(RateSample {
             delivered: bytes,
             interval,
-            rate: Rate::from_bytes_over(bytes as f64, interval)?,
+            rate: Rate::from_bytes_over(bytes as f64, interval).filter(|_| reliable),
             app_limited: s.app_limited,
             prior_delivered: s.delivered,
             lost: lost - s.lost,
@@ -124,12 +156,69 @@ mod tests {
                 s.delivered(0, at(i));
                 s.popped(1);
                 if let Some(sample) = s.take(delivered, 0, Some(Duration::from_millis(100))) {
-                    rates.push(sample.rate.bits_per_sec());
+                    rates.extend(sample.rate.map(Rate::bits_per_sec));
                 }
             }
             let outstanding = i.min(10) as usize - usize::from(i >= 10);
-            s.sent(outstanding, at(i), delivered, 0, 1000 * outstanding as u64, i == 0);
+            s.sent(outstanding, at(i), delivered, 0, 1000 * (outstanding as u64 + 1), i == 0);
         }
         assert_eq!(rates.last(), Some(&800_000));
+    }
+
+    /// Five segments of 1000 bytes, 10 ms apart.
+    fn five() -> Sampler {
+        let mut s = Sampler::default();
+        (0..5).for_each(|i| s.sent(i as usize, ms(10 * i), 0, 0, 1000 * (i + 1), i == 0));
+        s
+    }
+    fn ms(t: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(t)
+    }
+
+    #[test]
+    fn what_was_delivered_before_makes_no_sample_again() {
+        let mut s = five();
+        // 1 to 4 arrive; the sample is of the newest.
+        (1..5).for_each(|i| s.delivered(i, ms(100 + 10 * i as u64)));
+        let sample = s.take(4000, 0, None).expect("something was delivered");
+        assert_eq!((sample.prior_delivered, sample.in_flight, sample.delivered), (0, 5000, 4000));
+        // 0 is sent again when 4000 bytes are delivered, and what its acknowledgement covers besides is old.
+        s.sent(0, ms(150), 4000, 1000, 1000, false);
+        (0..5).for_each(|i| s.delivered(i, ms(250)));
+        let sample = s.take(5000, 1000, Some(Duration::from_millis(100))).expect("the hole was delivered");
+        assert_eq!((sample.prior_delivered, sample.delivered, sample.lost), (4000, 1000, 0));
+        // From the last delivery before it left, at 140 ms, to its own.
+        assert_eq!(sample.interval, Duration::from_millis(110));
+        (0..5).for_each(|i| s.delivered(i, ms(260)));
+        assert_eq!(s.take(5000, 1000, None), None);
+    }
+
+    #[test]
+    fn a_sample_shorter_than_the_least_rtt_has_no_rate() {
+        let mut s = five();
+        s.delivered(0, ms(90));
+        let sample = s.take(1000, 0, Some(Duration::from_millis(100))).expect("delivered");
+        assert_eq!((sample.rate, sample.delivered), (None, 1000));
+    }
+
+    #[test]
+    fn lost_segments_tell_of_the_path_when_they_left() {
+        let mut s = five();
+        s.popped(1);
+        // The second, third and fifth of the five.
+        s.marked_lost(0, 1000, 1000);
+        s.marked_lost(1, 1000, 2000);
+        s.marked_lost(3, 1000, 3000);
+        let lost = |in_flight, lost, same_gap| {
+            Some(Lost { len: 1000, in_flight, lost, app_limited: false, same_gap })
+        };
+        let told: Vec<_> = (0..4).map(|i| s.lost(i)).collect();
+        assert_eq!(told, [lost(2000, 1000, false), lost(3000, 2000, true), lost(5000, 3000, false), None]);
+        s.forget_lost();
+        assert_eq!(s.lost(0), None);
+        // Sent again after 3000 bytes were lost, and lost again: only what was lost since counts.
+        s.sent(0, ms(200), 0, 3000, 2000, false);
+        s.marked_lost(0, 1000, 4000);
+        assert_eq!(s.lost(0), lost(2000, 1000, false));
     }
 }

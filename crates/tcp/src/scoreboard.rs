@@ -377,8 +377,9 @@ impl Scoreboard {
         s.span
     }
 
-    /// Marks what RFC 6675 `IsLost` says is lost; returns the bytes newly marked.
-    pub(crate) fn detect(&mut self) -> u64 {
+    /// Marks what RFC 6675 `IsLost` says is lost; returns the bytes newly marked. `on_lost` is called with the
+    /// index and the bytes of each segment newly marked, and with the bytes ever lost.
+    pub(crate) fn detect(&mut self, mut on_lost: impl FnMut(usize, u32, u64)) -> u64 {
         let mut new = 0;
         loop {
             let i = (self.judge - self.base) as usize;
@@ -398,6 +399,7 @@ impl Scoreboard {
                     self.lost += span;
                     self.total_lost += span;
                     new += span;
+                    on_lost(i, s.span, self.total_lost);
                 }
             } else {
                 return new;
@@ -412,7 +414,7 @@ impl Scoreboard {
         for &(from, to) in blocks {
             self.sack(from, to, |_| {});
         }
-        self.detect();
+        self.detect(|_, _, _| {});
     }
 
     /// A recovery begins. Unless `keep_rtx`, what earlier episodes retransmitted counts as not retransmitted
@@ -446,6 +448,11 @@ impl Scoreboard {
     /// A timeout: everything not selectively acknowledged is lost (RFC 6675 §5.1). Without `keep` the selective
     /// acknowledgements are forgotten first (RFC 2018 §8). Returns the bytes newly marked.
     pub fn timeout(&mut self, keep: bool) -> u64 {
+        self.time_out(keep, |_, _, _| {})
+    }
+
+    /// As [`Self::timeout`]; `on_lost` is called as by [`Self::detect`].
+    pub(crate) fn time_out(&mut self, keep: bool, mut on_lost: impl FnMut(usize, u32, u64)) -> u64 {
         let mut new = 0;
         if !keep {
             self.sacked = 0;
@@ -456,14 +463,17 @@ impl Scoreboard {
         }
         self.lost = 0;
         self.rtx = 0;
-        for s in &mut self.ring {
+        for (i, s) in self.ring.iter_mut().enumerate() {
             s.flags &= if keep { !RTX } else { !(RTX | SACKED) };
             if !keep {
                 s.skip = 0;
             }
             if !s.has(SACKED) {
                 let span = u64::from(s.span);
-                new += if s.has(LOST) { 0 } else { span };
+                if !s.has(LOST) {
+                    new += span;
+                    on_lost(i, s.span, self.total_lost + new);
+                }
                 s.flags |= LOST;
                 self.lost += span;
             }

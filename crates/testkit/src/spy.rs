@@ -2,7 +2,7 @@
 
 use skyhaul_base::{Instant, Rate};
 use skyhaul_cc::{
-    Ack, Algorithm, CongestionControl, Cx, Policy, Priority, ProbeEvent, Sent, Signal, Start, Transmit,
+    Ack, Algorithm, CongestionControl, Cx, Lost, Policy, Priority, ProbeEvent, Sent, Signal, Start, Transmit,
     Window,
 };
 use std::sync::{Arc, Mutex};
@@ -116,6 +116,9 @@ impl CongestionControl for Spy {
     fn on_undo(&mut self, cx: &mut Cx<'_>) {
         self.inner.on_undo(cx);
         self.note(cx, Call::Other);
+    }
+    fn on_lost(&mut self, cx: &mut Cx<'_>, lost: &Lost) {
+        self.inner.on_lost(cx, lost);
     }
     fn on_sent(&mut self, cx: &mut Cx<'_>, sent: &Sent) {
         self.inner.on_sent(cx, sent);

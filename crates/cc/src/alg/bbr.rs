@@ -361,7 +361,7 @@ impl Bbr {
         if self.config.policer && self.policer.update(cx.now, cx.path, self.mode, new_round, loss, limited) {
             self.enter_probe_bw(cx);
         }
-        let rate = sample.rate.bits_per_sec();
+        let Some(rate) = sample.rate.map(Rate::bits_per_sec) else { return };
         // A sample limited by the application is a lower bound: of use only if it raises the estimate.
         if !limited || rate >= self.bw.max() {
             self.bw.update(self.round, rate);

@@ -6,7 +6,7 @@
 
 use super::Stage;
 use crate::event::{
-    Ack, AckKind, Blocked, Clock, Head, Phase, ProbeEvent, RateSample, Sent, Signal, Start, Transmit,
+    Ack, AckKind, Blocked, Clock, Head, Lost, Phase, ProbeEvent, RateSample, Sent, Signal, Start, Transmit,
 };
 use crate::{Actions, CongestionControl, Pipe, ProbeSource, RecoveryMode, Train};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -51,6 +51,8 @@ struct Segment {
     delivered: u64,
     delivered_at: Instant,
     first_sent_at: Instant,
+    /// Bytes marked lost before it was sent.
+    lost_before: u64,
     in_flight: u64,
 }
 
@@ -201,6 +203,10 @@ impl<C: CongestionControl> Ideal<C> {
         if counts && self.stage.path.phase == Phase::Recovery {
             return self.pipe_counter.max(0) as usize;
         }
+        self.in_network()
+    }
+
+    fn in_network(&self) -> usize {
         self.segments.iter().filter(|s| !s.sacked && (!s.lost || s.again > 0)).count()
     }
 
@@ -290,7 +296,8 @@ impl<C: CongestionControl> Ideal<C> {
             delivered: self.stage.path.delivered,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
-            in_flight: self.segments.len() as u64 * u64::from(self.stage.path.smss),
+            lost_before: self.stage.path.lost,
+            in_flight: (self.in_network() as u64 + 1) * u64::from(self.stage.path.smss),
         }
     }
 
@@ -349,16 +356,14 @@ impl<C: CongestionControl> Ideal<C> {
     fn sample(&self, s: Segment) -> Option<RateSample> {
         let interval = (s.sent_at - s.first_sent_at).max(self.stage.now - s.delivered_at);
         let delivered = self.stage.path.delivered - s.delivered;
-        if self.stage.path.min_rtt.is_some_and(|m| interval < m) {
-            return None;
-        }
+        let reliable = self.stage.path.min_rtt.is_none_or(|m| interval >= m);
         Some(RateSample {
             delivered,
             interval,
-            rate: Rate::from_bytes_over(delivered as f64, interval)?,
+            rate: Rate::from_bytes_over(delivered as f64, interval).filter(|_| reliable),
             app_limited: false,
             prior_delivered: s.delivered,
-            lost: 0,
+            lost: self.stage.path.lost - s.lost_before,
             in_flight: s.in_flight,
         })
     }
@@ -466,8 +471,10 @@ impl<C: CongestionControl> Ideal<C> {
 
     /// Three segments beyond arrived: lost (RFC 6675, without reordering). Returns how many are newly so.
     fn mark_lost(&mut self) -> f64 {
+        let smss = self.stage.path.smss;
         let mut above = self.segments.iter().filter(|s| s.sacked).count();
-        let mut found = 0;
+        let mut found = Vec::new();
+        let mut follows = false;
         for s in &mut self.segments {
             if above < 3 {
                 break;
@@ -476,11 +483,25 @@ impl<C: CongestionControl> Ideal<C> {
                 above -= 1;
             } else if !s.lost {
                 s.lost = true;
-                found += 1;
+                found.push((*s, follows));
+            }
+            follows = !s.sacked && s.lost;
+        }
+        let newly = found.len() as f64;
+        for (s, same_gap) in found {
+            self.stage.path.lost += u64::from(smss);
+            if self.stage.cc.policy().loss_events {
+                let lost = Lost {
+                    len: smss,
+                    in_flight: s.in_flight,
+                    lost: self.stage.path.lost - s.lost_before,
+                    app_limited: false,
+                    same_gap,
+                };
+                self.call(|cc, cx| cc.on_lost(cx, &lost));
             }
         }
-        self.stage.path.lost += found * u64::from(self.stage.path.smss);
-        found as f64
+        newly
     }
 
     fn transmit(&mut self, clock: Clock) {

@@ -56,6 +56,7 @@ pub fn path(rwnd: f64) -> Path {
         phase: Phase::Open,
         app_limited: false,
         probes: ProbeSupport::Yes,
+        sack: true,
     }
 }
 

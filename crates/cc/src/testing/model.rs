@@ -6,7 +6,7 @@
 
 use super::{Stage, ack};
 use crate::event::{
-    Ack, AckKind, Blocked, Clock, Head, Phase, ProbeEvent, ProbeSupport, RateSample, Sent, Signal, Start,
+    Ack, AckKind, Blocked, Clock, Head, Lost, Phase, ProbeEvent, ProbeSupport, RateSample, Sent, Signal, Start,
     Transmit,
 };
 use crate::{Actions, CongestionControl, Cx, Policy, RecoveryEnd, RecoveryMode, Rules, Train};
@@ -209,6 +209,7 @@ impl<C: CongestionControl> Model<C> {
             rewind: false,
             sent: 0,
         };
+        model.stage.path.sack = rules.initial_window != Rules::NS2_2004.initial_window;
         model.stage.path.probes = if policy.probes { ProbeSupport::Unknown } else { ProbeSupport::No };
         let start = Start::Established { rtt: Some(Duration::from_millis(550)), syn_lost: false };
         model.call("on_start", |cc, cx| cc.on_start(cx, &start));
@@ -407,12 +408,29 @@ impl<C: CongestionControl> Model<C> {
         Some(RateSample {
             delivered,
             interval,
-            rate: Rate::from_bytes_over(delivered as f64, interval)?,
+            rate: Rate::from_bytes_over(delivered as f64, interval).filter(|_| after % 16 != 9),
             app_limited: self.stage.path.queued == 0.0,
             prior_delivered: self.stage.path.delivered.saturating_sub(delivered).max(self.round_delivered),
-            lost: 0,
-            in_flight: u64::from(self.outstanding) * self.smss(),
+            lost: u64::from(after % 3) * u64::from(self.lost) * self.smss(),
+            in_flight: u64::from(self.outstanding + newly) * self.smss(),
         })
+    }
+
+    /// `n` segments are marked lost.
+    fn lose(&mut self, n: u32) {
+        for i in 0..n {
+            self.stage.path.lost += self.smss();
+            if self.policy.loss_events {
+                let lost = Lost {
+                    len: self.stage.path.smss,
+                    in_flight: u64::from(self.outstanding) * self.smss(),
+                    lost: u64::from(i + 1) * self.smss(),
+                    app_limited: self.stage.path.queued == 0.0,
+                    same_gap: i % 3 > 0,
+                };
+                self.call("on_lost", |cc, cx| cc.on_lost(cx, &lost));
+            }
+        }
     }
 
     fn advance(&mut self, n: u32, probes: u32, ece: bool, after: u8) {
@@ -484,7 +502,7 @@ impl<C: CongestionControl> Model<C> {
         if self.sacked >= 3 && self.lost == 0 {
             lost = 1;
             self.lost = 1;
-            self.stage.path.lost += self.smss();
+            self.lose(1);
         }
         let event = Ack {
             sacked: f64::from(newly),
@@ -538,7 +556,7 @@ impl<C: CongestionControl> Model<C> {
         self.call("on_timeout", |cc, cx| cc.on_timeout(cx, backoff));
         self.stage.path.phase = Phase::Loss;
         self.guard = self.outstanding;
-        self.stage.path.lost += u64::from(self.outstanding - self.sacked) * self.smss();
+        self.lose(self.outstanding - self.sacked - self.lost.min(self.outstanding - self.sacked));
         (self.head_sent, self.head_again) = (self.stage.now, self.head_again + 1);
         self.go_back();
         self.transmit(Clock::Timer);

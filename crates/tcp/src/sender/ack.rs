@@ -74,7 +74,12 @@ impl<S: Store> Sender<S> {
             }
         }
         if self.sb.sacked() > 0 {
-            self.sb.detect();
+            let sampler = &mut self.sampler;
+            self.sb.detect(|i, len, total| {
+                if let Some(s) = sampler {
+                    s.marked_lost(i, len, total);
+                }
+            });
         }
         self.path.delivered += acked.delivered + sacked;
 
@@ -126,6 +131,7 @@ impl<S: Store> Sender<S> {
             self.count_pipe(acked.delivered + sacked, advanced && a.answer.is_none());
         }
         let ends = recovering && advanced && ack >= self.recovery_point;
+        self.tell_losses(now);
         if advanced || is_dup {
             let kind = match (advanced, recovering) {
                 (true, true) if ends => AckKind::Full,
@@ -265,7 +271,7 @@ impl<S: Store> Sender<S> {
         self.restarted = false;
         if mode == RecoveryMode::Tahoe {
             self.recover = self.sb.max();
-            self.go_back();
+            self.go_back(now);
             return;
         }
         self.phase = Phase::Recovery;
@@ -282,11 +288,33 @@ impl<S: Store> Sender<S> {
             self.recover = self.sb.max();
         }
         self.sb.begin_episode(self.policy.recovery_end == RecoveryEnd::TriggeringSegment);
-        self.sb.mark_head_lost();
+        let by_decree = self.sb.mark_head_lost();
+        if let Some(s) = self.sampler.as_mut().filter(|_| by_decree > 0) {
+            s.marked_lost(0, by_decree as u32, self.sb.total_lost());
+            self.tell_losses(now);
+        }
         self.force_head = true;
         if mode == RecoveryMode::Prr {
             self.prr = prr::Prr::begin(flight);
             self.prr_ack(u64::from(self.smss) * u64::from(self.dupacks.min(3)), false);
+        }
+    }
+
+    /// Tells the algorithm, if it wants to know, of every segment marked lost since the last time.
+    pub(super) fn tell_losses(&mut self, now: Instant) {
+        let Some(sampler) = &self.sampler else { return };
+        if sampler.lost(0).is_none() {
+            return;
+        }
+        let mut i = 0;
+        while let Some(lost) = self.sampler.as_ref().and_then(|s| s.lost(i)) {
+            if self.policy.loss_events {
+                self.call(now, |cc, cx| cc.on_lost(cx, &lost));
+            }
+            i += 1;
+        }
+        if let Some(s) = &mut self.sampler {
+            s.forget_lost();
         }
     }
 

@@ -210,6 +210,7 @@ impl<S: Store> Sender<S> {
                 phase: Phase::Open,
                 app_limited: false,
                 probes: ProbeSupport::Unknown,
+                sack: false,
             },
             rtt: Estimator::new(config.rto),
             rto_at: Instant::MAX,
@@ -442,6 +443,7 @@ impl<S: Store> Sender<S> {
         self.path.phase = self.phase;
         self.path.app_limited = self.app_limited;
         self.path.probes = self.prober.support;
+        self.path.sack = self.sack;
         if self.policy.watch_head {
             self.path.head =
                 self.sb.head().map(|h| Head { age: now - h.last_sent, retransmissions: h.rtx_count });
@@ -489,19 +491,25 @@ impl<S: Store> Sender<S> {
             self.recover = self.sb.max();
             self.dupacks = 0;
             self.suspected = false;
-            self.go_back();
+            self.go_back(now);
             self.rto_at = now + self.rtt.rto();
             self.pending = Some(self.pending.unwrap_or(Clock::Timer));
         }
     }
 
     /// `SND.NXT := SND.UNA`: everything not selectively acknowledged will be sent again as the window allows.
-    fn go_back(&mut self) {
-        self.sb.timeout(self.config.keep_sack_after_rto && self.sack);
+    fn go_back(&mut self, now: Instant) {
+        let sampler = &mut self.sampler;
+        self.sb.time_out(self.config.keep_sack_after_rto && self.sack, |i, len, total| {
+            if let Some(s) = sampler {
+                s.marked_lost(i, len, total);
+            }
+        });
         self.nxt = self.sb.una();
         self.prober.rewind();
         self.force_head = false;
         self.rtt.stop_timing();
+        self.tell_losses(now);
     }
 
     fn fast_recovery(&self) -> bool {

@@ -55,7 +55,7 @@ impl<S: Store> Sender<S> {
         self.prober.begin_epoch();
         self.recover = self.sb.max();
         self.dupacks = 0;
-        self.go_back();
+        self.go_back(now);
         // Re-armed when the head is retransmitted; a closed window must not leave it stopped.
         self.rto_at = now + self.rtt.rto();
         self.pending = Some(Clock::Timer);

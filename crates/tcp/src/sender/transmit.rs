@@ -288,7 +288,7 @@ impl<S: Store> Sender<S> {
         let empty = self.sb.is_empty();
         if let Some(s) = &mut self.sampler {
             let (delivered, lost) = (self.path.delivered, self.sb.total_lost());
-            s.sent(self.sb.len(), now, delivered, lost, seq - self.sb.una(), empty);
+            s.sent(self.sb.len(), now, delivered, lost, self.sb.pipe() + u64::from(len), empty);
         }
         self.sb.push(len + u32::from(fin), fin, now);
         self.nxt = self.sb.max();

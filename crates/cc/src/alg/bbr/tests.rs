@@ -30,7 +30,7 @@ fn news(s: &mut Stage<Bbr>, ms: u64, bits: u64, edit: impl FnOnce(&mut Ack)) {
     let sample = RateSample {
         delivered: 1000,
         interval: RTT,
-        rate: Rate::from_bits_per_sec(bits),
+        rate: Some(Rate::from_bits_per_sec(bits)),
         app_limited: false,
         prior_delivered,
         lost: 0,
