@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use skyhaul_base::Instant;
 use skyhaul_scenario::Resolved;
 use skyhaul_sim::result::jain;
-use skyhaul_sim::{FlowResult, LinkResult, RunResult};
+use skyhaul_sim::{Cuts, FlowResult, LinkResult, RunResult};
 use skyhaul_study::runner::CellRunner;
 use skyhaul_trace::{Class, LossCause};
 
@@ -33,6 +33,10 @@ pub struct Group {
     pub timeouts: u64,
     /// Recoveries without a timeout.
     pub recoveries: u64,
+    /// Cuts of the window, by what they truly answered.
+    pub cuts: Cuts,
+    /// Of these, by expiry of the retransmission timer.
+    pub timeout_cuts: Cuts,
     /// Probes sent.
     pub probes_sent: u64,
     /// Probes answered.
@@ -58,6 +62,11 @@ pub fn groups(scenario: &Resolved, result: &RunResult) -> Vec<Group> {
     let of = |group: &skyhaul_scenario::resolved::FlowGroup| {
         let flows: Vec<&FlowResult> = result.group(&group.name).collect();
         let sum = |f: fn(&FlowResult) -> u64| flows.iter().map(|x| f(x)).sum();
+        let cuts = |of: fn(&FlowResult) -> &Cuts| {
+            let mut all = Cuts::default();
+            flows.iter().for_each(|f| all.add(of(f)));
+            all
+        };
         let goodput = || flows.iter().map(|f| f.goodput);
         Group {
             name: group.name.clone(),
@@ -70,6 +79,8 @@ pub fn groups(scenario: &Resolved, result: &RunResult) -> Vec<Group> {
             retransmissions: sum(|f| f.retransmissions),
             timeouts: sum(|f| f.timeouts),
             recoveries: sum(|f| f.recoveries),
+            cuts: cuts(|f| &f.cuts),
+            timeout_cuts: cuts(|f| &f.timeout_cuts),
             probes_sent: sum(|f| f.probes_sent),
             probes_answered: sum(|f| f.probes_answered),
             pages: flows.iter().map(|f| f.pages.len()).sum(),
@@ -91,6 +102,7 @@ pub fn json(scenario: &Resolved, seed: u64, result: &RunResult) -> Value {
             "goodput_min_bit_s": g.range.0, "goodput_max_bit_s": g.range.1,
             "goodput_segments_s": g.segments_per_second, "segments_sent": g.sent,
             "retransmissions": g.retransmissions, "timeouts": g.timeouts, "recoveries": g.recoveries,
+            "cuts": cuts_json(&g.cuts), "timeout_cuts": cuts_json(&g.timeout_cuts),
             "probes_sent": g.probes_sent, "probes_answered": g.probes_answered, "pages": g.pages,
             "mean_page_s": g.mean_page, "mean_srtt_s": g.srtt, "jain": g.jain,
         })
@@ -113,13 +125,18 @@ pub fn json(scenario: &Resolved, seed: u64, result: &RunResult) -> Value {
     })
 }
 
+fn cuts_json(c: &Cuts) -> Value {
+    json!({ "error": c.error, "congestion": c.congestion, "outage": c.outage, "spurious": c.spurious })
+}
+
 fn flow_json(f: &FlowResult) -> Value {
     let time = |t: Option<Instant>| t.map(Instant::as_secs_f64);
     json!({
         "group": f.group, "index": f.index, "started_s": time(f.started), "finished_s": time(f.finished),
         "last_ack_s": time(f.last_ack), "bytes_acked": f.bytes_acked, "segments_acked": f.segments_acked,
         "goodput_bit_s": f.goodput, "segments_sent": f.segments_sent, "retransmissions": f.retransmissions,
-        "timeouts": f.timeouts, "recoveries": f.recoveries, "probes_sent": f.probes_sent,
+        "timeouts": f.timeouts, "recoveries": f.recoveries, "cuts": cuts_json(&f.cuts),
+        "timeout_cuts": cuts_json(&f.timeout_cuts), "probes_sent": f.probes_sent,
         "probes_answered": f.probes_answered, "acks": f.acks, "duplicate_acks": f.duplicate_acks,
         "discarded": f.discarded, "rejected": f.rejected, "pages": f.pages.len(), "mean_page_s": f.mean_page(),
         "mean_srtt_s": f.mean_srtt,
@@ -177,6 +194,14 @@ pub fn flow_table(result: &RunResult) -> Table {
         count("retransmissions", |f| f.retransmissions),
         count("timeouts", |f| f.timeouts),
         count("recoveries", |f| f.recoveries),
+        count("cuts_error", |f| f.cuts.error),
+        count("cuts_congestion", |f| f.cuts.congestion),
+        count("cuts_outage", |f| f.cuts.outage),
+        count("cuts_spurious", |f| f.cuts.spurious),
+        count("timeout_cuts_error", |f| f.timeout_cuts.error),
+        count("timeout_cuts_congestion", |f| f.timeout_cuts.congestion),
+        count("timeout_cuts_outage", |f| f.timeout_cuts.outage),
+        count("timeout_cuts_spurious", |f| f.timeout_cuts.spurious),
         count("probes_sent", |f| f.probes_sent),
         count("probes_answered", |f| f.probes_answered),
         count("acks", |f| f.acks),
@@ -256,7 +281,26 @@ pub fn series_table(result: &RunResult) -> Table {
     ])
 }
 
-/// What `run` prints: a table of flow groups and one of links.
+/// What the cuts of the window truly answered; in brackets those by timeout.
+fn cut_lines(groups: &[Group]) -> String {
+    let mut cuts = Grid::new(&["window cuts after", "link error", "congestion", "outage", "no loss"]);
+    for g in groups {
+        let cell = |of: fn(&Cuts) -> u64| match (of(&g.cuts), of(&g.timeout_cuts)) {
+            (all, 0) => all.to_string(),
+            (all, timeouts) => format!("{all} ({timeouts} by timeout)"),
+        };
+        cuts.row(vec![
+            g.name.clone(),
+            cell(|c| c.error),
+            cell(|c| c.congestion),
+            cell(|c| c.outage),
+            cell(|c| c.spurious),
+        ]);
+    }
+    cuts.lines(0)
+}
+
+/// What `run` prints: tables of flow groups, of the causes of window cuts, of pages, and of links.
 #[must_use]
 pub fn report(scenario: &Resolved, seed: u64, result: &RunResult) -> String {
     let title = if scenario.title.is_empty() { String::new() } else { format!("{} · ", scenario.title) };
@@ -298,6 +342,10 @@ pub fn report(scenario: &Resolved, seed: u64, result: &RunResult) -> String {
         ]);
     }
     out.push_str(&flows.lines(0));
+    if groups.iter().any(|g| g.cuts.total() > 0) {
+        out.push('\n');
+        out.push_str(&cut_lines(&groups));
+    }
     if groups.iter().any(|g| g.pages > 0) {
         let mut pages = Grid::new(&["pages", "done", "mean time"]);
         for g in groups.iter().filter(|g| g.pages > 0) {

@@ -6,6 +6,7 @@ use crate::heap::Heap;
 use crate::network::{Hop, Network, Routes};
 use crate::sample::Sampler;
 use crate::sim::{Run, Sim};
+use crate::truth::{Account, Truth};
 use core::fmt;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_path::link::Streams;
@@ -107,6 +108,7 @@ impl<R: Recorder> Sim<R> {
                     discarded: 0,
                     rejected: 0,
                     srtt: (0.0, 0),
+                    cuts: Account::default(),
                     past: Totals::default(),
                     seen: Seen::default(),
                 });
@@ -114,7 +116,9 @@ impl<R: Recorder> Sim<R> {
         }
         let count = u32::try_from(flows.len() + 1).map_err(|_| BuildError::TooLarge)?;
         let named = 2 * scenario.links.len();
-        let net = Network::new(links.hops, links.routes, recorder);
+        // A fixed window reacts to nothing.
+        let watched = if agents == Agents::Scenario { flows.len() } else { 0 };
+        let net = Network::new(links.hops, links.routes, Truth::new(watched), recorder);
         // One timer per flow, then the sampler.
         let mut timers = Heap::new(flows.len() + 1);
         for (i, r) in (0..count).zip(&records) {

@@ -1,6 +1,7 @@
 //! What the engine keeps per flow: what every arrival needs, and the rest.
 
 use crate::agent::{Agent, Ends};
+use crate::truth::Account;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::{Counters, Snapshot};
 
@@ -43,6 +44,8 @@ pub(crate) struct Record {
     pub(crate) rejected: u64,
     /// Sum and number of the samples of the smoothed RTT, in seconds.
     pub(crate) srtt: (f64, u64),
+    /// Cuts of the window, by true cause.
+    pub(crate) cuts: Account,
     /// Of connections that are over.
     pub(crate) past: Totals,
     /// What events were last derived from.

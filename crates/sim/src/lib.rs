@@ -27,10 +27,12 @@ pub mod result;
 mod sample;
 mod sim;
 pub mod tournament;
+mod truth;
 
 pub use build::{Agents, BuildError};
 pub use result::{ClassResult, FlowResult, LinkResult, RunResult, SampledSeries, Telemetry};
 pub use sim::{Sim, Status};
+pub use truth::Cuts;
 
 use skyhaul_scenario::resolved::Resolved;
 use skyhaul_trace::Recorder;

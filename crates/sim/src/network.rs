@@ -2,6 +2,7 @@
 
 use crate::parcel::{Bodies, Parcel};
 use crate::tournament::Tournament;
+use crate::truth::Truth;
 use skyhaul_base::Instant;
 use skyhaul_path::{DropReason, Link, PacketView};
 use skyhaul_trace::{Class, Event, LossCause, Recorder};
@@ -31,6 +32,7 @@ pub(crate) struct Network<R> {
     /// All routes, one after the other, each a list of links that ends with [`END`].
     routes: Vec<u32>,
     pub(crate) bodies: Bodies,
+    pub(crate) truth: Truth,
     pub(crate) recorder: R,
 }
 
@@ -70,12 +72,13 @@ impl Routes {
 }
 
 impl<R: Recorder> Network<R> {
-    pub(crate) fn new(hops: Vec<Hop>, routes: Routes, recorder: R) -> Self {
+    pub(crate) fn new(hops: Vec<Hop>, routes: Routes, truth: Truth, recorder: R) -> Self {
         Self {
             pending: Tournament::new(2 * hops.len()),
             hops,
             routes: routes.table,
             bodies: Bodies::default(),
+            truth,
             recorder,
         }
     }
@@ -86,14 +89,14 @@ impl<R: Recorder> Network<R> {
         let index = self.routes[usize::from(parcel.hop())];
         parcel.advance();
         let links = self.hops.len() as u32;
-        let Self { pending, hops, bodies, recorder, .. } = self;
+        let Self { pending, hops, bodies, truth, recorder, .. } = self;
         let Hop { link, spare_acks, offered, dropped, .. } = &mut hops[index as usize];
         let class = parcel.class();
         offered[class as usize] += 1;
         if *spare_acks {
             parcel.set_spared(class == Class::Ack);
         }
-        link.offer(now, parcel, &mut |p, why| lose(now, index, p, why, dropped, bodies, recorder));
+        link.offer(now, parcel, &mut |p, why| lose(now, index, p, why, dropped, bodies, truth, recorder));
         // A packet that found the link idle is on its way, another waits for service.
         if let Some(at) = link.next_delivery() {
             pending.set_earlier(links + index, at);
@@ -119,9 +122,9 @@ impl<R: Recorder> Network<R> {
     #[inline]
     fn serve(&mut self, now: Instant, index: u32) {
         let links = self.hops.len() as u32;
-        let Self { pending, hops, bodies, recorder, .. } = self;
+        let Self { pending, hops, bodies, truth, recorder, .. } = self;
         let Hop { link, dropped, .. } = &mut hops[index as usize];
-        link.serve(now, &mut |p, why| lose(now, index, p, why, dropped, bodies, recorder));
+        link.serve(now, &mut |p, why| lose(now, index, p, why, dropped, bodies, truth, recorder));
         pending.set(index, link.next_service().unwrap_or(Instant::MAX));
         if let Some(at) = link.next_delivery() {
             pending.set_earlier(links + index, at);
@@ -145,6 +148,7 @@ impl<R: Recorder> Network<R> {
 }
 
 /// Accounts for a lost parcel.
+#[expect(clippy::too_many_arguments, reason = "fields of a network one of whose links is borrowed")]
 fn lose<R: Recorder>(
     now: Instant,
     link: u32,
@@ -152,6 +156,7 @@ fn lose<R: Recorder>(
     why: DropReason,
     dropped: &mut [[u64; LossCause::COUNT]; Class::COUNT],
     bodies: &mut Bodies,
+    truth: &mut Truth,
     recorder: &mut R,
 ) {
     let cause = match why {
@@ -165,6 +170,7 @@ fn lose<R: Recorder>(
         let flow = parcel.flow();
         recorder.record(now, &Event::Dropped { flow, link, cause, packet: parcel.packet() });
     }
+    truth.lost(parcel, cause);
     parcel.discard(bodies);
 }
 

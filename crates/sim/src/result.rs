@@ -1,5 +1,6 @@
 //! What a run measured.
 
+use crate::truth::Cuts;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_trace::{Class, LossCause, Series};
 
@@ -45,8 +46,12 @@ pub struct FlowResult {
     pub retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Losses found by duplicate or selective acknowledgements: reductions of the window other than timeouts.
+    /// Losses found by duplicate or selective acknowledgements: episodes of recovery without a timeout.
     pub recoveries: u64,
+    /// Cuts of the window on signs of congestion, by what they truly answered.
+    pub cuts: Cuts,
+    /// Of these, by expiry of the retransmission timer.
+    pub timeout_cuts: Cuts,
     /// Probes sent.
     pub probes_sent: u64,
     /// Probes answered.

@@ -180,6 +180,8 @@ impl<R: Recorder> Sim<R> {
             retransmissions: t.retransmissions,
             timeouts: t.timeouts,
             recoveries: t.recoveries,
+            cuts: record.cuts.all,
+            timeout_cuts: record.cuts.timeouts,
             probes_sent: t.probes_sent,
             probes_answered: t.probes_answered,
             acks: t.acks,

@@ -151,6 +151,10 @@ impl<R: Recorder> Sim<R> {
                     send(net, now, index, flow.generation, flow.header, route, !backward, out);
                 }
                 timers.set_earlier(index, end.next_timeout());
+                if let Some(judged) = end.take_judged() {
+                    let account = &mut self.records[index as usize].cuts;
+                    net.truth.judge(index, flow.generation, flow.header, &judged, account);
+                }
                 if refused {
                     self.records[index as usize].rejected += 1;
                 }
@@ -213,6 +217,10 @@ impl<R: Recorder> Sim<R> {
                 if end.next_timeout() <= now {
                     end.handle_timeout(now);
                 }
+            }
+            if let Some(judged) = ends.sender.take_judged() {
+                let account = &mut self.records[index as usize].cuts;
+                self.net.truth.judge(index, flow.generation, flow.header, &judged, account);
             }
         }
         self.flush(index);
@@ -349,6 +357,7 @@ impl<R: Recorder> Sim<R> {
         record.past = flow.totals(&record.past, self.run.groups[record.group].endpoint.mss);
         flow.agent = Agent::Silent;
         flow.generation = flow.generation.wrapping_add(1);
+        self.net.truth.forget(index);
     }
 }
 

@@ -131,7 +131,7 @@ fn problem_of(message: String) -> Problem {
 }
 
 /// `flow.*`
-const FLOW: [(&str, &str); 21] = [
+const FLOW: [(&str, &str); 30] = [
     ("unique_segments", "distinct data segments acknowledged"),
     ("bytes_acked", "payload acknowledged, each byte once (B)"),
     ("goodput", "payload acknowledged per time (bit/s)"),
@@ -139,7 +139,16 @@ const FLOW: [(&str, &str); 21] = [
     ("segments_sent", "data segments sent, retransmissions included"),
     ("retransmissions", "data segments sent again"),
     ("timeouts", "expiries of the retransmission timer"),
-    ("recoveries", "reductions of the window without a timeout"),
+    ("recoveries", "losses found by acknowledgements, without a timeout"),
+    ("cuts", "cuts of the window on signs of congestion"),
+    ("cuts_error", "of these, after a packet was lost to errors of the channel"),
+    ("cuts_congestion", "of these, after a packet was lost to a full queue or marked"),
+    ("cuts_outage", "of these, after a packet was lost when a link went down"),
+    ("cuts_spurious", "of these, after no loss"),
+    ("timeout_cuts_error", "cuts by timeout after a packet was lost to errors of the channel"),
+    ("timeout_cuts_congestion", "cuts by timeout after a packet was lost to a full queue"),
+    ("timeout_cuts_outage", "cuts by timeout after a packet was lost when a link went down"),
+    ("timeout_cuts_spurious", "cuts by timeout after no loss"),
     ("probes_sent", "dummy or NIL segments sent"),
     ("probes_answered", "of these, answered"),
     ("acks", "acknowledgements processed by the sender"),
@@ -237,6 +246,15 @@ fn of_flow(f: &FlowResult, result: &RunResult) -> [f64; FLOW.len()] {
         f.retransmissions as f64,
         f.timeouts as f64,
         f.recoveries as f64,
+        f.cuts.total() as f64,
+        f.cuts.error as f64,
+        f.cuts.congestion as f64,
+        f.cuts.outage as f64,
+        f.cuts.spurious as f64,
+        f.timeout_cuts.error as f64,
+        f.timeout_cuts.congestion as f64,
+        f.timeout_cuts.outage as f64,
+        f.timeout_cuts.spurious as f64,
         f.probes_sent as f64,
         f.probes_answered as f64,
         f.acks as f64,

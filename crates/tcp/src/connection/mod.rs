@@ -21,7 +21,7 @@ mod open;
 use crate::config::{Config, ProbeNegotiation};
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Segment, Seq};
-use crate::sender::{Counters, Peer, Sender, Snapshot};
+use crate::sender::{Counters, Judged, Peer, Sender, Snapshot};
 use crate::store::Store;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Algorithm, CongestionControl};
@@ -228,6 +228,11 @@ impl<S: Store> Connection<S> {
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.sender.counters()
+    }
+    /// The sending half's last judgement of a loss, once: see [`Sender::take_judged`].
+    #[inline]
+    pub fn take_judged(&mut self) -> Option<Judged> {
+        self.sender.take_judged()
     }
     /// The sending half.
     #[must_use]

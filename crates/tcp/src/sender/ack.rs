@@ -1,7 +1,7 @@
 //! One arriving acknowledgement, in the documented order: validate, scoreboard and `SND.UNA`, RTT, rate sample,
 //! `on_ack`, `on_probe`, loss detection and the state of recovery. The send loop follows.
 
-use super::{Clock, FinState, Phase, Sender, prr};
+use super::{Clock, FinState, Phase, Sender, Sign, prr};
 use crate::config::RttSource;
 use crate::error::Rejected;
 use crate::store::Store;
@@ -178,7 +178,8 @@ impl<S: Store> Sender<S> {
         } else if a.ece && self.phase == Phase::Open && self.recover <= self.sb.una() {
             // One reduction per window (RFC 3168 §6.1.2); nothing to retransmit.
             self.recover = self.sb.max();
-            self.call(now, |cc, cx| cc.on_congestion(cx, Signal::Ecn));
+            self.refresh(now);
+            self.judge(now, Sign::Ecn, |cc, cx| cc.on_congestion(cx, Signal::Ecn));
         }
         self.pending = Some(if a.answer.is_some() { Clock::Probe } else { Clock::Ack });
         Ok(())
@@ -265,7 +266,7 @@ impl<S: Store> Sender<S> {
         self.refresh(now);
         // RFC 5681 §3.2 step 2: what limited transmit sent is no part of the FlightSize that is halved.
         self.path.in_flight -= self.limited_sent as f64 / self.smss_f();
-        self.call_as_is(now, |cc, cx| cc.on_congestion(cx, signal));
+        self.judge(now, Sign::Acks, |cc, cx| cc.on_congestion(cx, signal));
         self.prober.begin_epoch();
         self.rtt.stop_timing();
         self.restarted = false;

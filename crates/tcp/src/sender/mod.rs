@@ -3,6 +3,7 @@
 //! `ack` holds the order of processing of an acknowledgement, `transmit` the send loop, `timers` what expires.
 
 mod ack;
+mod judged;
 mod prr;
 mod timers;
 mod transmit;
@@ -17,6 +18,7 @@ use crate::segment::Mark;
 use crate::store::Store;
 pub(crate) use ack::Arrival;
 use alloc::boxed::Box;
+pub use judged::{Judged, Sign};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{
     Actions, Algorithm, Clock, CongestionControl, Cx, Head, Path, Phase, Pipe, Policy, ProbeSupport,
@@ -43,7 +45,7 @@ pub struct Counters {
     pub retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Losses found by duplicate or selective acknowledgements: reductions of the window other than timeouts.
+    /// Losses found by duplicate or selective acknowledgements: episodes of recovery without a timeout.
     pub recoveries: u64,
     /// Duplicate acknowledgements.
     pub duplicate_acks: u64,
@@ -138,6 +140,7 @@ pub struct Sender<S: Store> {
     gave_up: bool,
     prober: Prober,
     counters: Counters,
+    judged: Option<Judged>,
     config: Config,
     pacer: Pacer,
     /// Only for algorithms that ask for rate samples.
@@ -227,6 +230,7 @@ impl<S: Store> Sender<S> {
             gave_up: false,
             prober: Prober::new(config.probe_ids),
             counters: Counters::default(),
+            judged: None,
             config: *config,
             pacer: Pacer::default(),
             sampler: policy.rate_samples.then(Box::default),

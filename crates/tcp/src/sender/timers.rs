@@ -1,6 +1,6 @@
 //! What expires: retransmission, persist, probe train, pacing, the algorithm's own wake-up.
 
-use super::{Clock, FinState, Phase, Sender};
+use super::{Clock, FinState, Phase, Sender, Sign};
 use crate::store::Store;
 use skyhaul_base::Instant;
 use skyhaul_cc::CongestionControl;
@@ -49,7 +49,8 @@ impl<S: Store> Sender<S> {
         self.rtt.back_off();
         let backoff = self.rtt.backoff();
         // FlightSize as of the loss is what the algorithm halves, so it is told first.
-        self.call(now, |cc, cx| cc.on_timeout(cx, backoff));
+        self.refresh(now);
+        self.judge(now, Sign::Timeout, |cc, cx| cc.on_timeout(cx, backoff));
         self.phase = Phase::Loss;
         self.suspected = false;
         self.prober.begin_epoch();

@@ -1,0 +1,142 @@
+//! What truly became of the segments that senders judge lost.
+//!
+//! A sender sees duplicate acknowledgements or a timer that expires; the simulator knows which packets were lost
+//! and why. Each cut of a window is put down to the cause that it answered.
+
+use crate::parcel::Parcel;
+use skyhaul_path::PacketView;
+use skyhaul_tcp::{Judged, Sign};
+use skyhaul_trace::{Class, LossCause};
+
+/// Cuts of the window by what they truly answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cuts {
+    /// The segment was corrupted on the channel.
+    pub error: u64,
+    /// It was refused by a full queue or evicted from one, or congestion was marked (ECN).
+    pub congestion: u64,
+    /// It was in flight when a link went down.
+    pub outage: u64,
+    /// It was not lost: delay, reordering, or lost acknowledgements.
+    pub spurious: u64,
+}
+
+impl Cuts {
+    /// For whatever cause.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.error + self.congestion + self.outage + self.spurious
+    }
+
+    /// Adds those of another flow.
+    pub fn add(&mut self, other: &Self) {
+        self.error += other.error;
+        self.congestion += other.congestion;
+        self.outage += other.outage;
+        self.spurious += other.spurious;
+    }
+}
+
+/// The cuts of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Account {
+    pub(crate) all: Cuts,
+    /// Of these, by expiry of the retransmission timer.
+    pub(crate) timeouts: Cuts,
+}
+
+/// A data packet that was lost.
+#[derive(Clone, Copy, Debug)]
+struct Loss {
+    seq: u32,
+    /// Length on the link, headers included.
+    size: u32,
+    generation: u16,
+    cause: LossCause,
+}
+
+impl Loss {
+    /// Whether `offset` is in its payload, where a packet has `header` bytes besides.
+    fn covers(&self, offset: u32, header: u32) -> bool {
+        offset.wrapping_sub(self.seq) < self.size.saturating_sub(header).max(1)
+    }
+    /// Whether all of it is before `offset`.
+    fn before(&self, offset: u32, header: u32) -> bool {
+        // Differences of sequence numbers are less than half their range (RFC 9293 §3.4).
+        let end = self.seq.wrapping_add(self.size.saturating_sub(header).max(1));
+        end.wrapping_sub(offset).cast_signed() <= 0
+    }
+}
+
+/// Lost data packets that a sender may still have to judge, per flow.
+#[derive(Debug, Default)]
+pub(crate) struct Truth {
+    flows: Vec<Vec<Loss>>,
+}
+
+impl Truth {
+    /// For this many flows; none are watched with 0.
+    pub(crate) fn new(flows: usize) -> Self {
+        Self { flows: vec![Vec::new(); flows] }
+    }
+
+    /// A packet was lost.
+    pub(crate) fn lost(&mut self, parcel: Parcel, cause: LossCause) {
+        if parcel.backward() || parcel.class() != Class::Data {
+            return;
+        }
+        if let Some(losses) = self.flows.get_mut(parcel.flow() as usize) {
+            let packet = parcel.packet();
+            let generation = parcel.generation();
+            losses.push(Loss { seq: packet.seq, size: parcel.size(), generation, cause });
+        }
+    }
+
+    /// What a judgement truly answered, `None` if it cut nothing. `header` is what a packet has besides its payload.
+    ///
+    /// A segment is lost if every copy of it that was sent is: the retransmission timer that expires while a copy
+    /// is still on its way, or has arrived, is spurious.
+    pub(crate) fn judge(
+        &mut self,
+        flow: u32,
+        generation: u16,
+        header: u32,
+        judged: &Judged,
+        account: &mut Account,
+    ) {
+        let Some(losses) = self.flows.get_mut(flow as usize) else { return };
+        // Stream offsets and sequence numbers begin at 0 alike.
+        let offset = judged.offset as u32;
+        losses.retain(|l| l.generation == generation && !l.before(offset, header));
+        if !judged.cut {
+            return;
+        }
+        let mut copies = 0;
+        let mut last = None;
+        for loss in losses.iter().filter(|l| l.covers(offset, header)) {
+            copies += 1;
+            last = Some(loss.cause);
+        }
+        let mut one = Cuts::default();
+        match last {
+            _ if judged.sign == Sign::Ecn => one.congestion = 1,
+            Some(cause) if copies >= judged.transmissions => match cause {
+                LossCause::Error => one.error = 1,
+                LossCause::Full | LossCause::PushedOut => one.congestion = 1,
+                LossCause::LinkDown => one.outage = 1,
+            },
+            _ => one.spurious = 1,
+        }
+        account.all.add(&one);
+        if judged.sign == Sign::Timeout {
+            account.timeouts.add(&one);
+        }
+    }
+
+    /// A connection is over.
+    pub(crate) fn forget(&mut self, flow: u32) {
+        if let Some(losses) = self.flows.get_mut(flow as usize) {
+            losses.clear();
+        }
+    }
+}

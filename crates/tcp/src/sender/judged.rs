@@ -1,0 +1,61 @@
+//! Signs of congestion and what they did to the window: for whoever knows the truth about losses.
+
+use super::{Phase, Sender};
+use crate::store::Store;
+use skyhaul_base::Instant;
+use skyhaul_cc::{Algorithm, CongestionControl, Cx};
+
+/// What the sender took for a sign of congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// Duplicate or selective acknowledgements.
+    Acks,
+    /// The retransmission timer.
+    Timeout,
+    /// An ECN echo.
+    Ecn,
+}
+
+/// A segment was judged lost, or the path congested, and the algorithm was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// By what sign.
+    pub sign: Sign,
+    /// Stream offset of the segment: the oldest outstanding one.
+    pub offset: u64,
+    /// How often that segment had been sent, at least 1.
+    pub transmissions: u32,
+    /// The algorithm cut its window: the congestion window or the slow start threshold is smaller than before.
+    pub cut: bool,
+}
+
+impl<S: Store> Sender<S> {
+    /// The last judgement, once: an observer that knows what became of each packet can tell what it truly
+    /// answered.
+    #[inline]
+    pub fn take_judged(&mut self) -> Option<Judged> {
+        self.judged.take()
+    }
+
+    /// Tells the algorithm of a sign of congestion. The facts of the path are fresh.
+    pub(super) fn judge(
+        &mut self,
+        now: Instant,
+        sign: Sign,
+        event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
+    ) {
+        let head = self.sb.head();
+        let before = self.cc.window();
+        // What duplicates inflated a window by is no part of it.
+        let inflated = self.phase == Phase::Recovery;
+        let level = if inflated { before.cwnd.min(before.ssthresh) } else { before.cwnd };
+        self.call_as_is(now, event);
+        let after = self.cc.window();
+        self.judged = Some(Judged {
+            sign,
+            offset: self.sb.una(),
+            transmissions: head.map_or(1, |h| h.rtx_count + 1),
+            cut: after.cwnd < level || after.ssthresh < before.ssthresh,
+        });
+    }
+}
