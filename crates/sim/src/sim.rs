@@ -287,7 +287,7 @@ impl<R: Recorder> Sim<R> {
             App::Bulk => u64::MAX / 2,
             App::Pages { segments, .. } => segments.saturating_mul(group.endpoint.mss.into()),
         };
-        ends.sender.write(now, &[], bytes);
+        ends.sender.offer(now, bytes);
         flow.agent = Agent::Tcp(ends);
         record.seen = crate::flow::Seen::default();
     }

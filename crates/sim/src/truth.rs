@@ -64,7 +64,7 @@ impl Loss {
     fn before(&self, offset: u32, header: u32) -> bool {
         // Differences of sequence numbers are less than half their range (RFC 9293 §3.4).
         let end = self.seq.wrapping_add(self.size.saturating_sub(header).max(1));
-        end.wrapping_sub(offset).cast_signed() <= 0
+        end == offset || offset.wrapping_sub(end) < 1 << 31
     }
 }
 

@@ -58,7 +58,7 @@ fn golden() -> Vec<Golden> {
             Agents::Scenario,
             0x9236_335b_36bf_3b0c,
         ),
-        ("mixed", mixed, 5, Agents::Scenario, 0x7baa_0794_42d0_16a4),
+        ("mixed", mixed, 5, Agents::Scenario, 0xfc23_1632_1445_db4e),
     ]
 }
 

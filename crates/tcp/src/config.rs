@@ -1,5 +1,6 @@
 //! Everything that can be chosen about an endpoint, and the named presets that fix all of it.
 
+use crate::autotune::Autotune;
 use skyhaul_base::Duration;
 use skyhaul_cc::Rules;
 
@@ -98,6 +99,9 @@ pub struct Config {
     pub nagle: bool,
     /// Receive buffer, bytes.
     pub receive_buffer: u64,
+    /// The receive buffer starts at 64 KiB and grows to `receive_buffer` as the application reads (dynamic
+    /// right-sizing, as in Linux); otherwise it has that size from the start.
+    pub receive_autotuning: bool,
     /// Send buffer, bytes: bounds what is outstanding.
     pub send_buffer: u64,
     /// Window scaling (RFC 7323); without it no more than 65535 bytes are announced.
@@ -116,6 +120,13 @@ pub struct Config {
 pub const PRESETS: &[&str] = &["ns2-2001", "ns2-2004", "rfc", "modern"];
 
 impl Config {
+    /// The receive buffer with which a connection begins, bytes.
+    #[must_use]
+    pub fn first_receive_buffer(&self) -> u64 {
+        let most = self.receive_buffer;
+        if self.receive_autotuning { Autotune::start(most) } else { most }
+    }
+
     /// ns-2.1b8a of June 2001, the simulator of the papers: 1000-byte packets (960 + 40), one acknowledgement
     /// per segment, no limited transmit, RTOmin 1 s, scoreboard cleared by a timeout.
     #[must_use]
@@ -147,6 +158,7 @@ impl Config {
             byte_window: false,
             nagle: false,
             receive_buffer: 20 * 960,
+            receive_autotuning: false,
             send_buffer: u64::MAX,
             window_scaling: true,
             probes: ProbeNegotiation::Negotiate,

@@ -8,6 +8,7 @@
 
 extern crate alloc;
 
+mod autotune;
 pub mod config;
 mod connection;
 mod error;

@@ -1,9 +1,11 @@
 //! The receiving half: reassembly, SACK blocks, delayed acknowledgements, answers to probes, window.
 
+use crate::autotune::Autotune;
 use crate::config::{Config, DelayedAck};
 use crate::error::Rejected;
 use crate::segment::Mark;
 use crate::store::Store;
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use skyhaul_base::{Duration, Instant};
 
@@ -73,6 +75,7 @@ pub struct Receiver<S: Store> {
     dsack: bool,
     answer_probes: bool,
     sink: bool,
+    autotune: Option<Box<Autotune>>,
     store: S,
 }
 
@@ -93,13 +96,16 @@ impl<S: Store> Receiver<S> {
             delayed: config.delayed_ack,
             probe_answers: VecDeque::new(),
             fin_at: None,
-            edge: 1 + config.receive_buffer,
-            buffer: config.receive_buffer,
+            edge: 1 + config.first_receive_buffer(),
+            buffer: config.first_receive_buffer(),
             mss: config.mss,
             sack_blocks: usize::from(config.sack_blocks.min(4)),
             dsack: config.dsack,
             answer_probes: false,
             sink: false,
+            autotune: config
+                .receive_autotuning
+                .then(|| Box::new(Autotune::new(config.receive_buffer, config.mss))),
             store: S::default(),
         }
     }
@@ -191,6 +197,9 @@ impl<S: Store> Receiver<S> {
         }
         let filled_gap = !self.ooo.is_empty();
         self.advance(to.max(self.nxt));
+        if let Some(tune) = &mut self.autotune {
+            self.buffer = tune.arrived(now, self.nxt, self.nxt - self.unread, self.edge, self.buffer);
+        }
         let finished = self.take_fin();
         if !self.ooo.is_empty() {
             self.acks_due += 1; // with SACK blocks, which data segments do not carry

@@ -122,6 +122,8 @@ endpoint_keys! {
     byte_window: bool => byte_window;
     /// Hold small segments back (RFC 896).
     nagle: bool => nagle;
+    /// The receive buffer starts at 64 KiB and grows to `rwnd` as data is read, as in Linux.
+    receive_autotuning: bool => receive_autotuning;
     /// Window scaling (RFC 7323).
     window_scaling: bool => window_scaling;
     /// How the ability of the peer to answer probes is learnt.
@@ -399,6 +401,7 @@ mod tests {
             byte_window: _,
             nagle: _,
             receive_buffer: _,
+            receive_autotuning: _,
             send_buffer: _,
             window_scaling: _,
             probes: _,

@@ -22,7 +22,7 @@ use crate::config::{Config, ProbeNegotiation};
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Segment, Seq};
 use crate::sender::{Counters, Judged, Peer, Sender, Snapshot};
-use crate::store::Store;
+use crate::store::{Counted, Store};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Algorithm, CongestionControl};
 
@@ -182,10 +182,10 @@ impl<S: Store> Connection<S> {
         c.timestamps = config.timestamps && e.peer.timestamps;
         let window = if config.window_scaling && e.peer.window_scaling {
             c.peer_scale = scale_for(e.peer.receive_buffer);
-            e.peer.receive_buffer
+            e.peer.first_receive_buffer()
         } else {
             c.our_scale = 0;
-            e.peer.receive_buffer.min(65_535)
+            e.peer.first_receive_buffer().min(65_535)
         };
         c.begin(
             now,
@@ -287,16 +287,19 @@ impl<S: Store> Connection<S> {
 
     /// Writes `n` bytes; `data` holds them, or is empty where only lengths are kept. Returns how many were taken.
     pub fn write(&mut self, now: Instant, data: &[u8], n: u64) -> u64 {
-        match self.state {
+        if self.may_write() { self.sender.write(now, data, n) } else { 0 }
+    }
+    fn may_write(&self) -> bool {
+        let over = matches!(
+            self.state,
             State::Closed
-            | State::TimeWait
-            | State::LastAck
-            | State::Closing
-            | State::FinWait1
-            | State::FinWait2 => 0,
-            _ if self.handshake.closed_by_user => 0,
-            _ => self.sender.write(now, data, n),
-        }
+                | State::TimeWait
+                | State::LastAck
+                | State::Closing
+                | State::FinWait1
+                | State::FinWait2
+        );
+        !over && !self.handshake.closed_by_user
     }
     /// Takes back everything that was written and not yet sent once. Returns how many bytes.
     pub fn truncate(&mut self) -> u64 {
@@ -396,4 +399,14 @@ impl Handshake {
 /// Smallest shift that lets 16 bits announce `buffer` (RFC 7323 §2.3).
 fn scale_for(buffer: u64) -> u8 {
     (0..14).find(|s| buffer >> s <= 65_535).unwrap_or(14)
+}
+
+impl Connection<Counted> {
+    /// Takes `n` bytes of an application that keeps the send buffer full until they are sent. No more than the buffer
+    /// holds are outstanding at a time; what waits outside of it has a length only, and takes no room.
+    pub fn offer(&mut self, now: Instant, n: u64) {
+        if self.may_write() {
+            self.sender.offer(now, n);
+        }
+    }
 }

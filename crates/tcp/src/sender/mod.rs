@@ -277,6 +277,18 @@ impl<S: Store> Sender<S> {
         }
         let room = self.config.send_buffer.saturating_sub(self.end - self.sb.una());
         let n = if self.config.send_buffer == u64::MAX { n.min(u64::MAX / 4) } else { n.min(room) };
+        self.append(now, data, n)
+    }
+
+    /// As [`Self::write`], for an application that keeps the send buffer full from `n` bytes of its own: all of them are
+    /// taken, of which no more than the buffer holds are outstanding at a time.
+    pub(crate) fn offer(&mut self, now: Instant, n: u64) {
+        if self.fin == FinState::Open {
+            self.append(now, &[], n.min(u64::MAX / 4));
+        }
+    }
+
+    fn append(&mut self, now: Instant, data: &[u8], n: u64) -> u64 {
         let idle = self.sb.is_empty() && self.end > FIRST && now - self.last_sent_at > self.rtt.rto();
         self.store.append(data.get(..n as usize).unwrap_or(data), n);
         self.end = self.end.saturating_add(n).min(u64::MAX / 2);
