@@ -41,8 +41,8 @@ pub mod testing;
 
 pub use action::{Actions, Pipe, Policy, Priority, ProbeSource, RecoveryEnd, RecoveryMode, Train, Window};
 pub use event::{
-    Ack, AckKind, Blocked, Clock, Cx, Head, Lost, Path, Phase, ProbeEvent, ProbeSupport, RateSample, Sent, Signal,
-    Start, Transmit,
+    Ack, AckKind, Blocked, Clock, Cx, Head, Lost, Path, Phase, ProbeEvent, ProbeSupport, RateSample, Sent,
+    Signal, Start, Transmit,
 };
 pub use registry::{Algorithm, Config, NAMES};
 pub use rules::{CaGrowth, HalvingBase, InitialSsthresh, InitialWindow, Rules};

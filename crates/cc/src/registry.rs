@@ -110,6 +110,7 @@ algorithms! {
         Reno(alg::reno::Reno),
         Vegas(alg::vegas::Vegas),
         Bbr(alg::bbr::Bbr),
+        Bbr3(alg::bbr3::Bbr3),
         Gaimd(alg::gaimd::Gaimd),
         Westwood(alg::westwood::Westwood),
         WestwoodPlus(alg::westwood_plus::WestwoodPlus),
@@ -136,6 +137,8 @@ algorithms! {
         "vegas" Vegas(alg::vegas::Config) => |c, r| Algorithm::Vegas(alg::vegas::Vegas::new(c, r)),
         /// BBR version 1 (Cardwell et al. 2016): rate by the measured bottleneck rate and least RTT.
         "bbr" Bbr(alg::bbr::Config) => |c, r| Algorithm::Bbr(alg::bbr::Bbr::new(c, r)),
+        /// BBR version 3 (draft-ietf-ccwg-bbr-06): bounded by what losses teach.
+        "bbr3" Bbr3(alg::bbr3::Config) => |c, r| Algorithm::Bbr3(alg::bbr3::Bbr3::new(c, r)),
         /// GAIMD (Yang, Lam 2000): Reno with free increase and decrease.
         "gaimd" Gaimd(alg::gaimd::Config) => |c, r| Algorithm::Gaimd(alg::gaimd::Gaimd::new(c, r)),
         /// TCP Westwood (Mascolo et al. 2001): after a loss, what the rate of acknowledgements says.

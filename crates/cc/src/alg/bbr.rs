@@ -9,7 +9,7 @@
 //! *Sources*: Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: congestion-based congestion control", ACM Queue
 //! 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00 (2017); Linux's `tcp_bbr` for what the draft leaves
 //! open (packet conservation, the estimate of a policed rate). Its allowance for aggregated acknowledgements
-//! (2019) and the rounding of windows to even numbers are left out.
+//! (2019) is an option, off as in the draft; its rounding of windows to even numbers is left out.
 //!
 //! ```text
 //!             rate grew < 25 % in 3 rounds        in flight <= BDP
@@ -22,10 +22,15 @@
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Path, Phase, Signal, Start};
+use crate::parts::aggregation::Aggregation;
 use crate::parts::growth;
+use crate::parts::held_back::HeldBack;
 use crate::parts::windowed::WindowedMax;
 use crate::rules::{InitialWindow, Rules};
+use policer::Policer;
 use skyhaul_base::{Duration, Instant, Rate};
+
+mod policer;
 
 /// Options of BBR.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +50,9 @@ pub struct Config {
     pub equal_rtt_renews: bool,
     /// Recognise a policer by steady loss and follow its rate (Linux).
     pub policer: bool,
+    /// Once the pipe is full, allow for aggregated acknowledgements: the window is greater by what was lately
+    /// acknowledged beyond the estimated rate, at most 100 ms of it (Linux since 2019; not in the draft).
+    pub extra_acked: bool,
     /// Initial window; by default that of the endpoint preset.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub initial_window: Option<InitialWindow>,
@@ -57,6 +65,7 @@ impl Default for Config {
             probe_rtt_duration: 0.2,
             equal_rtt_renews: false,
             policer: true,
+            extra_acked: false,
             initial_window: None,
         }
     }
@@ -126,97 +135,6 @@ impl Lap {
     }
 }
 
-/// Linux's estimate of the rate that a token-bucket policer lets pass (Flach et al., SIGCOMM 2016).
-#[derive(Clone, Debug, Default)]
-struct Policer {
-    /// Rate of the last lossy interval, bit/s; 0 if there was none.
-    rate: f64,
-    in_use: bool,
-    sampling: bool,
-    rounds: u32,
-    began: Instant,
-    delivered: u64,
-    lost: u64,
-}
-
-impl Policer {
-    /// Least rounds of an interval; four times as many are the most.
-    const ROUNDS: u32 = 4;
-    /// Lost to delivered, in 1/256, that makes an interval lossy: about 20 %.
-    const LOSSY: u64 = 50;
-    /// Rounds for which the estimate is used.
-    const USE_ROUNDS: u32 = 48;
-
-    fn begin_interval(&mut self, now: Instant, path: &Path) {
-        (self.began, self.delivered, self.lost, self.rounds) = (now, path.delivered, path.lost, 0);
-    }
-    fn reset(&mut self, now: Instant, path: &Path) {
-        (self.rate, self.in_use, self.sampling) = (0.0, false, false);
-        self.begin_interval(now, path);
-    }
-    /// Takes an acknowledgement in. True if the estimate has served its time: the gain cycle starts over.
-    fn update(
-        &mut self,
-        now: Instant,
-        path: &Path,
-        mode: Mode,
-        new_round: bool,
-        loss: bool,
-        limited: bool,
-    ) -> bool {
-        if self.in_use {
-            if mode == Mode::ProbeBw && new_round {
-                self.rounds += 1;
-                if self.rounds >= Self::USE_ROUNDS {
-                    self.reset(now, path);
-                    return true;
-                }
-            }
-            return false;
-        }
-        if !self.sampling {
-            // The first loss says that the bucket is empty: only now is the rate the policed one.
-            if loss {
-                self.begin_interval(now, path);
-                self.sampling = true;
-            }
-            return false;
-        }
-        if limited {
-            self.reset(now, path);
-            return false;
-        }
-        self.rounds += u32::from(new_round);
-        if self.rounds < Self::ROUNDS {
-            return false;
-        }
-        if self.rounds > 4 * Self::ROUNDS {
-            self.reset(now, path);
-            return false;
-        }
-        let (lost, delivered) = (path.lost - self.lost, path.delivered - self.delivered);
-        if !loss || delivered == 0 || lost * 256 < Self::LOSSY * delivered {
-            return false;
-        }
-        let over = now - self.began;
-        if over < Duration::from_millis(1) {
-            return false;
-        }
-        let rate = delivered as f64 * 8.0 / over.as_secs_f64();
-        let apart = (rate - self.rate).max(self.rate - rate);
-        // Two intervals in a row within 1/8, or 4 kbit/s, of each other.
-        if self.rate > 0.0 && (apart <= self.rate / 8.0 || apart <= 4000.0) {
-            self.rate = f64::midpoint(rate, self.rate);
-            self.in_use = true;
-            self.rounds = 0;
-        } else {
-            self.rate = rate;
-            self.begin_interval(now, path);
-        }
-        false
-    }
-}
-
 /// BBR, version 1.
 #[derive(Clone, Debug)]
 pub struct Bbr {
@@ -246,9 +164,9 @@ pub struct Bbr {
 
     /// When the window has been small for long enough; `None` until it is small.
     probe_rtt_until: Option<(Instant, Lap)>,
-    /// `Path::delivered` of segments that a window cut for the RTT's sake held back: their samples say nothing
-    /// of the bottleneck.
-    held_back: Option<(u64, u64)>,
+    /// What a window cut for the RTT's sake held back.
+    held_back: HeldBack,
+    aggregation: Aggregation,
     idle_restart: bool,
 
     /// First round of a recovery: one segment out for each one delivered.
@@ -280,7 +198,8 @@ impl Bbr {
             cycle: 0,
             cycle_at: Instant::ZERO,
             probe_rtt_until: None,
-            held_back: None,
+            held_back: HeldBack::default(),
+            aggregation: Aggregation::default(),
             idle_restart: false,
             conservation: None,
             phase: Phase::Open,
@@ -356,8 +275,7 @@ impl Bbr {
     fn update_bandwidth(&mut self, cx: &mut Cx<'_>, ack: &Ack, new_round: bool) {
         let loss = ack.lost > 0.0;
         let Some(sample) = ack.rate else { return };
-        let limited = sample.app_limited
-            || self.held_back.is_some_and(|(from, to)| (from..=to).contains(&sample.prior_delivered));
+        let limited = sample.app_limited || self.held_back.contains(sample.prior_delivered);
         if self.config.policer && self.policer.update(cx.now, cx.path, self.mode, new_round, loss, limited) {
             self.enter_probe_bw(cx);
         }
@@ -410,13 +328,10 @@ impl Bbr {
             self.save_window();
             self.mode = Mode::ProbeRtt;
             self.probe_rtt_until = None;
-            self.held_back = Some((cx.path.delivered, cx.path.delivered));
+            self.held_back.begin(cx.path);
         }
         if self.mode == Mode::ProbeRtt {
-            let in_flight = (cx.path.pipe * f64::from(cx.path.smss)) as u64;
-            if let Some((_, to)) = &mut self.held_back {
-                *to = cx.path.delivered + in_flight;
-            }
+            self.held_back.go_on(cx.path);
             match self.probe_rtt_until {
                 None if cx.path.pipe <= MIN_WINDOW => {
                     let long_enough = cx.now + Duration::from_secs_f64(self.config.probe_rtt_duration);
@@ -458,7 +373,11 @@ impl Bbr {
             if self.conservation.is_some() {
                 cwnd = cwnd.max(path.pipe + self.newly);
             } else {
-                let target = self.inflight(path, self.bandwidth(), self.cwnd_gain());
+                let mut target = self.inflight(path, self.bandwidth(), self.cwnd_gain());
+                if self.config.extra_acked && self.full {
+                    let most = self.bandwidth() / 8.0 * 0.1;
+                    target += self.aggregation.extra().min(most) / f64::from(path.smss);
+                }
                 let initial = self.initial_window(path) * f64::from(path.smss);
                 if self.full {
                     cwnd = (cwnd + self.newly).min(target);
@@ -508,6 +427,7 @@ impl CongestionControl for Bbr {
             Start::Idle => {
                 // An idle path has no queue: continue at the estimated rate, and let the RTT be seen for free.
                 self.idle_restart = true;
+                self.aggregation.restart(cx.now);
                 if self.mode == Mode::ProbeBw {
                     self.set_pacing(PACING_MARGIN * self.bandwidth());
                 }
@@ -529,6 +449,11 @@ impl CongestionControl for Bbr {
         }
 
         self.update_bandwidth(cx, ack, new_round);
+        if self.config.extra_acked {
+            let smss = f64::from(cx.path.smss);
+            let (rate, newly, window) = (self.bandwidth(), self.newly * smss, self.cwnd * smss);
+            self.aggregation.update(cx.now, self.round, rate, newly, window);
+        }
         if self.mode == Mode::ProbeBw {
             self.update_cycle(cx, ack);
         }

@@ -4,9 +4,13 @@
 //! loss leaves the fraction `beta` of it (here `beta` is what is kept, so Reno is (1, 1/2)). A smoother flow (a large
 //! `beta`) takes as much as a Reno flow if `alpha` is small enough: `alpha = 4(1 - beta^2)/3` where timeouts are
 //! part of the loss process, `3(1 - beta)/(1 + beta)` where they are not.
-//! *Source*: Yang, Lam, "General AIMD congestion control", ICNP 2000; both relations and the rate formula of
-//! [`rate`] are theirs, as the literature since restates them. That ns-2's AIMD halves the first time, in slow
-//! start and after timeouts whatever `beta` says is the option `ns2-half`.
+//! *Source*: Yang, Lam, "General AIMD congestion control", ICNP 2000: the abstract, which was at hand, *verifies* what
+//! `alpha` and `beta` mean and the pair (0.31, 7/8); the relation with timeouts gives 0.3125 there, and it and the
+//! formula of [`rate`] are taken from the literature since. The relation without timeouts is that of Floyd, Handley,
+//! Padhye, "A comparison of equation-based and AIMD congestion control" (2000), *verified* against RFC 9438 §4.3. The
+//! formula and both relations are held against simulated flows (`crates/sim/tests/square_root.rs`). That ns-2's AIMD
+//! halves the first time, in slow start and after timeouts whatever `beta` says is the option `ns2-half` (*verified*
+//! against `slowdown` of ns-2).
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
@@ -23,7 +27,7 @@ use skyhaul_base::math;
 pub enum Friendliness {
     /// `alpha = 4(1 - beta^2)/3`: losses may end in timeouts (Yang, Lam 2000; 0.3125 for 7/8).
     WithTimeouts,
-    /// `alpha = 3(1 - beta)/(1 + beta)`: losses are always repaired without (0.2 for 7/8).
+    /// `alpha = 3(1 - beta)/(1 + beta)`: losses are always repaired without (Floyd et al. 2000; 0.2 for 7/8).
     WithoutTimeouts,
 }
 

@@ -6,7 +6,10 @@
 //! 550 ms has `rho` = 22). A loss halves the window as always. It wants SACK, timestamps and paced departures.
 //! *Source*: Caini, Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", Int. J. of Satellite
 //! Communications and Networking 22(5), 2004; Linux `tcp_hybla`, from which come the limit of the exponent, the
-//! stop at `ssthresh`, `rho` at the least smoothed RTT, and Reno's growth while a timeout is repaired.
+//! stop at `ssthresh`, `rho` at the least smoothed RTT, and Reno's growth while a timeout is repaired. *Verified*
+//! against the source of Linux, which in addition works with eighths of `rho` and lets the fraction of `rho` exceed
+//! the limit; the paper's equations, its 25 ms and the scaled threshold against a lecture that derives them (Cheung,
+//! Emory University). The paper itself was not at hand: that it recommends pacing is taken from later literature.
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};

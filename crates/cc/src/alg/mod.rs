@@ -1,6 +1,7 @@
 //! The algorithms, one file each.
 
 pub mod bbr;
+pub mod bbr3;
 pub mod cubic;
 pub mod fast_start;
 pub mod gaimd;

@@ -6,9 +6,11 @@
 //! the threshold is that rate times the least RTT.
 //! *Source*: Capone, Martignon, "Bandwidth estimates in the TCP congestion control scheme" (2001); Capone, Fratta,
 //! Martignon, "Bandwidth estimation schemes for TCP over wireless networks", IEEE Trans. Mobile Computing 3(2), 2004.
-//! Neither was at hand: equations and constants are a *reconstruction*. That lengths and intervals are filtered
-//! separately, of acknowledgements or of departures, and then once more, is confirmed by Neglia et al., "A simulation
-//! study of TCP performance over satellite channels".
+//! Neither was at hand: this is a *reconstruction*. That lengths and intervals are filtered separately, of
+//! acknowledgements or of departures, and then once more, is confirmed by Neglia et al., "A simulation study of TCP
+//! performance over satellite channels"; the weight `exp(-D/T0)` of the second filter by a published program for ns-3
+//! that estimates as TIBET does. The constants are confirmed by neither: that program has a pole of 0.9 and a time
+//! constant of 0.1 s, and begins its second filter with the first sample.
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
@@ -40,9 +42,9 @@ pub enum Measured {
 pub struct Config {
     /// `departures` (default) or `acknowledgements`.
     pub measured: Measured,
-    /// Weight of the past in the filters of lengths and intervals (0.99, recalled): a memory of 100 segments.
+    /// Weight of the past in the filters of lengths and intervals (0.99, unconfirmed): a memory of 100 segments.
     pub pole: f64,
-    /// Time constant of the second filter, seconds (1, recalled).
+    /// Time constant of the second filter, seconds (1, unconfirmed).
     pub t0: f64,
     /// How losses are repaired (default `newreno`).
     pub recovery: RecoveryMode,

@@ -142,7 +142,6 @@ pub struct Vegas {
     fine: Fine,
 
     // The round being measured.
-    round: u64,
     began: Instant,
     /// FlightSize when it began, and what was acknowledged since: together they tell what was sent in it.
     flight: f64,
@@ -180,7 +179,6 @@ impl Vegas {
             infl: Inflation::default(),
             base: None,
             fine: Fine::default(),
-            round: 0,
             began: Instant::ZERO,
             flight: 0.0,
             acked: 0.0,
@@ -206,13 +204,18 @@ impl Vegas {
     }
 
     fn begin_round(&mut self, cx: &Cx<'_>, flight: f64) {
-        self.round = cx.path.round;
         self.began = cx.now;
         self.flight = flight;
         self.acked = 0.0;
         self.rtt_sum = Duration::ZERO;
         self.rtt_min = Duration::MAX;
         self.rtt_count = 0;
+    }
+
+    /// The first segment sent after the mark is acknowledged. (Ending the round with the last one sent before it, one
+    /// earlier, would count a segment less than the window among those sent, and see it queued on an empty path.)
+    fn round_over(&self) -> bool {
+        self.acked > self.flight
     }
 
     /// Growth that does not pass the receiver's window where the preset says so.
@@ -259,7 +262,7 @@ impl Vegas {
     }
 
     fn ns2_advance(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
-        if self.round != cx.path.round {
+        if self.round_over() {
             self.judge_round(cx);
             self.begin_round(cx, cx.path.in_flight);
         }
@@ -289,7 +292,7 @@ impl Vegas {
         if let Some(rtt) = ack.rtt {
             self.sample(rtt);
         }
-        if self.round != cx.path.round {
+        if self.round_over() {
             let (count, rtt) = (self.rtt_count, nanos(self.rtt_min));
             self.begin_round(cx, cx.path.in_flight);
             let Some(base) = self.base.filter(|_| count > 2).map(nanos) else {
@@ -458,8 +461,11 @@ impl CongestionControl for Vegas {
         self.reduced = Some(cx.now);
         self.worried = 0;
         self.dupacks = 0;
-        // Nothing is known of the round that the timeout cut short; growth resumes with the next one.
-        self.step = 0.0;
+        if self.ns2() {
+            // The round goes on: what is sent again is no news of the path, and the acknowledgement that repairs the
+            // loss covers what arrived long before. In ns-2, too, only an acknowledgement moves the mark.
+            return;
+        }
         self.begin_round(cx, 0.0);
     }
 

@@ -4,12 +4,16 @@
 //! and after a loss sets the threshold to that rate times the least RTT, which is what fits into an empty path,
 //! instead of halving blindly: a link error then costs next to nothing. Growth is Reno's.
 //! *Source*: Casetti, Gerla, Lee, Mascolo, Sanadidi, "TCP with faster recovery" (MILCOM 2000); Mascolo et al., "TCP
-//! Westwood: bandwidth estimation for enhanced transport over wireless links" (MobiCom 2001); the module for ns-2 of
-//! 2002. The default filter has the constant pole 19/21; `tustin` is the filter of the paper, whose pole follows the
-//! spacing of acknowledgements and which takes a sample of zero for each half of `tau` without any.
+//! Westwood: bandwidth estimation for enhanced transport over wireless links" (MobiCom 2001); the authors' module for
+//! ns-2 (`tcp-westwood.cc` 1.3 of June 2002). *Verified* against that module: what an acknowledgement counts for, both
+//! filters, the reaction to duplicates and to a timeout, the divisor. The papers themselves were not at hand. The
+//! default filter has the constant pole 19/21; `tustin` is the filter of the paper, whose pole follows the spacing of
+//! acknowledgements and which takes a sample of zero for each half of `tau` without any.
 //!
 //! Readings: the clock starts with the first acknowledgement; acknowledgements of one instant are one sample; the
-//! first sample after silence is what arrived over the whole silence, while the filter has moved on meanwhile.
+//! first sample after silence is what arrived over the whole silence, while the filter has moved on meanwhile (the
+//! module divides by what is left of the last half of `tau` alone, at least 10 ms, which makes one acknowledgement
+//! after silence look like a burst).
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
@@ -51,8 +55,9 @@ pub struct Config {
     /// Most segments that one acknowledgement counts for (2, ns-2's module); the rate of stretched
     /// acknowledgements is underestimated, not overestimated.
     pub most_per_ack: f64,
-    /// On a timeout, divide the threshold by a number that grows by one, up to four, with each timeout in slow
-    /// start and returns to one otherwise (ns-2's module). Off by default (the papers).
+    /// On a timeout, divide the threshold by a number that begins at zero, grows by one with each timeout in slow
+    /// start and by a quarter with each fast retransmit there, up to four, and is one after any loss in congestion
+    /// avoidance (ns-2's module). Off by default (the papers).
     pub rto_divisor: bool,
     /// How losses are repaired (default `newreno`).
     pub recovery: RecoveryMode,
@@ -158,7 +163,14 @@ impl Westwood {
             config: config.clone(),
             credit: Credit::default(),
             estimate: Estimate::default(),
-            divisor: 1.0,
+            divisor: 0.0,
+        }
+    }
+
+    /// A loss: the divisor of the next timeout grows by `step` in slow start and starts over otherwise.
+    fn count(&mut self, step: f64) {
+        if self.config.rto_divisor {
+            self.divisor = if self.frame.slow_start() { (self.divisor + step).min(4.0) } else { 1.0 };
         }
     }
 
@@ -187,6 +199,9 @@ impl CongestionControl for Westwood {
         }
     }
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        if signal != Signal::Ecn {
+            self.count(0.25);
+        }
         let ssthresh = self.fits(cx, 1.0);
         let cwnd = self.frame.cwnd.min(ssthresh);
         self.frame.reduce(signal, ssthresh, cwnd);
@@ -195,10 +210,8 @@ impl CongestionControl for Westwood {
         self.frame.recovered(cx);
     }
     fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
-        if self.config.rto_divisor {
-            self.divisor = if self.frame.slow_start() { (self.divisor + 1.0).min(4.0) } else { 1.0 };
-        }
-        let ssthresh = self.fits(cx, self.divisor);
+        self.count(1.0);
+        let ssthresh = self.fits(cx, self.divisor.max(1.0));
         self.frame.timeout(backoff, ssthresh);
         self.credit.clear();
     }
@@ -318,6 +331,22 @@ mod tests {
             s.timeout(1);
         }
         close(s.ssthresh(), 5.0);
+        // In slow start from the beginning: a quarter for the duplicates, then one and a quarter.
+        let rules = Rules { initial_ssthresh: InitialSsthresh::Infinite, ..Rules::NS2_2001 };
+        let config = Config { rto_divisor: true, ..Config::default() };
+        let mut s = Stage::new(Westwood::new(&config, &rules), 64.0);
+        s.path.min_rtt = Some(Duration::from_millis(500));
+        s.start(None);
+        for _ in 0..900 {
+            ack_after(&mut s, 25, 1.0);
+        }
+        s.cc.frame.ssthresh = 1e6;
+        s.congestion(Signal::Loss);
+        close(s.ssthresh(), 20.0);
+        s.recovered();
+        s.cc.frame.cwnd = 5.0;
+        s.timeout(1);
+        close(s.ssthresh(), 20.0 / 1.25);
     }
 
     #[test]

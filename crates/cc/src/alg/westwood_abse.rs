@@ -48,7 +48,7 @@ pub struct Config {
     pub gain: f64,
     /// When gaps are sampled: `rtt` (default, the later paper) or `rtt-min` (no step in the interval).
     pub uncongested: Uncongested,
-    /// How many RTTs the greatest jump adds to the filter's memory (10, recalled).
+    /// How many RTTs the greatest jump adds to the filter's memory (10, unconfirmed).
     pub n: f64,
     /// How losses are repaired (default `newreno`).
     pub recovery: RecoveryMode,

@@ -4,10 +4,13 @@
 //! acknowledgements that arrive compressed do not feign bandwidth. After a loss the threshold is the filtered rate
 //! times the least RTT.
 //! *Source*: Grieco, Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion
-//! control", ACM CCR 34(2), 2004; Linux `tcp_westwood` for the filter and its interval. What Linux does at a loss is a
-//! *reconstruction* from descriptions.
-//! The paper itself was not at hand: its filter with weights 0.9 and 0.1, and `cwnd = ssthresh` right at the loss,
-//! are a *reconstruction* from later descriptions.
+//! control", ACM CCR 34(2), 2004; Linux `tcp_westwood`, by the same group.
+//! `linux` is *verified* against the source of Linux: interval, both filters, what an acknowledgement counts for, the
+//! reaction to a loss (Reno's half during the recovery, the estimate at its end) and to a timeout.
+//! Of `paper`, one sample per RTT with weights 0.9 and 0.1 is *verified* against the group's module for ns-2
+//! (`tcp-westwood-nr.cc`, filter 5). The paper itself was not at hand, and `cwnd = ssthresh` right at the loss is a
+//! *reconstruction* from later descriptions: Linux sets the window so at the end of the recovery, raising it if need
+//! be; the module for ns-2 only lowers it.
 //!
 //! The flavours differ in three points. Linux smooths twice with 7/8, begins with the first sample, halves during
 //! the recovery and only then sets the window, and forgets its least RTT after a timeout.

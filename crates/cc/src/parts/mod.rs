@@ -1,8 +1,10 @@
 //! Pieces of window arithmetic that several algorithms are made of.
 
+pub mod aggregation;
 pub mod credit;
 pub mod frame;
 pub mod growth;
+pub mod held_back;
 pub mod hystart;
 pub mod inflation;
 pub mod train;

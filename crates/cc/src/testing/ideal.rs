@@ -207,6 +207,10 @@ impl<C: CongestionControl> Ideal<C> {
     }
 
     fn in_network(&self) -> usize {
+        if self.beyond.is_empty() {
+            // No gap: nothing is marked.
+            return self.segments.len();
+        }
         self.segments.iter().filter(|s| !s.sacked && (!s.lost || s.again > 0)).count()
     }
 
@@ -471,6 +475,9 @@ impl<C: CongestionControl> Ideal<C> {
 
     /// Three segments beyond arrived: lost (RFC 6675, without reordering). Returns how many are newly so.
     fn mark_lost(&mut self) -> f64 {
+        if self.beyond.is_empty() {
+            return 0.0;
+        }
         let smss = self.stage.path.smss;
         let mut above = self.segments.iter().filter(|s| s.sacked).count();
         let mut found = Vec::new();

@@ -6,8 +6,8 @@
 
 use super::{Stage, ack};
 use crate::event::{
-    Ack, AckKind, Blocked, Clock, Head, Lost, Phase, ProbeEvent, ProbeSupport, RateSample, Sent, Signal, Start,
-    Transmit,
+    Ack, AckKind, Blocked, Clock, Head, Lost, Phase, ProbeEvent, ProbeSupport, RateSample, Sent, Signal,
+    Start, Transmit,
 };
 use crate::{Actions, CongestionControl, Cx, Policy, RecoveryEnd, RecoveryMode, Rules, Train};
 use alloc::format;
@@ -616,7 +616,7 @@ impl<C: CongestionControl> Model<C> {
 mod tests {
     use super::*;
     use crate::alg::peach::{self, LeftoverAdsn, Opening, Peach, WdsnOnLoss};
-    use crate::alg::{bbr, cubic, fast_start, reno, vegas};
+    use crate::alg::{bbr, bbr3, cubic, fast_start, reno, vegas};
     use crate::{Config, NAMES};
     use proptest::prelude::*;
 
@@ -689,6 +689,7 @@ mod tests {
             let cached = fast_start::Config { cached_window: Some(20.0), ..Default::default() };
             survive_copied(|| fast_start::FastStart::new(&cached, &rules), &rules, &ops);
             survive_copied(|| bbr::Bbr::new(&bbr::Config::default(), &rules), &rules, &ops);
+            survive_copied(|| bbr3::Bbr3::new(&bbr3::Config::default(), &rules), &rules, &ops);
             survive_copied(|| Peach::new(&peach::Config::default(), &rules), &rules, &ops);
         }
 

@@ -152,6 +152,28 @@ fn the_window_is_twice_the_bdp_and_three_segments() {
 }
 
 #[test]
+fn option_extra_acked_allows_for_bursts_of_acknowledgements() {
+    let burst = |extra_acked| {
+        let mut s = cruising(&Config { extra_acked, ..Config::default() });
+        (0..200).for_each(|_| news(&mut s, 10, 800_000, |_| ()));
+        // Nothing for 80 ms, then nine segments at once: one was due in each 10 ms.
+        s.path.delivered += 8000;
+        news(&mut s, 90, 800_000, |_| ());
+        (0..200).for_each(|_| news(&mut s, 10, 800_000, |_| ()));
+        s.cwnd()
+    };
+    assert_eq!(burst(false), 103.0);
+    // The silence ended one burst; in the next nine segments came at its first moment.
+    assert_eq!(burst(true), 103.0 + 9.0);
+    // At most 100 ms of the rate: ten segments.
+    let mut s = cruising(&Config { extra_acked: true, ..Config::default() });
+    s.path.delivered += 40_000;
+    news(&mut s, 10, 800_000, |_| ());
+    (0..200).for_each(|_| news(&mut s, 10, 800_000, |_| ()));
+    assert_eq!(s.cwnd(), 113.0);
+}
+
+#[test]
 fn the_gain_cycle() {
     let mut s = cruising(&Config::default());
     s.cc.cycle = 7;

@@ -20,11 +20,9 @@ fn linux() -> Config {
 fn round(s: &mut Stage<Vegas>, window: u32, rtt: Duration) {
     s.path.in_flight = f64::from(window - 1);
     let event = Ack { rtt: Some(rtt), ..ack(AckKind::New, 1.0) };
-    for _ in 1..window {
+    for _ in 0..window {
         s.call(|cc, cx| cc.on_ack(cx, &event));
     }
-    s.path.round += 1;
-    s.call(|cc, cx| cc.on_ack(cx, &event));
 }
 
 /// Congestion avoidance at `window` with a base RTT of 100 ms, at the beginning of a round.
@@ -34,7 +32,6 @@ fn at(window: u32, config: Config) -> Stage<Vegas> {
     s.cc.cwnd = f64::from(window);
     s.cc.ssthresh = 2.0;
     s.path.in_flight = f64::from(window - 1);
-    s.path.round += 1;
     let event = Ack { rtt: Some(BASE), ..ack(AckKind::New, 1.0) };
     s.call(|cc, cx| cc.on_ack(cx, &event));
     s.cc.cwnd = f64::from(window);
@@ -58,6 +55,37 @@ fn a_round_is_judged_by_the_segments_queued() {
     assert_eq!(after(20, 120), (20.0, 0.0), "3.3: hold");
     assert_eq!(after(24, 120), (23.0, 0.0), "4: one less");
     assert_eq!(after(2, 900), (2.0, 0.0), "never below two");
+}
+
+#[test]
+fn a_round_ends_with_the_first_segment_sent_after_its_beginning() {
+    let mut s = at(20, Config::default());
+    let event = Ack { rtt: Some(BASE), ..ack(AckKind::New, 1.0) };
+    for _ in 0..19 {
+        s.call(|cc, cx| cc.on_ack(cx, &event));
+    }
+    // All that was in flight at the mark has arrived: 19 segments were sent since, which would look like one queued.
+    // How the sender counts rounds does not matter.
+    s.path.round += 7;
+    assert_eq!((s.cwnd(), s.cc.step), (20.0, 0.0));
+    s.call(|cc, cx| cc.on_ack(cx, &event));
+    assert_eq!((s.cwnd(), s.cc.step), (20.05, 0.05), "nothing queued: grow");
+}
+
+#[test]
+fn a_timeout_leaves_the_round_and_the_base_rtt_alone() {
+    let mut s = at(20, Config::default());
+    s.now = Instant::from_secs_f64(5.0);
+    s.timeout(1);
+    // The head was lost, the rest had arrived: one acknowledgement covers all that was out. Another follows at once, and
+    // neither gives a sample, since all was sent twice. What lies between them is no RTT.
+    s.path.in_flight = 0.0;
+    s.now += Duration::from_millis(100);
+    s.call(|cc, cx| cc.on_ack(cx, &Ack { rtt: None, ..ack(AckKind::New, 19.0) }));
+    s.path.in_flight = 1.0;
+    s.now += Duration::from_millis(1);
+    s.call(|cc, cx| cc.on_ack(cx, &Ack { rtt: None, ..ack(AckKind::New, 1.0) }));
+    assert_eq!(s.variable("base_rtt"), 0.1);
 }
 
 #[test]
@@ -249,14 +277,14 @@ fn linux_leaves_slow_start_at_the_rate_that_it_measured() {
     s.cc.ssthresh = f64::INFINITY;
     s.cc.cwnd = 20.0;
     s.path.in_flight = 19.0;
-    s.path.round += 1;
+    s.cc.flight = 0.0;
     s.cc.rtt_count = 3;
     s.cc.rtt_min = Duration::from_millis(120);
     s.ack(AckKind::New, 1.0);
     assert_eq!((s.cwnd(), s.ssthresh()), (17.0, 17.0), "20 · 100 / 120, and one");
     // Too few samples: Reno.
     let mut s = at(20, linux());
-    s.path.round += 1;
+    s.cc.flight = 0.0;
     s.cc.rtt_count = 2;
     s.cc.rtt_min = Duration::from_millis(500);
     s.ack(AckKind::New, 1.0);

@@ -1,0 +1,96 @@
+//! The estimate of a policed rate.
+
+use super::Mode;
+use crate::event::Path;
+use skyhaul_base::{Duration, Instant};
+
+/// Linux's estimate of the rate that a token-bucket policer lets pass (Flach et al., SIGCOMM 2016).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Policer {
+    /// Rate of the last lossy interval, bit/s; 0 if there was none.
+    pub(super) rate: f64,
+    pub(super) in_use: bool,
+    sampling: bool,
+    rounds: u32,
+    began: Instant,
+    delivered: u64,
+    lost: u64,
+}
+
+impl Policer {
+    /// Least rounds of an interval; four times as many are the most.
+    const ROUNDS: u32 = 4;
+    /// Lost to delivered, in 1/256, that makes an interval lossy: about 20 %.
+    const LOSSY: u64 = 50;
+    /// Rounds for which the estimate is used.
+    const USE_ROUNDS: u32 = 48;
+
+    fn begin_interval(&mut self, now: Instant, path: &Path) {
+        (self.began, self.delivered, self.lost, self.rounds) = (now, path.delivered, path.lost, 0);
+    }
+    pub(super) fn reset(&mut self, now: Instant, path: &Path) {
+        (self.rate, self.in_use, self.sampling) = (0.0, false, false);
+        self.begin_interval(now, path);
+    }
+    /// Takes an acknowledgement in. True if the estimate has served its time: the gain cycle starts over.
+    pub(super) fn update(
+        &mut self,
+        now: Instant,
+        path: &Path,
+        mode: Mode,
+        new_round: bool,
+        loss: bool,
+        limited: bool,
+    ) -> bool {
+        if self.in_use {
+            if mode == Mode::ProbeBw && new_round {
+                self.rounds += 1;
+                if self.rounds >= Self::USE_ROUNDS {
+                    self.reset(now, path);
+                    return true;
+                }
+            }
+            return false;
+        }
+        if !self.sampling {
+            // The first loss says that the bucket is empty: only now is the rate the policed one.
+            if loss {
+                self.begin_interval(now, path);
+                self.sampling = true;
+            }
+            return false;
+        }
+        if limited {
+            self.reset(now, path);
+            return false;
+        }
+        self.rounds += u32::from(new_round);
+        if self.rounds < Self::ROUNDS {
+            return false;
+        }
+        if self.rounds > 4 * Self::ROUNDS {
+            self.reset(now, path);
+            return false;
+        }
+        let (lost, delivered) = (path.lost - self.lost, path.delivered - self.delivered);
+        if !loss || delivered == 0 || lost * 256 < Self::LOSSY * delivered {
+            return false;
+        }
+        let over = now - self.began;
+        if over < Duration::from_millis(1) {
+            return false;
+        }
+        let rate = delivered as f64 * 8.0 / over.as_secs_f64();
+        let apart = (rate - self.rate).max(self.rate - rate);
+        // Two intervals in a row within 1/8, or 4 kbit/s, of each other.
+        if self.rate > 0.0 && (apart <= self.rate / 8.0 || apart <= 4000.0) {
+            self.rate = f64::midpoint(rate, self.rate);
+            self.in_use = true;
+            self.rounds = 0;
+        } else {
+            self.rate = rate;
+            self.begin_interval(now, path);
+        }
+        false
+    }
+}

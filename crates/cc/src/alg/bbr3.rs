@@ -1,0 +1,554 @@
+//! BBR, version 3.
+//!
+//! *Idea*: the model of version 1, the bottleneck's rate and the empty path's RTT, gets an upper limit that losses
+//! teach. A search for more rate (`Refill`, `Up`) raises what may be in flight and stops at 2 % of loss; the level
+//! reached is remembered (`inflight_longterm`), and 15 % below it are left to others while cruising. Losses outside
+//! of a search bound rate and window for the rest of the cycle (`…_shortterm`, at worst 0.7 per round). Searches come
+//! every 2 to 3 s, sooner where Reno would have probed; the RTT is measured every 5 s at half of the
+//! bandwidth-delay product.
+//!
+//! *Source*: draft-ietf-ccwg-bbr-06 (Cardwell, Swett, Beshay; July 2026), whose constants and pseudocode this
+//! follows step by step; names are the draft's. Held against the description of Google's version 3 for Linux.
+//!
+//! What differs from the draft, and why:
+//!
+//! - The state that an undo restores is saved once per episode of loss. By the letter the second lost segment of
+//!   an episode would overwrite what the first one saved, for `StartProbeBW_DOWN` has cleared the mark between.
+//! - `InflightAtLoss` gives the part of the segment that fits as 0 or more, as Linux does: earlier losses may have
+//!   used up the 2 % already.
+//! - A measured rate that is no rate (an interval shorter than the least RTT) is passed over by the full-pipe
+//!   estimator. By the letter its 0 would count as a round without growth.
+//! - Idleness is what the sender says it is: nothing outstanding for longer than the RTO.
+//! - The send quantum only enters the budget for offload; segments are paced one by one.
+//! - ECN: the draft leaves the response open, but a mark must count as congestion (§3.7). An echo, one per window,
+//!   counts as loss beyond the threshold at what is in flight. The option `ecn` turns it off.
+//!
+//! ```text
+//!          plateau, or loss         in flight <= BDP       headroom, no queue
+//! Startup ------------------> Drain ----------------> Down -----------------> Cruise
+//!                                                      ^  \                     |  2–3 s, or as
+//!                         plateau, loss, or            |   +--------+-----------+  many rounds
+//!                         the level that was too high  |            v  one round   as Reno would
+//!                                                      Up <------ Refill
+//! any state, least RTT 5 s old --> ProbeRtt (200 ms and a round at BDP/2) --> Cruise, or Startup
+//! ```
+
+mod bounds;
+mod cycle;
+mod model;
+
+use crate::CongestionControl;
+use crate::action::{Policy, RecoveryMode, Window};
+use crate::event::{Ack, Blocked, Cx, Lost, Path, Phase, Signal, Start, Transmit};
+use crate::parts::aggregation::Aggregation;
+use crate::parts::growth;
+use crate::parts::held_back::HeldBack;
+use crate::parts::windowed::WindowedMax;
+use crate::rules::{InitialWindow, Rules};
+use bounds::{Bounds, Undo};
+use model::{MinRtt, Plateau, Sample};
+use skyhaul_base::{Duration, Instant, Rate};
+
+/// Options of BBR version 3. The defaults are the draft's constants.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, rename_all = "kebab-case", deny_unknown_fields)
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// Seconds for which the least RTT holds (`MinRTTFilterLen`, 10).
+    pub min_rtt_window: f64,
+    /// Seconds after which the least RTT is measured anew (`ProbeRTTInterval`, 5).
+    pub probe_rtt_interval: f64,
+    /// Seconds, at least, that half a bandwidth-delay product is kept in flight for it (`ProbeRTTDuration`, 0.2).
+    pub probe_rtt_duration: f64,
+    /// Part of a round that may be lost before a search for rate is too much (`LossThresh`, 0.02).
+    pub loss_threshold: f64,
+    /// Part of rate and window that a round with a loss leaves at least (`Beta`, 0.7).
+    pub beta: f64,
+    /// Part of the greatest safe window that is left to others (`Headroom`, 0.15).
+    pub headroom: f64,
+    /// Gaps in one round, at least, that end startup (`BBRStartupFullLossCnt`, 6).
+    pub startup_losses: u32,
+    /// An ECN echo counts as loss beyond the threshold.
+    pub ecn: bool,
+    /// Initial window; by default that of the endpoint preset.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub initial_window: Option<InitialWindow>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            min_rtt_window: 10.0,
+            probe_rtt_interval: 5.0,
+            probe_rtt_duration: 0.2,
+            loss_threshold: 0.02,
+            beta: 0.7,
+            headroom: 0.15,
+            startup_losses: 6,
+            ecn: true,
+            initial_window: None,
+        }
+    }
+}
+
+impl Config {
+    /// Refuses options outside their domain.
+    ///
+    /// # Errors
+    /// Names the option and what to write instead.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        let positive = |x: f64| x.is_finite() && x > 0.0;
+        let part = |x: f64| x > 0.0 && x < 1.0;
+        if !positive(self.min_rtt_window) {
+            return Err("min-rtt-window must be a positive number of seconds");
+        }
+        if !positive(self.probe_rtt_interval) || self.probe_rtt_interval > self.min_rtt_window {
+            return Err("probe-rtt-interval must be a positive number of seconds, at most min-rtt-window");
+        }
+        if !(self.probe_rtt_duration.is_finite() && self.probe_rtt_duration >= 0.0) {
+            return Err("probe-rtt-duration must be a number of seconds, 0 or more");
+        }
+        if !part(self.loss_threshold) {
+            return Err("loss-threshold must lie between 0 and 1");
+        }
+        if !part(self.beta) {
+            return Err("beta must lie between 0 and 1: the part of the window that is kept");
+        }
+        if !(self.headroom >= 0.0 && self.headroom < 1.0) {
+            return Err("headroom must lie between 0 and 1, or be 0");
+        }
+        if matches!(self.initial_window, Some(InitialWindow::Segments(n)) if !(n.is_finite() && n >= 1.0)) {
+            return Err("initial-window must be at least 1 segment");
+        }
+        Ok(())
+    }
+}
+
+/// 4 ln 2: the least pacing gain that doubles the rate in every round (`StartupPacingGain`).
+const STARTUP_PACING_GAIN: f64 = 2.77;
+/// Empties within a round what startup has queued (`DrainPacingGain`).
+const DRAIN_PACING_GAIN: f64 = 0.5;
+/// `ProbeBW_DOWN` and `ProbeBW_UP`.
+const DOWN_PACING_GAIN: f64 = 0.9;
+const UP_PACING_GAIN: f64 = 1.25;
+/// Windows in bandwidth-delay products (`DefaultCwndGain`, `ProbeBW_UP`, `ProbeRTTCwndGain`).
+const CWND_GAIN: f64 = 2.0;
+const UP_CWND_GAIN: f64 = 2.25;
+const PROBE_RTT_CWND_GAIN: f64 = 0.5;
+/// `1 - PacingMarginPercent`.
+const PACING_MARGIN: f64 = 0.99;
+/// `MaxBwFilterLen`, cycles.
+const BW_CYCLES: usize = 2;
+/// `MinPipeCwnd`, segments.
+const MIN_WINDOW: f64 = 4.0;
+/// RTT assumed for the first pacing rate where none is known.
+const NOMINAL_RTT: Duration = Duration::from_millis(1);
+/// Below this a pacing rate would be a halt, bit/s.
+const MIN_PACING: f64 = 8.0;
+/// Rounds in `Drain` at most.
+const DRAIN_ROUNDS: u64 = 3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    Down,
+    Cruise,
+    Refill,
+    Up,
+    ProbeRtt,
+}
+
+impl Mode {
+    const fn in_probe_bw(self) -> bool {
+        matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
+    }
+    /// `IsProbingBW`.
+    const fn searches(self) -> bool {
+        matches!(self, Self::Startup | Self::Refill | Self::Up)
+    }
+    const fn pacing_gain(self) -> f64 {
+        match self {
+            Self::Startup => STARTUP_PACING_GAIN,
+            Self::Drain => DRAIN_PACING_GAIN,
+            Self::Down => DOWN_PACING_GAIN,
+            Self::Up => UP_PACING_GAIN,
+            Self::Cruise | Self::Refill | Self::ProbeRtt => 1.0,
+        }
+    }
+    const fn cwnd_gain(self) -> f64 {
+        match self {
+            Self::Up => UP_CWND_GAIN,
+            Self::ProbeRtt => PROBE_RTT_CWND_GAIN,
+            _ => CWND_GAIN,
+        }
+    }
+}
+
+/// What the acknowledgements of a search tell (`ack_phase`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Feedback {
+    Init,
+    Refilling,
+    Starting,
+    Arriving,
+    Stopping,
+}
+
+/// BBR, version 3. Volumes of data are segments, rates bit/s.
+#[derive(Clone, Debug)]
+pub struct Bbr3 {
+    config: Config,
+    rules: Rules,
+    mode: Mode,
+    phase: Phase,
+    cwnd: f64,
+    prior_cwnd: f64,
+    pacing: Option<f64>,
+    /// `Path::delivered` as of the last acknowledgement.
+    delivered: u64,
+
+    /// `bw`: the least of what was measured and what losses allow.
+    bw: f64,
+    max_bw: WindowedMax<BW_CYCLES>,
+    cycle_count: u64,
+    rtt: MinRtt,
+    aggregation: Aggregation,
+    held_back: HeldBack,
+    bounds: Bounds,
+
+    round: u64,
+    round_start: bool,
+    next_round_delivered: u64,
+
+    plateau: Plateau,
+    /// `full_bw_reached`.
+    full: bool,
+    drain_start_round: u64,
+
+    bw_latest: f64,
+    inflight_latest: f64,
+    loss_round_delivered: u64,
+    loss_round_start: bool,
+    loss_in_round: bool,
+    /// Gaps found in this round of losses.
+    gaps: u32,
+    undo: Undo,
+
+    feedback: Feedback,
+    /// `is_bw_probe_sample`.
+    probe_sample: bool,
+    cycle_stamp: Instant,
+    probe_wait: Duration,
+    rounds_since_probe: u64,
+    up_rounds: u32,
+    up_acked: f64,
+    up_acked_per_increment: f64,
+    prev_probe_too_high: bool,
+    prev_probe_precautionary: bool,
+    /// The window was used up in this round, in the last one.
+    cwnd_limited: (bool, bool),
+
+    /// When half a bandwidth-delay product has been in flight for long enough; `None` until it is.
+    probe_rtt_done: Option<Instant>,
+    probe_rtt_round_done: bool,
+    idle_restart: bool,
+}
+
+impl Bbr3 {
+    /// A BBR control under the endpoint's window rules.
+    #[must_use]
+    pub fn new(config: &Config, rules: &Rules) -> Self {
+        Self {
+            rules: Rules { initial_window: config.initial_window.unwrap_or(rules.initial_window), ..*rules },
+            config: config.clone(),
+            mode: Mode::Startup,
+            phase: Phase::Open,
+            cwnd: 1.0,
+            prior_cwnd: 0.0,
+            pacing: None,
+            delivered: 0,
+            bw: 0.0,
+            max_bw: WindowedMax::default(),
+            cycle_count: 0,
+            rtt: MinRtt::default(),
+            aggregation: Aggregation::default(),
+            held_back: HeldBack::default(),
+            bounds: Bounds::default(),
+            round: 0,
+            round_start: false,
+            next_round_delivered: 0,
+            plateau: Plateau::default(),
+            full: false,
+            drain_start_round: 0,
+            bw_latest: 0.0,
+            inflight_latest: 0.0,
+            loss_round_delivered: 0,
+            loss_round_start: false,
+            loss_in_round: false,
+            gaps: 0,
+            undo: Undo::default(),
+            feedback: Feedback::Init,
+            probe_sample: false,
+            cycle_stamp: Instant::ZERO,
+            probe_wait: Duration::ZERO,
+            rounds_since_probe: 0,
+            up_rounds: 0,
+            up_acked: 0.0,
+            up_acked_per_increment: f64::INFINITY,
+            prev_probe_too_high: false,
+            prev_probe_precautionary: false,
+            cwnd_limited: (false, false),
+            probe_rtt_done: None,
+            probe_rtt_round_done: false,
+            idle_restart: false,
+        }
+    }
+
+    fn initial_window(&self, path: &Path) -> f64 {
+        self.rules.initial_window.segments(path.smss).max(1.0)
+    }
+
+    fn start_round(&mut self, path: &Path) {
+        self.next_round_delivered = path.delivered;
+    }
+
+    fn save_cwnd(&mut self) {
+        let cut = self.phase != Phase::Open || self.mode == Mode::ProbeRtt;
+        self.prior_cwnd = if cut { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
+    }
+
+    fn restore_cwnd(&mut self, path: &Path) {
+        let to = self.cwnd.max(self.prior_cwnd);
+        self.cwnd = growth::capped(&self.rules, path, to, self.cwnd);
+    }
+
+    /// `SaveStateUponLoss`, once per episode.
+    fn save_state(&mut self) {
+        if !self.undo.saved {
+            self.save_cwnd();
+            self.undo = Undo { saved: true, mode: None, bounds: self.bounds };
+        }
+    }
+
+    /// `SetPacingRateWithGain`.
+    fn set_pacing(&mut self, path: &Path, gain: f64) {
+        let before = self.pacing.unwrap_or_else(|| {
+            // `InitPacingRate`, where the handshake told no RTT.
+            let rtt = path.srtt.unwrap_or(NOMINAL_RTT);
+            self.initial_pacing(path, rtt)
+        });
+        let rate = PACING_MARGIN * gain * self.bw;
+        // Before the pipe is full the estimate lags behind and only ever raises the rate.
+        let raises = rate > 0.0 && (self.full || rate > before);
+        self.pacing = Some(if raises { rate.max(MIN_PACING) } else { before });
+    }
+
+    fn initial_pacing(&self, path: &Path, rtt: Duration) -> f64 {
+        let bits = self.initial_window(path) * f64::from(path.smss) * 8.0;
+        (STARTUP_PACING_GAIN * bits / rtt.as_secs_f64().max(1e-6)).max(MIN_PACING)
+    }
+
+    /// `BDPMultiple` with rate `bw`.
+    fn bdp(&self, path: &Path, bw: f64) -> f64 {
+        let Some(rtt) = self.rtt.min() else { return self.initial_window(path) };
+        bw * rtt.as_secs_f64() / (f64::from(path.smss) * 8.0)
+    }
+
+    /// `QuantizationBudget`.
+    fn quantised(&self, path: &Path, inflight: f64) -> f64 {
+        // `SetSendQuantum`: what leaves within a millisecond, at most 64 KB, at least two segments.
+        let quantum = (self.pacing.unwrap_or(0.0) / 8.0 * 1e-3).min(65_536.0) / f64::from(path.smss);
+        let offload = 3.0 * quantum.max(2.0);
+        inflight.max(offload).max(MIN_WINDOW) + if self.mode == Mode::Up { 2.0 } else { 0.0 }
+    }
+
+    /// `TargetInflight`.
+    fn target_inflight(&self, path: &Path) -> f64 {
+        self.bdp(path, self.bw).min(self.cwnd)
+    }
+
+    /// `ProbeRTTCwnd`.
+    fn probe_rtt_cwnd(&self, path: &Path) -> f64 {
+        (PROBE_RTT_CWND_GAIN * self.bdp(path, self.bw)).max(MIN_WINDOW)
+    }
+
+    /// `InflightWithHeadroom`.
+    fn with_headroom(&self) -> f64 {
+        let long = self.bounds.inflight_longterm;
+        if long.is_finite() { (long - (self.config.headroom * long).max(1.0)).max(MIN_WINDOW) } else { long }
+    }
+
+    /// `SetCwnd` for `newly` acknowledged segments.
+    fn set_cwnd(&mut self, path: &Path, newly: f64) {
+        let before = self.cwnd;
+        let extra = self.aggregation.extra() / f64::from(path.smss);
+        let most = self.quantised(path, self.mode.cwnd_gain() * self.bdp(path, self.bw) + extra);
+        let initial = self.initial_window(path) * f64::from(path.smss);
+        if self.full {
+            self.cwnd = (self.cwnd + newly).min(most);
+        } else if self.cwnd < most || (path.delivered as f64) < initial {
+            self.cwnd += newly;
+        }
+        self.cwnd = growth::capped(&self.rules, path, self.cwnd.max(MIN_WINDOW), before);
+        self.bound_cwnd(path);
+    }
+
+    /// `BoundCwndForProbeRTT`, `BoundCwndForModel`.
+    fn bound_cwnd(&mut self, path: &Path) {
+        if self.mode == Mode::ProbeRtt {
+            self.cwnd = self.cwnd.min(self.probe_rtt_cwnd(path));
+        }
+        let long = match self.mode {
+            Mode::Down | Mode::Refill | Mode::Up => self.bounds.inflight_longterm,
+            Mode::Cruise | Mode::ProbeRtt => self.with_headroom(),
+            Mode::Startup | Mode::Drain => f64::INFINITY,
+        };
+        self.cwnd = self.cwnd.min(long.min(self.bounds.inflight_shortterm).max(MIN_WINDOW));
+    }
+
+    /// A recovery, or the repair after a timeout, is over.
+    fn episode_over(&mut self, path: &Path) {
+        self.phase = Phase::Open;
+        self.undo.saved = false;
+        if self.mode != Mode::ProbeRtt {
+            self.restore_cwnd(path);
+        }
+    }
+}
+
+impl CongestionControl for Bbr3 {
+    fn window(&self) -> Window {
+        Window { cwnd: self.cwnd, ssthresh: f64::INFINITY }
+    }
+
+    fn pacing(&self) -> Option<Rate> {
+        self.pacing.map(|bits| Rate::from_bits_per_sec(bits as u64))
+    }
+
+    fn policy(&self) -> Policy {
+        Policy {
+            recovery: RecoveryMode::Sack,
+            rate_samples: true,
+            loss_events: true,
+            transmit_events: true,
+            ..Policy::default()
+        }
+    }
+
+    fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
+        match *start {
+            Start::Established { rtt, syn_lost } => {
+                self.cwnd = if syn_lost { 1.0 } else { self.initial_window(cx.path) };
+                self.delivered = cx.path.delivered;
+                self.rtt.begin(cx.now, rtt);
+                self.aggregation.restart(cx.now);
+                self.pacing = rtt.map(|rtt| self.initial_pacing(cx.path, rtt));
+            }
+            // `HandleRestartFromIdle`
+            Start::Idle => {
+                self.idle_restart = true;
+                self.aggregation.restart(cx.now);
+                if self.mode.in_probe_bw() {
+                    self.set_pacing(cx.path, 1.0);
+                } else if self.mode == Mode::ProbeRtt {
+                    self.check_probe_rtt_done(cx);
+                }
+            }
+        }
+    }
+
+    fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
+        let smss = f64::from(cx.path.smss);
+        let newly = (cx.path.delivered - self.delivered) as f64 / smss;
+        self.delivered = cx.path.delivered;
+        if self.phase == Phase::Loss && cx.path.phase == Phase::Open {
+            self.episode_over(cx.path);
+        }
+        self.phase = cx.path.phase;
+        let rs = Sample::of(cx.path, ack, &self.held_back);
+
+        self.update_latest_delivery_signals(cx.path, &rs);
+        self.update_congestion_signals(cx.path, &rs);
+        if self.round_start && !self.full {
+            self.aggregation.forget();
+        }
+        self.aggregation.update(cx.now, self.round, self.bw, newly * smss, self.cwnd * smss);
+        if self.round_start && rs.rate > 0.0 && !rs.limited {
+            self.full |= self.plateau.update(rs.rate);
+        }
+        self.check_startup_done(cx.path, &rs);
+        self.check_drain_done(cx);
+        self.update_cycle(cx, &rs, newly);
+        let expired = self.rtt.update(cx.now, ack.rtt, &self.config);
+        self.check_probe_rtt(cx, expired);
+        if newly > 0.0 {
+            self.idle_restart = false;
+        }
+        if self.loss_round_start {
+            (self.bw_latest, self.inflight_latest) = (rs.rate, rs.delivered);
+        }
+        self.bw = self.bounds.bw_shortterm.min(self.max_bw.max() as f64);
+
+        self.set_pacing(cx.path, self.mode.pacing_gain());
+        self.set_cwnd(cx.path, newly);
+    }
+
+    fn on_lost(&mut self, cx: &mut Cx<'_>, lost: &Lost) {
+        self.handle_lost(cx, lost);
+    }
+
+    fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        match signal {
+            Signal::Loss | Signal::Corruption => {
+                // `OnEnterFastRecovery`
+                self.save_state();
+                self.phase = Phase::Recovery;
+            }
+            Signal::Ecn => {
+                if self.config.ecn {
+                    self.handle_mark(cx);
+                }
+            }
+        }
+    }
+
+    fn on_recovered(&mut self, cx: &mut Cx<'_>) {
+        self.episode_over(cx.path);
+        self.bound_cwnd(cx.path);
+    }
+
+    fn on_timeout(&mut self, _cx: &mut Cx<'_>, _backoff: u32) {
+        // `OnEnterRTO`: nothing counts as in flight any more, so that one segment may leave.
+        self.save_cwnd();
+        self.save_state();
+        self.phase = Phase::Loss;
+        self.cwnd = 1.0;
+    }
+
+    fn on_undo(&mut self, cx: &mut Cx<'_>) {
+        self.handle_spurious_loss(cx);
+    }
+
+    fn on_transmit(&mut self, cx: &mut Cx<'_>, transmit: &Transmit) {
+        self.cwnd_limited.0 |= transmit.blocked == Blocked::Cwnd || cx.path.pipe + 1.0 > self.cwnd;
+    }
+
+    fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        let bound = |x: f64| if x.is_finite() { x } else { f64::NAN };
+        out("bandwidth", self.bw);
+        out("min_rtt", self.rtt.min().map_or(f64::NAN, Duration::as_secs_f64));
+        out("pacing_gain", self.mode.pacing_gain());
+        out("mode", f64::from(self.mode as u8));
+        out("inflight_longterm", bound(self.bounds.inflight_longterm));
+        out("inflight_shortterm", bound(self.bounds.inflight_shortterm));
+        out("extra_acked", self.aggregation.extra());
+    }
+}
+
+#[cfg(test)]
+mod tests;

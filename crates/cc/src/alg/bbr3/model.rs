@@ -1,0 +1,103 @@
+//! What is measured: the sample of an acknowledgement, the least RTT, the plateau of the rate (draft §4, §5.3.1.2,
+//! §5.3.4.3).
+
+use super::Config;
+use crate::event::{Ack, Path};
+use crate::parts::held_back::HeldBack;
+use skyhaul_base::{Duration, Instant, Rate};
+
+/// The draft's `RS`: segments, bit/s; zero where there is nothing to tell.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sample {
+    pub(super) rate: f64,
+    pub(super) delivered: f64,
+    pub(super) prior_delivered: Option<u64>,
+    pub(super) lost: f64,
+    pub(super) in_flight: f64,
+    pub(super) limited: bool,
+}
+
+impl Sample {
+    pub(super) fn of(path: &Path, ack: &Ack, held_back: &HeldBack) -> Self {
+        let Some(rs) = ack.rate else { return Self::default() };
+        let segments = |bytes: u64| bytes as f64 / f64::from(path.smss);
+        Self {
+            rate: rs.rate.map_or(0.0, |r: Rate| r.bits_per_sec() as f64),
+            delivered: segments(rs.delivered),
+            prior_delivered: Some(rs.prior_delivered),
+            lost: segments(rs.lost),
+            in_flight: segments(rs.in_flight),
+            limited: rs.app_limited || held_back.contains(rs.prior_delivered),
+        }
+    }
+}
+
+/// The least RTT of the last ten seconds (`min_rtt`), by way of that of the last five (`probe_rtt_min_delay`).
+#[derive(Clone, Debug, Default)]
+pub(super) struct MinRtt {
+    min: Option<Duration>,
+    min_at: Instant,
+    recent: Option<Duration>,
+    recent_at: Instant,
+}
+
+impl MinRtt {
+    pub(super) fn min(&self) -> Option<Duration> {
+        self.min
+    }
+
+    pub(super) fn begin(&mut self, now: Instant, rtt: Option<Duration>) {
+        *self = Self { min: rtt, min_at: now, recent: None, recent_at: now };
+    }
+
+    /// The next measurement is due an interval from now.
+    pub(super) fn measured(&mut self, now: Instant) {
+        self.recent_at = now;
+    }
+
+    /// `UpdateMinRTT`; true if the RTT has to be measured.
+    pub(super) fn update(&mut self, now: Instant, rtt: Option<Duration>, config: &Config) -> bool {
+        let past = |at: Instant, seconds: f64| now > at + Duration::from_secs_f64(seconds);
+        let expired = past(self.recent_at, config.probe_rtt_interval);
+        if let Some(rtt) = rtt.filter(|&rtt| expired || self.recent.is_none_or(|r| rtt < r)) {
+            self.recent = Some(rtt.max(Duration::from_nanos(1)));
+            self.recent_at = now;
+        }
+        let stale = past(self.min_at, config.min_rtt_window);
+        if let Some(recent) = self.recent.filter(|&r| stale || self.min.is_none_or(|m| r < m)) {
+            self.min = Some(recent);
+            self.min_at = self.recent_at;
+        }
+        expired
+    }
+}
+
+/// The full-pipe estimator: three rounds that add less than a quarter.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Plateau {
+    baseline: f64,
+    rounds: u32,
+    /// `full_bw_now`.
+    pub(super) reached: bool,
+}
+
+impl Plateau {
+    /// `ResetFullBW`, with a first baseline.
+    pub(super) fn reset(&mut self, baseline: f64) {
+        *self = Self { baseline, ..Self::default() };
+    }
+
+    /// `CheckFullBWReached` at the start of a round; true if the pipe is now found full.
+    pub(super) fn update(&mut self, rate: f64) -> bool {
+        if self.reached {
+            return false;
+        }
+        if rate >= self.baseline * 1.25 {
+            self.reset(rate);
+            return false;
+        }
+        self.rounds += 1;
+        self.reached = self.rounds >= 3;
+        self.reached
+    }
+}

@@ -1,0 +1,81 @@
+//! How much more is acknowledged at once than the rate explains (Linux `tcp_bbr` of 2019;
+//! draft-ietf-ccwg-bbr-06 §5.5.9).
+
+use super::windowed::WindowedMax;
+use skyhaul_base::Instant;
+
+/// Rounds, the current one included, that a burst of acknowledgements is remembered for.
+const ROUNDS: usize = 10;
+
+/// Data acknowledged beyond what the estimated rate delivers in the same time: the most of the last ten rounds.
+/// Links and hosts that collect acknowledgements need that much more in flight to stay busy meanwhile.
+#[derive(Clone, Debug, Default)]
+pub struct Aggregation {
+    since: Instant,
+    /// Bytes acknowledged since.
+    acked: f64,
+    most: WindowedMax<ROUNDS>,
+}
+
+impl Aggregation {
+    /// The measurement starts over at `now`, after silence or at the start; the maximum stays.
+    pub fn restart(&mut self, now: Instant) {
+        self.since = now;
+    }
+
+    /// Only the current round is to be remembered (before the pipe is full).
+    pub fn forget(&mut self) {
+        self.most.clear();
+    }
+
+    /// `newly` bytes are acknowledged in round `round`, while the estimate is `rate` bit/s and the window
+    /// `window` bytes, the most that one burst may count for.
+    pub fn update(&mut self, now: Instant, round: u64, rate: f64, newly: f64, window: f64) {
+        let mut expected = rate / 8.0 * (now - self.since).as_secs_f64();
+        if self.acked <= expected {
+            // Slower than the estimate: the burst is over.
+            (self.acked, self.since, expected) = (0.0, now, 0.0);
+        }
+        self.acked += newly;
+        let extra = (self.acked - expected).min(window);
+        self.most.update(round, extra.max(0.0) as u64);
+    }
+
+    /// Bytes.
+    #[must_use]
+    pub fn extra(&self) -> f64 {
+        self.most.max() as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhaul_base::Duration;
+
+    #[test]
+    fn bursts_count_as_far_as_the_rate_does_not_explain_them() {
+        // 80 kbit/s: 10 bytes per ms. 1000 bytes every 100 ms, each time at once: one segment too many, always.
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let mut a = Aggregation::default();
+        for i in 1..=20 {
+            a.update(at(100 * i), 0, 80_000.0, 1000.0, 1e6);
+        }
+        assert_eq!(a.extra(), 1000.0);
+        // Three segments at once instead: the first is as expected, ...
+        a.update(at(2100), 1, 80_000.0, 3000.0, 1e6);
+        assert_eq!(a.extra(), 3000.0);
+        // ... 50 ms later 500 bytes of 4000 are explained.
+        a.update(at(2150), 1, 80_000.0, 1000.0, 1e6);
+        assert_eq!(a.extra(), 3500.0);
+        // The window limits; ten rounds later it is forgotten; restart leaves the maximum alone.
+        a.update(at(2150), 2, 80_000.0, 90_000.0, 9000.0);
+        assert_eq!(a.extra(), 9000.0);
+        a.restart(at(60_000));
+        assert_eq!(a.extra(), 9000.0);
+        a.update(at(60_100_000), 12, 80_000.0, 1000.0, 1e6);
+        assert_eq!(a.extra(), 1000.0);
+        a.forget();
+        assert_eq!(a.extra(), 0.0);
+    }
+}

@@ -1,0 +1,46 @@
+//! Segments that the algorithm itself held back, for its own reasons: what they measure says nothing of the path.
+
+use crate::event::Path;
+
+/// The segments sent while a window is kept small on purpose, by the delivered count at their sending (Linux
+/// marks the connection as limited by its application for as long).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeldBack(Option<(u64, u64)>);
+
+impl HeldBack {
+    /// The window becomes small now.
+    pub fn begin(&mut self, path: &Path) {
+        self.0 = Some((path.delivered, path.delivered));
+    }
+
+    /// It is still small: what is sent until all that is now in flight is delivered is held back as well.
+    pub fn go_on(&mut self, path: &Path) {
+        if let Some((_, to)) = &mut self.0 {
+            *to = path.delivered + (path.pipe * f64::from(path.smss)) as u64;
+        }
+    }
+
+    /// A segment sent when `delivered` bytes had been delivered is one of them.
+    #[must_use]
+    pub fn contains(&self, delivered: u64) -> bool {
+        self.0.is_some_and(|(from, to)| (from..=to).contains(&delivered))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::path;
+
+    #[test]
+    fn from_the_cut_until_what_was_in_flight_at_its_end_is_delivered() {
+        let mut held = HeldBack::default();
+        assert!(!held.contains(0));
+        let mut p = path(64.0);
+        p.delivered = 5000;
+        held.begin(&p);
+        (p.delivered, p.pipe) = (9000, 4.0);
+        held.go_on(&p);
+        assert_eq!([4999, 5000, 13_000, 13_001].map(|d| held.contains(d)), [false, true, true, false]);
+    }
+}
