@@ -8,6 +8,7 @@ use crate::results::Results;
 use crate::run::Cells;
 use crate::stats::{self, Estimate};
 use crate::table::{Column, Table};
+use crate::tabulate::{self, Tabulated};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -36,6 +37,8 @@ pub struct Evaluation {
     pub claims: Vec<ClaimResult>,
     /// Figures in the order of the study.
     pub figures: Vec<Drawn>,
+    /// Tables in the order of the study.
+    pub tables: Vec<Tabulated>,
     /// Means with intervals.
     pub values: Values,
     /// One row per cell.
@@ -128,6 +131,7 @@ pub fn evaluate<S>(plan: &Plan<S>, cells: &Cells) -> Result<Evaluation, StudyErr
         readings: std::iter::once(default).chain(said).collect(),
         claims: claim::evaluate(&results),
         figures: figure::draw(&results)?,
+        tables: tabulate::fill(&results)?,
         values: values(&results),
         cells: table(&results),
         missing: cells.observed.iter().filter(|o| o.is_none()).count(),

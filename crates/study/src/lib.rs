@@ -27,5 +27,6 @@ pub mod runner;
 pub mod schema;
 pub mod stats;
 pub mod table;
+pub mod tabulate;
 
 pub use error::StudyError;

@@ -5,6 +5,7 @@
 //! study.toml               the study
 //! scenario.resolved.toml   the base scenario with nothing left open
 //! summary.json             verdicts and means with intervals
+//! tables/NAME.parquet      each table of the study: means with intervals
 //! cells.parquet            one row per cell (the ending is the table writer's)
 //! figures/NAME.vl.json     Vega-Lite, data inside; NAME.svg and so on if there is a renderer
 //! report.html  report.txt  the report
@@ -74,12 +75,18 @@ pub fn write(e: &Evaluation, dir: &Path, options: &OutputOptions<'_>) -> Result<
         put(&format!("figures/{}.vl.json", f.name), &text)?;
         specs.push((dir.join("figures").join(&f.name), text));
     }
-    let table = dir.join(format!("cells.{}", options.tables.extension()));
-    options
-        .tables
-        .write(&e.cells, &table)
-        .map_err(|why| StudyError::Write { path: table.clone(), source: std::io::Error::other(why) })?;
-    written.push(table);
+    let mut tables = vec![("cells".to_owned(), e.cells.clone())];
+    tables.extend(e.tables.iter().map(|t| (format!("tables/{}", t.name), t.numbers())));
+    for (name, table) in tables {
+        let path = dir.join(format!("{name}.{}", options.tables.extension()));
+        let refuse = |source| StudyError::Write { path: path.clone(), source };
+        path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(refuse)?;
+        options
+            .tables
+            .write(&table, &path)
+            .map_err(|why| StudyError::Write { path: path.clone(), source: std::io::Error::other(why) })?;
+        written.push(path);
+    }
     for (stem, text) in &specs {
         for ending in options.renderer.iter().flat_map(|_| options.pictures) {
             let path = stem.with_extension(ending);

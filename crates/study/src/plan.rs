@@ -65,6 +65,10 @@ pub struct PlannedMetric {
     pub over: Option<Over>,
     /// Only flows of this group.
     pub group: Option<String>,
+    /// The value of each axis where `base` is; `None`: the same. Empty without a base.
+    pub base: Vec<Option<usize>>,
+    /// Earlier metrics that the expression names.
+    pub needs: Vec<String>,
 }
 
 /// A run of one scenario with one seed.
@@ -231,6 +235,7 @@ pub fn plan<R: CellRunner>(runner: &R, file: StudyFile) -> Result<Plan<R::Scenar
     plan.metrics = metrics(&plan.file, names)?;
     plan.claims = claim::plan(&plan.file, &plan.metrics, &series)?;
     crate::figure::check(&plan.file, &plan.metrics, &series)?;
+    crate::tabulate::check(&plan.file, &plan.metrics)?;
     Ok(plan)
 }
 
@@ -267,12 +272,13 @@ fn check_axes(file: &StudyFile) -> Result<(), StudyError> {
 
 fn check_names(file: &StudyFile) -> Result<(), StudyError> {
     let s = &file.study;
-    let lists: [(&str, Vec<&str>); 5] = [
+    let lists: [(&str, Vec<&str>); 6] = [
         ("axis", s.axis.iter().map(|a| a.name.as_str()).collect()),
         ("reading", s.reading.iter().map(|r| r.label.as_str()).collect()),
         ("metric", s.metric.iter().map(|m| m.name.as_str()).collect()),
         ("claim", s.claim.iter().map(|c| c.id.as_str()).collect()),
         ("figure", s.figure.iter().map(|f| f.file.as_str()).collect()),
+        ("table", s.table.iter().map(|t| t.file.as_str()).collect()),
     ];
     for (what, names) in lists {
         if let Some(i) = (0..names.len()).find(|i| names[..*i].contains(&names[*i])) {
@@ -419,6 +425,7 @@ fn names<S>(
         series,
         constants: plan.file.study.constants.keys().cloned().chain(axes.iter().flat_map(of_axis)).collect(),
         metrics: Vec::new(),
+        based: false,
     }
 }
 
@@ -434,6 +441,20 @@ fn metrics(file: &StudyFile, mut names: Names) -> Result<Vec<PlannedMetric>, Stu
             let groups: Vec<&str> = names.groups.iter().map(String::as_str).collect();
             return Err(file.refuse(&key("group"), format!("there is no group `{g}`"), &groups));
         }
+        let mut base = Vec::new();
+        if !m.base.is_empty() {
+            for (pin, axis) in pins(file, &m.base, &key("base"))?.into_iter().zip(&file.study.axis) {
+                base.push(match pin.as_deref() {
+                    None => None,
+                    Some([one]) => Some(*one),
+                    Some(_) => {
+                        let message = format!("there is one base: write one value of `{}`", axis.name);
+                        return Err(file.refuse(&key("base"), message, &[]));
+                    }
+                });
+            }
+        }
+        names.based = !base.is_empty();
         let expr = expr::parse(&m.from).map_err(refuse)?;
         let over = ["sum", "mean", "min", "max", "jain", "per-group"];
         match (expr::shape(&expr, &names).map_err(refuse)?, m.over) {
@@ -455,13 +476,19 @@ fn metrics(file: &StudyFile, mut names: Names) -> Result<Vec<PlannedMetric>, Stu
             }
             (Shape::Scalar, None) | (Shape::PerFlow, Some(_)) => {}
         }
-        planned.extend(expand(m, &expr, &names.groups));
+        planned.extend(expand(m, &expr, &base, &names.groups));
         names.metrics = planned.iter().map(|p: &PlannedMetric| p.name.clone()).collect();
     }
     Ok(planned)
 }
 
-fn expand(m: &Metric, expr: &Expr, groups: &[String]) -> Vec<PlannedMetric> {
+fn expand(m: &Metric, expr: &Expr, base: &[Option<usize>], groups: &[String]) -> Vec<PlannedMetric> {
+    let mut needs = Vec::new();
+    expr.names(&mut |name| {
+        if let expr::Name::Metric(m) | expr::Name::Base(m) = name {
+            needs.push(m.clone());
+        }
+    });
     let title = m.title.clone().unwrap_or_else(|| m.name.clone());
     let heading = |t: &str| if m.unit.is_empty() { t.to_owned() } else { format!("{t} ({})", m.unit) };
     let one = |name: String, title: String, group: Option<String>, over| PlannedMetric {
@@ -472,6 +499,8 @@ fn expand(m: &Metric, expr: &Expr, groups: &[String]) -> Vec<PlannedMetric> {
         expr: expr.clone(),
         over,
         group,
+        base: base.to_vec(),
+        needs: needs.clone(),
     };
     if m.over != Some(Over::PerGroup) {
         return vec![one(m.name.clone(), title, m.group.clone(), m.over)];

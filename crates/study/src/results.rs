@@ -3,7 +3,7 @@
 use crate::expr::{self, Vars};
 use crate::model::Over;
 use crate::observed::Observed;
-use crate::plan::{Plan, PlannedMetric, Prepared};
+use crate::plan::{Plan, PlannedMetric, Space};
 use crate::run::Cells;
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub struct Results<'a, S> {
     pub plan: &'a Plan<S>,
     /// The cells.
     pub cells: &'a Cells,
-    /// `values[scenario][metric][seed]`; NaN where there is none.
+    /// `values[metric][reading][combination · seeds + seed]`; NaN where there is none.
     values: Vec<Vec<Vec<f64>>>,
 }
 
@@ -23,20 +23,39 @@ impl<'a, S> Results<'a, S> {
     #[must_use]
     pub fn new(plan: &'a Plan<S>, cells: &'a Cells) -> Self {
         let mut r = Self { plan, cells, values: Vec::new() };
-        r.values = plan.scenarios.iter().map(|p| r.of_scenario(p)).collect();
+        for metric in &plan.metrics {
+            let of_reading = |reading| r.of_reading(metric, reading);
+            let values = (0..plan.grid.len()).map(of_reading).collect();
+            r.values.push(values);
+        }
         r
     }
 
-    fn of_scenario(&self, p: &Prepared<S>) -> Vec<Vec<f64>> {
-        let metrics = &self.plan.metrics;
-        let mut values = vec![Vec::with_capacity(self.plan.seeds()); metrics.len()];
-        for seed in 0..self.plan.seeds() {
-            let observed = self.cell(p.run, seed);
-            let mut known = BTreeMap::new();
-            for (column, metric) in values.iter_mut().zip(metrics) {
-                let x = observed.map_or(f64::NAN, |o| value(metric, o, &p.constants, &known));
-                column.push(x);
-                known.insert(metric.name.clone(), x);
+    fn of_reading(&self, metric: &PlannedMetric, reading: usize) -> Vec<f64> {
+        let (plan, seeds) = (self.plan, self.plan.seeds());
+        let space = Space::of(&plan.file);
+        let mut values = Vec::with_capacity(space.len() * seeds);
+        for combination in 0..space.len() {
+            let constants = &plan.scenarios[plan.grid[reading][combination]].constants;
+            let mut index = space.unflatten(combination);
+            for (i, pin) in index.iter_mut().zip(&metric.base) {
+                *i = pin.unwrap_or(*i);
+            }
+            let base = (!metric.base.is_empty()).then(|| space.flatten(&index));
+            for seed in 0..seeds {
+                let earlier = |at: usize| -> BTreeMap<String, f64> {
+                    let of = |name: &String| {
+                        let m = self.values.get(plan.metric(name)?)?;
+                        Some((name.clone(), m[reading][at * seeds + seed]))
+                    };
+                    metric.needs.iter().filter_map(of).collect()
+                };
+                let here = earlier(combination);
+                let there = base.map(earlier).unwrap_or_default();
+                let x = self
+                    .observed(reading, combination, seed)
+                    .map_or(f64::NAN, |o| value(metric, o, constants, &here, &there));
+                values.push(x);
             }
         }
         values
@@ -49,7 +68,8 @@ impl<'a, S> Results<'a, S> {
     /// Values of a metric over the seeds.
     #[must_use]
     pub fn metric(&self, reading: usize, combination: usize, metric: usize) -> &[f64] {
-        &self.values[self.plan.grid[reading][combination]][metric]
+        let seeds = self.plan.seeds();
+        &self.values[metric][reading][combination * seeds..(combination + 1) * seeds]
     }
 
     /// What a cell measured.
@@ -76,8 +96,9 @@ fn value(
     observed: &Observed,
     constants: &BTreeMap<String, f64>,
     metrics: &BTreeMap<String, f64>,
+    base: &BTreeMap<String, f64>,
 ) -> f64 {
-    let vars = Vars { observed, group: metric.group.as_deref(), constants, metrics };
+    let vars = Vars { observed, group: metric.group.as_deref(), constants, metrics, base };
     let values = expr::evaluate(&metric.expr, &vars);
     let function = match metric.over {
         None => return if let [one] = values[..] { one } else { f64::NAN },

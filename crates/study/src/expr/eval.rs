@@ -36,6 +36,8 @@ pub struct Names {
     pub constants: Vec<String>,
     /// Metrics defined so far.
     pub metrics: Vec<String>,
+    /// There is something to compare with.
+    pub based: bool,
 }
 
 /// What names stand for when evaluating.
@@ -49,6 +51,8 @@ pub struct Vars<'a> {
     pub constants: &'a BTreeMap<String, f64>,
     /// Metrics evaluated so far.
     pub metrics: &'a BTreeMap<String, f64>,
+    /// The same where the metric's base is.
+    pub base: &'a BTreeMap<String, f64>,
 }
 
 /// A function of one number with its name.
@@ -132,6 +136,11 @@ fn check_name(name: &Name, names: &Names) -> Result<Shape, ExprError> {
         Name::Run(q) => known("quantity of runs", q, &names.run).map(|()| Shape::Scalar),
         Name::Constant(c) => known("constant", c, &names.constants).map(|()| Shape::Scalar),
         Name::Metric(m) => known("earlier metric", m, &names.metrics).map(|()| Shape::Scalar),
+        Name::Base(_) if !names.based => Err(ExprError::or(
+            "`base` is the combination that `base` of this metric names, and there is none",
+            ["base = { AXIS = \"VALUE\" }"],
+        )),
+        Name::Base(m) => known("earlier metric", m, &names.metrics).map(|()| Shape::Scalar),
     }
 }
 
@@ -211,6 +220,7 @@ fn value_of(name: &Name, vars: &Vars<'_>) -> Vec<f64> {
         Name::Run(q) => one(o.run.get(q).map(|n| n.0)),
         Name::Constant(c) => one(vars.constants.get(c).copied()),
         Name::Metric(m) => one(vars.metrics.get(m).copied()),
+        Name::Base(m) => one(vars.base.get(m).copied()),
         Name::Series { .. } => vec![f64::NAN],
     }
 }

@@ -5,9 +5,9 @@
 //! unary = "-" unary | power                  power = atom [ "^" unary ]
 //! atom  = number | "(" expr ")" | function "(" expr { "," expr } ")" | name
 //! name  = flow.<q> | flow[<group>].<q> | link.<link>.<q> | run.<q> | series.<s> | series[<group>].<s>
-//!       | let.<constant> | metric.<earlier metric>
+//!       | let.<constant> | metric.<earlier metric> | base.<earlier metric>
 //! ```
-//! A `flow` name has a value per flow, a `series` name a curve per flow; functions turn these into one number.
+//! `base` is the combination that the metric is compared with, with the same seed. A `flow` name has a value per flow, a `series` name a curve per flow; functions turn these into one number.
 //! Every name is checked before the first run.
 
 mod eval;

@@ -47,6 +47,24 @@ pub enum Name {
     Constant(String),
     /// An earlier metric of the study.
     Metric(String),
+    /// An earlier metric, where the metric's base is.
+    Base(String),
+}
+
+impl Expr {
+    /// Calls `f` with every name.
+    pub(crate) fn names<'a>(&'a self, f: &mut dyn FnMut(&'a Name)) {
+        match self {
+            Self::Number(_) => {}
+            Self::Name(name) => f(name),
+            Self::Negate(e) => e.names(f),
+            Self::Binary(_, a, b) => {
+                a.names(f);
+                b.names(f);
+            }
+            Self::Call(_, arguments) => arguments.iter().for_each(|e| e.names(f)),
+        }
+    }
 }
 
 /// Deeper nesting is refused: it would only exhaust the stack.
@@ -208,6 +226,7 @@ impl Parser<'_> {
             ("run", None, [q]) => Name::Run(std::mem::take(q)),
             ("let", None, [c]) => Name::Constant(std::mem::take(c)),
             ("metric", None, [m, ..]) if !m.is_empty() => Name::Metric(parts.join(".")),
+            ("base", None, [m, ..]) if !m.is_empty() => Name::Base(parts.join(".")),
             ("link", None, [link, q @ ..]) if !q.is_empty() => {
                 Name::Link { link: std::mem::take(link), quantity: q.join(".") }
             }

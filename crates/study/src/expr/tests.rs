@@ -32,6 +32,7 @@ fn names() -> Names {
         series: s(&["cwnd"]),
         constants: s(&["rtt"]),
         metrics: s(&["goodput"]),
+        based: true,
     }
 }
 
@@ -40,8 +41,10 @@ fn value(text: &str) -> Vec<f64> {
     shape(&e, &names()).expect(text);
     let constants = BTreeMap::from([("rtt".to_owned(), 0.55)]);
     let metrics = BTreeMap::from([("goodput".to_owned(), 60.0)]);
+    let base = BTreeMap::from([("goodput".to_owned(), 80.0)]);
     let o = observed();
-    evaluate(&e, &Vars { observed: &o, group: None, constants: &constants, metrics: &metrics })
+    let vars = Vars { observed: &o, group: None, constants: &constants, metrics: &metrics, base: &base };
+    evaluate(&e, &vars)
 }
 
 fn refused(text: &str) -> ExprError {
@@ -139,7 +142,7 @@ proptest! {
 fn value_without_check(e: &Expr) -> Vec<f64> {
     let empty = BTreeMap::new();
     let o = observed();
-    evaluate(e, &Vars { observed: &o, group: None, constants: &empty, metrics: &empty })
+    evaluate(e, &Vars { observed: &o, group: None, constants: &empty, metrics: &empty, base: &empty })
 }
 
 fn tree() -> impl Strategy<Value = Expr> {
@@ -168,4 +171,13 @@ fn write(e: &Expr) -> String {
         Expr::Binary(op, a, b) => format!("(({}) {op} ({}))", write(a), write(b)),
         Expr::Call(f, a) => format!("{f}({})", a.iter().map(write).collect::<Vec<_>>().join(", ")),
     }
+}
+
+#[test]
+fn a_metric_is_compared_with_its_base() {
+    assert_eq!(value("1 - metric.goodput / base.goodput"), [0.25]);
+    assert!(refused("base.timeouts").message.contains("earlier metric"));
+    let e = parse("base.goodput").expect("parses");
+    let error = shape(&e, &Names { based: false, ..names() }).expect_err("no base");
+    assert!(error.message.contains("there is none"), "{error}");
 }

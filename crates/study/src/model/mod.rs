@@ -8,11 +8,13 @@ mod axis;
 mod check;
 mod figure;
 mod pick;
+mod table;
 
 pub use axis::{Axis, AxisValue, Raw, Settings};
 pub use check::{Check, Curve, Direction, Relation, Term};
 pub use figure::{Band, Figure, Mark, RefPoint, Rule, RuleAxis, Scale, TimeFigure};
 pub use pick::{Label, OneOrMany, Pick, Selector, Side};
+pub use table::Table;
 
 use crate::error::StudyError;
 use schemars::JsonSchema;
@@ -64,6 +66,9 @@ pub struct Study {
     /// What is drawn.
     #[serde(default)]
     pub figure: Vec<Figure>,
+    /// What is tabulated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub table: Vec<Table>,
 }
 
 /// A run of consecutive seeds.
@@ -126,6 +131,10 @@ pub struct Metric {
     /// Only flows of this group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// Values of axes that make the combination to compare with; `base.NAME` is an earlier metric there, with the
+    /// same seed and otherwise the same values.
+    #[serde(default, skip_serializing_if = "Selector::is_empty")]
+    pub base: Selector,
     /// Unit of the value, e.g. `segments/s`; empty: a pure number.
     #[serde(default)]
     pub unit: String,

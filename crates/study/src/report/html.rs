@@ -41,6 +41,7 @@ pub fn html(e: &Evaluation) -> String {
         }
         b.push_str("</section>\n");
     }
+    tables(&mut b, e);
     claims(&mut b, e);
     readings(&mut b, e);
     scenario(&mut b, e);
@@ -165,6 +166,34 @@ fn figure(b: &mut String, i: usize, f: &Drawn) {
     }
     let spec = f.spec.to_string().replace('<', "\\u003c");
     let _ = writeln!(b, "<script type=\"application/json\" id=\"spec-{i}\">{spec}</script></figure>");
+}
+
+fn tables(b: &mut String, e: &Evaluation) {
+    if e.tables.is_empty() {
+        return;
+    }
+    b.push_str("<section id=\"tables\"><h2>Tables</h2>\n");
+    for t in &e.tables {
+        let _ = write!(b, "<h3>{}</h3><table><thead><tr>", escape(&t.title));
+        let mut lines = t.text().into_iter();
+        for heading in lines.next().into_iter().flatten() {
+            let _ = write!(b, "<th>{}</th>", escape(&heading));
+        }
+        b.push_str("</tr></thead><tbody>\n");
+        for line in lines {
+            b.push_str("<tr>");
+            for (i, cell) in line.iter().enumerate() {
+                let class = if i < t.axes.len() { "" } else { " class=\"number\"" };
+                let _ = write!(b, "<td{class}>{}</td>", escape(cell));
+            }
+            b.push_str("</tr>\n");
+        }
+        b.push_str("</tbody></table>\n");
+        if let Some(caption) = &t.caption {
+            let _ = writeln!(b, "<p class=\"hint\">{}</p>", escape(caption));
+        }
+    }
+    b.push_str("</section>\n");
 }
 
 fn claims(b: &mut String, e: &Evaluation) {

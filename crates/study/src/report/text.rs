@@ -2,6 +2,7 @@
 
 use crate::claim::Verdict;
 use crate::evaluation::Evaluation;
+use crate::tabulate::Tabulated;
 use std::fmt::Write as _;
 
 /// Widest line.
@@ -64,7 +65,34 @@ pub fn text(e: &Evaluation) -> String {
             line("note", note);
         }
     }
+    for t in &e.tables {
+        let _ = writeln!(out, "\n{}", t.title);
+        grid(&mut out, t);
+    }
     out
+}
+
+/// A table in columns as wide as they need to be.
+fn grid(out: &mut String, t: &Tabulated) {
+    let lines = t.text();
+    let columns = lines.first().map_or(0, Vec::len);
+    let width = |i: usize| lines.iter().map(|l| l[i].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    for line in &lines {
+        let mut text = String::new();
+        for (i, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            let gap = if i == 0 { "" } else { "  " };
+            let _ = if i < t.axes.len() {
+                write!(text, "{gap}{cell:<width$}")
+            } else {
+                write!(text, "{gap}{cell:>width$}")
+            };
+        }
+        let _ = writeln!(out, "{}", text.trim_end());
+    }
+    if let Some(caption) = &t.caption {
+        wrap(out, "", 0, caption);
+    }
 }
 
 /// One character per verdict.

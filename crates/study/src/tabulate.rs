@@ -1,0 +1,156 @@
+//! Tables of means.
+
+use crate::error::StudyError;
+use crate::format;
+use crate::model::StudyFile;
+use crate::plan::{PlannedMetric, Space, pins};
+use crate::results::Results;
+use crate::stats::{self, Estimate};
+use crate::table::{Column, Table};
+
+/// A table, filled in.
+#[derive(Clone, Debug)]
+pub struct Tabulated {
+    /// Name of the file, without ending.
+    pub name: String,
+    /// Title.
+    pub title: String,
+    /// Sentence below it.
+    pub caption: Option<String>,
+    /// Headings of the axes whose values are the rows.
+    pub axes: Vec<String>,
+    /// Headings of the other columns.
+    pub columns: Vec<String>,
+    /// Labels of the axis values of each row, and its numbers.
+    pub rows: Vec<(Vec<String>, Vec<Estimate>)>,
+}
+
+/// Where the rows and columns of a table are in the study.
+struct Layout {
+    rows: Vec<usize>,
+    columns: Option<usize>,
+    metrics: Vec<usize>,
+    /// The values of each axis that are shown.
+    shown: Vec<Vec<usize>>,
+}
+
+fn layout(file: &StudyFile, metrics: &[PlannedMetric], i: usize) -> Result<Layout, StudyError> {
+    let table = &file.study.table[i];
+    let key = |k: &str| format!("table[{i}].{k}");
+    let axes: Vec<&str> = file.study.axis.iter().map(|a| a.name.as_str()).collect();
+    let axis = |k: &str, name: &str| {
+        let at = axes.iter().position(|a| *a == name);
+        at.ok_or_else(|| file.refuse(&key(k), format!("there is no axis `{name}`"), &axes))
+    };
+    let rows = table.rows.0.iter().map(|name| axis("rows", name)).collect::<Result<Vec<_>, _>>()?;
+    let columns = table.columns.as_ref().map(|name| axis("columns", name)).transpose()?;
+    let known: Vec<&str> = metrics.iter().map(|m| m.name.as_str()).collect();
+    let find = |name: &String| {
+        let at = known.iter().position(|m| m == name);
+        at.ok_or_else(|| file.refuse(&key("metric"), format!("there is no metric `{name}`"), &known))
+    };
+    let metrics = table.metric.0.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    if metrics.is_empty() || rows.is_empty() {
+        let k = if rows.is_empty() { "rows" } else { "metric" };
+        return Err(file.refuse(&key(k), "an empty table", if rows.is_empty() { &axes } else { &known }));
+    }
+    let mut shown = Vec::new();
+    for (a, pin) in pins(file, &table.at, &key("at"))?.into_iter().enumerate() {
+        let values = pin.unwrap_or_else(|| (0..file.study.axis[a].values.len()).collect());
+        if values.len() != 1 && !rows.contains(&a) && columns != Some(a) {
+            let message = format!("axis `{}` has several values: which one?", axes[a]);
+            return Err(file.refuse(&key("at"), message, &["one value", "make it `rows` or `columns`"]));
+        }
+        shown.push(values);
+    }
+    Ok(Layout { rows, columns, metrics, shown })
+}
+
+/// Checks that all tables can be filled in.
+pub(crate) fn check(file: &StudyFile, metrics: &[PlannedMetric]) -> Result<(), StudyError> {
+    (0..file.study.table.len()).try_for_each(|i| layout(file, metrics, i).map(drop))
+}
+
+/// Fills all tables in, with the default reading.
+///
+/// # Errors
+/// None for a study that was checked.
+pub(crate) fn fill<S>(results: &Results<'_, S>) -> Result<Vec<Tabulated>, StudyError> {
+    (0..results.plan.file.study.table.len()).map(|i| one(results, i)).collect()
+}
+
+fn one<S>(results: &Results<'_, S>, i: usize) -> Result<Tabulated, StudyError> {
+    let plan = results.plan;
+    let file = &plan.file;
+    let table = &file.study.table[i];
+    let l = layout(file, &plan.metrics, i)?;
+    let axis = |a: usize| &file.study.axis[a];
+    let space = Space::of(file);
+    let mut index: Vec<usize> = l.shown.iter().map(|v| v[0]).collect();
+    let across: Vec<Option<usize>> = match l.columns {
+        Some(c) => l.shown[c].iter().copied().map(Some).collect(),
+        None => vec![None],
+    };
+    let heading = |value: Option<usize>, m: usize| match (value, l.columns) {
+        (Some(v), Some(c)) => {
+            let at = format!("{} {}", axis(c).name, axis(c).label(v));
+            if l.metrics.len() == 1 { at } else { format!("{at}: {}", plan.metrics[m].heading) }
+        }
+        _ => plan.metrics[m].heading.clone(),
+    };
+    let columns = across.iter().flat_map(|v| l.metrics.iter().map(|m| heading(*v, *m))).collect();
+    let mut rows = Vec::new();
+    // The row axes count through their values, the last one fastest.
+    let lengths: Vec<usize> = l.rows.iter().map(|a| l.shown[*a].len()).collect();
+    let counter = Space { lengths };
+    for row in 0..counter.len() {
+        let place = counter.unflatten(row);
+        for (a, k) in l.rows.iter().zip(place) {
+            index[*a] = l.shown[*a][k];
+        }
+        let mut numbers = Vec::new();
+        for value in &across {
+            if let (Some(c), Some(v)) = (l.columns, value) {
+                index[c] = *v;
+            }
+            let combination = space.flatten(&index);
+            numbers.extend(l.metrics.iter().map(|m| stats::estimate(results.metric(0, combination, *m))));
+        }
+        rows.push((l.rows.iter().map(|a| axis(*a).label(index[*a])).collect(), numbers));
+    }
+    Ok(Tabulated {
+        name: table.file.clone(),
+        title: table.title.clone().unwrap_or_else(|| table.file.clone()),
+        caption: table.caption.clone(),
+        axes: l.rows.iter().map(|a| axis(*a).heading()).collect(),
+        columns,
+        rows,
+    })
+}
+
+impl Tabulated {
+    /// Headings, then the rows, as text.
+    #[must_use]
+    pub fn text(&self) -> Vec<Vec<String>> {
+        let head = self.axes.iter().chain(&self.columns).cloned().collect();
+        let row = |(at, numbers): &(Vec<String>, Vec<Estimate>)| {
+            at.iter().cloned().chain(numbers.iter().map(format::estimate)).collect()
+        };
+        std::iter::once(head).chain(self.rows.iter().map(row)).collect()
+    }
+
+    /// The numbers: per column a mean and half the length of its 95 % interval (`… ±`).
+    #[must_use]
+    pub fn numbers(&self) -> Table {
+        let mut columns = Vec::new();
+        for (i, name) in self.axes.iter().enumerate() {
+            columns.push((name.clone(), Column::Text(self.rows.iter().map(|r| r.0[i].clone()).collect())));
+        }
+        for (i, name) in self.columns.iter().enumerate() {
+            let real = |f: fn(&Estimate) -> f64| Column::Real(self.rows.iter().map(|r| f(&r.1[i])).collect());
+            columns.push((name.clone(), real(|e| e.mean)));
+            columns.push((format!("{name} ±"), real(|e| e.half)));
+        }
+        Table { columns }
+    }
+}
