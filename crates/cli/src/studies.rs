@@ -29,6 +29,8 @@ macro_rules! embedded {
 
 /// Studies inside the program.
 const STUDIES: &[(&str, &str)] = embedded![
+    "geo-today/alone",
+    "geo-today/harm",
     "peach-2001/fig03",
     "peach-2001/fig07",
     "peach-2001/fig09",

@@ -7,7 +7,7 @@ use crate::expr::{self, Expr, Names, Shape};
 use crate::model::{Metric, OneOrMany, Over, Pick, Selector, Settings, StudyFile};
 use crate::runner::{CellRunner, Problem, Setting, Vocabulary};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 /// A study in which nothing is open.
@@ -333,6 +333,7 @@ fn fill_grid<R: CellRunner>(
 ) -> Result<(), StudyError> {
     let space = Space::of(&plan.file);
     let readings = plan.file.study.reading.len();
+    let mut known = HashMap::new();
     for reading in 0..=readings {
         let only = match reading.checked_sub(1) {
             None => vec![None; space.lengths.len()],
@@ -359,7 +360,7 @@ fn fill_grid<R: CellRunner>(
                 label = format!("{label}, {}", of.label);
             }
             let resolved = resolve(runner, &plan.file, &settings)?;
-            row.push(place(&mut plan.scenarios, resolved, label, constants));
+            row.push(place(&mut plan.scenarios, &mut known, resolved, label, constants));
         }
         plan.grid.push(row);
     }
@@ -369,16 +370,19 @@ fn fill_grid<R: CellRunner>(
 /// Index of the scenario, which is new or was met before.
 fn place<S>(
     all: &mut Vec<Prepared<S>>,
+    known: &mut HashMap<String, Vec<usize>>,
     new: crate::runner::Resolution<S>,
     label: String,
     constants: BTreeMap<String, f64>,
 ) -> usize {
-    let same_run = all.iter().find(|p| p.text == new.text).map(|p| p.run);
-    if let Some(i) = all.iter().position(|p| p.text == new.text && p.constants == constants) {
-        return i;
+    // Scenarios with the same text differ in constants only.
+    let next = known.len();
+    let same = known.entry(new.text.clone()).or_default();
+    if let Some(i) = same.iter().find(|i| all[**i].constants == constants) {
+        return *i;
     }
-    let next = all.iter().map(|p| p.run + 1).max().unwrap_or(0);
-    let run = same_run.unwrap_or(next);
+    let run = same.first().map_or(next, |i| all[*i].run);
+    same.push(all.len());
     all.push(Prepared { scenario: new.scenario, text: new.text, label, constants, run });
     all.len() - 1
 }
