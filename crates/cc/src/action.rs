@@ -131,6 +131,9 @@ pub struct Policy {
     pub transmit_events: bool,
     /// The algorithm wants probes: offer them in the handshake.
     pub probes: bool,
+    /// Some data leaves with low priority ([`CongestionControl::priority`](crate::CongestionControl::priority)).
+    /// The sender does not ask for this; whoever judges a path does.
+    pub low_priority_data: bool,
 }
 
 impl Default for Policy {
@@ -147,6 +150,7 @@ impl Default for Policy {
             watch_head: false,
             transmit_events: false,
             probes: false,
+            low_priority_data: false,
         }
     }
 }

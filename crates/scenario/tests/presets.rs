@@ -155,7 +155,7 @@ const CHANGES: &[&str] = &[
     "flows.bulk.endpoint.initial-ssthresh=infinite",
     "flows.bulk.endpoint.delayed-ack={ every = 2, delay = '200 ms' }",
     "flows.bulk.endpoint.sack=true",
-    "flows.bulk.endpoint.sack=false",
+    "flows.bulk={ cc = { name = 'peach', recovery = 'newreno' }, endpoint = { sack = false } }",
     "flows.bulk.endpoint.probes=off",
     "flows.bulk.endpoint.halving-base=flight-size",
     "flows.bulk.rwnd=65 segments",

@@ -121,6 +121,9 @@ impl Config {
         if !(self.headroom >= 0.0 && self.headroom < 1.0) {
             return Err("headroom must lie between 0 and 1, or be 0");
         }
+        if self.startup_losses == 0 {
+            return Err("startup-losses is a number of gaps, at least 1");
+        }
         if matches!(self.initial_window, Some(InitialWindow::Segments(n)) if !(n.is_finite() && n >= 1.0)) {
             return Err("initial-window must be at least 1 segment");
         }

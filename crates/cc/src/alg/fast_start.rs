@@ -72,7 +72,7 @@ impl Config {
             return Err("cached-ssthresh must be at least 1 segment");
         }
         if self.cached_ssthresh.is_some() && self.cached_window.is_none() {
-            return Err("cached-ssthresh needs cached-window");
+            return Err("cached-ssthresh needs cached-window: write both, in segments");
         }
         frame::check_recovery(self.recovery)
     }
@@ -167,7 +167,7 @@ impl CongestionControl for FastStart {
         self.attempt.and_then(|a| a.pace)
     }
     fn policy(&self) -> Policy {
-        self.frame.policy()
+        Policy { low_priority_data: self.config.low_priority, ..self.frame.policy() }
     }
     fn priority(&self, offset: u64, retransmission: bool) -> Priority {
         match self.attempt {

@@ -175,6 +175,9 @@ impl Config {
         if !(self.inflate_ndup.is_finite() && self.inflate_ndup >= 0.0) {
             return Err("inflate-ndup must be a number of segments, 0 or more");
         }
+        if self.probe_cap == Some(0) {
+            return Err("probe-cap counts the data segment too: 1 or more, or leave it out");
+        }
         Ok(())
     }
 }

@@ -87,6 +87,7 @@ fn each_mistake_has_its_warning() {
         ("flows.bulk.rwnd=20 segments", "window-short"),
         ("links.sat.error={ kind = 'ber', ber = 1e-5 }", "ber-not-per"),
         ("links.sat.queue.kind=plain", "priority-ignored"),
+        ("flows.bulk.endpoint.probes=off", "probes-off"),
         ("flows.bulk.start=0 s", "same-start"),
         ("flows.bulk.start={ uniform = ['1 s', '1 s'] }", "same-start"),
         ("flows.bulk.start=600 s", "late-start"),
@@ -95,6 +96,18 @@ fn each_mistake_has_its_warning() {
     ] {
         assert!(codes(&[quiet, set]).contains(&code), "{set}: {:?}", codes(&[quiet, set]));
     }
+    // Who sends with low priority is asked of the control: its options count, not its name.
+    let blind = "links.sat.queue.kind=drop-tail";
+    let ignored = |sets: &[&str]| codes(sets).contains(&"priority-ignored");
+    for cc in ["peach", "peach-plus", "fast-start"] {
+        assert!(ignored(&[quiet, blind, &format!("flows.bulk.cc={cc}")]), "{cc}");
+    }
+    assert!(!ignored(&[quiet, blind, "flows.bulk.cc={ name = 'fast-start', low-priority = false }"]));
+    assert!(!ignored(&[quiet, blind, "flows.bulk.endpoint.probes=off"]));
+    assert!(!ignored(&[quiet, blind, "flows.bulk.cc=sack"]));
+    let off = "flows.bulk.endpoint.probes=off";
+    assert!(codes(&[quiet, off, "flows.bulk.cc=peach-plus"]).contains(&"probes-off"));
+    assert!(!codes(&[quiet, off, "flows.bulk.cc=sack"]).contains(&"probes-off"));
     // 50/(pX) = 50/(1e-3 · 65) = 769 s.
     assert_eq!(codes(&[quiet, "flows.bulk.cc=sack"]), ["short-run"]);
     assert_eq!(codes(&[quiet, "flows.bulk.cc=sack", "duration=800 s"]), [""; 0]);

@@ -3,6 +3,8 @@
 use super::{Active, Check, Warning, display::percent, display::short, reno_class};
 use crate::analysis;
 use crate::resolved::{App, ErrorModel, QueueKind, Resolved, Start};
+use skyhaul_cc::CongestionControl;
+use skyhaul_tcp::config::ProbeNegotiation;
 
 /// A queue outside this range of BDPs deserves a word.
 const USUAL_QUEUE: (f64, f64) = (0.25, 4.0);
@@ -101,14 +103,19 @@ fn errors(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     }
 }
 
-/// Controls that send segments of low priority.
-fn sends_low_priority(cc: &str) -> bool {
-    matches!(cc, "peach" | "peach-plus" | "fast-start")
-}
-
 fn priorities(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for (flow, derived) in scenario.flows.iter().zip(&check.flows) {
-        if !sends_low_priority(&derived.cc) {
+        let policy = flow.cc.build(&flow.endpoint.rules).policy();
+        let probes_off = flow.endpoint.probes == ProbeNegotiation::Off;
+        if policy.probes && probes_off {
+            let message = format!(
+                "{} works with probes, and with \"off\" none are sent: what is left is its plain slow start and \
+                 recovery; write probes = \"negotiate\"",
+                derived.cc
+            );
+            push(out, "probes-off", format!("flows.{}.endpoint.probes", derived.name), message);
+        }
+        if !(policy.low_priority_data || policy.probes && !probes_off) {
             continue;
         }
         for &index in &flow.path {

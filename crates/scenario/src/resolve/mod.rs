@@ -9,6 +9,7 @@ use crate::model::{AppSpec, FlowSpec, Scenario, Short, StartSpec};
 use crate::quantity::{Count, Span};
 use crate::resolved::{App, FlowGroup, Link, Record, Resolved, Series, Start};
 use skyhaul_base::Duration;
+use skyhaul_cc::CongestionControl;
 
 type Result<T> = core::result::Result<T, Problem>;
 
@@ -157,6 +158,16 @@ impl<'a> Flow<'a> {
             return refuse(format!("{key}.cc"), why);
         }
         let endpoint = endpoint::resolve(&key, spec)?;
+        if endpoint.sack == Some(false) && cc.build(&endpoint.rules).policy().recovery.uses_pipe() {
+            let name = cc.name();
+            return refuse(
+                format!("{key}.endpoint.sack"),
+                format!(
+                    "false, but cc = \"{name}\" repairs losses by what selective acknowledgements report: write \
+                     sack = true, recovery = \"newreno\" in cc if \"{name}\" has that option, or cc = \"newreno\""
+                ),
+            );
+        }
         let path = path(model, &key, spec)?;
         Ok(Self { key, name, spec, count, path, extra_delay, endpoint, cc })
     }
