@@ -129,6 +129,9 @@ pub struct Policy {
     pub transmit_events: bool,
     /// The algorithm wants probes: offer them in the handshake.
     pub probes: bool,
+    /// Mark the data's waves and have the peer report their rate, if it does such a thing:
+    /// [`Ack::receiver_rate`](crate::Ack::receiver_rate) (TCP-Real).
+    pub receiver_rate: bool,
 }
 
 impl Default for Policy {
@@ -144,6 +147,7 @@ impl Default for Policy {
             watch_head: false,
             transmit_events: false,
             probes: false,
+            receiver_rate: false,
         }
     }
 }

@@ -100,7 +100,8 @@ pub struct Ack {
     pub rtt: Option<Duration>,
     /// Delivery-rate sample, if the policy asks for them.
     pub rate: Option<RateSample>,
-    /// Rate measured and reported by the receiver (TCP-Real).
+    /// Rate of the last complete wave of data, measured and reported by the receiver: payload only. `None` unless
+    /// [`Policy::receiver_rate`](crate::Policy::receiver_rate) asks and the peer reports.
     pub receiver_rate: Option<Rate>,
     /// ECN echo.
     pub ece: bool,

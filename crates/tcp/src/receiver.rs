@@ -4,7 +4,9 @@ use crate::config::{Config, DelayedAck};
 use crate::error::Rejected;
 use crate::segment::Mark;
 use crate::store::Store;
+use crate::wave::Waves;
 use alloc::collections::VecDeque;
+use core::num::NonZeroU32;
 use skyhaul_base::{Duration, Instant};
 
 /// Payload of an arriving segment, in stream offsets.
@@ -73,6 +75,7 @@ pub struct Receiver<S: Store> {
     dsack: bool,
     answer_probes: bool,
     sink: bool,
+    waves: Waves,
     store: S,
 }
 
@@ -100,6 +103,7 @@ impl<S: Store> Receiver<S> {
             dsack: config.dsack,
             answer_probes: false,
             sink: false,
+            waves: Waves::default(),
             store: S::default(),
         }
     }
@@ -116,6 +120,17 @@ impl<S: Store> Receiver<S> {
         self.sink = true;
         let n = self.unread;
         self.consume(n);
+    }
+
+    /// A data segment of a wave arrived.
+    #[cold]
+    pub(crate) fn measure(&mut self, now: Instant, wave: u16, len: u32) {
+        self.waves.arrived(now, wave, len);
+    }
+    /// The rate to report with an acknowledgement.
+    #[inline]
+    pub(crate) fn rate(&self) -> Option<NonZeroU32> {
+        self.waves.rate()
     }
 
     /// `RCV.NXT` as a stream offset.

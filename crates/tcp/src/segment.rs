@@ -1,6 +1,7 @@
 //! What a TCP segment means, without its bytes.
 
 use core::fmt;
+use core::num::NonZeroU32;
 
 /// A 32-bit sequence number with serial arithmetic (RFC 9293 §3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -151,6 +152,8 @@ pub struct SynOptions {
     pub sack_permitted: bool,
     /// Probes are understood and answered.
     pub probes: bool,
+    /// Waves are understood, measured and reported (TCP-Real).
+    pub waves: bool,
 }
 
 /// A TCP segment by meaning. The wire crate maps it to bytes; in the simulator this is all there is.
@@ -178,6 +181,11 @@ pub struct Segment {
     pub probe_id: Option<u16>,
     /// To be marked as low priority at the IP layer.
     pub low_priority: bool,
+    /// Number of the wave that the data belongs to, where the peer measures them (TCP-Real).
+    pub wave: Option<u16>,
+    /// What the sender of the segment measured of the last complete wave that it received, bytes of payload per
+    /// second (TCP-Real). It belongs to the acknowledgement.
+    pub receiver_rate: Option<NonZeroU32>,
 }
 
 impl Segment {

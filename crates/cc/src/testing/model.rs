@@ -415,6 +415,12 @@ impl<C: CongestionControl> Model<C> {
         })
     }
 
+    /// What the receiver reports: any rate, and sometimes none.
+    fn receiver_rate(&self, n: u32, after: u8) -> Option<Rate> {
+        let reports = self.policy.receiver_rate && after % 5 != 0;
+        reports.then(|| Rate::from_bits_per_sec(u64::from(n) * (u64::from(after) << (after % 31))))
+    }
+
     fn advance(&mut self, n: u32, probes: u32, ece: bool, after: u8) {
         let had_sack = self.sacked.min(n);
         self.outstanding -= n;
@@ -449,7 +455,9 @@ impl<C: CongestionControl> Model<C> {
             (true, true) => AckKind::Full,
         };
         let rate = self.sample(n, after);
-        let event = Ack { rtt, rate, ece, cwnd_limited: after % 7 != 0, ..ack(kind, f64::from(n)) };
+        let receiver_rate = self.receiver_rate(n, after);
+        let cwnd_limited = after % 7 != 0;
+        let event = Ack { rtt, rate, receiver_rate, ece, cwnd_limited, ..ack(kind, f64::from(n)) };
         self.call("on_ack", |cc, cx| cc.on_ack(cx, &event));
         self.answer(probes, false);
         if ends {

@@ -128,6 +128,8 @@ endpoint_keys! {
     probes: ProbesSpec => probes;
     /// Probes carry numbers.
     probe_ids: bool => probe_ids;
+    /// Measure and report the rate of the peer's data, for congestion controls that ask for it (TCP-Real).
+    receiver_rate: bool => receiver_rate;
     /// Time in TIME-WAIT.
     time_wait: Time => time_wait;
     /// Give up after so many retransmissions of one segment; 0: never.
@@ -403,6 +405,7 @@ mod tests {
             window_scaling: _,
             probes: _,
             probe_ids: _,
+            receiver_rate: _,
             time_wait: _,
             max_retransmissions: _,
         } = Config::modern();

@@ -104,6 +104,9 @@ pub struct Connection<S: Store> {
     our_scale: u8,
     sack_ok: bool,
     peer_probes: bool,
+    peer_waves: bool,
+    /// Data is marked with the wave it belongs to.
+    marks_waves: bool,
     peer_mss: u32,
     sender: Sender<S>,
     receiver: Receiver<S>,
@@ -146,6 +149,8 @@ impl<S: Store> Connection<S> {
             our_scale: if config.window_scaling { scale_for(config.receive_buffer) } else { 0 },
             sack_ok: sack,
             peer_probes: false,
+            peer_waves: false,
+            marks_waves: false,
             peer_mss: 536,
             sender: Sender::new(config, cc, rng),
             receiver: Receiver::new(config),
@@ -180,6 +185,7 @@ impl<S: Store> Connection<S> {
         c.irs = e.peer_iss;
         c.sack_ok = e.sack;
         c.timestamps = config.timestamps && e.peer.timestamps;
+        c.peer_waves = e.peer.receiver_rate;
         let window = if config.window_scaling && e.peer.window_scaling {
             c.peer_scale = scale_for(e.peer.receive_buffer);
             e.peer.receive_buffer
@@ -209,6 +215,8 @@ impl<S: Store> Connection<S> {
             ProbeNegotiation::Off => false,
         };
         self.receiver.start(self.sack_ok, answer);
+        self.marks_waves =
+            self.peer_waves && self.config.receiver_rate && self.sender.control().policy().receiver_rate;
         self.sender.start(now, peer);
         self.wl1 = self.receiver.next_expected();
         self.wl2 = self.sender.una();

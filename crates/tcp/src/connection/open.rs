@@ -87,6 +87,7 @@ impl<S: Store> Connection<S> {
         }
         self.peer_mss = peer.mss.map_or(536, u32::from);
         self.peer_probes = peer.probes;
+        self.peer_waves = peer.waves;
     }
 
     pub(super) fn establish(&mut self, now: Instant, window: u64, rtt: Option<Duration>) {
@@ -121,6 +122,7 @@ impl<S: Store> Connection<S> {
         let answering = self.state == State::SynReceived;
         let offer_probes =
             self.config.probes == ProbeNegotiation::Negotiate && (!answering || self.peer_probes);
+        let offer_waves = self.config.receiver_rate && (!answering || self.peer_waves);
         let scale = self.config.window_scaling && (!answering || self.our_scale > 0 || self.peer_scale > 0);
         let mut seg = Segment {
             seq: self.iss,
@@ -132,6 +134,7 @@ impl<S: Store> Connection<S> {
                 sack_permitted: self.sack_ok,
                 // RFC 6994 §3 spirit: after two losses the path may be eating unknown options.
                 probes: offer_probes && self.handshake.tries <= 2,
+                waves: offer_waves && self.handshake.tries <= 2,
             },
             ts: (self.config.timestamps && (!answering || self.timestamps))
                 .then(|| (self.timestamp(now), self.ts_recent)),

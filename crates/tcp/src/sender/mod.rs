@@ -15,6 +15,7 @@ use crate::rtt::Estimator;
 use crate::scoreboard::Scoreboard;
 use crate::segment::Mark;
 use crate::store::Store;
+use crate::wave::Marker;
 pub(crate) use ack::Arrival;
 use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant, Rng};
@@ -133,6 +134,7 @@ pub struct Sender<S: Store> {
     force_small: bool,
     round_end: u64,
     highest_delivered: u64,
+    waves: Marker,
     last_sent_at: Instant,
     fin: FinState,
     gave_up: bool,
@@ -221,6 +223,7 @@ impl<S: Store> Sender<S> {
             force_small: false,
             round_end: FIRST,
             highest_delivered: FIRST,
+            waves: Marker::default(),
             last_sent_at: Instant::ZERO,
             fin: FinState::Open,
             gave_up: false,
@@ -361,6 +364,11 @@ impl<S: Store> Sender<S> {
     #[must_use]
     pub fn probe_support(&self) -> ProbeSupport {
         self.prober.support
+    }
+    /// The wave of a data segment that leaves now and ends at `end`.
+    #[cold]
+    pub(crate) fn wave(&mut self, now: Instant, end: u64) -> u16 {
+        self.waves.next(now, end, self.highest_delivered, self.rtt.srtt())
     }
     pub(crate) fn una(&self) -> u64 {
         self.sb.una()

@@ -1,6 +1,7 @@
 //! One endpoint under fire: segments that are nearly right or not at all, in any order, at any time.
 
 use super::Tape;
+use core::num::NonZeroU32;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Config as Control, NAMES};
 use skyhaul_tcp::config::{PRESETS, ProbeNegotiation};
@@ -157,8 +158,12 @@ impl Fire<'_> {
                 window_scale: t.one_in(2).then(|| t.byte()),
                 sack_permitted: t.one_in(2),
                 probes: t.one_in(2),
+                waves: t.one_in(2),
             };
         }
+        // From the number of the probe, so that tapes keep their meaning.
+        seg.wave = seg.probe_id.filter(|n| n % 3 == 0);
+        seg.receiver_rate = seg.probe_id.and_then(|n| NonZeroU32::new(u32::from(n) << (n % 17)));
         let mut blocks = SackBlocks::EMPTY;
         for _ in 0..self.tape.below(5) {
             let from = una.wrapping_add(u32::from(self.tape.word()));
