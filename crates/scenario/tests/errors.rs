@@ -321,6 +321,11 @@ fn files() {
         ),
         (
             "endpoint = \"ns2-2001\"",
+            "endpoint = { growth = \"abc\", abc-limit = 4 }",
+            "geo.toml:15: flows.bulk.endpoint.abc-limit: write a number of segments from 1 to 2 (RFC 3465 §2.3)",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
             "endpoint = { preset = \"rfc\", rtt-source = \"timestamps\" }",
             "geo.toml:15: flows.bulk.endpoint.rtt-source: \"timestamps\" needs timestamps = true as well",
         ),

@@ -80,6 +80,8 @@ endpoint_keys! {
     cap_at_rwnd: bool => rules.cap_at_rwnd;
     /// How the window grows.
     growth: CaGrowth => rules.growth;
+    /// Segments that one acknowledgement adds at most in slow start with growth "abc": 1 to 2 (RFC 3465, L).
+    abc_limit: f64 => rules.abc_limit;
     /// After an idle period the window falls back to the initial window.
     restart_after_idle: bool => rules.restart_after_idle;
     /// RFC 3042.
