@@ -32,6 +32,8 @@ pub struct Path {
     pub head: Option<Head>,
     /// State of loss recovery.
     pub phase: Phase,
+    /// The slow start that follows a retransmission timeout is in progress: until the window reaches the threshold.
+    pub after_timeout: bool,
     /// The application, not the window, limits the sender.
     pub app_limited: bool,
     /// Whether the peer answers probes.

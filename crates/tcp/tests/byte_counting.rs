@@ -98,3 +98,30 @@ fn congestion_avoidance_adds_a_segment_per_round_trip() {
     let w = windows(&mut pair(PER_ACK, 2, 32.0, 32.0), 20);
     assert!((w[19] - w[0] - 19.0 / 2.0).abs() < 0.3, "{w:?}");
 }
+
+#[test]
+fn after_a_timeout_l_is_one_up_to_the_threshold() {
+    // Of 64 segments the first is lost twice. What repairs it in the end acknowledges all of them, and the slow start
+    // goes on far beyond.
+    let mut p = pair(ABC2, 2, 64.0, 1e9);
+    let mut heads = 0;
+    p.faults(C, move |d| {
+        let head = d.is_data() && d.segment.seq.0 == 0u32.wrapping_sub(5000).wrapping_add(1);
+        heads += u32::from(head);
+        if head && heads <= 2 { Fate::Lose } else { Fate::Deliver }
+    });
+    let (mut last, mut slow, mut avoids) = (0.0, 0, false);
+    p.run_with(Instant::from_secs_f64(12.0), |p| {
+        let s = p.conn(C).snapshot();
+        if p.conn(C).counters().timeouts > 0 {
+            if s.cwnd > last && last > 0.0 && !avoids {
+                assert!(s.cwnd - last <= 1.0, "{last} to {}", s.cwnd);
+                slow += 1;
+            }
+            last = s.cwnd;
+            avoids |= s.cwnd >= s.ssthresh;
+        }
+    });
+    assert_eq!(p.conn(C).counters().timeouts, 1);
+    assert!(avoids && slow > 10, "{slow} acknowledgements");
+}

@@ -24,7 +24,7 @@ pub fn grown(rules: &Rules, path: &Path, cwnd: f64, ssthresh: f64, acked: f64) -
 /// slow start that follows a timeout, when an acknowledgement may cover what arrived long before.
 #[must_use]
 pub fn abc_limit(rules: &Rules, path: &Path) -> f64 {
-    if path.phase == Phase::Loss { 1.0 } else { rules.abc_limit }
+    if path.after_timeout || path.phase == Phase::Loss { 1.0 } else { rules.abc_limit }
 }
 
 /// Applies the receiver-window cap: growth stops there, but a window already above is not cut.
@@ -94,6 +94,9 @@ mod tests {
         assert_eq!(grow(r, 8.0, 8.0, 80.0), 9.0, "one segment per window at most");
         let repairing = Path { phase: Phase::Loss, ..path(64.0) };
         assert_eq!(grown(r, &repairing, 4.0, 80.0, 7.0), 5.0, "L = 1");
+        let after = Path { after_timeout: true, ..path(64.0) };
+        assert_eq!(grown(r, &after, 4.0, 80.0, 7.0), 5.0, "L = 1 until the threshold");
+        assert_eq!(grown(r, &after, 8.0, 8.0, 2.0), 8.25, "avoidance as ever");
         let one = &Rules { abc_limit: 1.0, ..*r };
         assert_eq!(grow(one, 4.0, 80.0, 2.0), 5.0);
         assert_eq!(grow(one, 4.0, 80.0, 0.5), 4.5, "less than counting acknowledgements");

@@ -54,6 +54,7 @@ pub fn path(rwnd: f64) -> Path {
         lost: 0,
         head: None,
         phase: Phase::Open,
+        after_timeout: false,
         app_limited: false,
         probes: ProbeSupport::Yes,
     }
@@ -164,6 +165,7 @@ impl<C: CongestionControl> Stage<C> {
     pub fn timeout(&mut self, backoff: u32) -> Actions {
         let act = self.call(|cc, cx| cc.on_timeout(cx, backoff));
         self.path.phase = Phase::Loss;
+        self.path.after_timeout = true;
         act
     }
     /// The send loop ran on an acknowledgement and let `sent` segments go.

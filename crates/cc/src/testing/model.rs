@@ -459,6 +459,7 @@ impl<C: CongestionControl> Model<C> {
         let cwnd_limited = after % 7 != 0;
         let event = Ack { rtt, rate, receiver_rate, ece, cwnd_limited, ..ack(kind, f64::from(n)) };
         self.call("on_ack", |cc, cx| cc.on_ack(cx, &event));
+        self.stage.path.after_timeout &= self.stage.cwnd() < self.stage.ssthresh();
         self.answer(probes, false);
         if ends {
             self.stage.path.phase = Phase::Open;
@@ -545,6 +546,7 @@ impl<C: CongestionControl> Model<C> {
         self.report.recoveries.push(Episode { ssthresh: 0.0, probes: 0, capable: false });
         self.call("on_timeout", |cc, cx| cc.on_timeout(cx, backoff));
         self.stage.path.phase = Phase::Loss;
+        self.stage.path.after_timeout = true;
         self.guard = self.outstanding;
         self.stage.path.lost += u64::from(self.outstanding - self.sacked) * self.smss();
         (self.head_sent, self.head_again) = (self.stage.now, self.head_again + 1);

@@ -149,6 +149,10 @@ impl<S: Store> Sender<S> {
                 cwnd_limited: !self.config.window_validation || self.window_limited,
             };
             self.call(now, |cc, cx| cc.on_ack(cx, &event));
+            if self.path.after_timeout {
+                let w = self.cc.window();
+                self.path.after_timeout = w.cwnd < w.ssthresh;
+            }
             if recovering && self.mode() == RecoveryMode::Prr {
                 self.prr_ack(acked.delivered + sacked, advanced && event.lost == 0.0);
             }

@@ -210,6 +210,7 @@ impl<S: Store> Sender<S> {
                 lost: 0,
                 head: None,
                 phase: Phase::Open,
+                after_timeout: false,
                 app_limited: false,
                 probes: ProbeSupport::Unknown,
             },

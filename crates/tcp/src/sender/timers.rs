@@ -51,6 +51,7 @@ impl<S: Store> Sender<S> {
         // FlightSize as of the loss is what the algorithm halves, so it is told first.
         self.call(now, |cc, cx| cc.on_timeout(cx, backoff));
         self.phase = Phase::Loss;
+        self.path.after_timeout = true;
         self.suspected = false;
         self.prober.begin_epoch();
         self.recover = self.sb.max();
