@@ -257,7 +257,7 @@ mod tests {
             (Segment { mark: Mark::NilAck, ..ack }, Class::Ack, 0),
             (Segment { sack, ..ack }, Class::Ack, 1),
             (Segment { ts: Some((1, 2)), ..plain }, Class::Data, 1),
-            (Segment { wave: Some(0), ..plain }, Class::Data, 1),
+            (Segment { wave: core::num::NonZeroU16::new(1), ..plain }, Class::Data, 1),
             (Segment { receiver_rate: core::num::NonZeroU32::new(1), ..ack }, Class::Ack, 1),
             (
                 Segment {

@@ -6,7 +6,7 @@ use crate::segment::Mark;
 use crate::store::Store;
 use crate::wave::Waves;
 use alloc::collections::VecDeque;
-use core::num::NonZeroU32;
+use core::num::{NonZeroU16, NonZeroU32};
 use skyhaul_base::{Duration, Instant};
 
 /// Payload of an arriving segment, in stream offsets.
@@ -124,7 +124,7 @@ impl<S: Store> Receiver<S> {
 
     /// A data segment of a wave arrived.
     #[cold]
-    pub(crate) fn measure(&mut self, now: Instant, wave: u16, len: u32) {
+    pub(crate) fn measure(&mut self, now: Instant, wave: NonZeroU16, len: u32) {
         self.waves.arrived(now, wave, len);
     }
     /// The rate to report with an acknowledgement.

@@ -10,16 +10,22 @@
 //! wave of `n` segments that fills a link of rate `C` would be measured as `C·n/(n-1)`: the rate would seem to
 //! fall because the window grows.
 
-use core::num::NonZeroU32;
+use core::num::{NonZeroU16, NonZeroU32};
 use skyhaul_base::{Duration, Instant};
 
 /// The sender's numbers.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Marker {
-    number: u16,
+    number: NonZeroU16,
     /// Once the peer has received up to here, another wave begins: the end of the first segment of the wave.
     first_end: u64,
     last_sent: Instant,
+}
+
+impl Default for Marker {
+    fn default() -> Self {
+        Self { number: NonZeroU16::MAX, first_end: 0, last_sent: Instant::ZERO }
+    }
 }
 
 impl Marker {
@@ -28,10 +34,16 @@ impl Marker {
     ///
     /// A pause of a quarter of the RTT ends a wave, too. Otherwise a wave that a repair made begin within what
     /// travels together would contain the silence behind it, and the rate would be that of the window.
-    pub(crate) fn next(&mut self, now: Instant, end: u64, delivered: u64, srtt: Option<Duration>) -> u16 {
+    pub(crate) fn next(
+        &mut self,
+        now: Instant,
+        end: u64,
+        delivered: u64,
+        srtt: Option<Duration>,
+    ) -> NonZeroU16 {
         let paused = srtt.is_some_and(|r| (now - self.last_sent) * 4 > r);
         if delivered >= self.first_end || paused {
-            self.number = self.number.wrapping_add(1);
+            self.number = self.number.checked_add(1).unwrap_or(NonZeroU16::MIN);
             self.first_end = end;
         }
         self.last_sent = now;
@@ -50,7 +62,7 @@ pub(crate) struct Waves {
 /// The wave that arrives.
 #[derive(Clone, Copy, Debug)]
 struct Wave {
-    number: u16,
+    number: NonZeroU16,
     first: Instant,
     last: Instant,
     /// Bytes that came after the first segment.
@@ -60,7 +72,7 @@ struct Wave {
 impl Waves {
     /// A data segment of wave `number` arrived.
     #[cold]
-    pub(crate) fn arrived(&mut self, now: Instant, number: u16, len: u32) {
+    pub(crate) fn arrived(&mut self, now: Instant, number: NonZeroU16, len: u32) {
         match &mut self.current {
             Some(w) if w.number == number => {
                 w.last = now;
@@ -68,7 +80,7 @@ impl Waves {
                 return;
             }
             // Serial comparison: a straggler of a wave that was measured without it.
-            Some(w) if (number.wrapping_sub(w.number) as i16) < 0 => return,
+            Some(w) if (number.get().wrapping_sub(w.number.get()) as i16) < 0 => return,
             Some(w) => self.rate = w.rate(),
             None => {}
         }
@@ -101,11 +113,14 @@ mod tests {
     fn at(us: u64) -> Instant {
         Instant::ZERO + Duration::from_micros(us)
     }
+    fn n(number: u16) -> NonZeroU16 {
+        NonZeroU16::new(number).expect("a number")
+    }
     /// Segments of 1000 bytes: arrival in microseconds, wave. What is reported in the end.
     fn reported(segments: &[(u64, u16)]) -> Option<u32> {
         let mut w = Waves::default();
         for &(us, wave) in segments {
-            w.arrived(at(us), wave, 1000);
+            w.arrived(at(us), n(wave), 1000);
         }
         w.rate().map(NonZeroU32::get)
     }
@@ -114,7 +129,7 @@ mod tests {
     fn a_wave_ends_when_its_first_segment_has_arrived() {
         let mut m = Marker::default();
         // Slow start in segments of 10: one, two, four.
-        let mut send = |end, delivered| m.next(at(0), end, delivered, None);
+        let mut send = |end, delivered| m.next(at(0), end, delivered, None).get();
         assert_eq!(send(11, 1), 1);
         assert_eq!([send(21, 11), send(31, 11)], [2, 2]);
         assert_eq!([send(41, 21), send(51, 21), send(61, 31), send(71, 31)], [3; 4]);
@@ -127,22 +142,22 @@ mod tests {
     fn a_pause_ends_a_wave() {
         let mut m = Marker::default();
         let srtt = Some(Duration::from_micros(400));
-        let waves = [0, 100, 200, 301, 302].map(|t| m.next(at(t), 1000 + t, 1, srtt));
+        let waves = [0, 100, 200, 301, 302].map(|t| m.next(at(t), 1000 + t, 1, srtt).get());
         assert_eq!(waves, [1, 1, 1, 2, 2]);
     }
 
     #[test]
     fn a_wave_is_measured_when_the_next_one_begins() {
         // Four segments, 2 ms apart: 3000 bytes in 6 ms.
-        let wave = [(0, 0), (2000, 0), (4000, 0), (6000, 0)];
+        let wave = [(0, 1), (2000, 1), (4000, 1), (6000, 1)];
         assert_eq!(reported(&wave), None);
         let mut next = wave.to_vec();
-        next.push((500_000, 1));
+        next.push((500_000, 2));
         assert_eq!(reported(&next), Some(500_000), "the pause between waves does not count");
         // The report stands until the next wave is complete: 1000 bytes in 4 ms.
-        next.push((504_000, 1));
+        next.push((504_000, 2));
         assert_eq!(reported(&next), Some(500_000));
-        next.push((900_000, 2));
+        next.push((900_000, 3));
         assert_eq!(reported(&next), Some(250_000));
     }
 
@@ -157,10 +172,10 @@ mod tests {
 
     #[test]
     fn a_single_segment_gives_no_rate() {
-        assert_eq!(reported(&[(0, 0), (500_000, 1)]), None);
+        assert_eq!(reported(&[(0, 1), (500_000, 2)]), None);
         // Nor does the older report stand for it.
-        assert_eq!(reported(&[(0, 0), (2000, 0), (500_000, 1), (900_000, 2)]), None);
-        assert_eq!(reported(&[(5, 0), (5, 0), (500_000, 1)]), None, "arrived at once");
+        assert_eq!(reported(&[(0, 1), (2000, 1), (500_000, 2), (900_000, 3)]), None);
+        assert_eq!(reported(&[(5, 1), (5, 1), (500_000, 2)]), None, "arrived at once");
     }
 
     #[test]
@@ -181,33 +196,33 @@ mod tests {
         let (full, half) = (1000, 500);
         let mut w = Waves::default();
         for (us, len) in [(0, full), (1000, half), (2000, full), (3000, half)] {
-            w.arrived(at(us), 1, len);
+            w.arrived(at(us), n(1), len);
         }
-        w.arrived(at(9000), 2, full);
+        w.arrived(at(9000), n(2), full);
         assert_eq!(w.rate().map(NonZeroU32::get), Some(666_667), "2000 bytes in 3 ms");
         // One of wave 1 comes after the first of wave 2: it counts for neither.
-        w.arrived(at(9500), 1, full);
-        w.arrived(at(10_000), 2, full);
+        w.arrived(at(9500), n(1), full);
+        w.arrived(at(10_000), n(2), full);
         assert_eq!(w.rate().map(NonZeroU32::get), Some(666_667));
-        w.arrived(at(20_000), 3, full);
+        w.arrived(at(20_000), n(3), full);
         assert_eq!(w.rate().map(NonZeroU32::get), Some(1_000_000));
     }
 
     #[test]
     fn numbers_wrap() {
-        let wave = [(0, u16::MAX), (1000, u16::MAX), (5000, 0), (7000, 0), (9000, 1)];
+        let wave = [(0, u16::MAX), (1000, u16::MAX), (5000, 1), (7000, 1), (9000, 2)];
         assert_eq!(reported(&wave), Some(500_000));
     }
 
     #[test]
     fn rates_are_reported_within_what_32_bits_hold() {
         let mut w = Waves::default();
-        w.arrived(Instant::from_nanos(0), 0, 1);
-        w.arrived(Instant::from_nanos(1), 0, u32::MAX);
-        w.arrived(Instant::from_nanos(2), 1, 1);
+        w.arrived(Instant::from_nanos(0), n(1), 1);
+        w.arrived(Instant::from_nanos(1), n(1), u32::MAX);
+        w.arrived(Instant::from_nanos(2), n(2), 1);
         assert_eq!(w.rate().map(NonZeroU32::get), Some(u32::MAX));
-        w.arrived(Instant::from_nanos(u64::MAX / 2), 1, 1);
-        w.arrived(Instant::from_nanos(u64::MAX / 2 + 1), 2, 1);
+        w.arrived(Instant::from_nanos(u64::MAX / 2), n(2), 1);
+        w.arrived(Instant::from_nanos(u64::MAX / 2 + 1), n(3), 1);
         assert_eq!(w.rate().map(NonZeroU32::get), Some(1), "slow, but not nothing");
     }
 }

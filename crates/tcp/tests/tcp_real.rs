@@ -70,7 +70,7 @@ fn every_segment_of_a_window_is_of_one_wave_and_the_next_window_of_the_next() {
     let mut p: Pair<Counted> = setup(&real()).build();
     p.send(C, 15 * MSS, false);
     p.run_until(secs(10.0));
-    let waves: Vec<_> = p.data_sent(C).map(|e| e.segment.wave.expect("marked")).collect();
+    let waves: Vec<_> = p.data_sent(C).map(|e| e.segment.wave.expect("marked").get()).collect();
     assert_eq!(waves, [1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4]);
     // Wave 1: 960 bytes in 8 ms; wave 2: three times that.
     let expected = [None, None, None, Some(120_000)];

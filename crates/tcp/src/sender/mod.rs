@@ -18,6 +18,7 @@ use crate::store::Store;
 use crate::wave::Marker;
 pub(crate) use ack::Arrival;
 use alloc::boxed::Box;
+use core::num::NonZeroU16;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{
     Actions, Algorithm, Clock, CongestionControl, Cx, Head, Path, Phase, Pipe, Policy, ProbeSupport,
@@ -368,7 +369,7 @@ impl<S: Store> Sender<S> {
     }
     /// The wave of a data segment that leaves now and ends at `end`.
     #[cold]
-    pub(crate) fn wave(&mut self, now: Instant, end: u64) -> u16 {
+    pub(crate) fn wave(&mut self, now: Instant, end: u64) -> NonZeroU16 {
         self.waves.next(now, end, self.highest_delivered, self.rtt.srtt())
     }
     pub(crate) fn una(&self) -> u64 {
