@@ -105,6 +105,18 @@ pub enum Pipe {
     },
 }
 
+/// What an algorithm wants to know of an earlier connection on the same path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum PathCache {
+    /// Nothing: every connection begins anew.
+    #[default]
+    Unused,
+    /// Its [`PathState`](crate::PathState) with [`Start::Established`](crate::Start::Established).
+    Window,
+    /// And the RTT estimator of the connection begins with that of the earlier one.
+    WindowAndRtt,
+}
+
 /// Mechanisms of the sender that an algorithm pins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
@@ -132,6 +144,8 @@ pub struct Policy {
     /// Mark the data's waves and have the peer report their rate, if it does such a thing:
     /// [`Ack::receiver_rate`](crate::Ack::receiver_rate) (TCP-Real).
     pub receiver_rate: bool,
+    /// What the connection takes over from an earlier one on the path, if the driver remembers one.
+    pub path_cache: PathCache,
 }
 
 impl Default for Policy {
@@ -148,6 +162,7 @@ impl Default for Policy {
             transmit_events: false,
             probes: false,
             receiver_rate: false,
+            path_cache: PathCache::Unused,
         }
     }
 }

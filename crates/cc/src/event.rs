@@ -73,8 +73,21 @@ pub enum ProbeSupport {
     No,
 }
 
+/// What a connection leaves behind of what it learnt about its path, for the next one on it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathState {
+    /// Congestion window, segments.
+    pub cwnd: f64,
+    /// Slow start threshold, segments; infinite if there was none.
+    pub ssthresh: f64,
+    /// Smoothed RTT, if there was a sample.
+    pub srtt: Option<Duration>,
+    /// RTT variation.
+    pub rttvar: Duration,
+}
+
 /// Why `on_start` is raised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Start {
     /// The connection is established.
     Established {
@@ -82,6 +95,9 @@ pub enum Start {
         rtt: Option<Duration>,
         /// The SYN was retransmitted: RFC 5681 then wants an initial window of one segment.
         syn_lost: bool,
+        /// What an earlier connection on the path left, if the policy asks for it
+        /// ([`PathCache`](crate::PathCache)) and the driver remembers one.
+        cached: Option<PathState>,
     },
     /// Nothing was outstanding for longer than the RTO and data is about to leave.
     Idle,

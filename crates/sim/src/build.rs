@@ -108,6 +108,7 @@ impl<R: Recorder> Sim<R> {
                     rejected: 0,
                     srtt: (0.0, 0),
                     past: Totals::default(),
+                    path_state: None,
                     seen: Seen::default(),
                 });
             }

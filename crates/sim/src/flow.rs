@@ -2,6 +2,7 @@
 
 use crate::agent::{Agent, Ends};
 use skyhaul_base::{Duration, Instant};
+use skyhaul_cc::PathState;
 use skyhaul_tcp::{Counters, Snapshot};
 
 /// The part that every arrival touches.
@@ -45,6 +46,8 @@ pub(crate) struct Record {
     pub(crate) srtt: (f64, u64),
     /// Of connections that are over.
     pub(crate) past: Totals,
+    /// What the last connection has learnt of the path, if its congestion control asks.
+    pub(crate) path_state: Option<PathState>,
     /// What events were last derived from.
     pub(crate) seen: Seen,
 }

@@ -152,8 +152,6 @@ pub struct SynOptions {
     pub sack_permitted: bool,
     /// Probes are understood and answered.
     pub probes: bool,
-    /// Waves are understood, measured and reported (TCP-Real).
-    pub waves: bool,
 }
 
 /// A TCP segment by meaning. The wire crate maps it to bytes; in the simulator this is all there is.
@@ -181,7 +179,8 @@ pub struct Segment {
     pub probe_id: Option<u16>,
     /// To be marked as low priority at the IP layer.
     pub low_priority: bool,
-    /// Number of the wave that the data belongs to, where the peer measures them (TCP-Real).
+    /// Number of the wave that the data belongs to, where the peer measures them (TCP-Real). Any number on a SYN offers
+    /// to measure and to report.
     pub wave: Option<NonZeroU16>,
     /// What the sender of the segment measured of the last complete wave that it received, bytes of payload per
     /// second (TCP-Real). It belongs to the acknowledgement.

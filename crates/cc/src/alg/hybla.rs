@@ -117,7 +117,7 @@ impl CongestionControl for Hybla {
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         self.frame.start(cx, start);
         match *start {
-            Start::Established { rtt, syn_lost } => {
+            Start::Established { rtt, syn_lost, .. } => {
                 self.learn(cx.path.srtt.or(rtt));
                 if !syn_lost && self.least.is_some() {
                     self.frame.cwnd = self.rho;

@@ -113,7 +113,7 @@ impl<C: CongestionControl> Stage<C> {
 
     /// The connection is established; the handshake took `rtt`.
     pub fn start(&mut self, rtt: Option<Duration>) -> Actions {
-        self.call(|cc, cx| cc.on_start(cx, &Start::Established { rtt, syn_lost: false }))
+        self.call(|cc, cx| cc.on_start(cx, &Start::Established { rtt, syn_lost: false, cached: None }))
     }
     /// Data leaves after silence.
     pub fn idle(&mut self) -> Actions {

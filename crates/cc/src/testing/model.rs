@@ -9,7 +9,9 @@ use crate::event::{
     Ack, AckKind, Blocked, Clock, Head, Phase, ProbeEvent, ProbeSupport, RateSample, Sent, Signal, Start,
     Transmit,
 };
-use crate::{Actions, CongestionControl, Cx, Policy, RecoveryEnd, RecoveryMode, Rules, Train};
+use crate::{
+    Actions, CongestionControl, Cx, PathCache, PathState, Policy, RecoveryEnd, RecoveryMode, Rules, Train,
+};
 use alloc::format;
 use alloc::vec::Vec;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
@@ -210,7 +212,13 @@ impl<C: CongestionControl> Model<C> {
             sent: 0,
         };
         model.stage.path.probes = if policy.probes { ProbeSupport::Unknown } else { ProbeSupport::No };
-        let start = Start::Established { rtt: Some(Duration::from_millis(550)), syn_lost: false };
+        let cached = (policy.path_cache != PathCache::Unused).then_some(PathState {
+            cwnd: 20.0,
+            ssthresh: 64.0,
+            srtt: Some(Duration::from_millis(550)),
+            rttvar: Duration::from_millis(20),
+        });
+        let start = Start::Established { rtt: Some(Duration::from_millis(550)), syn_lost: false, cached };
         model.call("on_start", |cc, cx| cc.on_start(cx, &start));
         model.policy = model.stage.cc.policy();
         model.transmit(Clock::App);

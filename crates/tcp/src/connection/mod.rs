@@ -24,7 +24,7 @@ use crate::segment::{Flags, Segment, Seq};
 use crate::sender::{Counters, Peer, Sender, Snapshot};
 use crate::store::Store;
 use skyhaul_base::{Duration, Instant, Rng};
-use skyhaul_cc::{Algorithm, CongestionControl};
+use skyhaul_cc::{Algorithm, CongestionControl, PathCache, PathState};
 
 /// State of a connection (RFC 9293 §3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,6 +220,22 @@ impl<S: Store> Connection<S> {
         self.sender.start(now, peer);
         self.wl1 = self.receiver.next_expected();
         self.wl2 = self.sender.una();
+    }
+
+    /// What this connection has learnt of its path, for [`Self::recall`] of the next one to the same peer; `None` if
+    /// its congestion control is not interested in such things. Best taken when everything is acknowledged: during a
+    /// recovery the window is not what the path carries. A driver keeps it per peer for as long as it sees fit; nothing
+    /// here judges its age.
+    #[must_use]
+    pub fn path_state(&self) -> Option<PathState> {
+        let asks = self.sender.control().policy().path_cache != PathCache::Unused;
+        asks.then(|| self.sender.path_state())
+    }
+    /// Tells a new connection what an earlier one to the same peer has learnt of the path. To be called right after the
+    /// connection is made, before the handshake and the first data; without effect if the congestion control did not ask
+    /// for it ([`Policy::path_cache`](skyhaul_cc::Policy::path_cache)), or if the window is no number from one up.
+    pub fn recall(&mut self, state: PathState) {
+        self.sender.recall(state);
     }
 
     /// The state.

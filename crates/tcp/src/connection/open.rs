@@ -6,6 +6,7 @@ use crate::error::Rejected;
 use crate::segment::{Flags, Segment, SynOptions};
 use crate::sender::Peer;
 use crate::store::Store;
+use core::num::NonZeroU16;
 use skyhaul_base::{Duration, Instant};
 
 impl<S: Store> Connection<S> {
@@ -87,7 +88,7 @@ impl<S: Store> Connection<S> {
         }
         self.peer_mss = peer.mss.map_or(536, u32::from);
         self.peer_probes = peer.probes;
-        self.peer_waves = peer.waves;
+        self.peer_waves = seg.wave.is_some();
     }
 
     pub(super) fn establish(&mut self, now: Instant, window: u64, rtt: Option<Duration>) {
@@ -134,8 +135,8 @@ impl<S: Store> Connection<S> {
                 sack_permitted: self.sack_ok,
                 // RFC 6994 §3 spirit: after two losses the path may be eating unknown options.
                 probes: offer_probes && self.handshake.tries <= 2,
-                waves: offer_waves && self.handshake.tries <= 2,
             },
+            wave: (offer_waves && self.handshake.tries <= 2).then_some(NonZeroU16::MIN),
             ts: (self.config.timestamps && (!answering || self.timestamps))
                 .then(|| (self.timestamp(now), self.ts_recent)),
             ..Segment::default()

@@ -21,8 +21,8 @@ use alloc::boxed::Box;
 use core::num::NonZeroU16;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{
-    Actions, Algorithm, Clock, CongestionControl, Cx, Head, Path, Phase, Pipe, Policy, ProbeSupport,
-    RecoveryMode, Start,
+    Actions, Algorithm, Clock, CongestionControl, Cx, Head, Path, PathCache, PathState, Phase, Pipe, Policy,
+    ProbeSupport, RecoveryMode, Start,
 };
 
 /// A segment to be sent, in stream offsets.
@@ -115,6 +115,8 @@ pub struct Sender<S: Store> {
     restarted: bool,
     /// The algorithm learns of the connection when the first data is about to leave.
     starting: Option<Start>,
+    /// What an earlier connection on the path left.
+    cached: Option<Box<PathState>>,
     /// The send loop has to run, clocked by this.
     pending: Option<Clock>,
     loop_sent: u32,
@@ -190,6 +192,7 @@ impl<S: Store> Sender<S> {
             limited_sent: 0,
             restarted: false,
             starting: None,
+            cached: None,
             pending: None,
             loop_sent: 0,
             window_limited: false,
@@ -260,14 +263,35 @@ impl<S: Store> Sender<S> {
             self.rtt.sample(rtt);
         }
         self.last_sent_at = now;
-        self.starting = Some(Start::Established { rtt: peer.rtt, syn_lost: peer.syn_lost });
+        self.starting = Some(Start::Established { rtt: peer.rtt, syn_lost: peer.syn_lost, cached: None });
         self.pending = Some(Clock::App);
     }
 
     #[cold]
-    fn begin(&mut self, now: Instant, start: Start) {
+    fn begin(&mut self, now: Instant, mut start: Start) {
+        if let Start::Established { cached, .. } = &mut start {
+            *cached = self.cached.take().map(|s| *s);
+        }
         self.call(now, |cc, cx| cc.on_start(cx, &start));
         self.policy = self.cc.policy();
+    }
+
+    /// What an earlier connection on the path left; of no interest to most algorithms. Before the first data.
+    pub(crate) fn recall(&mut self, state: PathState) {
+        let sound = state.cwnd.is_finite() && state.cwnd >= 1.0 && state.ssthresh >= 1.0;
+        if !sound || self.policy.path_cache == PathCache::Unused {
+            return;
+        }
+        if let (PathCache::WindowAndRtt, Some(srtt)) = (self.policy.path_cache, state.srtt) {
+            self.rtt.seed(srtt, state.rttvar);
+        }
+        self.cached = Some(Box::new(state));
+    }
+
+    /// What it has learnt of the path.
+    pub(crate) fn path_state(&self) -> PathState {
+        let w = self.cc.window();
+        PathState { cwnd: w.cwnd, ssthresh: w.ssthresh, srtt: self.rtt.srtt(), rttvar: self.rtt.rttvar() }
     }
 
     /// Appends `n` bytes (`data` holds them where bytes are kept). Returns how many were taken.

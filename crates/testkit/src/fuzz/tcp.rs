@@ -158,7 +158,6 @@ impl Fire<'_> {
                 window_scale: t.one_in(2).then(|| t.byte()),
                 sack_permitted: t.one_in(2),
                 probes: t.one_in(2),
-                waves: t.one_in(2),
             };
         }
         // From the number of the probe, so that tapes keep their meaning.
