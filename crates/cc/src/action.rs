@@ -105,6 +105,18 @@ pub enum Pipe {
     },
 }
 
+/// What an algorithm wants to know of an earlier connection on the same path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum PathCache {
+    /// Nothing: every connection begins anew.
+    #[default]
+    Unused,
+    /// Its [`PathState`](crate::PathState) with [`Start::Established`](crate::Start::Established).
+    Window,
+    /// And the RTT estimator of the connection begins with that of the earlier one.
+    WindowAndRtt,
+}
+
 /// Mechanisms of the sender that an algorithm pins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
@@ -134,6 +146,11 @@ pub struct Policy {
     /// Some data leaves with low priority ([`CongestionControl::priority`](crate::CongestionControl::priority)).
     /// The sender does not ask for this; whoever judges a path does.
     pub low_priority_data: bool,
+    /// Mark the data's waves and have the peer report their rate, if it does such a thing:
+    /// [`Ack::receiver_rate`](crate::Ack::receiver_rate) (TCP-Real).
+    pub receiver_rate: bool,
+    /// What the connection takes over from an earlier one on the path, if the driver remembers one.
+    pub path_cache: PathCache,
 }
 
 impl Default for Policy {
@@ -151,6 +168,8 @@ impl Default for Policy {
             transmit_events: false,
             probes: false,
             low_priority_data: false,
+            receiver_rate: false,
+            path_cache: PathCache::Unused,
         }
     }
 }

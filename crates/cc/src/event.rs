@@ -32,6 +32,8 @@ pub struct Path {
     pub head: Option<Head>,
     /// State of loss recovery.
     pub phase: Phase,
+    /// The slow start that follows a retransmission timeout is in progress: until the window reaches the threshold.
+    pub after_timeout: bool,
     /// The application, not the window, limits the sender.
     pub app_limited: bool,
     /// Whether the peer answers probes.
@@ -73,8 +75,21 @@ pub enum ProbeSupport {
     No,
 }
 
+/// What a connection leaves behind of what it learnt about its path, for the next one on it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathState {
+    /// Congestion window, segments.
+    pub cwnd: f64,
+    /// Slow start threshold, segments; infinite if there was none.
+    pub ssthresh: f64,
+    /// Smoothed RTT, if there was a sample.
+    pub srtt: Option<Duration>,
+    /// RTT variation.
+    pub rttvar: Duration,
+}
+
 /// Why `on_start` is raised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Start {
     /// The connection is established.
     Established {
@@ -82,6 +97,9 @@ pub enum Start {
         rtt: Option<Duration>,
         /// The SYN was retransmitted: RFC 5681 then wants an initial window of one segment.
         syn_lost: bool,
+        /// What an earlier connection on the path left, if the policy asks for it
+        /// ([`PathCache`](crate::PathCache)) and the driver remembers one.
+        cached: Option<PathState>,
     },
     /// Nothing was outstanding for longer than the RTO and data is about to leave.
     Idle,
@@ -102,7 +120,8 @@ pub struct Ack {
     pub rtt: Option<Duration>,
     /// Delivery-rate sample, if the policy asks for them.
     pub rate: Option<RateSample>,
-    /// Rate measured and reported by the receiver (TCP-Real).
+    /// Rate of the last complete wave of data, measured and reported by the receiver: payload only. `None` unless
+    /// [`Policy::receiver_rate`](crate::Policy::receiver_rate) asks and the peer reports.
     pub receiver_rate: Option<Rate>,
     /// ECN echo.
     pub ece: bool,

@@ -39,10 +39,12 @@ mod rules;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use action::{Actions, Pipe, Policy, Priority, ProbeSource, RecoveryEnd, RecoveryMode, Train, Window};
+pub use action::{
+    Actions, PathCache, Pipe, Policy, Priority, ProbeSource, RecoveryEnd, RecoveryMode, Train, Window,
+};
 pub use event::{
-    Ack, AckKind, Blocked, Clock, Cx, Head, Lost, Path, Phase, ProbeEvent, ProbeSupport, RateSample, Sent,
-    Signal, Start, Transmit,
+    Ack, AckKind, Blocked, Clock, Cx, Head, Lost, Path, PathState, Phase, ProbeEvent, ProbeSupport,
+    RateSample, Sent, Signal, Start, Transmit,
 };
 pub use registry::{Algorithm, Config, NAMES};
 pub use rules::{CaGrowth, HalvingBase, InitialSsthresh, InitialWindow, Rules};

@@ -118,6 +118,7 @@ algorithms! {
         Tibet(alg::tibet::Tibet),
         Hybla(alg::hybla::Hybla),
         Cubic(alg::cubic::Cubic),
+        TcpReal(alg::tcp_real::TcpReal),
         FastStart(alg::fast_start::FastStart),
         Peach(alg::peach::Peach),
         PeachPlus(alg::peach_plus::PeachPlus),
@@ -153,6 +154,8 @@ algorithms! {
         "hybla" Hybla(alg::hybla::Config) => |c, r| Algorithm::Hybla(alg::hybla::Hybla::new(c, r)),
         /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
         "cubic" Cubic(alg::cubic::Config) => |c, r| Algorithm::Cubic(alg::cubic::Cubic::new(c, r)),
+        /// TCP-Real (Zhang, Tsaoussidis 2001): the rate that the receiver measures.
+        "tcp-real" TcpReal(alg::tcp_real::Config) => |c, r| Algorithm::TcpReal(alg::tcp_real::TcpReal::new(c, r)),
         /// TCP Fast Start (Padmanabhan, Katz 1998): the cached window with low-priority data.
         "fast-start" FastStart(alg::fast_start::Config) => |c, r| Algorithm::FastStart(alg::fast_start::FastStart::new(c, r)),
         /// TCP-Peach (Akyildiz, Morabito, Palazzo 2001).

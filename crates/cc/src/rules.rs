@@ -58,8 +58,11 @@ pub enum HalvingBase {
 pub enum CaGrowth {
     /// One segment per acknowledgement in slow start, `1/cwnd` in congestion avoidance (ns-2, the papers).
     PerAck,
-    /// By acknowledged data, at most two segments per acknowledgement in slow start (RFC 3465, L = 2).
-    ByteCounting,
+    /// Appropriate byte counting (RFC 3465): by acknowledged data. In slow start at most
+    /// [`abc_limit`](Rules::abc_limit) segments per acknowledgement, one in the slow start that follows a timeout; in
+    /// congestion avoidance one segment per window acknowledged. Also written `byte-counting`.
+    #[cfg_attr(feature = "serde", serde(alias = "byte-counting"))]
+    Abc,
 }
 
 /// Window arithmetic of an endpoint preset.
@@ -82,6 +85,10 @@ pub struct Rules {
     pub cap_at_rwnd: bool,
     /// How the window grows.
     pub growth: CaGrowth,
+    /// L of RFC 3465 §2.3, segments: most that one acknowledgement adds in slow start with [`CaGrowth::Abc`]. The RFC
+    /// allows 1, which is never faster than counting acknowledgements, and 2, which makes up for delayed
+    /// acknowledgements.
+    pub abc_limit: f64,
     /// After an idle period the window falls back to the initial window (RFC 5681 §4.1).
     pub restart_after_idle: bool,
 }
@@ -97,6 +104,7 @@ impl Rules {
         partial_deflation: false,
         cap_at_rwnd: false,
         growth: CaGrowth::PerAck,
+        abc_limit: 2.0,
         restart_after_idle: true,
     };
     /// ns-2 since 2004 (ns-2.35).
@@ -115,10 +123,11 @@ impl Rules {
         inflate_ndup: 3.0,
         partial_deflation: true,
         cap_at_rwnd: false,
-        growth: CaGrowth::ByteCounting,
+        growth: CaGrowth::Abc,
+        abc_limit: 2.0,
         restart_after_idle: true,
     };
-    /// What today's stacks do: RFC 6928 and byte counting.
+    /// What today's stacks do: RFC 6928 and byte counting with L = 2.
     pub const MODERN: Self = Self { initial_window: InitialWindow::Rfc6928, ..Self::RFC };
 }
 

@@ -321,6 +321,11 @@ fn files() {
         ),
         (
             "endpoint = \"ns2-2001\"",
+            "endpoint = { growth = \"abc\", abc-limit = 4 }",
+            "geo.toml:15: flows.bulk.endpoint.abc-limit: write a number of segments from 1 to 2 (RFC 3465 §2.3)",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
             "endpoint = { preset = \"rfc\", rtt-source = \"timestamps\" }",
             "geo.toml:15: flows.bulk.endpoint.rtt-source: \"timestamps\" needs timestamps = true as well",
         ),
@@ -538,7 +543,7 @@ fn a_problem_is_placed_in_the_file_that_holds_the_key() {
     let e = resolve_text("dir/top.toml", "extends = \"loop.toml\"", &[], &load).unwrap_err();
     assert_eq!(e.to_string(), "dir/loop.toml:1: extends: \"top.toml\" extends this file in turn");
     let e = Document::open("preset:peach", &nothing).unwrap_err();
-    assert!(e.to_string().starts_with("preset:peach: there is no such preset (known: peach-geo"), "{e}");
+    assert!(e.to_string().starts_with("preset:peach: there is no such preset (known: geo-today"), "{e}");
     let e = Document::open("nowhere.toml", &nothing).unwrap_err();
     assert_eq!(e.to_string(), "nowhere.toml: cannot read: no files here");
 }

@@ -110,6 +110,7 @@ impl<R: Recorder> Sim<R> {
                     srtt: (0.0, 0),
                     cuts: Account::default(),
                     past: Totals::default(),
+                    path_state: None,
                     seen: Seen::default(),
                 });
             }

@@ -3,6 +3,7 @@
 use crate::agent::{Agent, Ends};
 use crate::truth::Account;
 use skyhaul_base::{Duration, Instant};
+use skyhaul_cc::PathState;
 use skyhaul_tcp::{Counters, Snapshot};
 
 /// The part that every arrival touches.
@@ -48,6 +49,8 @@ pub(crate) struct Record {
     pub(crate) cuts: Account,
     /// Of connections that are over.
     pub(crate) past: Totals,
+    /// What the last connection has learnt of the path, if its congestion control asks.
+    pub(crate) path_state: Option<PathState>,
     /// What events were last derived from.
     pub(crate) seen: Seen,
 }

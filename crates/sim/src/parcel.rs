@@ -1,8 +1,8 @@
 //! Segments on their way.
 //!
 //! Links move small handles by value. Most segments fit into one: data and plain acknowledgements travel whole,
-//! so that neither a hop nor an arrival touches any other memory. Only what carries SACK blocks, timestamps or
-//! the options of a SYN leaves its body in a slab.
+//! so that neither a hop nor an arrival touches any other memory. Only what carries SACK blocks, timestamps, the
+//! options of a SYN or the marks and reports of TCP-Real leaves its body in a slab.
 
 use skyhaul_base::slab::Slab;
 use skyhaul_path::PacketView;
@@ -92,7 +92,8 @@ impl Parcel {
             Mark::DummyAck => 3,
             Mark::NilAck => 4,
         };
-        let fits = s.ts.is_none() && s.sack.is_empty() && !s.flags.has(Flags::SYN);
+        let waves = s.wave.is_some() | s.receiver_rate.is_some();
+        let fits = s.ts.is_none() && s.sack.is_empty() && !s.flags.has(Flags::SYN) && !waves;
         let body = if fits { NO_BODY } else { bodies.insert(*s) };
         let bits = bit(s.low_priority, LOW_PRIORITY)
             | bit(label.backward, BACKWARD)
@@ -137,6 +138,8 @@ impl Parcel {
             },
             probe_id: (self.bits() & PROBE_ID != 0).then_some((self.rest >> 16) as u16),
             low_priority: self.low_priority(),
+            wave: None,
+            receiver_rate: None,
         }
     }
 
@@ -254,6 +257,8 @@ mod tests {
             (Segment { mark: Mark::NilAck, ..ack }, Class::Ack, 0),
             (Segment { sack, ..ack }, Class::Ack, 1),
             (Segment { ts: Some((1, 2)), ..plain }, Class::Data, 1),
+            (Segment { wave: core::num::NonZeroU16::new(1), ..plain }, Class::Data, 1),
+            (Segment { receiver_rate: core::num::NonZeroU32::new(1), ..ack }, Class::Ack, 1),
             (
                 Segment {
                     flags: Flags::SYN,

@@ -283,6 +283,9 @@ impl<R: Recorder> Sim<R> {
             Rng::stream(self.run.seed, &format!("flows.{}[{}].{end}{page}", group.name, record.index))
         };
         let mut ends = Ends::open(now, group, stream("cc"), stream("peer"));
+        if let Some(state) = record.path_state {
+            ends.sender.recall(state);
+        }
         let bytes = match group.app {
             App::Bulk => u64::MAX / 2,
             App::Pages { segments, .. } => segments.saturating_mul(group.endpoint.mss.into()),
@@ -355,6 +358,9 @@ impl<R: Recorder> Sim<R> {
         let record = &mut self.records[index as usize];
         let flow = &mut self.flows[index as usize];
         record.past = flow.totals(&record.past, self.run.groups[record.group].endpoint.mss);
+        if let Agent::Tcp(ends) = &flow.agent {
+            record.path_state = ends.sender.path_state();
+        }
         flow.agent = Agent::Silent;
         flow.generation = flow.generation.wrapping_add(1);
         self.net.truth.forget(index);

@@ -110,6 +110,9 @@ pub struct Config {
     pub probes: ProbeNegotiation,
     /// Probes carry numbers.
     pub probe_ids: bool,
+    /// Take part in TCP-Real's measurement: offer in the handshake to measure the rate of the peer's waves and to
+    /// report it. Nothing is measured unless the peer's congestion control asks for it.
+    pub receiver_rate: bool,
     /// Wait in TIME-WAIT (2 MSL).
     pub time_wait: Duration,
     /// Give up after this many retransmissions of the same segment (R2 of RFC 1122); 0 never.
@@ -163,6 +166,7 @@ impl Config {
             window_scaling: true,
             probes: ProbeNegotiation::Negotiate,
             probe_ids: false,
+            receiver_rate: true,
             time_wait: Duration::from_secs(60),
             max_retransmissions: 0,
         }

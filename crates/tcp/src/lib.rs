@@ -21,6 +21,7 @@ mod scoreboard;
 mod segment;
 mod sender;
 mod store;
+mod wave;
 
 pub use config::Config;
 pub use connection::{Connection, Established, Event, State};

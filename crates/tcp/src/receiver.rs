@@ -5,8 +5,10 @@ use crate::config::{Config, DelayedAck};
 use crate::error::Rejected;
 use crate::segment::Mark;
 use crate::store::Store;
+use crate::wave::Waves;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use core::num::{NonZeroU16, NonZeroU32};
 use skyhaul_base::{Duration, Instant};
 
 /// Payload of an arriving segment, in stream offsets.
@@ -76,6 +78,7 @@ pub struct Receiver<S: Store> {
     answer_probes: bool,
     sink: bool,
     autotune: Option<Box<Autotune>>,
+    waves: Waves,
     store: S,
 }
 
@@ -106,6 +109,7 @@ impl<S: Store> Receiver<S> {
             autotune: config
                 .receive_autotuning
                 .then(|| Box::new(Autotune::new(config.receive_buffer, config.mss))),
+            waves: Waves::default(),
             store: S::default(),
         }
     }
@@ -122,6 +126,17 @@ impl<S: Store> Receiver<S> {
         self.sink = true;
         let n = self.unread;
         self.consume(n);
+    }
+
+    /// A data segment of a wave arrived.
+    #[cold]
+    pub(crate) fn measure(&mut self, now: Instant, wave: NonZeroU16, len: u32) {
+        self.waves.arrived(now, wave, len);
+    }
+    /// The rate to report with an acknowledgement.
+    #[inline]
+    pub(crate) fn rate(&self) -> Option<NonZeroU32> {
+        self.waves.rate()
     }
 
     /// `RCV.NXT` as a stream offset.

@@ -32,6 +32,14 @@ impl Estimator {
         }
     }
 
+    /// Begins with what an earlier connection on the path knew, unless there is a sample already.
+    pub(crate) fn seed(&mut self, srtt: Duration, rttvar: Duration) {
+        if self.srtt.is_none() {
+            self.srtt = Some(srtt);
+            self.rttvar = rttvar;
+            self.base = srtt + self.config.tick.max(rttvar * 4);
+        }
+    }
     /// A valid sample; clears the backoff.
     pub(crate) fn sample(&mut self, rtt: Duration) {
         match self.srtt {
@@ -120,6 +128,21 @@ mod tests {
         // rttvar = 3/4·275 + 1/4·80 = 226.25; srtt = 7/8·550 + 1/8·630 = 560.
         assert_eq!((e.srtt(), e.rttvar()), (Some(ms(560)), Duration::from_micros(226_250)));
         assert_eq!(e.rto(), ms(560 + 905));
+    }
+
+    #[test]
+    fn a_remembered_rtt_is_refined_and_never_replaces_a_sample() {
+        let mut e = Estimator::new(Config::rfc().rto);
+        e.seed(ms(550), ms(100));
+        assert_eq!((e.srtt(), e.rttvar(), e.rto(), e.min()), (Some(ms(550)), ms(100), ms(1000), None));
+        e.sample(ms(630));
+        // rttvar = 3/4·100 + 1/4·80; srtt = 7/8·550 + 1/8·630.
+        assert_eq!((e.srtt(), e.rttvar()), (Some(ms(560)), ms(95)));
+        e.seed(ms(100), ms(10));
+        assert_eq!(e.srtt(), Some(ms(560)));
+        let mut e = Estimator::new(Config::rfc().rto);
+        e.seed(ms(550), ms(200));
+        assert_eq!(e.rto(), ms(1350));
     }
 
     #[test]

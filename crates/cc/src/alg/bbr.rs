@@ -409,7 +409,7 @@ impl CongestionControl for Bbr {
 
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         match *start {
-            Start::Established { rtt, syn_lost } => {
+            Start::Established { rtt, syn_lost, .. } => {
                 self.cwnd = if syn_lost { 1.0 } else { self.initial_window(cx.path) };
                 self.prior_cwnd = self.cwnd;
                 self.min_rtt = rtt;

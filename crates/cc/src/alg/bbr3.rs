@@ -445,7 +445,7 @@ impl CongestionControl for Bbr3 {
 
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         match *start {
-            Start::Established { rtt, syn_lost } => {
+            Start::Established { rtt, syn_lost, .. } => {
                 self.cwnd = if syn_lost { 1.0 } else { self.initial_window(cx.path) };
                 self.delivered = cx.path.delivered;
                 self.rtt.begin(cx.now, rtt);

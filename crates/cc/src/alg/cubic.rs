@@ -117,7 +117,7 @@ impl Cubic {
         let over = hystart.on_ack(cx.path.round, ack.rtt);
         let n = match self.frame.rules.growth {
             CaGrowth::PerAck => 1.0,
-            CaGrowth::ByteCounting => ack.acked,
+            CaGrowth::Abc => ack.acked,
         };
         let step = hystart.growth(n, false);
         self.frame.grow_to(cx, self.frame.cwnd + step);

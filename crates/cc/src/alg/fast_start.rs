@@ -11,12 +11,13 @@
 //!
 //! Readings: pacing releases single segments at one window per RTT (ns-2 releases `maxburst` at a time); the transfer
 //! that ends within the range leaves Fast Start with its last acknowledgement. The cache is this connection's own
-//! after an idle period; for the first transfer of a connection it comes from the options `cached-*`, which a caller
-//! fills from [`FastStart::cache`] of the connection before.
+//! after an idle period; at its start it is what the driver remembers of an earlier connection on the path
+//! ([`PathState`]), with window, threshold, smoothed RTT and variation, as the paper caches them; without one the
+//! connection begins with slow start. The options `cached-*` come before either.
 
 use crate::CongestionControl;
-use crate::action::{Policy, Priority, RecoveryMode, Window};
-use crate::event::{Ack, AckKind, Cx, Signal, Start};
+use crate::action::{PathCache, Policy, Priority, RecoveryMode, Window};
+use crate::event::{Ack, AckKind, Cx, PathState, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::rules::Rules;
@@ -31,8 +32,8 @@ use skyhaul_base::{Duration, Instant, Rate};
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Window of an earlier transfer on the path, segments; by default none is known and the first transfer of the
-    /// connection begins with slow start.
+    /// Window of an earlier transfer on the path, segments; by default what an earlier connection on the path left, and
+    /// without one the first transfer begins with slow start.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub cached_window: Option<f64>,
     /// Slow start threshold of that transfer, segments; by default below the window (it was in congestion avoidance).
@@ -106,14 +107,11 @@ impl FastStart {
         Self { frame: Frame::new(rules, config.recovery), config: config.clone(), una: 0, attempt: None }
     }
 
-    /// What the next transfer on the path may begin with: options for its control.
-    #[must_use]
-    pub fn cache(&self) -> Config {
-        Config {
-            cached_window: Some(self.frame.cwnd.max(1.0)),
-            cached_ssthresh: Some(self.frame.ssthresh.max(1.0)).filter(|s| s.is_finite()),
-            ..self.config.clone()
-        }
+    /// What the first transfer begins with: the options, or what an earlier connection left.
+    fn cached(&self, left: Option<PathState>) -> Option<Window> {
+        let own = |cwnd| Window { cwnd, ssthresh: self.config.cached_ssthresh.unwrap_or(cwnd) };
+        let left = left.map(|s| Window { cwnd: s.cwnd, ssthresh: s.ssthresh });
+        self.config.cached_window.map(own).or(left).filter(|w| w.cwnd > 1.0)
     }
 
     /// The least time without news after which the attempt has failed: the fine-grained timer.
@@ -167,7 +165,11 @@ impl CongestionControl for FastStart {
         self.attempt.and_then(|a| a.pace)
     }
     fn policy(&self) -> Policy {
-        Policy { low_priority_data: self.config.low_priority, ..self.frame.policy() }
+        Policy {
+            low_priority_data: self.config.low_priority,
+            path_cache: PathCache::WindowAndRtt,
+            ..self.frame.policy()
+        }
     }
     fn priority(&self, offset: u64, retransmission: bool) -> Priority {
         match self.attempt {
@@ -181,10 +183,10 @@ impl CongestionControl for FastStart {
         let before = self.frame.window();
         self.frame.start(cx, start);
         match *start {
-            Start::Established { rtt, syn_lost } => {
-                if let Some(cwnd) = self.config.cached_window.filter(|&w| w > 1.0 && !syn_lost) {
-                    let ssthresh = self.config.cached_ssthresh.unwrap_or(cwnd);
-                    self.enter(cx, Window { cwnd, ssthresh }, cx.path.srtt.or(rtt));
+            Start::Established { rtt, syn_lost, cached } => {
+                // A SYN that was lost says that the path has changed (RFC 5681 §3.1).
+                if let Some(window) = self.cached(cached).filter(|_| !syn_lost) {
+                    self.enter(cx, window, cx.path.srtt.or(rtt));
                 }
             }
             // The sender's idle period exceeds the retransmission timeout, and so the fine-grained one.
@@ -305,17 +307,29 @@ mod tests {
 
     #[test]
     fn a_window_from_the_connection_before() {
-        let (s, _) = second(Config::default());
-        let cache = s.cc.cache();
-        assert_eq!((cache.cached_window, cache.cached_ssthresh), (Some(15.0), Some(16.0)));
+        let left =
+            PathState { cwnd: 12.0, ssthresh: 16.0, srtt: Some(RTT), rttvar: Duration::from_millis(25) };
+        let begin = |s: &mut Stage<FastStart>, syn_lost, cached| {
+            let start = Start::Established { rtt: Some(RTT), syn_lost, cached };
+            s.call(|cc, cx| cc.on_start(cx, &start));
+            (s.cwnd(), s.ssthresh(), active(s))
+        };
+        // Half of a window of slow start; one less of congestion avoidance.
+        assert_eq!(begin(&mut new(Config::default()), false, Some(left)), (6.0, 16.0, true));
+        let avoided = PathState { cwnd: 17.5, ..left };
+        assert_eq!(begin(&mut new(Config::default()), false, Some(avoided)), (16.5, 16.0, true));
+        assert_eq!(begin(&mut new(Config::default()), true, Some(left)), (1.0, 16.0, false), "lost SYN");
+        assert_eq!(begin(&mut new(Config::default()), false, None), (1.0, 16.0, false), "nothing is known");
+        let one = PathState { cwnd: 1.0, ..left };
+        assert_eq!(begin(&mut new(Config::default()), false, Some(one)), (1.0, 16.0, false));
+        // The option comes first.
+        let own = Config { cached_window: Some(30.0), ..Config::default() };
+        assert_eq!(begin(&mut new(own), false, Some(left)), (29.0, 30.0, true));
         let mut s = new(Config { cached_window: Some(30.0), ..Config::default() });
         s.start(Some(RTT));
         assert_eq!((s.cwnd(), s.ssthresh(), active(&s)), (29.0, 30.0, true));
         assert_eq!(s.cc.priority(0, false), Priority::Normal);
         assert_eq!(s.cc.priority(1000, false), Priority::Low);
-        let mut s = new(cache);
-        s.call(|cc, cx| cc.on_start(cx, &Start::Established { rtt: Some(RTT), syn_lost: true }));
-        assert_eq!((s.cwnd(), active(&s)), (1.0, false), "not after a lost SYN");
     }
 
     #[test]

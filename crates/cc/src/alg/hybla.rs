@@ -120,7 +120,7 @@ impl CongestionControl for Hybla {
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         self.frame.start(cx, start);
         match *start {
-            Start::Established { rtt, syn_lost } => {
+            Start::Established { rtt, syn_lost, .. } => {
                 self.learn(cx.path.srtt.or(rtt));
                 if !syn_lost && self.least.is_some() {
                     self.frame.cwnd = self.rho;
@@ -139,10 +139,10 @@ impl CongestionControl for Hybla {
             if cx.path.phase != Phase::Open {
                 self.frame.grow_like_reno(cx, ack);
             } else if self.frame.slow_start() {
-                // RFC 3465's two segments where growth is by bytes.
+                // RFC 3465's limit where growth is by bytes.
                 let n = match self.frame.rules.growth {
                     CaGrowth::PerAck => 1.0,
-                    CaGrowth::ByteCounting => ack.acked.min(2.0),
+                    CaGrowth::Abc => ack.acked.min(growth::abc_limit(&self.frame.rules, cx.path)),
                 };
                 let step = math::pow(2.0, self.rho.min(self.config.most_rho)) - 1.0;
                 self.frame.grow_to(cx, (cwnd + n * step).min(self.frame.ssthresh));

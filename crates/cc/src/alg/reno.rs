@@ -237,7 +237,7 @@ mod tests {
         let own = Config { initial_window: Some(InitialWindow::Segments(3.0)), ..Config::default() };
         let mut s = stage_of(&own, &Rules::MODERN, RecoveryMode::Sack);
         assert_eq!(s.cwnd(), 3.0);
-        s.call(|cc, cx| cc.on_start(cx, &Start::Established { rtt: None, syn_lost: true }));
+        s.call(|cc, cx| cc.on_start(cx, &Start::Established { rtt: None, syn_lost: true, cached: None }));
         assert_eq!(s.cwnd(), 1.0, "RFC 5681 §3.1: one segment after a lost SYN");
     }
 

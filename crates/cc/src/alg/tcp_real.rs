@@ -7,13 +7,24 @@
 //! rate had not fallen: then it was a link error.
 //! *Source*: Zhang, Tsaoussidis, "TCP-Real: improving real-time capabilities of TCP over heterogeneous networks"
 //! (NOSSDAV 2001); Tsaoussidis, Zhang, "TCP-Real: receiver-oriented congestion control", Computer Networks 40(4),
-//! 2002. Neither was at hand: this is a *reconstruction* from Papadimitriou, Tsaoussidis, "On TCP performance over
-//! asymmetric satellite links with real-time constraints" (2007), with its parameters alpha 1, beta 1/2, gamma 1/8.
-//! What a small fall is (`delta`) stands nowhere.
+//! 2002. Of the two only the abstract of the second was at hand: it confirms the wave pattern, congestion avoidance
+//! by measurement, and that errors are classified and answered according to their nature. The rest is a
+//! *reconstruction* from Papadimitriou, Tsaoussidis, "On TCP performance over asymmetric satellite links with
+//! real-time constraints" (2007, §2.2): the measured rate on the acknowledgements, the comparison with the previous
+//! one when new data is acknowledged, alpha 1 segment per RTT, gamma 1/8 (its reference to the paper of 2002), and
+//! that a small fall leaves the window alone.
 //!
-//! The report is [`Ack::receiver_rate`](crate::Ack); without any (a receiver that does not measure, waves of one
-//! segment) the control is Reno. No receiver of ours measures yet, so the control is not in the registry: a program
-//! that fills the report can use it as a control of its own.
+//! Readings, since none of these stands in what was at hand:
+//! - a wave is what is sent from one segment until that segment is acknowledged, or until a pause;
+//!   marks and measurement are `crates/tcp/src/wave.rs`; a wave is reported once it is complete, so that the comparison is one RTT old;
+//! - what a small fall is (`delta`, 1/8);
+//! - a reduction by gamma also sets the threshold, so that congestion avoidance goes on;
+//! - a loss is a link error (`classify`) if the rate has not fallen by more than `delta`. An unchanged rate does not
+//!   prove that nobody else lost, and a receiver that reports what it likes spares its sender the reduction: off by
+//!   default.
+//!
+//! The report is [`Ack::receiver_rate`](crate::Ack); without any (a peer that does not
+//! measure, waves of one segment) the control is Reno.
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
@@ -72,11 +83,13 @@ impl Config {
                 "beta is the fraction of the window that a loss leaves: between 0 and 1, both excluded",
             );
         }
-        if !(self.gamma >= 0.0 && self.gamma < 1.0) {
-            return Err("gamma is the fraction of the window that a falling rate takes: 0 or more, below 1");
+        if !(self.gamma > 0.0 && self.gamma < 1.0) {
+            return Err(
+                "gamma is the fraction of the window that a falling rate takes: between 0 and 1, both excluded",
+            );
         }
-        if !(self.delta >= 0.0 && self.delta < 1.0) {
-            return Err("delta is a relative fall of the rate: 0 or more, below 1");
+        if !(self.delta > 0.0 && self.delta < 1.0) {
+            return Err("delta is a relative fall of the rate: between 0 and 1, both excluded");
         }
         frame::check_recovery(self.recovery)
     }
@@ -145,7 +158,7 @@ impl CongestionControl for TcpReal {
         self.frame.window()
     }
     fn policy(&self) -> Policy {
-        self.frame.policy()
+        Policy { receiver_rate: true, ..self.frame.policy() }
     }
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         self.frame.start(cx, start);
@@ -281,8 +294,14 @@ mod tests {
         let d = Config::default;
         for (wrong, name) in [
             (Config { alpha: 0.0, ..d() }, "alpha"),
+            (Config { alpha: -1.0, ..d() }, "alpha"),
+            (Config { alpha: f64::INFINITY, ..d() }, "alpha"),
+            (Config { beta: 0.0, ..d() }, "beta"),
             (Config { beta: 1.0, ..d() }, "beta"),
+            (Config { gamma: 0.0, ..d() }, "gamma"),
             (Config { gamma: 1.0, ..d() }, "gamma"),
+            (Config { delta: 0.0, ..d() }, "delta"),
+            (Config { delta: 1.5, ..d() }, "delta"),
             (Config { delta: f64::NAN, ..d() }, "delta"),
             (Config { recovery: RecoveryMode::Tahoe, ..d() }, "recovery"),
         ] {

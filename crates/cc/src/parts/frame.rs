@@ -120,7 +120,7 @@ impl Frame {
     pub fn credit(&self, ack: &Ack) -> f64 {
         match self.rules.growth {
             crate::CaGrowth::PerAck => 1.0,
-            crate::CaGrowth::ByteCounting => ack.acked.min(self.cwnd),
+            crate::CaGrowth::Abc => ack.acked.min(self.cwnd),
         }
     }
 

@@ -9,15 +9,22 @@ pub fn grown(rules: &Rules, path: &Path, cwnd: f64, ssthresh: f64, acked: f64) -
     let grown = match rules.growth {
         CaGrowth::PerAck if cwnd < ssthresh => cwnd + 1.0,
         CaGrowth::PerAck => cwnd + 1.0 / cwnd,
-        // RFC 3465 §2.2, §2.3: at most L = 2 segments per acknowledgement in slow start, L = 1 after a timeout,
-        // when one acknowledgement may cover what arrived long before.
-        CaGrowth::ByteCounting if cwnd < ssthresh => {
-            let most = if path.phase == Phase::Loss { 1.0 } else { 2.0 };
-            cwnd + acked.min(most).min((ssthresh - cwnd).max(1.0))
+        // RFC 3465 §2.2.
+        CaGrowth::Abc if cwnd < ssthresh => {
+            cwnd + acked.min(abc_limit(rules, path)).min((ssthresh - cwnd).max(1.0))
         }
-        CaGrowth::ByteCounting => cwnd + acked.min(cwnd) / cwnd,
+        // RFC 3465 §2.1, without its counter of bytes: each acknowledgement adds its share of the segment that a
+        // window of them adds. As the window grows meanwhile, that is less than a segment by at most 1/cwnd.
+        CaGrowth::Abc => cwnd + acked.min(cwnd) / cwnd,
     };
     capped(rules, path, grown, cwnd)
+}
+
+/// Most segments that one acknowledgement adds in slow start where growth is by bytes (RFC 3465 §2.3): one in the
+/// slow start that follows a timeout, when an acknowledgement may cover what arrived long before.
+#[must_use]
+pub fn abc_limit(rules: &Rules, path: &Path) -> f64 {
+    if path.after_timeout || path.phase == Phase::Loss { 1.0 } else { rules.abc_limit }
 }
 
 /// Applies the receiver-window cap: growth stops there, but a window already above is not cut.
@@ -85,8 +92,15 @@ mod tests {
         assert_eq!(grow(r, 7.5, 8.0, 2.0), 8.5, "beyond ssthresh slowly");
         assert_eq!(grow(r, 8.0, 8.0, 2.0), 8.25);
         assert_eq!(grow(r, 8.0, 8.0, 80.0), 9.0, "one segment per window at most");
-        let after_timeout = Path { phase: Phase::Loss, ..path(64.0) };
-        assert_eq!(grown(r, &after_timeout, 4.0, 80.0, 7.0), 5.0, "L = 1");
+        let repairing = Path { phase: Phase::Loss, ..path(64.0) };
+        assert_eq!(grown(r, &repairing, 4.0, 80.0, 7.0), 5.0, "L = 1");
+        let after = Path { after_timeout: true, ..path(64.0) };
+        assert_eq!(grown(r, &after, 4.0, 80.0, 7.0), 5.0, "L = 1 until the threshold");
+        assert_eq!(grown(r, &after, 8.0, 8.0, 2.0), 8.25, "avoidance as ever");
+        let one = &Rules { abc_limit: 1.0, ..*r };
+        assert_eq!(grow(one, 4.0, 80.0, 2.0), 5.0);
+        assert_eq!(grow(one, 4.0, 80.0, 0.5), 4.5, "less than counting acknowledgements");
+        assert_eq!(grow(one, 8.0, 8.0, 2.0), 8.25);
     }
 
     #[test]

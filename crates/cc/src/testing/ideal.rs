@@ -138,7 +138,7 @@ impl<C: CongestionControl> Ideal<C> {
     /// The connection is established; the handshake took one RTT.
     pub fn start(&mut self) {
         let rtt = Some(self.line.rtt);
-        self.call(|cc, cx| cc.on_start(cx, &Start::Established { rtt, syn_lost: false }));
+        self.call(|cc, cx| cc.on_start(cx, &Start::Established { rtt, syn_lost: false, cached: None }));
         self.transmit(Clock::App);
     }
 

@@ -54,6 +54,7 @@ pub fn path(rwnd: f64) -> Path {
         lost: 0,
         head: None,
         phase: Phase::Open,
+        after_timeout: false,
         app_limited: false,
         probes: ProbeSupport::Yes,
         sack: true,
@@ -113,7 +114,7 @@ impl<C: CongestionControl> Stage<C> {
 
     /// The connection is established; the handshake took `rtt`.
     pub fn start(&mut self, rtt: Option<Duration>) -> Actions {
-        self.call(|cc, cx| cc.on_start(cx, &Start::Established { rtt, syn_lost: false }))
+        self.call(|cc, cx| cc.on_start(cx, &Start::Established { rtt, syn_lost: false, cached: None }))
     }
     /// Data leaves after silence.
     pub fn idle(&mut self) -> Actions {
@@ -165,6 +166,7 @@ impl<C: CongestionControl> Stage<C> {
     pub fn timeout(&mut self, backoff: u32) -> Actions {
         let act = self.call(|cc, cx| cc.on_timeout(cx, backoff));
         self.path.phase = Phase::Loss;
+        self.path.after_timeout = true;
         act
     }
     /// The send loop ran on an acknowledgement and let `sent` segments go.

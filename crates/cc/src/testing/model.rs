@@ -9,7 +9,9 @@ use crate::event::{
     Ack, AckKind, Blocked, Clock, Head, Lost, Phase, ProbeEvent, ProbeSupport, RateSample, Sent, Signal,
     Start, Transmit,
 };
-use crate::{Actions, CongestionControl, Cx, Policy, RecoveryEnd, RecoveryMode, Rules, Train};
+use crate::{
+    Actions, CongestionControl, Cx, PathCache, PathState, Policy, RecoveryEnd, RecoveryMode, Rules, Train,
+};
 use alloc::format;
 use alloc::vec::Vec;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
@@ -211,7 +213,13 @@ impl<C: CongestionControl> Model<C> {
         };
         model.stage.path.sack = rules.initial_window != Rules::NS2_2004.initial_window;
         model.stage.path.probes = if policy.probes { ProbeSupport::Unknown } else { ProbeSupport::No };
-        let start = Start::Established { rtt: Some(Duration::from_millis(550)), syn_lost: false };
+        let cached = (policy.path_cache != PathCache::Unused).then_some(PathState {
+            cwnd: 20.0,
+            ssthresh: 64.0,
+            srtt: Some(Duration::from_millis(550)),
+            rttvar: Duration::from_millis(20),
+        });
+        let start = Start::Established { rtt: Some(Duration::from_millis(550)), syn_lost: false, cached };
         model.call("on_start", |cc, cx| cc.on_start(cx, &start));
         model.policy = model.stage.cc.policy();
         model.transmit(Clock::App);
@@ -433,6 +441,12 @@ impl<C: CongestionControl> Model<C> {
         }
     }
 
+    /// What the receiver reports: any rate, and sometimes none.
+    fn receiver_rate(&self, n: u32, after: u8) -> Option<Rate> {
+        let reports = self.policy.receiver_rate && after % 5 != 0;
+        reports.then(|| Rate::from_bits_per_sec(u64::from(n) * (u64::from(after) << (after % 31))))
+    }
+
     fn advance(&mut self, n: u32, probes: u32, ece: bool, after: u8) {
         let had_sack = self.sacked.min(n);
         self.outstanding -= n;
@@ -467,8 +481,11 @@ impl<C: CongestionControl> Model<C> {
             (true, true) => AckKind::Full,
         };
         let rate = self.sample(n, after);
-        let event = Ack { rtt, rate, ece, cwnd_limited: after % 7 != 0, ..ack(kind, f64::from(n)) };
+        let receiver_rate = self.receiver_rate(n, after);
+        let cwnd_limited = after % 7 != 0;
+        let event = Ack { rtt, rate, receiver_rate, ece, cwnd_limited, ..ack(kind, f64::from(n)) };
         self.call("on_ack", |cc, cx| cc.on_ack(cx, &event));
+        self.stage.path.after_timeout &= self.stage.cwnd() < self.stage.ssthresh();
         self.answer(probes, false);
         if ends {
             self.stage.path.phase = Phase::Open;
@@ -555,6 +572,7 @@ impl<C: CongestionControl> Model<C> {
         self.report.recoveries.push(Episode { ssthresh: 0.0, probes: 0, capable: false });
         self.call("on_timeout", |cc, cx| cc.on_timeout(cx, backoff));
         self.stage.path.phase = Phase::Loss;
+        self.stage.path.after_timeout = true;
         self.guard = self.outstanding;
         self.lose(self.outstanding - self.sacked - self.lost.min(self.outstanding - self.sacked));
         (self.head_sent, self.head_again) = (self.stage.now, self.head_again + 1);

@@ -80,6 +80,8 @@ endpoint_keys! {
     cap_at_rwnd: bool => rules.cap_at_rwnd;
     /// How the window grows.
     growth: CaGrowth => rules.growth;
+    /// Segments that one acknowledgement adds at most in slow start with growth "abc": 1 to 2 (RFC 3465, L).
+    abc_limit: f64 => rules.abc_limit;
     /// After an idle period the window falls back to the initial window.
     restart_after_idle: bool => rules.restart_after_idle;
     /// RFC 3042.
@@ -130,6 +132,8 @@ endpoint_keys! {
     probes: ProbesSpec => probes;
     /// Probes carry numbers.
     probe_ids: bool => probe_ids;
+    /// Measure and report the rate of the peer's data, for congestion controls that ask for it (TCP-Real).
+    receiver_rate: bool => receiver_rate;
     /// Time in TIME-WAIT.
     time_wait: Time => time_wait;
     /// Give up after so many retransmissions of one segment; 0: never.
@@ -406,6 +410,7 @@ mod tests {
             window_scaling: _,
             probes: _,
             probe_ids: _,
+            receiver_rate: _,
             time_wait: _,
             max_retransmissions: _,
         } = Config::modern();

@@ -106,5 +106,8 @@ fn check(at: &str, c: &Config) -> Result<()> {
     if !(c.rules.inflate_ndup.is_finite() && c.rules.inflate_ndup >= 0.0) {
         return refuse(at("inflate-ndup"), "write a number of segments, 0 or more");
     }
+    if !(1.0..=2.0).contains(&c.rules.abc_limit) {
+        return refuse(at("abc-limit"), "write a number of segments from 1 to 2 (RFC 3465 §2.3)");
+    }
     Ok(())
 }

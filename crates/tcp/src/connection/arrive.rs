@@ -59,6 +59,9 @@ impl<S: Store> Connection<S> {
         if seg.len > 0 {
             let data =
                 Data { seq, len: seg.len, fin: false, payload, mark: seg.mark, probe_id: seg.probe_id };
+            if let Some(wave) = seg.wave {
+                self.receiver.measure(now, wave, seg.len);
+            }
             self.receiver.handle(now, &data)?;
             if self.receiver.finished() {
                 self.move_on(now, true); // it filled the gap before a FIN that had come early
@@ -142,6 +145,7 @@ impl<S: Store> Connection<S> {
             answer: seg.mark.is_answer().then_some(seg.probe_id),
             echo,
             ece: seg.flags.has(Flags::ECE),
+            receiver_rate: seg.receiver_rate,
         };
         match self.sender.handle_ack(now, &arrival) {
             Ok(()) => {
@@ -232,6 +236,9 @@ impl<S: Store> Connection<S> {
                 mark: seg.mark,
                 probe_id: seg.probe_id,
             };
+            if let (Some(wave), true) = (seg.wave, seg.len > 0) {
+                self.receiver.measure(now, wave, seg.len);
+            }
             outcome = self.receiver.handle(now, &data);
         }
         self.move_on(now, !had_finished && self.receiver.finished());

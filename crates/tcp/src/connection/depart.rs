@@ -52,6 +52,7 @@ impl<S: Store> Connection<S> {
             window: window as u32,
             ts: self.timestamps.then(|| (self.timestamp(now), self.ts_recent)),
             flags,
+            receiver_rate: self.receiver.rate(),
             ..Segment::default()
         }
     }
@@ -70,6 +71,9 @@ impl<S: Store> Connection<S> {
         seg.low_priority = out.low_priority;
         if out.mark == Mark::None {
             self.receiver.carried();
+            if self.marks_waves && out.len > 0 {
+                seg.wave = Some(self.sender.wave(now, out.seq + u64::from(out.len)));
+            }
         }
         seg
     }

@@ -24,7 +24,7 @@ use crate::segment::{Flags, Segment, Seq};
 use crate::sender::{Counters, Judged, Peer, Sender, Snapshot};
 use crate::store::{Counted, Store};
 use skyhaul_base::{Duration, Instant, Rng};
-use skyhaul_cc::{Algorithm, CongestionControl};
+use skyhaul_cc::{Algorithm, CongestionControl, PathCache, PathState};
 
 /// State of a connection (RFC 9293 §3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +104,9 @@ pub struct Connection<S: Store> {
     our_scale: u8,
     sack_ok: bool,
     peer_probes: bool,
+    peer_waves: bool,
+    /// Data is marked with the wave it belongs to.
+    marks_waves: bool,
     peer_mss: u32,
     sender: Sender<S>,
     receiver: Receiver<S>,
@@ -146,6 +149,8 @@ impl<S: Store> Connection<S> {
             our_scale: if config.window_scaling { scale_for(config.receive_buffer) } else { 0 },
             sack_ok: sack,
             peer_probes: false,
+            peer_waves: false,
+            marks_waves: false,
             peer_mss: 536,
             sender: Sender::new(config, cc, rng),
             receiver: Receiver::new(config),
@@ -180,6 +185,7 @@ impl<S: Store> Connection<S> {
         c.irs = e.peer_iss;
         c.sack_ok = e.sack;
         c.timestamps = config.timestamps && e.peer.timestamps;
+        c.peer_waves = e.peer.receiver_rate;
         let window = if config.window_scaling && e.peer.window_scaling {
             c.peer_scale = scale_for(e.peer.receive_buffer);
             e.peer.first_receive_buffer()
@@ -209,9 +215,27 @@ impl<S: Store> Connection<S> {
             ProbeNegotiation::Off => false,
         };
         self.receiver.start(self.sack_ok, answer);
+        self.marks_waves =
+            self.peer_waves && self.config.receiver_rate && self.sender.control().policy().receiver_rate;
         self.sender.start(now, peer);
         self.wl1 = self.receiver.next_expected();
         self.wl2 = self.sender.una();
+    }
+
+    /// What this connection has learnt of its path, for [`Self::recall`] of the next one to the same peer; `None` if
+    /// its congestion control is not interested in such things. Best taken when everything is acknowledged: during a
+    /// recovery the window is not what the path carries. A driver keeps it per peer for as long as it sees fit; nothing
+    /// here judges its age.
+    #[must_use]
+    pub fn path_state(&self) -> Option<PathState> {
+        let asks = self.sender.control().policy().path_cache != PathCache::Unused;
+        asks.then(|| self.sender.path_state())
+    }
+    /// Tells a new connection what an earlier one to the same peer has learnt of the path. To be called right after the
+    /// connection is made, before the handshake and the first data; without effect if the congestion control did not ask
+    /// for it ([`Policy::path_cache`](skyhaul_cc::Policy::path_cache)), or if the window is no number from one up.
+    pub fn recall(&mut self, state: PathState) {
+        self.sender.recall(state);
     }
 
     /// The state.

@@ -6,6 +6,7 @@ use crate::error::Rejected;
 use crate::segment::{Flags, Segment, SynOptions};
 use crate::sender::Peer;
 use crate::store::Store;
+use core::num::NonZeroU16;
 use skyhaul_base::{Duration, Instant};
 
 impl<S: Store> Connection<S> {
@@ -87,6 +88,7 @@ impl<S: Store> Connection<S> {
         }
         self.peer_mss = peer.mss.map_or(536, u32::from);
         self.peer_probes = peer.probes;
+        self.peer_waves = seg.wave.is_some();
     }
 
     pub(super) fn establish(&mut self, now: Instant, window: u64, rtt: Option<Duration>) {
@@ -121,6 +123,7 @@ impl<S: Store> Connection<S> {
         let answering = self.state == State::SynReceived;
         let offer_probes =
             self.config.probes == ProbeNegotiation::Negotiate && (!answering || self.peer_probes);
+        let offer_waves = self.config.receiver_rate && (!answering || self.peer_waves);
         let scale = self.config.window_scaling && (!answering || self.our_scale > 0 || self.peer_scale > 0);
         let mut seg = Segment {
             seq: self.iss,
@@ -133,6 +136,7 @@ impl<S: Store> Connection<S> {
                 // RFC 6994 §3 spirit: after two losses the path may be eating unknown options.
                 probes: offer_probes && self.handshake.tries <= 2,
             },
+            wave: (offer_waves && self.handshake.tries <= 2).then_some(NonZeroU16::MIN),
             ts: (self.config.timestamps && (!answering || self.timestamps))
                 .then(|| (self.timestamp(now), self.ts_recent)),
             ..Segment::default()

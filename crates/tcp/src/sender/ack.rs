@@ -5,7 +5,8 @@ use super::{Clock, FinState, Phase, Sender, Sign, prr};
 use crate::config::RttSource;
 use crate::error::Rejected;
 use crate::store::Store;
-use skyhaul_base::{Duration, Instant};
+use core::num::NonZeroU32;
+use skyhaul_base::{Duration, Instant, Rate};
 use skyhaul_cc::{
     Ack, AckKind, CongestionControl, Pipe, ProbeEvent, ProbeSupport, RecoveryEnd, RecoveryMode, Signal,
 };
@@ -25,6 +26,8 @@ pub(crate) struct Arrival<'a> {
     /// RTT by its timestamp echo.
     pub(crate) echo: Option<Duration>,
     pub(crate) ece: bool,
+    /// Rate that the peer measured, bytes per second.
+    pub(crate) receiver_rate: Option<NonZeroU32>,
 }
 
 impl<S: Store> Sender<S> {
@@ -147,11 +150,15 @@ impl<S: Store> Sender<S> {
                 lost: (self.sb.total_lost() - lost_before) as f64 / size,
                 rtt,
                 rate,
-                receiver_rate: None,
+                receiver_rate: a.receiver_rate.map(|r| Rate::from_bits_per_sec(8 * u64::from(r.get()))),
                 ece: a.ece,
                 cwnd_limited: !self.config.window_validation || self.window_limited,
             };
             self.call(now, |cc, cx| cc.on_ack(cx, &event));
+            if self.path.after_timeout {
+                let w = self.cc.window();
+                self.path.after_timeout = w.cwnd < w.ssthresh;
+            }
             if recovering && self.mode() == RecoveryMode::Prr {
                 self.prr_ack(acked.delivered + sacked, advanced && event.lost == 0.0);
             }

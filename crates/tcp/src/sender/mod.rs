@@ -16,13 +16,15 @@ use crate::rtt::Estimator;
 use crate::scoreboard::Scoreboard;
 use crate::segment::Mark;
 use crate::store::Store;
+use crate::wave::Marker;
 pub(crate) use ack::Arrival;
 use alloc::boxed::Box;
+use core::num::NonZeroU16;
 pub use judged::{Judged, Sign};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{
-    Actions, Algorithm, Clock, CongestionControl, Cx, Head, Path, Phase, Pipe, Policy, ProbeSupport,
-    RecoveryMode, Start,
+    Actions, Algorithm, Clock, CongestionControl, Cx, Head, Path, PathCache, PathState, Phase, Pipe, Policy,
+    ProbeSupport, RecoveryMode, Start,
 };
 
 /// A segment to be sent, in stream offsets.
@@ -115,6 +117,8 @@ pub struct Sender<S: Store> {
     restarted: bool,
     /// The algorithm learns of the connection when the first data is about to leave.
     starting: Option<Start>,
+    /// What an earlier connection on the path left.
+    cached: Option<Box<PathState>>,
     /// The send loop has to run, clocked by this.
     pending: Option<Clock>,
     loop_sent: u32,
@@ -135,6 +139,7 @@ pub struct Sender<S: Store> {
     force_small: bool,
     round_end: u64,
     highest_delivered: u64,
+    waves: Marker,
     last_sent_at: Instant,
     fin: FinState,
     gave_up: bool,
@@ -190,6 +195,7 @@ impl<S: Store> Sender<S> {
             limited_sent: 0,
             restarted: false,
             starting: None,
+            cached: None,
             pending: None,
             loop_sent: 0,
             window_limited: false,
@@ -211,6 +217,7 @@ impl<S: Store> Sender<S> {
                 lost: 0,
                 head: None,
                 phase: Phase::Open,
+                after_timeout: false,
                 app_limited: false,
                 probes: ProbeSupport::Unknown,
                 sack: false,
@@ -225,6 +232,7 @@ impl<S: Store> Sender<S> {
             force_small: false,
             round_end: FIRST,
             highest_delivered: FIRST,
+            waves: Marker::default(),
             last_sent_at: Instant::ZERO,
             fin: FinState::Open,
             gave_up: false,
@@ -260,14 +268,35 @@ impl<S: Store> Sender<S> {
             self.rtt.sample(rtt);
         }
         self.last_sent_at = now;
-        self.starting = Some(Start::Established { rtt: peer.rtt, syn_lost: peer.syn_lost });
+        self.starting = Some(Start::Established { rtt: peer.rtt, syn_lost: peer.syn_lost, cached: None });
         self.pending = Some(Clock::App);
     }
 
     #[cold]
-    fn begin(&mut self, now: Instant, start: Start) {
+    fn begin(&mut self, now: Instant, mut start: Start) {
+        if let Start::Established { cached, .. } = &mut start {
+            *cached = self.cached.take().map(|s| *s);
+        }
         self.call(now, |cc, cx| cc.on_start(cx, &start));
         self.policy = self.cc.policy();
+    }
+
+    /// What an earlier connection on the path left; of no interest to most algorithms. Before the first data.
+    pub(crate) fn recall(&mut self, state: PathState) {
+        let sound = state.cwnd.is_finite() && state.cwnd >= 1.0 && state.ssthresh >= 1.0;
+        if !sound || self.policy.path_cache == PathCache::Unused {
+            return;
+        }
+        if let (PathCache::WindowAndRtt, Some(srtt)) = (self.policy.path_cache, state.srtt) {
+            self.rtt.seed(srtt, state.rttvar);
+        }
+        self.cached = Some(Box::new(state));
+    }
+
+    /// What it has learnt of the path.
+    pub(crate) fn path_state(&self) -> PathState {
+        let w = self.cc.window();
+        PathState { cwnd: w.cwnd, ssthresh: w.ssthresh, srtt: self.rtt.srtt(), rttvar: self.rtt.rttvar() }
     }
 
     /// Appends `n` bytes (`data` holds them where bytes are kept). Returns how many were taken.
@@ -378,6 +407,11 @@ impl<S: Store> Sender<S> {
     #[must_use]
     pub fn probe_support(&self) -> ProbeSupport {
         self.prober.support
+    }
+    /// The wave of a data segment that leaves now and ends at `end`.
+    #[cold]
+    pub(crate) fn wave(&mut self, now: Instant, end: u64) -> NonZeroU16 {
+        self.waves.next(now, end, self.highest_delivered, self.rtt.srtt())
     }
     pub(crate) fn una(&self) -> u64 {
         self.sb.una()

@@ -52,6 +52,7 @@ impl<S: Store> Sender<S> {
         self.refresh(now);
         self.judge(now, Sign::Timeout, |cc, cx| cc.on_timeout(cx, backoff));
         self.phase = Phase::Loss;
+        self.path.after_timeout = true;
         self.suspected = false;
         self.prober.begin_epoch();
         self.recover = self.sb.max();

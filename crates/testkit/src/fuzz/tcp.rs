@@ -1,6 +1,7 @@
 //! One endpoint under fire: segments that are nearly right or not at all, in any order, at any time.
 
 use super::Tape;
+use core::num::{NonZeroU16, NonZeroU32};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Config as Control, NAMES};
 use skyhaul_tcp::config::{PRESETS, ProbeNegotiation};
@@ -159,6 +160,9 @@ impl Fire<'_> {
                 probes: t.one_in(2),
             };
         }
+        // From the number of the probe, so that tapes keep their meaning.
+        seg.wave = seg.probe_id.filter(|n| n % 3 == 0).and_then(NonZeroU16::new);
+        seg.receiver_rate = seg.probe_id.and_then(|n| NonZeroU32::new(u32::from(n) << (n % 17)));
         let mut blocks = SackBlocks::EMPTY;
         for _ in 0..self.tape.below(5) {
             let from = una.wrapping_add(u32::from(self.tape.word()));
