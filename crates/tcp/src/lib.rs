@@ -27,5 +27,5 @@ pub use error::Rejected;
 pub use receiver::Receiver;
 pub use scoreboard::{NextSeg, Scoreboard};
 pub use segment::{Flags, Mark, SackBlocks, Segment, Seq, SynOptions};
-pub use sender::{Counters, Sender, Snapshot};
+pub use sender::{Counters, Rack, RackReport, Sender, Snapshot};
 pub use store::{Bytes, Counted, Store};

@@ -49,6 +49,9 @@ impl<S: Store> Sender<S> {
 
         // Scoreboard and SND.UNA.
         let lost_before = self.sb.total_lost();
+        if let Some(rack) = &mut self.rack {
+            rack.cumulative(&self.sb, ack);
+        }
         let acked = self.sb.ack(ack);
         if advanced {
             self.persist_at = Instant::MAX;
@@ -73,14 +76,14 @@ impl<S: Store> Sender<S> {
                 self.highest_delivered = self.highest_delivered.max(self.sb.high_sacked());
             }
         }
-        if self.sb.sacked() > 0 {
+        if self.sb.sacked() > 0 && self.rack.is_none() {
             self.sb.detect();
         }
         self.path.delivered += acked.delivered + sacked;
 
         // RTT: never from the answer to a probe. The algorithm sees every sample, the estimator those of the
         // configured source.
-        let mut rtt = None;
+        let (mut rtt, mut measured) = (None, false);
         if advanced && a.answer.is_none() {
             rtt = acked.sent_at.map(|t| now - t);
             let sample = match self.config.rtt_source {
@@ -90,7 +93,11 @@ impl<S: Store> Sender<S> {
             };
             if let Some(r) = sample {
                 self.rtt.sample(r);
+                measured = true;
             }
+        }
+        if self.rack.is_some() {
+            self.rack_ack(now, a, dsack, measured);
         }
 
         // Rounds and rate sample.
@@ -165,7 +172,11 @@ impl<S: Store> Sender<S> {
         if advanced {
             self.after_advance(now, ack, ends);
         }
-        let judged = self.phase == Phase::Open && self.recover <= self.sb.una();
+        if self.rack.is_some() {
+            let bare = !advanced && a.pure && same_window && a.blocks.is_empty();
+            self.rack_verdict(now, a, dsack, bare, (acked.bytes, acked.delivered + sacked));
+        }
+        let judged = self.rack.is_none() && self.phase == Phase::Open && self.recover <= self.sb.una();
         if judged && is_dup && (self.dupacks >= self.config.dup_thresh || (self.sack && self.sb.head_lost()))
         {
             self.enter_recovery(now, Signal::Loss);
@@ -192,8 +203,11 @@ impl<S: Store> Sender<S> {
             if from >= to || to > self.sb.max() || from < self.sb.una() {
                 continue;
             }
-            let sampler = &mut self.sampler;
+            let (sampler, rack) = (&mut self.sampler, &mut self.rack);
             new += self.sb.sack(from, to, |i| {
+                if let Some(rack) = rack {
+                    rack.selective(i);
+                }
                 if let Some(s) = sampler {
                     s.delivered(i, now);
                 }
@@ -258,14 +272,23 @@ impl<S: Store> Sender<S> {
         let flight = self.sb.max() - una;
         self.refresh(now);
         // RFC 5681 §3.2 step 2: what limited transmit sent is no part of the FlightSize that is halved.
-        self.path.in_flight -= self.limited_sent as f64 / self.smss_f();
+        let mut limited = self.limited_sent;
+        if self.rack.is_some() {
+            // The same of what went in place of segments beyond a hole, across partial acknowledgements too.
+            limited = limited.max(flight.saturating_sub(self.cwnd_bytes()).min(self.sb.sacked()));
+            self.tlp.reset();
+            if self.rack_probes {
+                self.rack_at = Instant::MAX;
+            }
+        }
+        self.path.in_flight -= limited as f64 / self.smss_f();
         self.call_as_is(now, |cc, cx| cc.on_congestion(cx, signal));
         self.prober.begin_epoch();
         self.rtt.stop_timing();
         self.restarted = false;
         if mode == RecoveryMode::Tahoe {
             self.recover = self.sb.max();
-            self.go_back();
+            self.go_back(now, true);
             return;
         }
         self.phase = Phase::Recovery;
@@ -274,19 +297,30 @@ impl<S: Store> Sender<S> {
         self.recovery_point = match (mode, self.policy.recovery_end) {
             (RecoveryMode::Reno, _) => una + 1,
             (_, RecoveryEnd::TriggeringSegment) => {
-                self.sb.head().map_or(una + 1, |h| h.seq + u64::from(h.len).max(1))
+                let first = self.first_lost().and_then(|i| self.sb.item(i));
+                first.map_or(una + 1, |s| s.seq + u64::from(s.len).max(1))
             }
             _ => self.sb.max(),
         };
         if mode != RecoveryMode::Reno && self.policy.recovery_end == RecoveryEnd::AllOutstanding {
             self.recover = self.sb.max();
         }
-        self.sb.begin_episode(self.policy.recovery_end == RecoveryEnd::TriggeringSegment);
-        self.sb.mark_head_lost();
+        if self.rack.is_none() {
+            self.sb.begin_episode(self.policy.recovery_end == RecoveryEnd::TriggeringSegment);
+            self.sb.mark_head_lost();
+        }
         self.force_head = true;
         if mode == RecoveryMode::Prr {
-            self.prr = prr::Prr::begin(flight);
-            self.prr_ack(u64::from(self.smss) * u64::from(self.dupacks.min(3)), false);
+            // What was delivered before a loss showed: three duplicates' worth, or, with RACK, whatever it was
+            // (RFC 9937 §6.2 takes what had been reported before off RecoverFS instead).
+            if self.rack.is_some() {
+                let before = self.sb.sacked().saturating_sub(self.delivered_now);
+                self.prr = prr::Prr::begin(flight.saturating_sub(before));
+                self.prr_ack(self.delivered_now, false);
+            } else {
+                self.prr = prr::Prr::begin(flight);
+                self.prr_ack(u64::from(self.smss) * u64::from(self.dupacks.min(3)), false);
+            }
         }
     }
 

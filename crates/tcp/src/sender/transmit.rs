@@ -14,6 +14,7 @@ impl<S: Store> Sender<S> {
         self.pending.is_some()
             || self.force_head
             || self.suspected
+            || self.tlp.due
             || self.prober.has_due()
             || self.window_probe
     }
@@ -22,6 +23,7 @@ impl<S: Store> Sender<S> {
     /// before the next acknowledgement is handled, or probes that acknowledgements clock out are merged.
     pub(crate) fn poll(&mut self, now: Instant) -> Option<Out> {
         if core::mem::take(&mut self.suspected) && !self.sb.is_empty() {
+            self.decree_head_lost();
             match self.phase {
                 Phase::Open => self.enter_recovery(now, Signal::Loss),
                 Phase::Recovery => self.force_head = true,
@@ -30,8 +32,13 @@ impl<S: Store> Sender<S> {
         }
         if self.force_head {
             self.force_head = false;
-            if !self.sb.is_empty() {
-                return Some(self.resend(now, 0));
+            if let Some(index) = self.first_lost() {
+                return Some(self.resend(now, index));
+            }
+        }
+        if self.tlp.due {
+            if let Some(out) = self.send_probe(now) {
+                return Some(out);
             }
         }
         if self.starting.is_some() && self.end > self.sb.max() {
@@ -102,7 +109,7 @@ impl<S: Store> Sender<S> {
         {
             return None;
         }
-        if self.flight() >= self.allowance() {
+        if self.outstanding() >= self.allowance() {
             Some(Blocked::Cwnd)
         } else if self.edge <= max && self.end > max {
             Some(Blocked::Rwnd)
@@ -145,14 +152,16 @@ impl<S: Store> Sender<S> {
             && !self.policy.gate_on_flight
             && match self.phase {
                 Phase::Recovery => self.mode().uses_pipe(),
-                Phase::Loss => self.config.keep_sack_after_rto,
-                Phase::Open => false,
+                Phase::Loss => self.config.keep_sack_after_rto || self.rack.is_some(),
+                // Each segment found beyond a hole lets another one go while RACK waits: limited transmit without
+                // its limit of two.
+                Phase::Open => self.rack.is_some(),
             };
         if by_pipe { self.pipe() } else { self.nxt - self.sb.una() }
     }
 
     #[inline]
-    fn cwnd_bytes(&self) -> u64 {
+    pub(super) fn cwnd_bytes(&self) -> u64 {
         let cwnd = self.cc.window().cwnd;
         if self.config.byte_window {
             (cwnd * self.smss_f()) as u64
@@ -165,7 +174,8 @@ impl<S: Store> Sender<S> {
     fn allowance(&self) -> u64 {
         let base = self.cwnd_bytes();
         let smss = u64::from(self.smss);
-        if self.dupacks > 0 && self.phase == Phase::Open && self.config.limited_transmit {
+        let limited = self.config.limited_transmit && (self.rack.is_none() || self.policy.gate_on_flight);
+        if self.dupacks > 0 && self.phase == Phase::Open && limited {
             // RFC 3042: one new segment on each of the first two duplicates; cwnd is not changed.
             base + smss * u64::from(self.dupacks.min(2))
         } else {
@@ -196,6 +206,9 @@ impl<S: Store> Sender<S> {
         let allowance = self.allowance();
         let outstanding = self.outstanding();
         let smss = u64::from(self.smss);
+        if self.rack.is_some() {
+            return self.choose_by_time(now, outstanding, allowance);
+        }
         match self.phase {
             Phase::Recovery if self.mode().uses_pipe() && self.sack => {
                 let room = if self.mode() == RecoveryMode::Prr && !self.policy.gate_on_flight {
@@ -248,7 +261,7 @@ impl<S: Store> Sender<S> {
 
     /// Length of the next new segment, 0 for a lone FIN, or why there is none.
     #[inline]
-    fn new_len(&mut self) -> Result<u32, Blocked> {
+    pub(super) fn new_len(&mut self) -> Result<u32, Blocked> {
         let max = self.sb.max();
         let waiting = self.end.saturating_sub(max);
         if waiting == 0 {
@@ -279,7 +292,7 @@ impl<S: Store> Sender<S> {
     }
 
     #[inline]
-    fn send_new(&mut self, now: Instant, len: u32) -> Out {
+    pub(super) fn send_new(&mut self, now: Instant, len: u32) -> Out {
         let seq = self.sb.max();
         let fin = self.fin == FinState::Wanted && seq + u64::from(len) == self.end && self.end < self.edge;
         if fin {
@@ -292,11 +305,17 @@ impl<S: Store> Sender<S> {
         }
         self.sb.push(len + u32::from(fin), fin, now);
         self.nxt = self.sb.max();
+        if let Some(rack) = &mut self.rack {
+            rack.sent(&self.sb, self.sb.len() - 1);
+        }
         if self.dupacks > 0 && self.phase == Phase::Open {
             self.limited_sent = self.flight().saturating_sub(self.cwnd_bytes());
         }
         self.rtt.time(self.nxt, now);
         self.after_send(now, seq, len, false);
+        if self.rack.is_some() {
+            self.arm_probe(now);
+        }
         Out {
             seq,
             len,
@@ -307,7 +326,7 @@ impl<S: Store> Sender<S> {
         }
     }
 
-    fn resend(&mut self, now: Instant, index: usize) -> Out {
+    pub(super) fn resend(&mut self, now: Instant, index: usize) -> Out {
         self.sb.retransmit(index, now);
         self.sent_again(now, index)
     }
@@ -315,6 +334,9 @@ impl<S: Store> Sender<S> {
     fn sent_again(&mut self, now: Instant, index: usize) -> Out {
         let item = self.sb.item(index).expect("index was just taken from the scoreboard");
         self.counters.retransmissions += 1;
+        if let Some(rack) = &mut self.rack {
+            rack.sent(&self.sb, index);
+        }
         // Karn: nothing is timed across a retransmission.
         self.rtt.stop_timing();
         if let Some(s) = &mut self.sampler {
