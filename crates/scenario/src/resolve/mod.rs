@@ -156,7 +156,7 @@ impl<'a> Flow<'a> {
         if let Err(why) = cc.validate() {
             return refuse(format!("{key}.cc"), why);
         }
-        let endpoint = endpoint::resolve(&key, spec)?;
+        let endpoint = endpoint::resolve(&key, spec, &cc)?;
         let path = path(model, &key, spec)?;
         Ok(Self { key, name, spec, count, path, extra_delay, endpoint, cc })
     }
