@@ -382,6 +382,11 @@ impl<S: Store> Sender<S> {
     pub fn scoreboard(&self) -> &Scoreboard {
         &self.sb
     }
+    /// Loss detection by time, where it is in use.
+    #[must_use]
+    pub fn rack(&self) -> Option<&Rack> {
+        self.rack.as_deref()
+    }
     /// Whether the peer answers probes.
     #[must_use]
     pub fn probe_support(&self) -> ProbeSupport {

@@ -143,6 +143,10 @@ impl Rack {
     pub fn segs_sacked(&self) -> u32 {
         self.segs_sacked
     }
+    #[cfg(test)]
+    pub(crate) fn steps(&self) -> u64 {
+        self.order.steps
+    }
     /// Bytes of retransmissions declared lost since the last call.
     pub(crate) fn take_lost_again(&mut self) -> u64 {
         core::mem::take(&mut self.lost_again)
@@ -363,5 +367,28 @@ impl Rack {
                 self.lose(board, i);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_minimum_rtt_is_that_of_the_last_minutes() {
+        let (ms, at) = (Duration::from_millis, |s| Instant::ZERO + Duration::from_secs(s));
+        let mut min = Rack::new(&Config::modern()).min_rtt;
+        assert_eq!(min.get(), None);
+        min.sample(at(1), ms(50));
+        min.sample(at(100), ms(60));
+        assert_eq!(min.get(), Some(ms(50)));
+        // A handover to a longer path: the old minimum is forgotten within the window.
+        for s in (110..=320).step_by(10) {
+            min.sample(at(s), ms(90));
+        }
+        assert_eq!(min.get(), Some(ms(90)));
+        // After a pause of more than a window nothing of before counts.
+        min.sample(at(1000), ms(120));
+        assert_eq!(min.get(), Some(ms(120)));
     }
 }
