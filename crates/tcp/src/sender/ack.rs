@@ -311,12 +311,12 @@ impl<S: Store> Sender<S> {
         }
         self.force_head = true;
         if mode == RecoveryMode::Prr {
-            // What was delivered before a loss showed: three duplicates' worth, or, with RACK, whatever it was
-            // (RFC 9937 §6.2 takes what had been reported before off RecoverFS instead).
-            if self.rack.is_some() {
-                let before = self.sb.sacked().saturating_sub(self.delivered_now);
+            if let Some(rack) = &self.rack {
+                // RFC 9937 §6.2: what had been reported before is no part of RecoverFS.
+                let delivered = rack.delivered;
+                let before = self.sb.sacked().saturating_sub(delivered);
                 self.prr = prr::Prr::begin(flight.saturating_sub(before));
-                self.prr_ack(self.delivered_now, false);
+                self.prr_ack(delivered, false);
             } else {
                 self.prr = prr::Prr::begin(flight);
                 self.prr_ack(u64::from(self.smss) * u64::from(self.dupacks.min(3)), false);

@@ -27,8 +27,9 @@ impl<S: Store> Sender<S> {
         };
         self.tlp.measured |= measured;
         if let Some(rack) = &mut self.rack {
-            self.rack_due = rack.acknowledged(&mut self.sb, now, &report).unwrap_or(Instant::MAX);
+            let due = rack.acknowledged(&mut self.sb, now, &report);
             self.pipe_counter -= rack.take_lost_again() as i64;
+            self.settle(due);
         }
     }
 
@@ -43,22 +44,37 @@ impl<S: Store> Sender<S> {
         bare: bool,
         (acked, delivered): (u64, u64),
     ) {
-        self.delivered_now = delivered;
+        if let Some(rack) = &mut self.rack {
+            rack.delivered = delivered;
+        }
         if self.phase == Phase::Open && self.first_lost().is_some() {
             self.enter_recovery(now, Signal::Loss);
         } else if self.phase == Phase::Open {
             let dsack = dsack && a.answer.is_none();
             self.probe_acked(now, a, dsack, bare && a.answer.is_none(), acked);
         }
-        self.delivered_now = 0;
+        if let Some(rack) = &mut self.rack {
+            rack.delivered = 0;
+        }
         self.set_rack_timer(now, acked > 0);
+    }
+
+    /// The reordering timer is set to `due`, or not at all.
+    fn settle(&mut self, due: Option<Instant>) {
+        if due.is_some() || !self.rack_probes {
+            self.rack_at = due.unwrap_or(Instant::MAX);
+            self.rack_probes = false;
+        }
+    }
+
+    /// Reordering is given time to settle: the timer of this file is the reordering timer.
+    pub(super) fn settling(&self) -> bool {
+        !self.rack_probes && self.rack_at < Instant::MAX
     }
 
     /// §8: the reordering timer goes before the probe timer, and either before the retransmission timer.
     fn set_rack_timer(&mut self, now: Instant, advanced: bool) {
-        if self.rack_due < Instant::MAX {
-            self.rack_at = self.rack_due;
-            self.rack_probes = false;
+        if self.settling() {
             self.rto_at = self.rto_at.max(self.rack_at);
         } else if !self.rack_probes || advanced || self.sb.sacked() > 0 || self.phase != Phase::Open {
             self.rack_at = Instant::MAX;
@@ -80,8 +96,9 @@ impl<S: Store> Sender<S> {
         }
         let recovering = self.phase != Phase::Open;
         if let Some(rack) = &mut self.rack {
-            self.rack_due = rack.detect(&mut self.sb, now, recovering).unwrap_or(Instant::MAX);
+            let due = rack.detect(&mut self.sb, now, recovering);
             self.pipe_counter -= rack.take_lost_again() as i64;
+            self.settle(due);
         }
         self.rto_at = now + self.rtt.rto();
         self.set_rack_timer(now, false);

@@ -154,10 +154,6 @@ pub struct Sender<S: Store> {
     prr: prr::Prr,
     /// Loss detection by time, where it is configured and possible.
     rack: Option<Box<Rack>>,
-    /// When RACK wants to look again, by the acknowledgement in hand.
-    rack_due: Instant,
-    /// What the acknowledgement in hand delivered, bytes, while RACK judges.
-    delivered_now: u64,
     tlp: tlp::Tlp,
     /// The counting estimate of [`Pipe::Counter`](skyhaul_cc::Pipe), bytes; it may fall below zero.
     pipe_counter: i64,
@@ -249,8 +245,6 @@ impl<S: Store> Sender<S> {
             sampler: policy.rate_samples.then(Box::default),
             prr: prr::Prr::default(),
             rack: None,
-            rack_due: Instant::MAX,
-            delivered_now: 0,
             tlp: tlp::Tlp::NEW,
             pipe_counter: 0,
             rng,

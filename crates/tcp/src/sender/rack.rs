@@ -95,6 +95,8 @@ pub struct Rack {
     reo_wnd_mult: u32,
     reo_wnd_persist: u32,
     dsack_round: Option<u64>,
+    /// Bytes delivered by the acknowledgement that is judged, for PRR; 0 when the timer judges.
+    pub(super) delivered: u64,
     /// Bytes of retransmissions declared lost and not yet asked about.
     lost_again: u64,
     dup_thresh: u32,
@@ -122,6 +124,7 @@ impl Rack {
             reo_wnd_mult: 1,
             reo_wnd_persist: PERSIST,
             dsack_round: None,
+            delivered: 0,
             lost_again: 0,
             dup_thresh: config.dup_thresh,
             tick: if tick.is_zero() { Duration::from_millis(1) } else { tick },

@@ -6,11 +6,14 @@ use crate::store::Store;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{CongestionControl, Signal};
 
+/// No offset: beyond every acknowledgement.
+const NONE: u64 = u64::MAX;
+
 /// State of the tail loss probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tlp {
-    /// `TLP.end_seq`: `SND.NXT` after the probe whose fate is open.
-    end_seq: Option<u64>,
+    /// `TLP.end_seq`: `SND.NXT` after the probe whose fate is open; [`NONE`] without one.
+    end_seq: u64,
     /// `TLP.is_retrans`: it repeated a segment.
     is_retrans: bool,
     /// The RTT was measured since the last probe, or there was none yet. At most one probe per measurement.
@@ -20,22 +23,25 @@ pub(super) struct Tlp {
 }
 
 impl Tlp {
-    pub(super) const NEW: Self = Self { end_seq: None, is_retrans: false, measured: true, due: false };
+    pub(super) const NEW: Self = Self { end_seq: NONE, is_retrans: false, measured: true, due: false };
 
     /// §7.1: a recovery begins; what became of the probe is its business.
     pub(super) fn reset(&mut self) {
-        (self.end_seq, self.is_retrans, self.due) = (None, false, false);
+        (self.end_seq, self.is_retrans, self.due) = (NONE, false, false);
     }
 
     /// §7.4.2: whether the acknowledgement proves that the probe repaired a loss.
     fn repaired(&mut self, ack: u64, duplicate: Option<(u64, u64)>, bare: bool) -> bool {
-        let Some(end) = self.end_seq.filter(|&end| ack >= end) else { return false };
+        let end = self.end_seq;
+        if ack < end {
+            return false;
+        }
         // The probe was new data, or both copies arrived: the receiver says so by DSACK, or, without it, by one
         // acknowledgement too many.
         let harmless = !self.is_retrans || duplicate.is_some_and(|d| d.1 == end);
         let beyond = ack > end;
         if harmless || beyond || bare {
-            self.end_seq = None;
+            self.end_seq = NONE;
         }
         beyond && !harmless
     }
@@ -47,7 +53,7 @@ impl<S: Store> Sender<S> {
         self.config.tail_loss_probe
             && self.rack.is_some()
             && self.phase == Phase::Open
-            && self.tlp.end_seq.is_none()
+            && self.tlp.end_seq == NONE
             && self.tlp.measured
             && self.sb.sacked() == 0
             && !self.sb.is_empty()
@@ -55,8 +61,7 @@ impl<S: Store> Sender<S> {
 
     /// §7.2: new data left or was acknowledged, so the probe timer starts anew.
     pub(super) fn arm_probe(&mut self, now: Instant) {
-        let settling = !self.rack_probes && self.rack_at < Instant::MAX;
-        if settling || !self.may_probe() {
+        if self.settling() || !self.may_probe() {
             return;
         }
         let wait = match self.rtt.srtt() {
@@ -101,7 +106,7 @@ impl<S: Store> Sender<S> {
                 self.resend(now, self.sb.len() - 1)
             }
         };
-        self.tlp.end_seq = Some(self.sb.max());
+        self.tlp.end_seq = self.sb.max();
         Some(out)
     }
 
