@@ -8,6 +8,7 @@ mod common;
 use common::rack;
 use skyhaul_base::Duration;
 use skyhaul_cc::{Config as Control, alg};
+use skyhaul_tcp::config::LossDetection;
 use skyhaul_tcp::{Config, Counted};
 use skyhaul_testkit::script::Script;
 
@@ -94,7 +95,7 @@ fn the_reordering_timer_moves_prr_where_no_acknowledgement_does() {
 
 #[test]
 fn without_rack_the_same_takes_two_timeouts() {
-    let plain = Config { loss_detection: Config::rfc().loss_detection, tail_loss_probe: false, ..config() };
+    let plain = Config { loss_detection: LossDetection::DupAcks, tail_loss_probe: false, ..config() };
     let mut s = four(&plain, "sack");
     s.at(0.2).accept(". 1:1 ack 2001 win 90000").expect_nothing();
     s.at(1.3).expect_at(1.2, ". 2001:3001").expect_nothing();
@@ -274,14 +275,16 @@ fn a_timeout_leaves_in_flight_what_was_sent_just_before() {
 
 #[test]
 fn a_receiver_that_takes_its_word_back_gets_everything_again() {
-    let mut s = four(&Config { tail_loss_probe: false, ..config() }, "sack");
-    s.at(0.15).accept(". 1:1 ack 1001 win 90000 <sack 2001:5001>");
-    s.drain();
-    s.at(0.2).accept(". 1:1 ack 2001 win 90000").expect_nothing();
-    // P1 was acknowledged selectively, and never cumulatively.
-    s.at(1.21).expect_at(1.2, ". 2001:3001").expect_nothing();
-    s.at(1.3).accept(". 1:1 ack 3001 win 90000");
-    s.expect_at(1.3, ". 3001:4001").expect_at(1.3, ". 4001:5001");
+    for loss_detection in [LossDetection::Rack, LossDetection::DupAcks] {
+        let mut s = four(&Config { loss_detection, tail_loss_probe: false, ..config() }, "sack");
+        s.at(0.15).accept(". 1:1 ack 1001 win 90000 <sack 2001:5001>");
+        s.drain();
+        s.at(0.2).accept(". 1:1 ack 2001 win 90000").expect_nothing();
+        // P1 was acknowledged selectively, and never cumulatively.
+        s.at(1.21).expect_at(1.2, ". 2001:3001").expect_nothing();
+        s.at(1.3).accept(". 1:1 ack 3001 win 90000");
+        s.expect_at(1.3, ". 3001:4001").expect_at(1.3, ". 4001:5001");
+    }
 }
 
 // ----- §7: the tail loss probe -------------------------------------------------------------------------------

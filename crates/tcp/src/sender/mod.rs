@@ -533,7 +533,10 @@ impl<S: Store> Sender<S> {
                 self.tlp.reset();
             }
             None => {
-                self.sb.timeout(keep);
+                // The first segment acknowledged selectively and never cumulatively: the receiver took back what it
+                // said (RFC 2018 §8), and what it said is forgotten.
+                let reneged = self.sb.head().is_some_and(|h| h.sacked);
+                self.sb.timeout(keep && !reneged);
                 self.nxt = self.sb.una();
             }
         }
