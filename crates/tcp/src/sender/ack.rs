@@ -176,8 +176,11 @@ impl<S: Store> Sender<S> {
             let bare = !advanced && a.pure && same_window && a.blocks.is_empty();
             self.rack_verdict(now, a, dsack, bare, (acked.bytes, acked.delivered + sacked));
         }
-        let judged = self.rack.is_none() && self.phase == Phase::Open && self.recover <= self.sb.una();
-        if judged && is_dup && (self.dupacks >= self.config.dup_thresh || (self.sack && self.sb.head_lost()))
+        let judged = self.phase == Phase::Open && self.recover <= self.sb.una();
+        let by_count = is_dup && self.rack.is_none();
+        if judged
+            && by_count
+            && (self.dupacks >= self.config.dup_thresh || (self.sack && self.sb.head_lost()))
         {
             self.enter_recovery(now, Signal::Loss);
         } else if a.ece && self.phase == Phase::Open && self.recover <= self.sb.una() {

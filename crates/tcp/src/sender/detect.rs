@@ -133,12 +133,15 @@ impl<S: Store> Sender<S> {
 
     /// The next segment: what is lost, then new data, as the window allows. There is no going back and no guessing
     /// at holes: time tells.
-    pub(super) fn choose_by_time(
-        &mut self,
-        now: Instant,
-        outstanding: u64,
-        allowance: u64,
-    ) -> Result<Out, Blocked> {
+    #[inline(never)]
+    pub(super) fn choose_by_time(&mut self, now: Instant) -> Result<Out, Blocked> {
+        // By pipe, each segment found beyond a hole lets another one go while RACK waits: limited transmit without
+        // its limit of two.
+        let (outstanding, allowance) = if self.policy.gate_on_flight {
+            (self.flight(), self.allowance())
+        } else {
+            (self.pipe(), self.cwnd_bytes())
+        };
         let smss = u64::from(self.smss);
         let recovery = self.phase == Phase::Recovery;
         if recovery {

@@ -18,7 +18,7 @@ pub(super) struct Tlp {
     is_retrans: bool,
     /// The RTT was measured since the last probe, or there was none yet. At most one probe per measurement.
     pub(super) measured: bool,
-    /// To be sent now.
+    /// To be sent now, before anything else is forced.
     pub(super) due: bool,
 }
 
@@ -60,6 +60,7 @@ impl<S: Store> Sender<S> {
     }
 
     /// §7.2: new data left or was acknowledged, so the probe timer starts anew.
+    #[inline(never)]
     pub(super) fn arm_probe(&mut self, now: Instant) {
         if self.settling() || !self.may_probe() {
             return;
@@ -85,10 +86,12 @@ impl<S: Store> Sender<S> {
             self.rto_at = now + self.rtt.rto();
         }
         self.tlp.due = self.may_probe();
+        self.force_head |= self.tlp.due;
     }
 
     /// New data if there is some and the peer has room, whatever the congestion window says; otherwise the last
     /// segment again.
+    #[cold]
     pub(super) fn send_probe(&mut self, now: Instant) -> Option<Out> {
         self.tlp.due = false;
         if !self.may_probe() {

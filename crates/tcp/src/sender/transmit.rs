@@ -14,7 +14,6 @@ impl<S: Store> Sender<S> {
         self.pending.is_some()
             || self.force_head
             || self.suspected
-            || self.tlp.due
             || self.prober.has_due()
             || self.window_probe
     }
@@ -32,13 +31,12 @@ impl<S: Store> Sender<S> {
         }
         if self.force_head {
             self.force_head = false;
-            if let Some(index) = self.first_lost() {
+            if self.tlp.due {
+                if let Some(out) = self.send_probe(now) {
+                    return Some(out);
+                }
+            } else if let Some(index) = self.first_lost() {
                 return Some(self.resend(now, index));
-            }
-        }
-        if self.tlp.due {
-            if let Some(out) = self.send_probe(now) {
-                return Some(out);
             }
         }
         if self.starting.is_some() && self.end > self.sb.max() {
@@ -106,10 +104,11 @@ impl<S: Store> Sender<S> {
             || self.nxt != max
             || self.policy.max_burst > 0
             || self.cc.pacing().is_some()
+            || self.rack.is_some()
         {
             return None;
         }
-        if self.outstanding() >= self.allowance() {
+        if self.flight() >= self.allowance() {
             Some(Blocked::Cwnd)
         } else if self.edge <= max && self.end > max {
             Some(Blocked::Rwnd)
@@ -152,10 +151,8 @@ impl<S: Store> Sender<S> {
             && !self.policy.gate_on_flight
             && match self.phase {
                 Phase::Recovery => self.mode().uses_pipe(),
-                Phase::Loss => self.config.keep_sack_after_rto || self.rack.is_some(),
-                // Each segment found beyond a hole lets another one go while RACK waits: limited transmit without
-                // its limit of two.
-                Phase::Open => self.rack.is_some(),
+                Phase::Loss => self.config.keep_sack_after_rto,
+                Phase::Open => false,
             };
         if by_pipe { self.pipe() } else { self.nxt - self.sb.una() }
     }
@@ -171,11 +168,10 @@ impl<S: Store> Sender<S> {
     }
 
     #[inline]
-    fn allowance(&self) -> u64 {
+    pub(super) fn allowance(&self) -> u64 {
         let base = self.cwnd_bytes();
         let smss = u64::from(self.smss);
-        let limited = self.config.limited_transmit && (self.rack.is_none() || self.policy.gate_on_flight);
-        if self.dupacks > 0 && self.phase == Phase::Open && limited {
+        if self.dupacks > 0 && self.phase == Phase::Open && self.config.limited_transmit {
             // RFC 3042: one new segment on each of the first two duplicates; cwnd is not changed.
             base + smss * u64::from(self.dupacks.min(2))
         } else {
@@ -203,12 +199,12 @@ impl<S: Store> Sender<S> {
 
     #[inline]
     fn choose(&mut self, now: Instant) -> Result<Out, Blocked> {
+        if self.rack.is_some() {
+            return self.choose_by_time(now);
+        }
         let allowance = self.allowance();
         let outstanding = self.outstanding();
         let smss = u64::from(self.smss);
-        if self.rack.is_some() {
-            return self.choose_by_time(now, outstanding, allowance);
-        }
         match self.phase {
             Phase::Recovery if self.mode().uses_pipe() && self.sack => {
                 let room = if self.mode() == RecoveryMode::Prr && !self.policy.gate_on_flight {
