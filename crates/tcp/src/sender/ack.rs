@@ -29,7 +29,24 @@ pub(crate) struct Arrival<'a> {
 
 impl<S: Store> Sender<S> {
     /// Processes an acknowledgement. The caller then polls for what it released.
+    #[inline]
     pub(crate) fn handle_ack(&mut self, now: Instant, a: &Arrival<'_>) -> Result<(), Rejected> {
+        if self.rack.is_some() {
+            self.acknowledged_by_time(now, a)
+        } else {
+            self.acknowledged::<false>(now, a)
+        }
+    }
+
+    /// Out of line: two copies in one function would slow the common one down.
+    #[inline(never)]
+    fn acknowledged_by_time(&mut self, now: Instant, a: &Arrival<'_>) -> Result<(), Rejected> {
+        self.acknowledged::<true>(now, a)
+    }
+
+    /// `BY_TIME`: RACK detects the losses.
+    #[inline]
+    fn acknowledged<const BY_TIME: bool>(&mut self, now: Instant, a: &Arrival<'_>) -> Result<(), Rejected> {
         let una = self.sb.una();
         if a.ack > self.sb.max() {
             return Err(Rejected::AckOfUnsent);
@@ -49,8 +66,10 @@ impl<S: Store> Sender<S> {
 
         // Scoreboard and SND.UNA.
         let lost_before = self.sb.total_lost();
-        if let Some(rack) = &mut self.rack {
-            rack.cumulative(&self.sb, ack);
+        if BY_TIME {
+            if let Some(rack) = &mut self.rack {
+                rack.cumulative(&self.sb, ack);
+            }
         }
         let acked = self.sb.ack(ack);
         if advanced {
@@ -71,12 +90,12 @@ impl<S: Store> Sender<S> {
         let mut sacked = 0;
         let mut dsack = false;
         if self.sack && !a.blocks.is_empty() {
-            (sacked, dsack) = self.take_blocks(now, a.ack, a.blocks);
+            (sacked, dsack) = self.take_blocks::<BY_TIME>(now, a.ack, a.blocks);
             if sacked > 0 {
                 self.highest_delivered = self.highest_delivered.max(self.sb.high_sacked());
             }
         }
-        if self.sb.sacked() > 0 && self.rack.is_none() {
+        if self.sb.sacked() > 0 && !BY_TIME {
             self.sb.detect();
         }
         self.path.delivered += acked.delivered + sacked;
@@ -96,7 +115,7 @@ impl<S: Store> Sender<S> {
                 measured = true;
             }
         }
-        if self.rack.is_some() {
+        if BY_TIME {
             self.rack_ack(now, a, dsack, measured);
         }
 
@@ -172,12 +191,12 @@ impl<S: Store> Sender<S> {
         if advanced {
             self.after_advance(now, ack, ends);
         }
-        if self.rack.is_some() {
+        if BY_TIME {
             let bare = !advanced && a.pure && same_window && a.blocks.is_empty();
             self.rack_verdict(now, a, dsack, bare, (acked.bytes, acked.delivered + sacked));
         }
         let judged = self.phase == Phase::Open && self.recover <= self.sb.una();
-        let by_count = is_dup && self.rack.is_none();
+        let by_count = is_dup && !BY_TIME;
         if judged
             && by_count
             && (self.dupacks >= self.config.dup_thresh || (self.sack && self.sb.head_lost()))
@@ -194,7 +213,13 @@ impl<S: Store> Sender<S> {
 
     /// Marks SACK blocks; returns the bytes newly acknowledged and whether the first block reports a duplicate
     /// (RFC 2883 §4: below the cumulative acknowledgement, or inside the second block).
-    fn take_blocks(&mut self, now: Instant, ack: u64, blocks: &[(u64, u64)]) -> (u64, bool) {
+    #[inline]
+    fn take_blocks<const BY_TIME: bool>(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        blocks: &[(u64, u64)],
+    ) -> (u64, bool) {
         // Against the acknowledgement of this segment: an old one that was overtaken reports no duplicates.
         let dsack = match *blocks {
             [(from, to), ..] if to <= ack && from < to => true,
@@ -208,8 +233,10 @@ impl<S: Store> Sender<S> {
             }
             let (sampler, rack) = (&mut self.sampler, &mut self.rack);
             new += self.sb.sack(from, to, |i| {
-                if let Some(rack) = rack {
-                    rack.selective(i);
+                if BY_TIME {
+                    if let Some(rack) = rack {
+                        rack.selective(i);
+                    }
                 }
                 if let Some(s) = sampler {
                     s.delivered(i, now);
@@ -242,6 +269,7 @@ impl<S: Store> Sender<S> {
         true
     }
 
+    #[inline]
     fn after_advance(&mut self, now: Instant, ack: u64, ends: bool) {
         let mut restart = true;
         match self.phase {

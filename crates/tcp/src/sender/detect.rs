@@ -113,6 +113,7 @@ impl<S: Store> Sender<S> {
     }
 
     /// What is repaired first: the lowest lost segment by RACK, the head without.
+    #[inline(never)]
     pub(super) fn first_lost(&mut self) -> Option<usize> {
         match &mut self.rack {
             Some(rack) => rack.next_lost(&self.sb),
@@ -165,6 +166,6 @@ impl<S: Store> Sender<S> {
         if !recovery && outstanding + u64::from(len) > allowance {
             return Err(Blocked::Cwnd);
         }
-        Ok(self.send_new(now, len))
+        Ok(self.send_new_by_time(now, len))
     }
 }

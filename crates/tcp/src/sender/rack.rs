@@ -2,7 +2,8 @@
 //! for reordering to settle.
 //!
 //! The state machine knows sequence offsets, times and the scoreboard, neither windows nor timers: whoever drives it
-//! tells it what was sent and what an acknowledgement said, and is told when to come back.
+//! tells it what was sent and what an acknowledgement said, and is told when to come back. What the sender calls for
+//! each segment is kept out of line: inlined it would cost registers where RACK is off.
 
 use crate::config::Config;
 use crate::scoreboard::{Order, Scoreboard};
@@ -158,6 +159,7 @@ impl Rack {
     // ----- §6.1 ---------------------------------------------------------------------------------------------
 
     /// The segment at `index` was sent, for the first time or again.
+    #[inline(never)]
     pub(crate) fn sent(&mut self, board: &Scoreboard, index: usize) {
         self.order.sent(board, board.base() + index as u64);
     }
@@ -177,6 +179,7 @@ impl Rack {
     // ----- §6.2 ---------------------------------------------------------------------------------------------
 
     /// What the cumulative acknowledgement `ack` is about to take off the scoreboard.
+    #[inline(never)]
     pub(crate) fn cumulative(&mut self, board: &Scoreboard, ack: u64) {
         let mut n = 0;
         while let Some(s) = board.item(n).filter(|s| s.end() <= ack) {
@@ -196,6 +199,7 @@ impl Rack {
     }
 
     /// The segment at `index` was selectively acknowledged.
+    #[inline(never)]
     pub(crate) fn selective(&mut self, index: usize) {
         self.newly_sacked.push(index);
     }

@@ -102,7 +102,7 @@ impl<S: Store> Sender<S> {
         let out = match self.new_len() {
             Ok(len) => {
                 self.tlp.is_retrans = false;
-                self.send_new(now, len)
+                self.send_new_by_time(now, len)
             }
             Err(_) => {
                 self.tlp.is_retrans = true;

@@ -287,8 +287,19 @@ impl<S: Store> Sender<S> {
         Ok(len as u32)
     }
 
+    /// New data for RACK to watch.
+    #[inline(never)]
+    pub(super) fn send_new_by_time(&mut self, now: Instant, len: u32) -> Out {
+        let out = self.send_new(now, len);
+        if let Some(rack) = &mut self.rack {
+            rack.sent(&self.sb, self.sb.len() - 1);
+        }
+        self.arm_probe(now);
+        out
+    }
+
     #[inline]
-    pub(super) fn send_new(&mut self, now: Instant, len: u32) -> Out {
+    fn send_new(&mut self, now: Instant, len: u32) -> Out {
         let seq = self.sb.max();
         let fin = self.fin == FinState::Wanted && seq + u64::from(len) == self.end && self.end < self.edge;
         if fin {
@@ -301,17 +312,11 @@ impl<S: Store> Sender<S> {
         }
         self.sb.push(len + u32::from(fin), fin, now);
         self.nxt = self.sb.max();
-        if let Some(rack) = &mut self.rack {
-            rack.sent(&self.sb, self.sb.len() - 1);
-        }
         if self.dupacks > 0 && self.phase == Phase::Open {
             self.limited_sent = self.flight().saturating_sub(self.cwnd_bytes());
         }
         self.rtt.time(self.nxt, now);
         self.after_send(now, seq, len, false);
-        if self.rack.is_some() {
-            self.arm_probe(now);
-        }
         Out {
             seq,
             len,
