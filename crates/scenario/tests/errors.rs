@@ -330,6 +330,31 @@ fn files() {
             "geo.toml:15: flows.bulk.endpoint.rtt-source: \"timestamps\" needs timestamps = true as well",
         ),
         (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { loss-detection = \"time\" }",
+            "geo.toml:15: flows.bulk.endpoint.loss-detection: \"time\" is unknown (known: dup-acks, rack)",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { loss-detection = \"rack\", sack = false }",
+            "geo.toml:15: flows.bulk.endpoint.loss-detection: \"rack\" needs SACK: write sack = true, or leave sack out",
+        ),
+        (
+            "cc = { name = \"peach\", recovery = \"sack\" }\nendpoint = \"ns2-2001\"",
+            "cc = \"newreno\"\nendpoint = { loss-detection = \"rack\" }",
+            "geo.toml:15: flows.bulk.endpoint.loss-detection: \"rack\" needs a congestion control that repairs losses with SACK, and \"newreno\" does not (so sack = \"auto\" is off): write another one, such as cc = \"sack\", or loss-detection = \"dup-acks\"",
+        ),
+        (
+            "recovery = \"sack\" }\nendpoint = \"ns2-2001\"",
+            "recovery = \"reno\" }\nendpoint = { loss-detection = \"rack\", sack = true }",
+            "geo.toml:15: flows.bulk.endpoint.loss-detection: \"rack\" needs a congestion control that repairs losses with SACK, and \"peach\" with these options does not: write another one, such as cc = \"sack\", or loss-detection = \"dup-acks\"",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { tail-loss-probe = true }",
+            "geo.toml:15: flows.bulk.endpoint.tail-loss-probe: what a probe finds only \"rack\" can tell: write loss-detection = \"rack\" as well",
+        ),
+        (
             "rwnd = \"64 segments\"",
             "rwnd = 64",
             "geo.toml:16: flows.bulk.rwnd: 64 has no unit: write \"64 segments\" or \"64 B\"",
@@ -565,5 +590,21 @@ fn legal_extremes() {
         ("[\"0 s\", \"1 s\"]", "[\"1 s\", \"1 s\"]"),
     ] {
         check(&with(line, by)).unwrap_or_else(|e| panic!("{by}: {e}"));
+    }
+}
+
+#[test]
+fn rack_is_accepted_exactly_where_losses_are_repaired_with_sack() {
+    for (cc, fits) in [("sack", true), ("prr", true), ("cubic", true), ("bbr", true), ("peach", true)]
+        .into_iter()
+        .chain([("peach-plus", true), ("tahoe", false), ("reno", false), ("newreno", false)])
+    {
+        for preset in ["ns2-2001", "ns2-2004", "rfc", "modern"] {
+            let by = format!(
+                "cc = \"{cc}\"\nendpoint = {{ preset = \"{preset}\", loss-detection = \"rack\", tail-loss-probe = true }}"
+            );
+            let old = "cc = { name = \"peach\", recovery = \"sack\" }\nendpoint = \"ns2-2001\"";
+            assert_eq!(check(&with(old, &by)).is_ok(), fits, "{cc} on {preset}");
+        }
     }
 }

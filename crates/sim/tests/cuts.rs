@@ -7,6 +7,7 @@ use skyhaul_base::Duration;
 use skyhaul_path::error::Scope;
 use skyhaul_scenario::resolved::{App, Delay, ErrorModel, Link, Resolved, Start};
 use skyhaul_sim::{Cuts, FlowResult, run};
+use skyhaul_tcp::config::LossDetection;
 use skyhaul_trace::{LossCause, Null};
 
 const RTT: f64 = 0.55;
@@ -139,4 +140,25 @@ fn losses_are_forgotten_when_they_are_judged() {
     assert!(f.cuts.error > 200, "{f:?}");
     assert_eq!(f.cuts.congestion + f.cuts.outage, 0);
     assert!(f.cuts.spurious * 20 < f.cuts.error, "{f:?}");
+}
+
+#[test]
+fn causes_are_told_apart_with_detection_by_time_too() {
+    let mut s = with(geo(1300.0, RTT, 30, 1e-3), "sack", 300.0);
+    s.flows[0].endpoint.receive_buffer = 2000 * 960;
+    s.flows[0].endpoint.loss_detection = LossDetection::Rack;
+    s.flows[0].endpoint.tail_loss_probe = true;
+    let r = run(&s, 1, Null).expect("a world");
+    let f = &r.flows[0];
+    assert!(f.cuts.error > 10 && f.cuts.congestion > 0, "{f:?}");
+    assert!(f.cuts.spurious * 10 <= f.cuts.total(), "{f:?}");
+    // One segment at a time: the probe repairs the loss, and the next acknowledgement proves it (RFC 8985 §7.4.2).
+    let mut s = one("sack", &[19], 30.0);
+    s.flows[0].endpoint.receive_buffer = 960;
+    s.flows[0].endpoint.loss_detection = LossDetection::Rack;
+    s.flows[0].endpoint.tail_loss_probe = true;
+    s.flows[0].endpoint.rto.min = Duration::from_secs(10);
+    let f = flow(&s);
+    assert_eq!((f.timeouts, f.recoveries), (0, 1), "{f:?}");
+    assert_eq!(f.cuts, Cuts { error: 1, ..NO_CUTS });
 }

@@ -47,6 +47,16 @@ impl DelayedAck {
     pub const OFF: Self = Self { every: 1, delay: Duration::ZERO };
 }
 
+/// How a loss shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossDetection {
+    /// By what was acknowledged above it: [`Config::dup_thresh`] segments or runs (RFC 5681, RFC 6675).
+    DupAcks,
+    /// By time: something sent later was delivered (RACK, RFC 8985). Needs SACK and an algorithm that repairs
+    /// losses with it; on a connection without either, losses show by duplicates.
+    Rack,
+}
+
 /// How the ability of the peer to answer probes is learnt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeNegotiation {
@@ -71,6 +81,10 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Duplicate acknowledgements that reveal a loss.
     pub dup_thresh: u32,
+    /// How a loss shows.
+    pub loss_detection: LossDetection,
+    /// A tail loss probe before the retransmission timer (RFC 8985 §7); only with [`LossDetection::Rack`].
+    pub tail_loss_probe: bool,
     /// Retransmission timer.
     pub rto: Rto,
     /// Where RTT samples come from.
@@ -140,6 +154,8 @@ impl Config {
             rules: Rules::NS2_2001,
             limited_transmit: false,
             dup_thresh: 3,
+            loss_detection: LossDetection::DupAcks,
+            tail_loss_probe: false,
             rto: Rto {
                 tick: Duration::from_millis(100),
                 initial: Duration::from_secs(3),

@@ -29,5 +29,5 @@ pub use error::Rejected;
 pub use receiver::Receiver;
 pub use scoreboard::{NextSeg, Scoreboard};
 pub use segment::{Flags, Mark, SackBlocks, Segment, Seq, SynOptions};
-pub use sender::{Counters, Judged, Sender, Sign, Snapshot};
+pub use sender::{Counters, Judged, Rack, RackReport, Sender, Sign, Snapshot};
 pub use store::{Bytes, Counted, Store};

@@ -8,7 +8,10 @@
 //! is lost by the rule, and each segment is passed once. Runs of acknowledged segments carry a skip distance
 //! with path compression, so that SACK blocks that repeat what is known cost next to nothing.
 
+mod order;
+
 use alloc::collections::VecDeque;
+pub(crate) use order::Order;
 use skyhaul_base::Instant;
 
 const SACKED: u8 = 1;
@@ -47,6 +50,14 @@ pub(crate) struct Item {
     pub(crate) fin: bool,
     pub(crate) last_sent: Instant,
     pub(crate) rtx_count: u32,
+    pub(crate) sacked: bool,
+}
+
+impl Item {
+    /// The octet after its last one, FIN included.
+    pub(crate) fn end(&self) -> u64 {
+        self.seq + u64::from(self.len) + u64::from(self.fin)
+    }
 }
 
 impl From<&Sent> for Item {
@@ -58,6 +69,7 @@ impl From<&Sent> for Item {
             fin,
             last_sent: s.last_sent,
             rtx_count: u32::from(s.rtx_count),
+            sacked: s.has(SACKED),
         }
     }
 }

@@ -327,6 +327,26 @@ fn an_exact_reset_ends_the_connection_in_every_state() {
 }
 
 #[test]
+fn challenges_are_rationed() {
+    // RFC 5961 §7: ten in five seconds, whatever calls for them.
+    let mut s = established();
+    let blind = |s: &mut Script<Counted>| {
+        assert_eq!(s.inject("S 5:5 win 5"), Err(Rejected::Challenged));
+        assert_eq!(s.inject("R 5:5 win 5"), Err(Rejected::Challenged));
+        assert_eq!(s.inject(". 1:1 ack 5000 win 5"), Err(Rejected::AckOfUnsent));
+        s.drain().len()
+    };
+    s.at(1.0);
+    assert_eq!((0..100).map(|_| blind(&mut s)).sum::<usize>(), 10);
+    s.at(5.9);
+    assert_eq!(blind(&mut s), 0);
+    // The next period. An acknowledgement that data call for is none of them.
+    s.at(6.0);
+    assert_eq!((0..100).map(|_| blind(&mut s)).sum::<usize>(), 10);
+    s.accept(". 1001:2001 ack 1 win 5000").expect(". 1:1 ack 1 win").expect_nothing();
+}
+
+#[test]
 fn blind_resets_and_syns_are_challenged() {
     // RFC 5961 §3.2, §4.2.
     for (mut s, seq) in in_each_state() {

@@ -4,10 +4,12 @@
 //! - [`script`]: one endpoint against a scripted peer, in the manner of packetdrill;
 //! - [`fuzz`]: bodies of the fuzz targets, replayed as tests;
 //! - [`naive`]: literal, slow versions of what the core computes incrementally;
+//! - [`naive_rack`]: the same for loss detection by time;
 //! - [`spy`]: a congestion control that writes down what another one does.
 
 pub mod fuzz;
 pub mod naive;
+pub mod naive_rack;
 pub mod pair;
 pub mod script;
 pub mod spy;

@@ -1,7 +1,7 @@
 //! The fuzz targets without a fuzzer: the corpus, then pseudo-random bytes.
 
 use skyhaul_base::Rng;
-use skyhaul_testkit::fuzz::{queue_ops, scoreboard_ops, tcp_ops};
+use skyhaul_testkit::fuzz::{queue_ops, rack_ops, scoreboard_ops, tcp_ops};
 use std::path::Path;
 
 /// Inputs per target; `SKYHAUL_CASES` overrides.
@@ -47,4 +47,9 @@ fn scoreboard_ops_survives() {
 #[test]
 fn queue_ops_survives() {
     replay(queue_ops, "queue_ops");
+}
+
+#[test]
+fn rack_ops_survives() {
+    replay(rack_ops, "rack_ops");
 }

@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 use skyhaul_base::Duration;
 use skyhaul_cc::{CaGrowth, HalvingBase, InitialSsthresh, InitialWindow};
 use skyhaul_tcp::Config;
-use skyhaul_tcp::config::{DelayedAck, PRESETS, ProbeNegotiation, RttSource};
+use skyhaul_tcp::config::{DelayedAck, LossDetection, PRESETS, ProbeNegotiation, RttSource};
 use std::borrow::Cow;
 
 /// How a value in a file becomes one of the configuration, and back.
@@ -88,6 +88,10 @@ endpoint_keys! {
     limited_transmit: bool => limited_transmit;
     /// Duplicate acknowledgements that reveal a loss.
     dup_thresh: u32 => dup_thresh;
+    /// How a loss shows: "dup-acks", or "rack", by time (RFC 8985), which needs SACK.
+    loss_detection: LossDetectionSpec => loss_detection;
+    /// A probe two round trips after the last segment, before the retransmission timer (RFC 8985 §7); needs "rack".
+    tail_loss_probe: bool => tail_loss_probe;
     /// Clock granularity of the retransmission timer.
     rto_tick: Time => rto.tick;
     /// Retransmission timeout before the first RTT sample.
@@ -199,6 +203,31 @@ impl Key<RttSource> for RttSourceSpec {
             RttSource::EveryAck => Self::EveryAck,
             RttSource::Timed => Self::Timed,
             RttSource::Timestamps => Self::Timestamps,
+        }
+    }
+}
+
+/// How a loss shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossDetectionSpec {
+    /// By what was acknowledged above it (RFC 5681, RFC 6675).
+    DupAcks,
+    /// By time (RFC 8985).
+    Rack,
+}
+
+impl Key<LossDetection> for LossDetectionSpec {
+    fn into_value(self) -> Result<LossDetection, String> {
+        Ok(match self {
+            Self::DupAcks => LossDetection::DupAcks,
+            Self::Rack => LossDetection::Rack,
+        })
+    }
+    fn of(value: LossDetection) -> Self {
+        match value {
+            LossDetection::DupAcks => Self::DupAcks,
+            LossDetection::Rack => Self::Rack,
         }
     }
 }
@@ -391,6 +420,8 @@ mod tests {
             rules: _,
             limited_transmit: _,
             dup_thresh: _,
+            loss_detection: _,
+            tail_loss_probe: _,
             rto: _,
             rtt_source: _,
             timestamps: _,

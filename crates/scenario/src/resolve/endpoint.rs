@@ -4,8 +4,9 @@ use super::{Result, refuse};
 use crate::model::{EndpointSpec, FlowSpec};
 use crate::quantity::Window;
 use skyhaul_base::Duration;
+use skyhaul_cc::{Config as Control, CongestionControl};
 use skyhaul_tcp::Config;
-use skyhaul_tcp::config::RttSource;
+use skyhaul_tcp::config::{LossDetection, RttSource};
 
 /// Largest packet, headers included: what an IP length field can say.
 pub(super) const MAX_PACKET: u32 = 65_535;
@@ -13,11 +14,12 @@ pub(super) const MAX_PACKET: u32 = 65_535;
 const MAX_PLAIN_WINDOW: u64 = 65_535;
 const MAX_WINDOW: u64 = MAX_PLAIN_WINDOW << 14;
 
-pub(super) fn resolve(key: &str, spec: &FlowSpec) -> Result<Config> {
+pub(super) fn resolve(key: &str, spec: &FlowSpec, cc: &Control) -> Result<Config> {
     let at = format!("{key}.endpoint");
     let table = spec.endpoint.clone().map_or_else(EndpointSpec::default, |e| e.0);
     let mut config = table.apply(&at)?;
     check(&at, &config)?;
+    check_loss_detection(&at, &config, cc)?;
     if let Some(rwnd) = spec.rwnd {
         config.receive_buffer = window(&format!("{key}.rwnd"), rwnd, config.mss)?;
     }
@@ -57,6 +59,37 @@ fn window(key: &str, window: Window, mss: u32) -> Result<u64> {
         }
         Window::Unlimited => Ok(u64::MAX),
     }
+}
+
+/// RACK lives on selective acknowledgements, and its verdicts on a recovery that repairs whatever is lost in
+/// whatever order (RFC 8985 §4).
+fn check_loss_detection(at: &str, c: &Config, cc: &Control) -> Result<()> {
+    let at = |k: &str| format!("{at}.{k}");
+    if c.loss_detection != LossDetection::Rack {
+        return if c.tail_loss_probe {
+            let why = "what a probe finds only \"rack\" can tell: write loss-detection = \"rack\" as well";
+            refuse(at("tail-loss-probe"), why)
+        } else {
+            Ok(())
+        };
+    }
+    let name = cc.name();
+    if !cc.build(&c.rules).policy().recovery.uses_pipe() {
+        let auto = if c.sack.is_none() { " (so sack = \"auto\" is off)" } else { "" };
+        let plain = Control::by_name(name).is_some_and(|plain| plain == *cc);
+        let with = if plain { "" } else { " with these options" };
+        return refuse(
+            at("loss-detection"),
+            format!(
+                "\"rack\" needs a congestion control that repairs losses with SACK, and \"{name}\"{with} does not{auto}: \
+                 write another one, such as cc = \"sack\", or loss-detection = \"dup-acks\""
+            ),
+        );
+    }
+    if c.sack == Some(false) {
+        return refuse(at("loss-detection"), "\"rack\" needs SACK: write sack = true, or leave sack out");
+    }
+    Ok(())
 }
 
 fn check(at: &str, c: &Config) -> Result<()> {

@@ -157,7 +157,7 @@ impl<'a> Flow<'a> {
         if let Err(why) = cc.validate() {
             return refuse(format!("{key}.cc"), why);
         }
-        let endpoint = endpoint::resolve(&key, spec)?;
+        let endpoint = endpoint::resolve(&key, spec, &cc)?;
         if endpoint.sack == Some(false) && cc.build(&endpoint.rules).policy().recovery.uses_pipe() {
             let name = cc.name();
             return refuse(

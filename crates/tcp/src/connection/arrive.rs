@@ -8,6 +8,10 @@ use crate::sender::Arrival;
 use crate::store::Store;
 use skyhaul_base::{Duration, Instant};
 
+/// Challenge acknowledgements per [`CHALLENGE_PERIOD`]: the numbers that RFC 5961 §7 proposes, per connection.
+const CHALLENGES: u8 = 10;
+const CHALLENGE_PERIOD: Duration = Duration::from_secs(5);
+
 impl<S: Store> Connection<S> {
     /// Handles an arriving segment. Poll for transmissions until there are none before handling the next.
     ///
@@ -107,6 +111,20 @@ impl<S: Store> Connection<S> {
         Ok((echo != 0 && ticks < 1 << 31).then(|| self.tick * u64::from(ticks)))
     }
 
+    /// A challenge acknowledgement, unless there were too many lately (RFC 5961 §7): blind segments must not make us
+    /// send one each.
+    #[cold]
+    fn challenge(&mut self, now: Instant) {
+        if now >= self.challenges_until {
+            self.challenges_until = now + CHALLENGE_PERIOD;
+            self.challenges = 0;
+        }
+        if self.challenges < CHALLENGES {
+            self.challenges += 1;
+            self.receiver.ack_now();
+        }
+    }
+
     pub(super) fn timestamp(&self, now: Instant) -> u32 {
         ((now.as_nanos() / self.tick.as_nanos()) as u32).wrapping_add(self.ts_offset).wrapping_add(1)
     }
@@ -156,8 +174,8 @@ impl<S: Store> Connection<S> {
                 Ok(())
             }
             Err(e) => {
-                // RFC 5961 §5.2: a challenge acknowledgement.
-                self.receiver.ack_now();
+                // RFC 5961 §5.2.
+                self.challenge(now);
                 Err(e)
             }
         }
@@ -182,7 +200,7 @@ impl<S: Store> Connection<S> {
                 return Ok(());
             }
             if self.receiver.acceptable(seq, 0) {
-                self.receiver.ack_now();
+                self.challenge(now);
                 return Err(Rejected::Challenged);
             }
             return Err(Rejected::OutOfWindow);
@@ -200,7 +218,7 @@ impl<S: Store> Connection<S> {
                 return Ok(());
             }
             // RFC 5961 §4.2.
-            self.receiver.ack_now();
+            self.challenge(now);
             return Err(Rejected::Challenged);
         }
         if !seg.flags.has(Flags::ACK) {

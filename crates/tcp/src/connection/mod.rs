@@ -117,6 +117,9 @@ pub struct Connection<S: Store> {
     events: [Option<Event>; 4],
     config: Config,
     rejected: u64,
+    /// Challenge acknowledgements (RFC 5961) since the present period began, and when it ends.
+    challenges: u8,
+    challenges_until: Instant,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -160,6 +163,8 @@ impl<S: Store> Connection<S> {
             events: [None; 4],
             config: *config,
             rejected: 0,
+            challenges: 0,
+            challenges_until: Instant::ZERO,
         }
     }
 

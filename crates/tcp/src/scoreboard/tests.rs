@@ -85,3 +85,52 @@ fn a_rescue_changes_neither_pipe_nor_what_may_be_retransmitted() {
     b.rescue_sent(3, Instant::ZERO);
     assert_eq!((b.pipe(), b.rescue()), (pipe, None));
 }
+
+/// A window with every other segment lost, and every second retransmission lost again: steps through the list of
+/// times and acknowledgements.
+fn comb_by_time(window: u64) -> (u64, u64) {
+    let ms = skyhaul_base::Duration::from_millis;
+    let mut b = Scoreboard::new(0, 3, MSS);
+    let mut rack = crate::Rack::new(&crate::Config::modern());
+    let report = |recovering| crate::RackReport { recovering, ..Default::default() };
+    let mut now = Instant::ZERO + ms(1);
+    (0..window).for_each(|_| rack.send(&mut b, MSS, now));
+    let mut acks = 0;
+    let mut resent = VecDeque::new();
+    let resend = |b: &mut Scoreboard, rack: &mut crate::Rack, now: Instant, resent: &mut VecDeque<u64>| {
+        while let Some(i) = rack.next_lost(b) {
+            resent.push_back(b.item(i).expect("in the list").seq);
+            rack.resend(b, i, now);
+        }
+    };
+    now += ms(550);
+    for n in (1..window).step_by(2) {
+        now += ms(1);
+        rack.apply(&mut b, now, 0, &[(at(n), at(n + 1))], &report(n > 1));
+        acks += 1;
+        resend(&mut b, &mut rack, now, &mut resent);
+    }
+    now += ms(550);
+    let mut arrives = false;
+    while let Some(seq) = resent.pop_front() {
+        arrives = !arrives;
+        now += ms(1);
+        if arrives && seq >= b.una() {
+            let block = (seq, seq + at(1));
+            let ack = if seq == b.una() { (seq + at(2)).min(b.max()) } else { b.una() };
+            rack.apply(&mut b, now, ack, &[block], &report(true));
+            acks += 1;
+            resend(&mut b, &mut rack, now, &mut resent);
+        }
+    }
+    (acks, rack.steps())
+}
+
+#[test]
+fn detection_by_time_costs_a_few_steps_per_acknowledgement() {
+    for window in [WINDOW / 16, WINDOW / 4, WINDOW] {
+        let (acks, steps) = comb_by_time(window);
+        assert!(acks > window / 2, "{acks}");
+        assert!(steps < 40 * acks, "{window} segments: {steps} steps for {acks} acknowledgements");
+    }
+}

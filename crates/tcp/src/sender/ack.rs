@@ -32,7 +32,24 @@ pub(crate) struct Arrival<'a> {
 
 impl<S: Store> Sender<S> {
     /// Processes an acknowledgement. The caller then polls for what it released.
+    #[inline]
     pub(crate) fn handle_ack(&mut self, now: Instant, a: &Arrival<'_>) -> Result<(), Rejected> {
+        if self.rack.is_some() {
+            self.acknowledged_by_time(now, a)
+        } else {
+            self.acknowledged::<false>(now, a)
+        }
+    }
+
+    /// Out of line: two copies in one function would slow the common one down.
+    #[inline(never)]
+    fn acknowledged_by_time(&mut self, now: Instant, a: &Arrival<'_>) -> Result<(), Rejected> {
+        self.acknowledged::<true>(now, a)
+    }
+
+    /// `BY_TIME`: RACK detects the losses.
+    #[inline]
+    fn acknowledged<const BY_TIME: bool>(&mut self, now: Instant, a: &Arrival<'_>) -> Result<(), Rejected> {
         let una = self.sb.una();
         if a.ack > self.sb.max() {
             return Err(Rejected::AckOfUnsent);
@@ -52,6 +69,11 @@ impl<S: Store> Sender<S> {
 
         // Scoreboard and SND.UNA.
         let lost_before = self.sb.total_lost();
+        if BY_TIME {
+            if let Some(rack) = &mut self.rack {
+                rack.cumulative(&self.sb, ack);
+            }
+        }
         let acked = self.sb.ack(ack);
         if advanced {
             self.persist_at = Instant::MAX;
@@ -71,12 +93,12 @@ impl<S: Store> Sender<S> {
         let mut sacked = 0;
         let mut dsack = false;
         if self.sack && !a.blocks.is_empty() {
-            (sacked, dsack) = self.take_blocks(now, a.ack, a.blocks);
+            (sacked, dsack) = self.take_blocks::<BY_TIME>(now, a.ack, a.blocks);
             if sacked > 0 {
                 self.highest_delivered = self.highest_delivered.max(self.sb.high_sacked());
             }
         }
-        if self.sb.sacked() > 0 {
+        if self.sb.sacked() > 0 && !BY_TIME {
             let sampler = &mut self.sampler;
             self.sb.detect(|i, len, total| {
                 if let Some(s) = sampler {
@@ -88,7 +110,7 @@ impl<S: Store> Sender<S> {
 
         // RTT: never from the answer to a probe. The algorithm sees every sample, the estimator those of the
         // configured source.
-        let mut rtt = None;
+        let (mut rtt, mut measured) = (None, false);
         if advanced && a.answer.is_none() {
             rtt = acked.sent_at.map(|t| now - t);
             let sample = match self.config.rtt_source {
@@ -98,7 +120,11 @@ impl<S: Store> Sender<S> {
             };
             if let Some(r) = sample {
                 self.rtt.sample(r);
+                measured = true;
             }
+        }
+        if BY_TIME {
+            self.rack_ack(now, a, dsack, measured);
         }
 
         // Rounds and rate sample.
@@ -178,8 +204,15 @@ impl<S: Store> Sender<S> {
         if advanced {
             self.after_advance(now, ack, ends);
         }
+        if BY_TIME {
+            let bare = !advanced && a.pure && same_window && a.blocks.is_empty();
+            self.rack_verdict(now, a, dsack, bare, (acked.bytes, acked.delivered + sacked));
+        }
         let judged = self.phase == Phase::Open && self.recover <= self.sb.una();
-        if judged && is_dup && (self.dupacks >= self.config.dup_thresh || (self.sack && self.sb.head_lost()))
+        let by_count = is_dup && !BY_TIME;
+        if judged
+            && by_count
+            && (self.dupacks >= self.config.dup_thresh || (self.sack && self.sb.head_lost()))
         {
             self.enter_recovery(now, Signal::Loss);
         } else if a.ece && self.phase == Phase::Open && self.recover <= self.sb.una() {
@@ -194,7 +227,13 @@ impl<S: Store> Sender<S> {
 
     /// Marks SACK blocks; returns the bytes newly acknowledged and whether the first block reports a duplicate
     /// (RFC 2883 §4: below the cumulative acknowledgement, or inside the second block).
-    fn take_blocks(&mut self, now: Instant, ack: u64, blocks: &[(u64, u64)]) -> (u64, bool) {
+    #[inline]
+    fn take_blocks<const BY_TIME: bool>(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        blocks: &[(u64, u64)],
+    ) -> (u64, bool) {
         // Against the acknowledgement of this segment: an old one that was overtaken reports no duplicates.
         let dsack = match *blocks {
             [(from, to), ..] if to <= ack && from < to => true,
@@ -206,8 +245,13 @@ impl<S: Store> Sender<S> {
             if from >= to || to > self.sb.max() || from < self.sb.una() {
                 continue;
             }
-            let sampler = &mut self.sampler;
+            let (sampler, rack) = (&mut self.sampler, &mut self.rack);
             new += self.sb.sack(from, to, |i| {
+                if BY_TIME {
+                    if let Some(rack) = rack {
+                        rack.selective(i);
+                    }
+                }
                 if let Some(s) = sampler {
                     s.delivered(i, now);
                 }
@@ -239,6 +283,7 @@ impl<S: Store> Sender<S> {
         true
     }
 
+    #[inline]
     fn after_advance(&mut self, now: Instant, ack: u64, ends: bool) {
         let mut restart = true;
         match self.phase {
@@ -272,14 +317,23 @@ impl<S: Store> Sender<S> {
         let flight = self.sb.max() - una;
         self.refresh(now);
         // RFC 5681 §3.2 step 2: what limited transmit sent is no part of the FlightSize that is halved.
-        self.path.in_flight -= self.limited_sent as f64 / self.smss_f();
+        let mut limited = self.limited_sent;
+        if self.rack.is_some() {
+            // The same of what went in place of segments beyond a hole, across partial acknowledgements too.
+            limited = limited.max(flight.saturating_sub(self.cwnd_bytes()).min(self.sb.sacked()));
+            self.tlp.reset();
+            if self.rack_probes {
+                self.rack_at = Instant::MAX;
+            }
+        }
+        self.path.in_flight -= limited as f64 / self.smss_f();
         self.judge(now, Sign::Acks, |cc, cx| cc.on_congestion(cx, signal));
         self.prober.begin_epoch();
         self.rtt.stop_timing();
         self.restarted = false;
         if mode == RecoveryMode::Tahoe {
             self.recover = self.sb.max();
-            self.go_back(now);
+            self.go_back(now, true);
             return;
         }
         self.phase = Phase::Recovery;
@@ -288,23 +342,34 @@ impl<S: Store> Sender<S> {
         self.recovery_point = match (mode, self.policy.recovery_end) {
             (RecoveryMode::Reno, _) => una + 1,
             (_, RecoveryEnd::TriggeringSegment) => {
-                self.sb.head().map_or(una + 1, |h| h.seq + u64::from(h.len).max(1))
+                let first = self.first_lost().and_then(|i| self.sb.item(i));
+                first.map_or(una + 1, |s| s.seq + u64::from(s.len).max(1))
             }
             _ => self.sb.max(),
         };
         if mode != RecoveryMode::Reno && self.policy.recovery_end == RecoveryEnd::AllOutstanding {
             self.recover = self.sb.max();
         }
-        self.sb.begin_episode(self.policy.recovery_end == RecoveryEnd::TriggeringSegment);
-        let by_decree = self.sb.mark_head_lost();
-        if let Some(s) = self.sampler.as_mut().filter(|_| by_decree > 0) {
-            s.marked_lost(0, by_decree as u32, self.sb.total_lost());
-            self.tell_losses(now);
+        if self.rack.is_none() {
+            self.sb.begin_episode(self.policy.recovery_end == RecoveryEnd::TriggeringSegment);
+            let by_decree = self.sb.mark_head_lost();
+            if let Some(s) = self.sampler.as_mut().filter(|_| by_decree > 0) {
+                s.marked_lost(0, by_decree as u32, self.sb.total_lost());
+                self.tell_losses(now);
+            }
         }
         self.force_head = true;
         if mode == RecoveryMode::Prr {
-            self.prr = prr::Prr::begin(flight);
-            self.prr_ack(u64::from(self.smss) * u64::from(self.dupacks.min(3)), false);
+            if let Some(rack) = &self.rack {
+                // RFC 9937 §6.2: what had been reported before is no part of RecoverFS.
+                let delivered = rack.delivered;
+                let before = self.sb.sacked().saturating_sub(delivered);
+                self.prr = prr::Prr::begin(flight.saturating_sub(before));
+                self.prr_ack(delivered, false);
+            } else {
+                self.prr = prr::Prr::begin(flight);
+                self.prr_ack(u64::from(self.smss) * u64::from(self.dupacks.min(3)), false);
+            }
         }
     }
 

@@ -21,7 +21,7 @@ pub enum Sign {
 pub struct Judged {
     /// By what sign.
     pub sign: Sign,
-    /// Stream offset of the segment: the oldest outstanding one.
+    /// Stream offset of the segment: the oldest outstanding one, or that which a tail loss probe has repaired.
     pub offset: u64,
     /// How often that segment had been sent, at least 1.
     pub transmissions: u32,
@@ -44,7 +44,18 @@ impl<S: Store> Sender<S> {
         sign: Sign,
         event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
     ) {
-        let head = self.sb.head();
+        let transmissions = self.sb.head().map_or(1, |h| h.rtx_count + 1);
+        self.judge_segment(now, sign, (self.sb.una(), transmissions), event);
+    }
+
+    /// As [`Self::judge`], of the segment at this offset, which had been sent so many times.
+    pub(super) fn judge_segment(
+        &mut self,
+        now: Instant,
+        sign: Sign,
+        (offset, transmissions): (u64, u32),
+        event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
+    ) {
         let before = self.cc.window();
         // What duplicates inflated a window by is no part of it.
         let inflated = self.phase == Phase::Recovery;
@@ -53,8 +64,8 @@ impl<S: Store> Sender<S> {
         let after = self.cc.window();
         self.judged = Some(Judged {
             sign,
-            offset: self.sb.una(),
-            transmissions: head.map_or(1, |h| h.rtx_count + 1),
+            offset,
+            transmissions,
             cut: after.cwnd < level || after.ssthresh < before.ssthresh,
         });
     }

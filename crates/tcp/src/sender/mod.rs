@@ -3,12 +3,15 @@
 //! `ack` holds the order of processing of an acknowledgement, `transmit` the send loop, `timers` what expires.
 
 mod ack;
+mod detect;
 mod judged;
 mod prr;
+mod rack;
 mod timers;
+mod tlp;
 mod transmit;
 
-use crate::config::{Config, ProbeNegotiation};
+use crate::config::{Config, LossDetection, ProbeNegotiation};
 use crate::pacer::Pacer;
 use crate::probe::Prober;
 use crate::rate::Sampler;
@@ -21,6 +24,7 @@ pub(crate) use ack::Arrival;
 use alloc::boxed::Box;
 use core::num::NonZeroU16;
 pub use judged::{Judged, Sign};
+pub use rack::{Rack, RackReport};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{
     Actions, Algorithm, Clock, CongestionControl, Cx, Head, Path, PathCache, PathState, Phase, Pipe, Policy,
@@ -65,6 +69,8 @@ pub struct Counters {
     pub probe_answers_refused: u64,
     /// Zero-window probes sent.
     pub window_probes: u64,
+    /// Tail loss probes sent (RFC 8985 §7).
+    pub loss_probes: u64,
 }
 
 /// The state of a sender at one moment.
@@ -131,6 +137,9 @@ pub struct Sender<S: Store> {
     path: Path,
     rtt: Estimator,
     rto_at: Instant,
+    /// Expiry of the reordering window, or of the wait for a tail loss probe if `rack_probes`.
+    rack_at: Instant,
+    rack_probes: bool,
     persist_at: Instant,
     persist_backoff: u32,
     wake_at: Instant,
@@ -151,6 +160,9 @@ pub struct Sender<S: Store> {
     /// Only for algorithms that ask for rate samples.
     sampler: Option<Box<Sampler>>,
     prr: prr::Prr,
+    /// Loss detection by time, where it is configured and possible.
+    rack: Option<Box<Rack>>,
+    tlp: tlp::Tlp,
     /// The counting estimate of [`Pipe::Counter`](skyhaul_cc::Pipe), bytes; it may fall below zero.
     pipe_counter: i64,
     rng: Rng,
@@ -224,6 +236,8 @@ impl<S: Store> Sender<S> {
             },
             rtt: Estimator::new(config.rto),
             rto_at: Instant::MAX,
+            rack_at: Instant::MAX,
+            rack_probes: false,
             persist_at: Instant::MAX,
             persist_backoff: 0,
             wake_at: Instant::MAX,
@@ -243,6 +257,8 @@ impl<S: Store> Sender<S> {
             pacer: Pacer::default(),
             sampler: policy.rate_samples.then(Box::default),
             prr: prr::Prr::default(),
+            rack: None,
+            tlp: tlp::Tlp::NEW,
             pipe_counter: 0,
             rng,
             store: S::default(),
@@ -258,6 +274,9 @@ impl<S: Store> Sender<S> {
         self.path.smss = self.smss;
         self.sb = Scoreboard::new(FIRST, self.config.dup_thresh, self.smss);
         self.sack = peer.sack;
+        let by_time = self.config.loss_detection == LossDetection::Rack;
+        self.rack =
+            (by_time && peer.sack && self.mode().uses_pipe()).then(|| Box::new(Rack::new(&self.config)));
         self.update_window(FIRST, peer.window);
         self.prober.support = match self.config.probes {
             ProbeNegotiation::Negotiate if peer.probes => ProbeSupport::Yes,
@@ -403,6 +422,11 @@ impl<S: Store> Sender<S> {
     pub fn scoreboard(&self) -> &Scoreboard {
         &self.sb
     }
+    /// Loss detection by time, where it is in use.
+    #[must_use]
+    pub fn rack(&self) -> Option<&Rack> {
+        self.rack.as_deref()
+    }
     /// Whether the peer answers probes.
     #[must_use]
     pub fn probe_support(&self) -> ProbeSupport {
@@ -431,6 +455,8 @@ impl<S: Store> Sender<S> {
     /// Stops everything: nothing will be sent any more.
     pub(crate) fn stop(&mut self) {
         self.rto_at = Instant::MAX;
+        self.rack_at = Instant::MAX;
+        self.tlp.due = false;
         self.persist_at = Instant::MAX;
         self.wake_at = Instant::MAX;
         self.pace_at = Instant::MAX;
@@ -541,21 +567,37 @@ impl<S: Store> Sender<S> {
             self.recover = self.sb.max();
             self.dupacks = 0;
             self.suspected = false;
-            self.go_back(now);
+            self.go_back(now, true);
             self.rto_at = now + self.rtt.rto();
             self.pending = Some(self.pending.unwrap_or(Clock::Timer));
         }
     }
 
-    /// `SND.NXT := SND.UNA`: everything not selectively acknowledged will be sent again as the window allows.
-    fn go_back(&mut self, now: Instant) {
-        let sampler = &mut self.sampler;
-        self.sb.time_out(self.config.keep_sack_after_rto && self.sack, |i, len, total| {
-            if let Some(s) = sampler {
-                s.marked_lost(i, len, total);
+    /// `SND.NXT := SND.UNA`: everything not selectively acknowledged will be sent again as the window allows. With
+    /// RACK only what is overdue, unless `all`, and `SND.NXT` stays.
+    fn go_back(&mut self, now: Instant, all: bool) {
+        let keep = self.config.keep_sack_after_rto && self.sack;
+        match &mut self.rack {
+            Some(rack) => {
+                rack.timeout(&mut self.sb, now, keep, all);
+                rack.take_lost_again();
+                self.rack_at = Instant::MAX;
+                self.tlp.reset();
+                self.note_lost();
             }
-        });
-        self.nxt = self.sb.una();
+            None => {
+                // The first segment acknowledged selectively and never cumulatively: the receiver took back what it
+                // said (RFC 2018 §8), and what it said is forgotten.
+                let reneged = self.sb.head().is_some_and(|h| h.sacked);
+                let sampler = &mut self.sampler;
+                self.sb.time_out(keep && !reneged, |i, len, total| {
+                    if let Some(s) = sampler {
+                        s.marked_lost(i, len, total);
+                    }
+                });
+                self.nxt = self.sb.una();
+            }
+        }
         self.prober.rewind();
         self.force_head = false;
         self.rtt.stop_timing();

@@ -32,6 +32,10 @@ impl Prr {
         // The fast retransmission itself goes whatever the count says.
         self.budget = if self.out == 0 { count.max(smss) } else { count };
     }
+    /// At least so many bytes may be sent.
+    pub(super) fn allow(&mut self, bytes: u64) {
+        self.budget = self.budget.max(bytes);
+    }
     pub(super) fn sent(&mut self, bytes: u64) {
         self.out += bytes;
         self.budget = self.budget.saturating_sub(bytes);

@@ -9,11 +9,20 @@ impl<S: Store> Sender<S> {
     /// The earliest deadline; [`Instant::MAX`] if there is none.
     #[inline]
     pub(crate) fn next_timeout(&self) -> Instant {
-        self.rto_at.min(self.persist_at).min(self.wake_at).min(self.pace_at).min(self.prober.next_timeout())
+        self.rto_at
+            .min(self.rack_at)
+            .min(self.persist_at)
+            .min(self.wake_at)
+            .min(self.pace_at)
+            .min(self.prober.next_timeout())
     }
 
     /// Handles every deadline that has passed.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        // First: it puts the retransmission timer off (RFC 8985 §8).
+        if self.rack_at <= now {
+            self.on_rack_timer(now);
+        }
         if self.rto_at <= now {
             self.on_rto(now);
         }
@@ -57,7 +66,9 @@ impl<S: Store> Sender<S> {
         self.prober.begin_epoch();
         self.recover = self.sb.max();
         self.dupacks = 0;
-        self.go_back(now);
+        self.go_back(now, false);
+        // What RACK leaves in flight may fill the window; the head goes all the same.
+        self.force_head = self.rack.is_some();
         // Re-armed when the head is retransmitted; a closed window must not leave it stopped.
         self.rto_at = now + self.rtt.rto();
         self.pending = Some(Clock::Timer);

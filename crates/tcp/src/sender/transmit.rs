@@ -22,6 +22,7 @@ impl<S: Store> Sender<S> {
     /// before the next acknowledgement is handled, or probes that acknowledgements clock out are merged.
     pub(crate) fn poll(&mut self, now: Instant) -> Option<Out> {
         if core::mem::take(&mut self.suspected) && !self.sb.is_empty() {
+            self.decree_head_lost(now);
             match self.phase {
                 Phase::Open => self.enter_recovery(now, Signal::Loss),
                 Phase::Recovery => self.force_head = true,
@@ -30,8 +31,12 @@ impl<S: Store> Sender<S> {
         }
         if self.force_head {
             self.force_head = false;
-            if !self.sb.is_empty() {
-                return Some(self.resend(now, 0));
+            if self.tlp.due {
+                if let Some(out) = self.send_probe(now) {
+                    return Some(out);
+                }
+            } else if let Some(index) = self.first_lost() {
+                return Some(self.resend(now, index));
             }
         }
         if self.starting.is_some() && self.end > self.sb.max() {
@@ -99,6 +104,7 @@ impl<S: Store> Sender<S> {
             || self.nxt != max
             || self.policy.max_burst > 0
             || self.cc.pacing().is_some()
+            || self.rack.is_some()
         {
             return None;
         }
@@ -152,7 +158,7 @@ impl<S: Store> Sender<S> {
     }
 
     #[inline]
-    fn cwnd_bytes(&self) -> u64 {
+    pub(super) fn cwnd_bytes(&self) -> u64 {
         let cwnd = self.cc.window().cwnd;
         if self.config.byte_window {
             (cwnd * self.smss_f()) as u64
@@ -162,7 +168,7 @@ impl<S: Store> Sender<S> {
     }
 
     #[inline]
-    fn allowance(&self) -> u64 {
+    pub(super) fn allowance(&self) -> u64 {
         let base = self.cwnd_bytes();
         let smss = u64::from(self.smss);
         if self.dupacks > 0 && self.phase == Phase::Open && self.config.limited_transmit {
@@ -193,6 +199,9 @@ impl<S: Store> Sender<S> {
 
     #[inline]
     fn choose(&mut self, now: Instant) -> Result<Out, Blocked> {
+        if self.rack.is_some() {
+            return self.choose_by_time(now);
+        }
         let allowance = self.allowance();
         let outstanding = self.outstanding();
         let smss = u64::from(self.smss);
@@ -248,7 +257,7 @@ impl<S: Store> Sender<S> {
 
     /// Length of the next new segment, 0 for a lone FIN, or why there is none.
     #[inline]
-    fn new_len(&mut self) -> Result<u32, Blocked> {
+    pub(super) fn new_len(&mut self) -> Result<u32, Blocked> {
         let max = self.sb.max();
         let waiting = self.end.saturating_sub(max);
         if waiting == 0 {
@@ -276,6 +285,17 @@ impl<S: Store> Sender<S> {
             }
         }
         Ok(len as u32)
+    }
+
+    /// New data for RACK to watch.
+    #[inline(never)]
+    pub(super) fn send_new_by_time(&mut self, now: Instant, len: u32) -> Out {
+        let out = self.send_new(now, len);
+        if let Some(rack) = &mut self.rack {
+            rack.sent(&self.sb, self.sb.len() - 1);
+        }
+        self.arm_probe(now);
+        out
     }
 
     #[inline]
@@ -307,7 +327,7 @@ impl<S: Store> Sender<S> {
         }
     }
 
-    fn resend(&mut self, now: Instant, index: usize) -> Out {
+    pub(super) fn resend(&mut self, now: Instant, index: usize) -> Out {
         self.sb.retransmit(index, now);
         self.sent_again(now, index)
     }
@@ -315,6 +335,9 @@ impl<S: Store> Sender<S> {
     fn sent_again(&mut self, now: Instant, index: usize) -> Out {
         let item = self.sb.item(index).expect("index was just taken from the scoreboard");
         self.counters.retransmissions += 1;
+        if let Some(rack) = &mut self.rack {
+            rack.sent(&self.sb, index);
+        }
         // Karn: nothing is timed across a retransmission.
         self.rtt.stop_timing();
         if let Some(s) = &mut self.sampler {

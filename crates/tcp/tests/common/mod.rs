@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rng};
-use skyhaul_cc::{Config as Control, NAMES, RecoveryMode, alg};
-use skyhaul_tcp::config::{PRESETS, ProbeNegotiation};
+use skyhaul_cc::{Config as Control, CongestionControl, NAMES, RecoveryMode, alg};
+use skyhaul_tcp::config::{LossDetection, PRESETS, ProbeNegotiation};
 use skyhaul_tcp::{Config, Mark};
 use skyhaul_testkit::pair::Keeps;
 use skyhaul_testkit::{Departure, Fate, Pair, Side, What};
@@ -57,7 +57,24 @@ pub(crate) fn variants() -> Vec<Variant> {
             all.push(Variant { name, config, cc: Control::PeachPlus(cc) });
         }
     }
+    all.extend(by_time(&all));
     all
+}
+
+/// Of the oldest and the newest preset, those that repair losses with SACK, with RACK and the tail loss probe.
+fn by_time(all: &[Variant]) -> Vec<Variant> {
+    let ends = [PRESETS[0], PRESETS[PRESETS.len() - 1]];
+    let fit = all.iter().filter(|v| {
+        ends.iter().any(|p| v.name.starts_with(p))
+            && v.cc.build(&v.config.rules).policy().recovery.uses_pipe()
+    });
+    fit.map(|v| Variant { name: format!("{}-rack", v.name), config: rack(v.config), cc: v.cc.clone() })
+        .collect()
+}
+
+/// The same endpoint with RACK and the tail loss probe.
+pub(crate) fn rack(config: Config) -> Config {
+    Config { loss_detection: LossDetection::Rack, tail_loss_probe: true, ..config }
 }
 
 /// What happens to the segments of one direction.

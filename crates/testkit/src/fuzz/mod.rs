@@ -3,10 +3,12 @@
 //! `fuzz/` hands them to libFuzzer; `tests/replay.rs` replays the corpus and pseudo-random bytes without it.
 
 mod queue;
+mod rack;
 mod scoreboard;
 mod tcp;
 
 pub use queue::queue_ops;
+pub use rack::rack_ops;
 pub use scoreboard::scoreboard_ops;
 pub use tcp::tcp_ops;
 

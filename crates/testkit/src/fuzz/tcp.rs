@@ -4,7 +4,7 @@ use super::Tape;
 use core::num::{NonZeroU16, NonZeroU32};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Config as Control, NAMES};
-use skyhaul_tcp::config::{PRESETS, ProbeNegotiation};
+use skyhaul_tcp::config::{LossDetection, PRESETS, ProbeNegotiation};
 use skyhaul_tcp::{
     Bytes, Config, Connection, Established, Flags, Mark, SackBlocks, Segment, Seq, State, SynOptions,
 };
@@ -27,7 +27,12 @@ struct Fire<'a> {
 /// If the endpoint breaks a promise: sends without end, sends more than a segment, loses its bearings.
 pub fn tcp_ops(data: &[u8]) {
     let mut tape = Tape(data);
-    let mut config = Config::preset(PRESETS[tape.below(PRESETS.len())]).expect("a preset");
+    let first = usize::from(tape.byte());
+    let mut config = Config::preset(PRESETS[first % PRESETS.len()]).expect("a preset");
+    // The rest of the byte: seeds of the corpus keep their meaning.
+    let how = first / PRESETS.len();
+    config.loss_detection = if how % 2 == 1 { LossDetection::Rack } else { LossDetection::DupAcks };
+    config.tail_loss_probe = how % 4 == 3;
     config.receive_buffer = 1 + u64::from(tape.word());
     config.send_buffer = 1 + u64::from(tape.word());
     config.timestamps = tape.one_in(2);

@@ -1,0 +1,186 @@
+//! What loss detection by time (RFC 8985) needs of the scoreboard: what is in flight in the order in which it was
+//! sent, and losses declared segment by segment.
+//!
+//! The list is threaded through links that run in step with the scoreboard's ring: a segment leaves it when it is
+//! delivered or declared lost and returns at the end when it is sent again, each in constant time. So the first
+//! segment is always the one that has waited longest, and nobody has to look at those that have not.
+
+use super::{LOST, RTX, SACKED, Scoreboard, Sent};
+use alloc::collections::VecDeque;
+use skyhaul_base::Instant;
+
+/// No segment.
+const NONE: u64 = u64::MAX;
+
+/// Neighbours in the list, by absolute index.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    prev: u64,
+    next: u64,
+    linked: bool,
+}
+
+/// Segments in flight in the order `(last sent, end)` of RFC 8985 §6.2 (`RACK_sent_after`). Segments are named by
+/// their absolute index, which stays when older ones leave the scoreboard.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    links: VecDeque<Link>,
+    /// Absolute index of the first link.
+    base: u64,
+    head: u64,
+    tail: u64,
+    /// The last segment known to satisfy the condition of [`Self::last_before`].
+    cursor: u64,
+    /// Segments looked at, to hold the cost against the number of acknowledgements.
+    #[cfg(test)]
+    pub(crate) steps: u64,
+}
+
+impl Order {
+    pub(crate) fn new() -> Self {
+        Self {
+            links: VecDeque::new(),
+            base: 0,
+            head: NONE,
+            tail: NONE,
+            cursor: NONE,
+            #[cfg(test)]
+            steps: 0,
+        }
+    }
+
+    fn at(&mut self, segment: u64) -> &mut Link {
+        #[cfg(test)]
+        {
+            self.steps += 1;
+        }
+        &mut self.links[(segment - self.base) as usize]
+    }
+
+    /// The segment that has been in flight longest.
+    pub(crate) fn head(&self) -> Option<u64> {
+        (self.head != NONE).then_some(self.head)
+    }
+
+    /// The segment was sent, or sent again, just now.
+    pub(crate) fn sent(&mut self, board: &Scoreboard, segment: u64) {
+        while self.base + self.links.len() as u64 <= segment {
+            self.links.push_back(Link { prev: NONE, next: NONE, linked: false });
+        }
+        self.remove(segment);
+        // Time only passes; among segments of one instant the order of sequence decides.
+        let key = board.sent_at(segment);
+        let mut prev = self.tail;
+        while prev != NONE && board.sent_at(prev) > key {
+            prev = self.at(prev).prev;
+        }
+        let next = if prev == NONE { self.head } else { self.at(prev).next };
+        *self.at(segment) = Link { prev, next, linked: true };
+        if prev == NONE {
+            self.head = segment;
+        } else {
+            self.at(prev).next = segment;
+        }
+        if next == NONE {
+            self.tail = segment;
+        } else {
+            self.at(next).prev = segment;
+        }
+    }
+
+    /// The segment is in flight no more.
+    pub(crate) fn remove(&mut self, segment: u64) {
+        let Link { prev, next, linked } = *self.at(segment);
+        if !linked {
+            return;
+        }
+        self.at(segment).linked = false;
+        if prev == NONE {
+            self.head = next;
+        } else {
+            self.at(prev).next = next;
+        }
+        if next == NONE {
+            self.tail = prev;
+        } else {
+            self.at(next).prev = prev;
+        }
+        if self.cursor == segment {
+            self.cursor = prev;
+        }
+    }
+
+    /// The oldest `n` segments leave the scoreboard.
+    pub(crate) fn popped(&mut self, n: usize) {
+        for _ in 0..n {
+            self.remove(self.base);
+            self.links.pop_front();
+            self.base += 1;
+        }
+    }
+
+    /// The last segment in flight that was sent before `limit`, which never decreases from call to call: each
+    /// segment is passed once.
+    pub(crate) fn last_before(&mut self, board: &Scoreboard, limit: (Instant, u64)) -> Option<u64> {
+        let mut next = if self.cursor == NONE { self.head } else { self.at(self.cursor).next };
+        while next != NONE && board.sent_at(next) < limit {
+            self.cursor = next;
+            next = self.at(next).next;
+        }
+        (self.cursor != NONE).then_some(self.cursor)
+    }
+}
+
+impl Scoreboard {
+    /// Absolute index of the oldest segment: those of its successors follow.
+    pub(crate) fn base(&self) -> u64 {
+        self.base
+    }
+
+    fn absolute(&self, segment: u64) -> Option<&Sent> {
+        self.ring.get(segment.checked_sub(self.base)? as usize)
+    }
+
+    /// When the segment was last sent, and its end: the order of RFC 8985 §6.2.
+    pub(crate) fn sent_at(&self, segment: u64) -> (Instant, u64) {
+        self.absolute(segment).map_or((Instant::ZERO, 0), |s| (s.last_sent, s.end()))
+    }
+
+    /// True if the segment is lost and was not sent again since.
+    pub(crate) fn awaits_repair(&self, segment: u64) -> bool {
+        self.absolute(segment).is_some_and(|s| s.flags & (LOST | RTX | SACKED) == LOST)
+    }
+
+    /// The segment at `index`, which is not acknowledged, is lost, with its retransmission if there is one.
+    /// Returns the bytes of that retransmission.
+    pub(crate) fn mark_lost(&mut self, index: usize) -> u64 {
+        let s = &mut self.ring[index];
+        debug_assert!(!s.has(SACKED));
+        let span = u64::from(s.span);
+        let again = if s.has(RTX) { span } else { 0 };
+        self.lost += if s.has(LOST) { 0 } else { span };
+        self.rtx -= again;
+        s.flags = s.flags & !RTX | LOST;
+        self.total_lost += span;
+        again
+    }
+
+    /// Forgets all selective acknowledgements (RFC 2018 §8): `forgotten` is called with each segment concerned.
+    pub(crate) fn forget_sacked(&mut self, mut forgotten: impl FnMut(usize)) {
+        for (i, s) in self.ring.iter_mut().enumerate() {
+            s.skip = 0;
+            if s.has(SACKED) {
+                let span = u64::from(s.span);
+                self.lost += if s.has(LOST) { span } else { 0 };
+                self.rtx += if s.has(RTX) { span } else { 0 };
+                s.flags &= !SACKED;
+                forgotten(i);
+            }
+        }
+        self.sacked = 0;
+        self.above_bytes = 0;
+        self.above_runs = 0;
+        self.judge = self.base;
+        self.high_sacked = self.una;
+    }
+}
