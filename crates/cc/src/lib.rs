@@ -21,6 +21,12 @@
 //! `on_timeout` (retransmission timer expired, before the retransmission), `on_undo` (the last reduction
 //! proved spurious), `on_wake` (the time asked for with [`Actions::wake_at`]). Each is followed by 4 and 5.
 //!
+//! # A user's own
+//!
+//! A crate of the user implements [`CongestionControl`] and offers it under a name in a [`Controls`]; see [`user`] and
+//! `docs/algorithms/add-your-own-rust.md`. Its tests run through `testing` with
+//! `skyhaul-cc = { features = ["testing"] }` among the development dependencies.
+//!
 //! An algorithm may not move `SND.*`, suppress the first retransmission, read a clock or allocate per call.
 #![no_std]
 
@@ -34,6 +40,7 @@ mod registry;
 mod rules;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod user;
 
 pub use action::{Actions, Pipe, Policy, Priority, ProbeSource, RecoveryEnd, RecoveryMode, Train, Window};
 pub use event::{
@@ -42,6 +49,7 @@ pub use event::{
 };
 pub use registry::{Algorithm, Config, NAMES};
 pub use rules::{CaGrowth, HalvingBase, InitialSsthresh, InitialWindow, Rules};
+pub use user::Controls;
 
 use core::fmt;
 

@@ -330,7 +330,7 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
             bytes => format!("window {} segments", bytes / u64::from(g.endpoint.mss.max(1))),
         };
         let path: Vec<&str> = g.path.iter().map(|&i| s.links[i].name.as_str()).collect();
-        let (n, name, over) = (g.count, g.cc.name(), path.join(", "));
+        let (n, name, over) = (g.count, g.cc.label(), path.join(", "));
         let rtt = ms(s.propagation_rtt(g));
         let text = format!("{n} × {name} over {over}, RTT {rtt} without queues, {window}, {app}, {start}");
         words.push((format!("Flows {}", g.name), text));
