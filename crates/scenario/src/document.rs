@@ -385,9 +385,9 @@ mod tests {
             assert_eq!(merged(own, over)["flows"]["a"]["cc"], want["cc"], "{over}");
         }
         // Options of one control are none of another.
-        let base = "[flows.a]\ncc = { name = 'user', control = 'mine', options = { gain = 2 } }";
-        let over = "flows.a.cc = { name = 'user', control = 'yours' }";
-        assert!(merged(base, over)["flows"]["a"]["cc"].get("options").is_none());
+        let mine = "[flows.a]\ncc = { name = 'user', control = 'mine', options = { gain = 2 } }";
+        let yours = "flows.a.cc = { name = 'user', control = 'yours' }";
+        assert!(merged(mine, yours)["flows"]["a"]["cc"].get("options").is_none());
         let over = "flows.a.queue.kind = 'plain'";
         let want: Table = "queue = { limit = '50 packets', kind = 'plain' }".parse().unwrap();
         assert_eq!(merged(base, over)["flows"]["a"]["queue"], want["queue"]);

@@ -40,6 +40,8 @@ pub struct Prepared<S> {
     pub scenario: S,
     /// Canonical text.
     pub text: String,
+    /// Version of users' own controls in it; see [`CellRunner::version`].
+    pub version: Result<String, String>,
     /// Which combination it was first met in, in words.
     pub label: String,
     /// Constants of the axis values in force.
@@ -109,8 +111,8 @@ impl<S> Plan<S> {
 
     /// Key of a cell in the cache.
     #[must_use]
-    pub fn key(&self, text: &str, seed: u64) -> String {
-        cell_key(&self.engine, text, seed)
+    pub fn key(&self, run: &Prepared<S>, seed: u64) -> String {
+        cell_key(&self.engine, &run.text, &run.version, seed)
     }
 
     /// Names of the readings, the default first.
@@ -136,14 +138,20 @@ impl<S> Plan<S> {
 
 /// Key of a cell: a hash of everything that its result depends on.
 #[must_use]
-pub fn cell_key(engine: &str, text: &str, seed: u64) -> String {
-    hex(&Sha256::new()
+pub fn cell_key(engine: &str, text: &str, version: &Result<String, String>, seed: u64) -> String {
+    let mut digest = Sha256::new()
         .chain_update(engine)
         .chain_update([0])
         .chain_update(text)
         .chain_update([0])
-        .chain_update(seed.to_le_bytes())
-        .finalize())
+        .chain_update(seed.to_le_bytes());
+    match version {
+        // Most cells: their keys are as old as the cache.
+        Ok(version) if version.is_empty() => {}
+        Ok(version) => digest.update(version),
+        Err(_) => digest.update("?"),
+    }
+    hex(&digest.finalize())
 }
 
 /// Lower-case hexadecimal digits.
@@ -353,7 +361,8 @@ fn fill_grid<R: CellRunner>(
                 label = format!("{label}, {}", of.label);
             }
             let resolved = resolve(runner, &plan.file, &settings)?;
-            row.push(place(&mut plan.scenarios, resolved, label, constants));
+            let version = runner.version(&resolved.scenario);
+            row.push(place(&mut plan.scenarios, resolved, version, label, constants));
         }
         plan.grid.push(row);
     }
@@ -364,6 +373,7 @@ fn fill_grid<R: CellRunner>(
 fn place<S>(
     all: &mut Vec<Prepared<S>>,
     new: crate::runner::Resolution<S>,
+    version: Result<String, String>,
     label: String,
     constants: BTreeMap<String, f64>,
 ) -> usize {
@@ -373,7 +383,7 @@ fn place<S>(
     }
     let next = all.iter().map(|p| p.run + 1).max().unwrap_or(0);
     let run = same_run.unwrap_or(next);
-    all.push(Prepared { scenario: new.scenario, text: new.text, label, constants, run });
+    all.push(Prepared { scenario: new.scenario, text: new.text, version, label, constants, run });
     all.len() - 1
 }
 

@@ -45,6 +45,11 @@ pub(crate) fn run(command: &StudyCommand, renderer: Option<&dyn FigureRenderer>)
         }
     }
     print(&out)?;
+    if let Some(first) = e.failed.first() {
+        let (n, all) = (e.failed.len(), e.provenance.cells);
+        let (cell, seed, why) = (&first.cell, first.seed, &first.message);
+        return Err(Stop::Bad(format!("{n} of {all} cells failed; the first, {cell} (seed {seed}): {why}")));
+    }
     let counts = e.counts();
     match command {
         StudyCommand::Check(_) if counts.differs + counts.undecided + counts.not_evaluable > 0 => {
