@@ -48,6 +48,7 @@ test: test-rust wasm test-python
 test-rust:
 	cargo test --workspace --exclude skyhaul-py --locked --quiet
 	cargo run -p xtask --locked --quiet -- layers
+	cargo run -p rust-control --locked --quiet
 
 wasm:
 	tools/wasm-test.sh

@@ -286,11 +286,6 @@ fn files() {
         ),
         (
             "cc = { name = \"peach\", recovery = \"sack\" }",
-            "cc = { name = \"user\", control = \"mine\", options = { since = 2001-05-01 } }",
-            "geo.toml:14: flows.bulk.cc: options: a date is no option: write it as a text in quotes",
-        ),
-        (
-            "cc = { name = \"peach\", recovery = \"sack\" }",
             "cc = { name = \"user\", control = \"mine\", options = { gain = inf } }",
             "geo.toml:14: flows.bulk.cc: options: nan and inf are no options: write a finite number, or leave the option out",
         ),

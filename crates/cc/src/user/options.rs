@@ -50,7 +50,7 @@ impl Options {
 
     /// Refuses values that have no canonical form.
     pub(crate) fn validate(&self) -> Result<(), &'static str> {
-        self.0.iter().try_for_each(|(key, value)| value.validate(key))
+        self.0.values().try_for_each(OptionValue::validate)
     }
 
     /// Reads the options into a type of the control's own.
@@ -65,17 +65,13 @@ impl Options {
 }
 
 impl OptionValue {
-    fn validate(&self, key: &str) -> Result<(), &'static str> {
-        // How the parser of TOML hands a date on.
-        if key.starts_with("$__toml") {
-            return Err("options: a date is no option: write it as a text in quotes");
-        }
+    fn validate(&self) -> Result<(), &'static str> {
         match self {
             Self::Real(x) if !x.is_finite() => {
                 Err("options: nan and inf are no options: write a finite number, or leave the option out")
             }
-            Self::List(all) => all.iter().try_for_each(|v| v.validate("")),
-            Self::Table(all) => all.iter().try_for_each(|(k, v)| v.validate(k)),
+            Self::List(all) => all.iter().try_for_each(Self::validate),
+            Self::Table(all) => all.values().try_for_each(Self::validate),
             _ => Ok(()),
         }
     }

@@ -57,16 +57,16 @@ fn failed(b: &mut String, e: &Evaluation) {
     if e.failed.is_empty() {
         return;
     }
-    let _ = write!(
+    let _ = writeln!(
         b,
-        "<section id=\"failed\"><p class=\"warning\">{} of {} cells failed; claims over them are not evaluated.</p>\n",
+        "<section id=\"failed\"><p class=\"warning\">{} of {} cells failed; claims over them are not evaluated.</p>",
         e.failed.len(),
         e.provenance.cells
     );
     for f in &e.failed {
-        let _ = write!(
+        let _ = writeln!(
             b,
-            "<details><summary>{} (seed {}): {}</summary><pre>{}</pre></details>\n",
+            "<details><summary>{} (seed {}): {}</summary><pre>{}</pre></details>",
             escape(&f.cell),
             f.seed,
             escape(&f.message),
