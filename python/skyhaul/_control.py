@@ -18,7 +18,7 @@ Spec = list[tuple[str, type[Control], str | None]]
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """What a control asks of the sender; write it, or a dict of the same keys, as the class attribute `policy`.
+    """What a control asks of the sender: the class attribute `policy`, or a dict of the same keys there.
 
     The sender reads it before the handshake, and again after `on_start` and after it has turned out that the
     peer answers no probes; it must not change at any other time.
@@ -77,6 +77,15 @@ def refused_options(cls: type[Control], options: dict[str, Any]) -> str | None:
     return None
 
 
+def interrupt(threads: list[int]) -> None:
+    """Raises KeyboardInterrupt in threads that run cells: signals reach only the main one."""
+    import ctypes
+
+    for thread in threads:
+        raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+        raise_in(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
+
+
 class _Unknown(Exception):
     """Something of which no text says whether it is still the same."""
 
@@ -84,9 +93,10 @@ class _Unknown(Exception):
 def fingerprint(cls: type[Control]) -> str | None:
     """A hash of the source of a class: what tells results of one version from those of another.
 
-    It covers the class and its bases up to `skyhaul.Control`, values of class attributes, and the functions, classes
-    and constants of its module that its methods name, and those that these name in turn. It does not cover other
-    modules. None if there is no source, or a method uses an object of which nothing says whether it is the same.
+    It covers the class and its bases up to `skyhaul.Control`, values of class attributes, and the functions,
+    classes and constants of its module that its methods name, and those that these name in turn. It does not
+    cover other modules. None if there is no source, or a method uses an object of which nothing says whether
+    it is the same.
     """
     digest = hashlib.sha256()
     try:

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Literal, final
 
+from typing_extensions import disjoint_base
+
 from ._control import Policy
 
 __all__ = [
@@ -201,15 +203,17 @@ class Random:
     def normal(self) -> float:
         """Normally distributed with mean 0 and deviation 1."""
 
+@disjoint_base
 class Control:
     """A congestion control of your own: derive a class and override what differs from NewReno with SACK.
 
-    There is one instance per connection; options of the scenario are keyword arguments of `__init__`. The simple
-    way is `increase` and `reduction`; every event can be overridden as well, and `super()` does what is usual.
-    Windows are numbers of segments, times are seconds of simulated time, rates are bit/s.
+    There is one instance per connection; options of the scenario are keyword arguments of `__init__`. The
+    simple way is `increase` and `reduction`; every event can be overridden as well, and `super()` does what
+    is usual. Windows are numbers of segments, times are seconds of simulated time, rates are bit/s.
 
     Events of one arriving segment come in this order: `on_ack`, `on_probe`, then `on_recovered` or
-    `on_congestion`, `on_sent` per segment, `on_transmit`. A method that the class does not define costs nothing.
+    `on_congestion`, `on_sent` per segment, `on_transmit`. A method that the class does not define costs
+    nothing.
     """
 
     policy: ClassVar[Policy | dict[str, Any] | None]
@@ -220,7 +224,7 @@ class Control:
     ssthresh: float
     """Slow start threshold, segments; may be infinite."""
 
-    def __new__(cls, *_args: Any, **_options: Any) -> Control: ...
+    def __new__(cls, *args: Any, **options: Any) -> Control: ...
     @property
     def pacing(self) -> int | None:
         """Departure rate of data, bit/s; None (by default) is ACK clocked."""
@@ -249,7 +253,7 @@ class Control:
         """What is in the network by the scoreboard (RFC 6675), segments; FlightSize without SACK."""
     @property
     def queued(self) -> float:
-        """Data written and not yet sent once, segments; infinite for a greedy source."""
+        """Data written and not yet sent once, segments; infinite for a greedy source with an unlimited buffer."""
     @property
     def srtt(self) -> float | None:
         """Smoothed RTT (RFC 6298), s; None before the first sample."""
@@ -270,7 +274,7 @@ class Control:
         """Bytes marked lost so far."""
     @property
     def head_age(self) -> float | None:
-        """Time since the oldest outstanding segment was last sent, s, if the policy asks for it (`watch_head`)."""
+        """Time since the oldest outstanding segment was last sent, s; None unless the policy has `watch_head`."""
     @property
     def head_retransmissions(self) -> int | None:
         """How often that segment was sent again."""
@@ -298,25 +302,30 @@ class Control:
         spacing: float,
         source: Literal["last-segment", "unacked-round-robin"] | None = None,
     ) -> None:
-        """Starts a train of probes: `first` seconds from now, then every `spacing` seconds; replaces one in progress."""
+        """Starts a train of probes: after `first` seconds, then every `spacing` seconds; replaces another."""
     def stop_probes(self) -> None:
         """Stops the train in progress."""
     def wake_at(self, time: float | None) -> None:
         """Asks for `on_wake` at a simulated time, s; replaces an earlier request, None cancels."""
     def retransmit_head(self) -> None:
-        """Judges the oldest outstanding segment lost; outside of a recovery `on_congestion` follows at once."""
+        """Judges the oldest outstanding segment lost; unless a loss is being repaired `on_congestion` follows."""
     def rewind(self) -> None:
         """Goes back to the oldest outstanding segment without backing the timer off."""
 
     def increase(self, ack: Ack) -> float:
-        """Segments to add to cwnd in congestion avoidance; Reno's one per window. Called once per acknowledgement
-        that advances while no loss is being repaired by acknowledgements and the window is in use."""
+        """Segments to add to cwnd in congestion avoidance; Reno's one per window.
+
+        Called once per acknowledgement that advances, outside of fast recovery, while the window is in use.
+        """
     def slow_start(self, ack: Ack) -> float:
         """The same below ssthresh; what the endpoint preset says (RFC 5681, RFC 3465)."""
     def reduction(self, loss: Loss) -> float:
-        """What a loss leaves: below 1 the fraction of the window that is kept (of cwnd or of FlightSize, as the preset
-        says, at least two segments), from 1 on the new window in segments. 0.5 is Reno. After a timeout it sets
-        ssthresh, and cwnd is one segment."""
+        """What a loss leaves; 0.5 is Reno.
+
+        Below 1: the fraction of the window that is kept (of cwnd or of FlightSize, as the preset says, at
+        least two segments); from 1 on: the new window in segments. After a timeout it sets ssthresh, and cwnd
+        is one segment.
+        """
 
     def on_start(self, start: Start) -> None:
         """The connection is established, or data is about to leave after silence. Sets the first window."""
@@ -329,7 +338,7 @@ class Control:
     def on_recovered(self) -> None:
         """The recovery is over. Back to the window that the reduction chose."""
     def on_timeout(self, backoff: int) -> None:
-        """The retransmission timer expired for the `backoff`-th time in a row. Calls `reduction` the first time."""
+        """The retransmission timer expired, `backoff` times in a row. Calls `reduction` the first time."""
     def on_undo(self) -> None:
         """The last reduction was spurious. Takes it back."""
     def on_sent(self, sent: Sent) -> None:
@@ -338,8 +347,8 @@ class Control:
         """The send loop has run. Raised only for classes that define it."""
     def on_wake(self) -> None:
         """The time asked for with `wake_at` has come."""
-    def priority(self, _offset: int, _retransmission: bool) -> Literal["normal", "low"]:
-        """Network priority of the segment that starts `_offset` bytes into the stream."""
+    def priority(self, offset: int, retransmission: bool) -> Literal["normal", "low"]:
+        """Network priority of the segment that starts `offset` bytes into the stream."""
     def telemetry(self) -> dict[str, float]:
         """Variables worth a series `telemetry.NAME` where the scenario records `telemetry`."""
 

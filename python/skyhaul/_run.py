@@ -74,8 +74,8 @@ def run(
     the scenario is this text and the first argument a name for messages.
 
     `controls` are congestion controls of your own: with `{"mine": MyControl}` the scenario may say
-    `cc = "user:mine"`, or `{ name = "user", control = "mine", options = { … } }` with keyword arguments for the class.
-    An exception in one of them raises `ControlError`.
+    `cc = "user:mine"`, or `{ name = "user", control = "mine", options = { … } }` with keyword arguments for
+    the class. An exception in one of them raises `ControlError`.
     """
     return Result(_core.run(os.fspath(scenario), text, settings(set), seed, digest, spec(controls)))
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from . import _core
-from ._core import SkyhaulError, StudyError
 from ._control import Controls, Spec, run_cell, spec
+from ._core import SkyhaulError, StudyError
 from ._draw import picture, renderer
 from ._settings import Value, settings
 from ._table import Table
@@ -231,8 +231,9 @@ class Study:
             except Exception:  # Whatever pickle makes of the class.
                 pass
             raise StudyError(
-                f'controls["{name}"]: the executor cannot send {cls.__qualname__} of {cls.__module__} to its workers: '
-                "define the class at the top level of a module that workers can import, or run without executor"
+                f'controls["{name}"]: the executor cannot send {cls.__qualname__} of {cls.__module__} to '
+                "its workers: define the class at the top level of a module that workers can import, or run "
+                "without executor"
             ) from error
 
 
@@ -250,8 +251,9 @@ def study(
     `set` changes keys of its scenario, `seeds` the number of seeds. With `text` the study is this text and
     the first argument a name for messages.
 
-    `controls` are congestion controls of your own, as for `run`: an axis may have `"user:mine"` beside `"sack"`. Cells
-    that use one are cached under the source of its class, and not at all where there is no source.
+    `controls` are congestion controls of your own, as for `run`: an axis may have `"user:mine"` beside
+    `"sack"`. Cells that use one are cached under the source of its class, and not at all where there is no
+    source.
     """
     own = spec(controls)
     return Study(_core.Study(os.fspath(study), text, settings(set), first_seed, seeds, own), own)

@@ -18,12 +18,12 @@ use skyhaul_study::plan::Plan;
 use skyhaul_study::report;
 use skyhaul_study::run::{self, Cells, Job, Progress, RunOptions};
 use skyhaul_study::runner::{CellRunner, Failure, Problem, Resolution, Setting, Vocabulary};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A study, resolved and checked.
@@ -40,13 +40,33 @@ struct Runner {
     simulator: Simulator,
     /// Ends the cells that call Python.
     stop: Arc<AtomicBool>,
+    /// Python's names of the threads that run such cells.
+    threads: Mutex<BTreeSet<u64>>,
 }
 
 impl Runner {
     fn new(py: Python<'_>, own: &Own) -> PyResult<Self> {
         let stop = Arc::default();
         let controls = control::controls(py, own, &stop)?;
-        Ok(Self { simulator: cli::simulator().with_controls(controls), stop })
+        let simulator = cli::simulator().with_controls(controls);
+        Ok(Self { simulator, stop, threads: Mutex::default() })
+    }
+
+    fn threads(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks all cells to end: those that do not call Python after the present one, the others at once, also in the
+    /// middle of a method.
+    fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let threads: Vec<u64> = self.threads().iter().copied().collect();
+        if !threads.is_empty() {
+            // Without ctypes they end at their next event.
+            let _ = Python::attach(|py| {
+                py.import("skyhaul._control")?.call_method1("interrupt", (threads,)).map(drop)
+            });
+        }
     }
 }
 
@@ -69,11 +89,17 @@ impl CellRunner for Runner {
         self.simulator.version(scenario)
     }
     fn run(&self, scenario: &Resolved, seed: u64) -> Result<Observed, Failure> {
-        if control::uses_own(scenario) {
-            Python::attach(|_| self.simulator.run(scenario, seed))
-        } else {
-            self.simulator.run(scenario, seed)
+        if !control::uses_own(scenario) {
+            return self.simulator.run(scenario, seed);
         }
+        Python::attach(|py| {
+            let name = |py: Python<'_>| py.import("threading")?.call_method0("get_ident")?.extract::<u64>();
+            let thread = name(py).map_err(|e| Failure::from(e.to_string()))?;
+            self.threads().insert(thread);
+            let result = self.simulator.run(scenario, seed);
+            self.threads().remove(&thread);
+            result
+        })
     }
 }
 
@@ -231,9 +257,10 @@ impl Study {
                         Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals()),
                         Err(RecvTimeoutError::Disconnected) => break,
                     };
-                    if trouble.is_ok() && told.is_err() {
-                        stop.store(true, Ordering::Relaxed);
-                        trouble = told;
+                    trouble = trouble.and(told);
+                    if trouble.is_err() {
+                        // Again and again: a method that never ends may have begun only now.
+                        runner.stop();
                     }
                 }
                 let cells = worker.join().map_err(|_| PyRuntimeError::new_err("a worker thread failed"))?;

@@ -235,8 +235,10 @@ fn span(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
 #[pymethods]
 impl Control {
     #[new]
-    #[pyo3(signature = (*_args, **_options))]
-    fn new(_args: &Bound<'_, PyTuple>, _options: Option<&Bound<'_, PyDict>>) -> Self {
+    #[pyo3(signature = (*args, **options))]
+    fn new(args: &Bound<'_, PyTuple>, options: Option<&Bound<'_, PyDict>>) -> Self {
+        // They are for the class's own `__init__`.
+        let _ = (args, options);
         let path = Path {
             smss: 0,
             rwnd: 0.0,
@@ -469,7 +471,8 @@ impl Control {
         let state = self.lock();
         state.grown(ack.0.acked) - state.frame.cwnd
     }
-    fn reduction(&self, _loss: PyRef<'_, Loss>) -> f64 {
+    fn reduction(&self, loss: PyRef<'_, Loss>) -> f64 {
+        let _ = loss;
         0.5
     }
     fn on_start(&self, start: PyRef<'_, Start>) {
@@ -478,7 +481,9 @@ impl Control {
     fn on_ack(slf: &Bound<'_, Self>, ack: PyRef<'_, Ack>) -> PyResult<()> {
         Self::acked(slf, &ack.0)
     }
-    fn on_probe(&self, _probe: PyRef<'_, Probe>) {}
+    fn on_probe(&self, probe: PyRef<'_, Probe>) {
+        let _ = probe;
+    }
     fn on_congestion(slf: &Bound<'_, Self>, loss: PyRef<'_, Loss>) -> PyResult<()> {
         Self::congested(slf, &loss)
     }
@@ -491,10 +496,15 @@ impl Control {
     fn on_undo(&self) {
         self.undone();
     }
-    fn on_sent(&self, _sent: PyRef<'_, Sent>) {}
-    fn on_transmit(&self, _transmit: PyRef<'_, Transmit>) {}
+    fn on_sent(&self, sent: PyRef<'_, Sent>) {
+        let _ = sent;
+    }
+    fn on_transmit(&self, transmit: PyRef<'_, Transmit>) {
+        let _ = transmit;
+    }
     fn on_wake(&self) {}
-    fn priority(&self, _offset: u64, _retransmission: bool) -> &'static str {
+    fn priority(&self, offset: u64, retransmission: bool) -> &'static str {
+        let _ = (offset, retransmission);
         "normal"
     }
     fn telemetry<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {

@@ -42,7 +42,9 @@ fn fail(py: Python<'_>, error: PyErr, flow: &str, class: &str, method: &str) -> 
 }
 
 fn traceback(py: Python<'_>, error: &PyErr) -> PyResult<String> {
-    let lines = py.import("traceback")?.call_method1("format_exception", (error.value(py),))?;
+    // The value learns of its traceback only here.
+    let value = error.clone_ref(py).into_value(py);
+    let lines = py.import("traceback")?.call_method1("format_exception", (value,))?;
     Ok(lines.extract::<Vec<String>>()?.concat().trim_end().to_owned())
 }
 
