@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""What a congestion control in Python costs per delivered segment, against the built-in SACK in the same process.
+"""What a control in Python costs per delivered segment, against the built-in SACK in the same process.
 
-    make test-python            # builds the package into .venv
-    .venv/bin/python benches/python_control.py
+    make bench-python
 
-Every control does what SACK does, so that all runs handle the same events. Each repetition runs all of them in turn;
-ratios are taken within a repetition, in CPU time, and given as median (range).
+Every control does what SACK does, so that all runs handle the same events. Each repetition runs all of
+them in turn; ratios are taken within a repetition, in CPU time, and given as median (range).
 """
 
 import argparse

@@ -253,7 +253,7 @@ class Control:
         """What is in the network by the scoreboard (RFC 6675), segments; FlightSize without SACK."""
     @property
     def queued(self) -> float:
-        """Data written and not yet sent once, segments; infinite for a greedy source with an unlimited buffer."""
+        """Data written and not yet sent once, segments; infinite for a greedy source."""
     @property
     def srtt(self) -> float | None:
         """Smoothed RTT (RFC 6298), s; None before the first sample."""
@@ -274,7 +274,7 @@ class Control:
         """Bytes marked lost so far."""
     @property
     def head_age(self) -> float | None:
-        """Time since the oldest outstanding segment was last sent, s; None unless the policy has `watch_head`."""
+        """Age of the oldest outstanding segment's last copy, s; None unless the policy has `watch_head`."""
     @property
     def head_retransmissions(self) -> int | None:
         """How often that segment was sent again."""
@@ -308,7 +308,7 @@ class Control:
     def wake_at(self, time: float | None) -> None:
         """Asks for `on_wake` at a simulated time, s; replaces an earlier request, None cancels."""
     def retransmit_head(self) -> None:
-        """Judges the oldest outstanding segment lost; unless a loss is being repaired `on_congestion` follows."""
+        """Judges the oldest outstanding segment lost; outside of a recovery `on_congestion` follows."""
     def rewind(self) -> None:
         """Goes back to the oldest outstanding segment without backing the timer off."""
 
