@@ -9,22 +9,54 @@ st = sh.study("peach-2001/fig11", seeds=5).run(progress=True)
 print(st)
 """
 
-from ._core import ScenarioError, SkyhaulError, StudyError, __version__, presets, studies
+from ._control import Policy
+from ._core import (
+    Ack,
+    Control,
+    ControlError,
+    Loss,
+    Lost,
+    Probe,
+    Random,
+    RateSample,
+    ScenarioError,
+    Sent,
+    SkyhaulError,
+    Start,
+    StudyError,
+    Transmit,
+    __version__,
+    presets,
+    studies,
+)
 from ._run import Check, Result, check, run, schema
-from ._study import Claim, Figure, Outcome, Study, study
+from ._study import Claim, FailedCell, Figure, Outcome, Study, study
 from ._table import Table
 
 __all__ = [
+    "Ack",
     "Check",
     "Claim",
+    "Control",
+    "ControlError",
+    "FailedCell",
     "Figure",
+    "Loss",
+    "Lost",
     "Outcome",
+    "Policy",
+    "Probe",
+    "Random",
+    "RateSample",
     "Result",
     "ScenarioError",
+    "Sent",
     "SkyhaulError",
+    "Start",
     "Study",
     "StudyError",
     "Table",
+    "Transmit",
     "__version__",
     "check",
     "presets",

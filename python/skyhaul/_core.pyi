@@ -2,16 +2,31 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, final
+from typing import Any, ClassVar, Literal, final
+
+from typing_extensions import disjoint_base
+
+from ._control import Policy
 
 __all__ = [
+    "Ack",
+    "Control",
+    "ControlError",
+    "Loss",
+    "Lost",
     "Outcome",
+    "Probe",
+    "Random",
+    "RateSample",
     "RunResult",
     "ScenarioError",
+    "Sent",
     "SkyhaulError",
+    "Start",
     "Study",
     "StudyError",
     "Table",
+    "Transmit",
     "__version__",
     "check",
     "main",
@@ -32,6 +47,333 @@ class ScenarioError(SkyhaulError):
 
 class StudyError(SkyhaulError):
     """A study that cannot be run or written; one line with file, line, key and accepted forms."""
+
+class ControlError(SkyhaulError):
+    """A congestion control that failed during a run; its cause is the exception that the control raised."""
+
+    time_s: float
+    """Simulated time, s."""
+    flow: str
+    """The flow, as in "bulk[3]"."""
+    method: str
+    """Class and method, as in "MyControl.on_ack"."""
+
+@final
+class RateSample:
+    """Delivery-rate sample (draft-ietf-ccwg-bbr, section on delivery rate)."""
+
+    @property
+    def delivered(self) -> int:
+        """Bytes delivered over the interval."""
+    @property
+    def interval(self) -> float:
+        """The longer of the send and the acknowledgement interval, s."""
+    @property
+    def rate(self) -> int | None:
+        """`delivered / interval`, bit/s; None where the interval is shorter than the minimum RTT."""
+    @property
+    def app_limited(self) -> bool:
+        """The application limited the sender meanwhile."""
+    @property
+    def prior_delivered(self) -> int:
+        """`Control.delivered` when the newest segment of the sample was sent, bytes."""
+    @property
+    def lost(self) -> int:
+        """Bytes marked lost between that moment and now."""
+    @property
+    def in_flight(self) -> int:
+        """Bytes in flight when that segment was sent."""
+
+@final
+class Ack:
+    """One arriving acknowledgement. Amounts are in segments of the sender's maximum size."""
+
+    @property
+    def kind(self) -> Literal["new", "partial", "full", "duplicate"]:
+        """What it means: advances outside of a recovery; advances within one; ends one; does not advance."""
+    @property
+    def acked(self) -> float:
+        """Newly acknowledged cumulatively, segments."""
+    @property
+    def sacked(self) -> float:
+        """Newly acknowledged selectively, segments."""
+    @property
+    def lost(self) -> float:
+        """Newly marked lost, segments."""
+    @property
+    def rtt(self) -> float | None:
+        """RTT sample, s, if it carries a valid one."""
+    @property
+    def rate(self) -> RateSample | None:
+        """Delivery-rate sample, if the policy asks for them (`rate_samples`)."""
+    @property
+    def receiver_rate(self) -> int | None:
+        """Rate that the receiver measured, bit/s, if it reports one."""
+    @property
+    def ece(self) -> bool:
+        """It carries an ECN echo."""
+    @property
+    def cwnd_limited(self) -> bool:
+        """The window was in use before it came (RFC 7661); always true where the endpoint does not look."""
+    @property
+    def duplicates(self) -> int:
+        """Duplicates in a row, this one included; 0 if it is none."""
+    @property
+    def new_sack(self) -> bool:
+        """A duplicate with selective acknowledgements not seen before."""
+    @property
+    def dsack(self) -> bool:
+        """A duplicate that reports a duplicate (RFC 2883)."""
+
+@final
+class Loss:
+    """A reason to reduce the window."""
+
+    @property
+    def kind(self) -> Literal["loss", "ecn", "corruption", "timeout"]:
+        """Found by duplicate or selective acknowledgements; an ECN echo; declared corruption; a timeout."""
+
+@final
+class Start:
+    """Why data begins to leave."""
+
+    @property
+    def kind(self) -> Literal["established", "idle"]:
+        """The connection is established; or nothing was outstanding for longer than the RTO."""
+    @property
+    def rtt(self) -> float | None:
+        """RTT of the handshake, s; None if it was not modelled or its SYN was sent again."""
+    @property
+    def syn_lost(self) -> bool:
+        """The SYN was sent again: RFC 5681 then wants a first window of one segment."""
+
+@final
+class Probe:
+    """News about probes."""
+
+    @property
+    def supported(self) -> bool:
+        """False: the peer turned out not to answer, and none will be sent any more."""
+    @property
+    def count(self) -> int:
+        """Probes that this answer stands for."""
+    @property
+    def stale(self) -> bool:
+        """They left before the current recovery or start began."""
+    @property
+    def newly_acked(self) -> int:
+        """Bytes of the stream that the payload of the probe delivered."""
+
+@final
+class Lost:
+    """A segment that was marked lost, with the state of the path when it was last sent."""
+
+    @property
+    def length(self) -> int:
+        """Bytes of it."""
+    @property
+    def in_flight(self) -> int:
+        """Bytes in the network when it was sent, itself included."""
+    @property
+    def lost(self) -> int:
+        """Bytes marked lost between that moment and now, itself included."""
+    @property
+    def app_limited(self) -> bool:
+        """The application limited the sender when it was sent."""
+    @property
+    def same_gap(self) -> bool:
+        """It directly follows the segment marked lost before it."""
+
+@final
+class Sent:
+    """A data segment that left."""
+
+    @property
+    def length(self) -> int:
+        """Payload, bytes."""
+    @property
+    def retransmission(self) -> bool:
+        """It was sent before."""
+
+@final
+class Transmit:
+    """The send loop has just run."""
+
+    @property
+    def sent(self) -> int:
+        """Data segments that left, without the one that fast retransmit forces."""
+    @property
+    def clock(self) -> Literal["ack", "probe", "timer", "app"]:
+        """What made it run."""
+    @property
+    def blocked(self) -> Literal["app", "burst", "cwnd", "pacing", "rwnd"]:
+        """Why it stopped."""
+
+@final
+class Random:
+    """The random stream of a connection: a function of seed and flow, independent of everything else."""
+
+    def random(self) -> float:
+        """Uniform on [0, 1)."""
+    def uniform(self, low: float, high: float) -> float:
+        """Uniform on [low, high)."""
+    def below(self, n: int) -> int:
+        """A whole number uniform on 0 … n - 1."""
+    def exponential(self, mean: float) -> float:
+        """Exponentially distributed."""
+    def normal(self) -> float:
+        """Normally distributed with mean 0 and deviation 1."""
+
+@disjoint_base
+class Control:
+    """A congestion control of your own: derive a class and override what differs from NewReno with SACK.
+
+    There is one instance per connection; options of the scenario are keyword arguments of `__init__`. The
+    simple way is `increase` and `reduction`; every event can be overridden as well, and `super()` does what
+    is usual. Windows are numbers of segments, times are seconds of simulated time, rates are bit/s.
+
+    Events of one arriving segment come in this order: `on_ack`, `on_probe`, then `on_recovered` or
+    `on_congestion`, `on_sent` per segment, `on_transmit`. A method that the class does not define costs
+    nothing.
+    """
+
+    policy: ClassVar[Policy | dict[str, Any] | None]
+    """Mechanisms of the sender that the control wants; see `Policy`. Repair by SACK if it says nothing."""
+
+    cwnd: float
+    """Congestion window, segments; finite, 1 or more."""
+    ssthresh: float
+    """Slow start threshold, segments; may be infinite."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Control: ...
+    @property
+    def pacing(self) -> int | None:
+        """Departure rate of data, bit/s; None (by default) is ACK clocked."""
+    @pacing.setter
+    def pacing(self, value: float | None) -> None: ...
+    @property
+    def in_slow_start(self) -> bool:
+        """cwnd is below ssthresh."""
+    @property
+    def flow(self) -> str:
+        """The flow, as in "bulk[3]"."""
+    @property
+    def now(self) -> float:
+        """Simulated time, s."""
+    @property
+    def smss(self) -> int:
+        """Sender maximum segment size, bytes of payload."""
+    @property
+    def rwnd(self) -> float:
+        """Limit other than cwnd: the peer's window or the send buffer, segments."""
+    @property
+    def in_flight(self) -> float:
+        """FlightSize of RFC 5681, segments."""
+    @property
+    def pipe(self) -> float:
+        """What is in the network by the scoreboard (RFC 6675), segments; FlightSize without SACK."""
+    @property
+    def queued(self) -> float:
+        """Data written and not yet sent once, segments; infinite for a greedy source."""
+    @property
+    def srtt(self) -> float | None:
+        """Smoothed RTT (RFC 6298), s; None before the first sample."""
+    @property
+    def rttvar(self) -> float:
+        """RTT variation (RFC 6298), s."""
+    @property
+    def min_rtt(self) -> float | None:
+        """Smallest RTT sample of the connection, s."""
+    @property
+    def round(self) -> int:
+        """Packet-timed rounds completed."""
+    @property
+    def delivered(self) -> int:
+        """Bytes delivered so far, cumulatively or selectively acknowledged."""
+    @property
+    def lost(self) -> int:
+        """Bytes marked lost so far."""
+    @property
+    def head_age(self) -> float | None:
+        """Age of the oldest outstanding segment's last copy, s; None unless the policy has `watch_head`."""
+    @property
+    def head_retransmissions(self) -> int | None:
+        """How often that segment was sent again."""
+    @property
+    def phase(self) -> Literal["open", "recovery", "loss"]:
+        """No loss is being repaired; one found by acknowledgements is; one found by a timeout is."""
+    @property
+    def app_limited(self) -> bool:
+        """The application, not the window, limits the sender."""
+    @property
+    def probes(self) -> Literal["unknown", "yes", "no"]:
+        """Whether the peer answers probes."""
+    @property
+    def rng(self) -> Random:
+        """The connection's own random stream, for use in events."""
+
+    def probe_now(
+        self, count: int, source: Literal["last-segment", "unacked-round-robin"] | None = None
+    ) -> None:
+        """Sends probes after this event: copies of the last segment, or data not yet acknowledged in turn."""
+    def train(
+        self,
+        count: int,
+        first: float,
+        spacing: float,
+        source: Literal["last-segment", "unacked-round-robin"] | None = None,
+    ) -> None:
+        """Starts a train of probes: after `first` seconds, then every `spacing` seconds; replaces another."""
+    def stop_probes(self) -> None:
+        """Stops the train in progress."""
+    def wake_at(self, time: float | None) -> None:
+        """Asks for `on_wake` at a simulated time, s; replaces an earlier request, None cancels."""
+    def retransmit_head(self) -> None:
+        """Judges the oldest outstanding segment lost; outside of a recovery `on_congestion` follows."""
+    def rewind(self) -> None:
+        """Goes back to the oldest outstanding segment without backing the timer off."""
+
+    def increase(self, ack: Ack) -> float:
+        """Segments to add to cwnd in congestion avoidance; Reno's one per window.
+
+        Called once per acknowledgement that advances, outside of fast recovery, while the window is in use.
+        """
+    def slow_start(self, ack: Ack) -> float:
+        """The same below ssthresh; what the endpoint preset says (RFC 5681, RFC 3465)."""
+    def reduction(self, loss: Loss) -> float:
+        """What a loss leaves; 0.5 is Reno.
+
+        Below 1: the fraction of the window that is kept (of cwnd or of FlightSize, as the preset says, at
+        least two segments); from 1 on: the new window in segments. After a timeout it sets ssthresh, and cwnd
+        is one segment.
+        """
+
+    def on_start(self, start: Start) -> None:
+        """The connection is established, or data is about to leave after silence. Sets the first window."""
+    def on_ack(self, ack: Ack) -> None:
+        """An acknowledgement was processed. Calls `slow_start` or `increase`."""
+    def on_probe(self, probe: Probe) -> None:
+        """A probe was answered, or the peer turned out not to answer. Does nothing."""
+    def on_congestion(self, loss: Loss) -> None:
+        """A loss was found: once per episode, before the retransmission. Calls `reduction`."""
+    def on_recovered(self) -> None:
+        """The recovery is over. Back to the window that the reduction chose."""
+    def on_timeout(self, backoff: int) -> None:
+        """The retransmission timer expired, `backoff` times in a row. Calls `reduction` the first time."""
+    def on_undo(self) -> None:
+        """The last reduction was spurious. Takes it back."""
+    def on_lost(self, lost: Lost) -> None:
+        """A segment was marked lost. Raised only for classes that define it."""
+    def on_sent(self, sent: Sent) -> None:
+        """A data segment left. Raised only for classes that define it."""
+    def on_transmit(self, transmit: Transmit) -> None:
+        """The send loop has run. Raised only for classes that define it."""
+    def on_wake(self) -> None:
+        """The time asked for with `wake_at` has come."""
+    def priority(self, offset: int, retransmission: bool) -> Literal["normal", "low"]:
+        """Network priority of the segment that starts `offset` bytes into the stream."""
+    def telemetry(self) -> dict[str, float]:
+        """Variables worth a series `telemetry.NAME` where the scenario records `telemetry`."""
 
 @final
 class Table:
@@ -60,6 +402,7 @@ class Study:
         set: list[tuple[str, str]] = ...,
         first_seed: int | None = None,
         seeds: int | None = None,
+        controls: list[tuple[str, type[Control], str | None]] = ...,
     ) -> Study: ...
     @property
     def title(self) -> str: ...
@@ -91,10 +434,16 @@ def run(
     set: list[tuple[str, str]] = ...,
     seed: int | None = None,
     digest: bool = False,
+    controls: list[tuple[str, type[Control], str | None]] = ...,
 ) -> RunResult: ...
-def check(scenario: str, text: str | None = None, set: list[tuple[str, str]] = ...) -> tuple[str, str]: ...
+def check(
+    scenario: str,
+    text: str | None = None,
+    set: list[tuple[str, str]] = ...,
+    controls: list[tuple[str, type[Control], str | None]] = ...,
+) -> tuple[str, str]: ...
 def schema(kind: str) -> str: ...
 def presets() -> list[str]: ...
 def studies() -> list[str]: ...
-def run_cell(job: str) -> str: ...
+def run_cell(job: str, controls: list[tuple[str, type[Control], str | None]] = ...) -> str: ...
 def main(args: list[str], render: Callable[[str, Path], object] | None = None) -> int: ...

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _core
+from ._control import Controls, spec
 from ._settings import Value, settings
 from ._table import Table
 
@@ -64,14 +65,19 @@ def run(
     seed: int | None = None,
     digest: bool = False,
     text: str | None = None,
+    controls: Controls | None = None,
 ) -> Result:
     """Runs a scenario: a file or "preset:NAME".
 
     `set` changes keys, such as `{"flows.bulk.cc": "peach", "links.sat.rate": "10 Mbit/s"}`; `seed` takes the
     place of the scenario's; `digest` computes the hash of all events, for `summary["digest"]`. With `text`
     the scenario is this text and the first argument a name for messages.
+
+    `controls` are congestion controls of your own: with `{"mine": MyControl}` the scenario may say
+    `cc = "user:mine"`, or `{ name = "user", control = "mine", options = { … } }` with keyword arguments for
+    the class. An exception in one of them raises `ControlError`.
     """
-    return Result(_core.run(os.fspath(scenario), text, settings(set), seed, digest))
+    return Result(_core.run(os.fspath(scenario), text, settings(set), seed, digest, spec(controls)))
 
 
 class Check(dict[str, Any]):
@@ -91,10 +97,17 @@ class Check(dict[str, Any]):
 
 
 def check(
-    scenario: str | os.PathLike[str], *, set: Mapping[str, Value] | None = None, text: str | None = None
+    scenario: str | os.PathLike[str],
+    *,
+    set: Mapping[str, Value] | None = None,
+    text: str | None = None,
+    controls: Controls | None = None,
 ) -> Check:
-    """What follows from a scenario before it runs: BDP, RTT, queue in time, bounds, warnings."""
-    values, words = _core.check(os.fspath(scenario), text, settings(set))
+    """What follows from a scenario before it runs: BDP, RTT, queue in time, bounds, warnings.
+
+    `controls` as for `run`; names that nobody provides and options that a class does not take are refused.
+    """
+    values, words = _core.check(os.fspath(scenario), text, settings(set), spec(controls))
     return Check(json.loads(values), words)
 
 

@@ -1,7 +1,9 @@
 """Studies: scenarios × axes × seeds, with claims and figures."""
 
+import functools
 import json
 import os
+import pickle
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -11,6 +13,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from . import _core
+from ._control import Controls, Spec, run_cell, spec
+from ._core import SkyhaulError, StudyError
 from ._draw import picture, renderer
 from ._settings import Value, settings
 from ._table import Table
@@ -68,6 +72,19 @@ class Figure:
         return f"<Figure {self.name}: {self.title}>"
 
 
+@dataclass(frozen=True)
+class FailedCell:
+    """A cell without a result."""
+
+    cell: str
+    """The combination in words."""
+    seed: int
+    message: str
+    """Why, in one line, with the simulated time."""
+    traceback: str | None
+    """Where in Python, if it was there."""
+
+
 class Outcome:
     """What came out of a study."""
 
@@ -76,7 +93,7 @@ class Outcome:
 
     @cached_property
     def cells(self) -> Table:
-        """A row per cell: reading, axes, seed, metrics."""
+        """A row per cell: reading, axes, seed, metrics; if some failed, `failed` says why."""
         return Table(self._core.cells())
 
     @cached_property
@@ -106,6 +123,13 @@ class Outcome:
         summary: dict[str, Any] = json.loads(self._core.summary_json())
         return summary
 
+    @cached_property
+    def failed(self) -> list[FailedCell]:
+        """The cells that failed; claims over them are not evaluated."""
+        return [
+            FailedCell(f["cell"], f["seed"], f["message"], f["detail"]) for f in self.summary["failed_cells"]
+        ]
+
     def report(self, path: str | os.PathLike[str]) -> list[Path]:
         """Writes the report; returns the files written.
 
@@ -129,8 +153,9 @@ class Outcome:
 class Study:
     """A study, resolved and checked: everything that can be wrong with it has been found."""
 
-    def __init__(self, core: _core.Study) -> None:
+    def __init__(self, core: _core.Study, controls: Spec) -> None:
         self._core = core
+        self._controls = controls
 
     @property
     def title(self) -> str:
@@ -157,6 +182,8 @@ class Study:
         `jobs` is the number of threads (0: one per processor); `cache` a folder that keeps finished cells, so
         that an interrupted study goes on where it stopped; `progress` True for a line on the terminal, or a
         function. An `executor` runs the cells elsewhere: one of concurrent.futures, or a client of Dask.
+
+        A cell that fails is told as a warning and listed in `Outcome.failed`; the others go on.
         """
         tell = _line if progress is True else progress or None
         folder = None if cache is None else Path(cache)
@@ -165,11 +192,19 @@ class Study:
         todo, damaged = self._core.jobs(folder)
         for line in damaged:
             _warn(line)
-        futures = [executor.submit(_core.run_cell, job) for job in todo]
+        if self._controls:
+            work: Callable[[str], str] = functools.partial(run_cell, controls=self._controls)
+        else:
+            work = _core.run_cell
+        futures = [executor.submit(work, job) for job in todo]
         answers: list[tuple[str, str]] = []
         try:
             for job, future in zip(todo, futures, strict=True):
-                answer = str(future.result())
+                try:
+                    answer = str(future.result())
+                except Exception as e:
+                    self._explain(e)
+                    raise
                 answers.append((job, answer))
                 if folder is not None:
                     self._core.store(folder, job, answer)
@@ -179,7 +214,27 @@ class Study:
             for future in futures:
                 future.cancel()
             raise
-        return Outcome(self._core.collect(answers, folder))
+        outcome = Outcome(self._core.collect(answers, folder))
+        for f in outcome.failed:
+            _warn(f"cell {f.cell} (seed {f.seed}) failed: {f.message}")
+        return outcome
+
+    def _explain(self, error: Exception) -> None:
+        """Turns what an executor says about a class that it cannot send into what to do."""
+        if isinstance(error, SkyhaulError):
+            return
+        for name, cls, _ in self._controls:
+            try:
+                pickle.dumps(cls)
+                if cls.__module__ != "__main__":
+                    continue
+            except Exception:  # Whatever pickle makes of the class.
+                pass
+            raise StudyError(
+                f'controls["{name}"]: the executor cannot send {cls.__qualname__} of {cls.__module__} to '
+                "its workers: define the class at the top level of a module that workers can import, or run "
+                "without executor"
+            ) from error
 
 
 def study(
@@ -189,13 +244,19 @@ def study(
     seeds: int | None = None,
     first_seed: int | None = None,
     text: str | None = None,
+    controls: Controls | None = None,
 ) -> Study:
     """Reads a study: a file, or the name of one that comes with the package (see `studies()`).
 
     `set` changes keys of its scenario, `seeds` the number of seeds. With `text` the study is this text and
     the first argument a name for messages.
+
+    `controls` are congestion controls of your own, as for `run`: an axis may have `"user:mine"` beside
+    `"sack"`. Cells that use one are cached under the source of its class, and not at all where there is no
+    source.
     """
-    return Study(_core.Study(os.fspath(study), text, settings(set), first_seed, seeds))
+    own = spec(controls)
+    return Study(_core.Study(os.fspath(study), text, settings(set), first_seed, seeds, own), own)
 
 
 def _line(done: int, total: int, label: str) -> None:

@@ -27,12 +27,15 @@ def test_links_lead_somewhere(page):
 def test_paths_in_the_text_exist():
     for page in PAGES:
         for path in re.findall(
-            r"`((?:crates|docs|studies|presets|schema|python|tools|benches)/[\w./-]+)`", page.read_text()
+            r"`((?:crates|docs|studies|presets|schema|python|tools|benches|examples)/[\w./-]+)`",
+            page.read_text(),
         ):
             assert (ROOT / path).exists(), f"{page.name}: {path}"
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md", "docs/command.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/tutorial.md", "docs/command.md", "docs/algorithms/add-to-skyhaul.md"]
+)
 def test_files_and_commands_work(name, tmp_path):
     page = ROOT / name
     for file, text in zip(["geo.toml", "start.toml"], blocks(page, "toml"), strict=False):
@@ -60,6 +63,41 @@ def test_python_of_the_tutorial_works(tmp_path, monkeypatch):
     for block in blocks(page, "python"):
         exec(block, names)
     assert len(names["window"]) > 100
+
+
+def test_python_of_the_page_on_own_controls_works(tmp_path, monkeypatch, capsys):
+    page = ROOT / "docs/algorithms/add-your-own-python.md"
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "page"}
+    for block in blocks(page, "python"):
+        exec(block, names)
+    assert "Broken.increase raised ZeroDivisionError" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("page", "sources"),
+    [
+        ("add-your-own-rust.md", ["Cargo.toml", "src/lib.rs", "src/main.rs"]),
+        ("add-to-skyhaul.md", ["alg/gaimd.rs", "registry.rs", "index.md"]),
+    ],
+)
+def test_rust_on_a_page_is_code_of_the_repository(page, sources):
+    folder = {"add-your-own-rust.md": "examples/rust-control", "add-to-skyhaul.md": "crates/cc/src"}[page]
+    known = [ROOT / folder / s if s != "index.md" else ROOT / "docs/algorithms/index.md" for s in sources]
+    text = "\n".join(file.read_text(encoding="utf-8") for file in known)
+    page = ROOT / "docs/algorithms" / page
+    found = [b for language in ("rust", "toml", "text") for b in blocks(page, language)]
+    assert len(found) > 5
+    for block in found:
+        for part in re.split(r"^\n(?=\[)", block, flags=re.M):
+            assert part in text, part
+
+
+def test_the_example_in_python_works():
+    example = ROOT / "examples/python_control.py"
+    done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1 hold, 0 differ" in done.stdout
 
 
 def test_options_of_peach_are_those_of_its_page():

@@ -25,6 +25,12 @@
 //! decision of the sender marks lost (a timeout; the head, by duplicates without selective information) is
 //! reported right after the event that tells of the decision.
 //!
+//! # A user's own
+//!
+//! A crate of the user implements [`CongestionControl`] and offers it under a name in a [`Controls`]; see [`user`] and
+//! `docs/algorithms/add-your-own-rust.md`. Its tests run through `testing` with
+//! `skyhaul-cc = { features = ["testing"] }` among the development dependencies.
+//!
 //! An algorithm may not move `SND.*`, suppress the first retransmission, read a clock or allocate per call.
 #![no_std]
 
@@ -38,6 +44,7 @@ mod registry;
 mod rules;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod user;
 
 pub use action::{
     Actions, PathCache, Pipe, Policy, Priority, ProbeSource, RecoveryEnd, RecoveryMode, Train, Window,
@@ -48,6 +55,7 @@ pub use event::{
 };
 pub use registry::{Algorithm, Config, NAMES};
 pub use rules::{CaGrowth, HalvingBase, InitialSsthresh, InitialWindow, Rules};
+pub use user::Controls;
 
 use core::fmt;
 

@@ -5,6 +5,8 @@ use crate::action::{Policy, Priority, RecoveryMode, Window};
 use crate::alg;
 use crate::event::{Ack, Cx, Lost, ProbeEvent, Sent, Signal, Start, Transmit};
 use crate::rules::Rules;
+use crate::user;
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use skyhaul_base::Rate;
 
@@ -35,39 +37,53 @@ macro_rules! algorithms {
                 #[cfg_attr(feature = "serde", serde(rename = $name))]
                 $cfg($config),
             )*
+            /// A user's own, provided by the program that runs the scenario.
+            #[cfg_attr(feature = "serde", serde(rename = "user"))]
+            User(user::Config),
         }
 
         /// The names of all built-in algorithms, in the order of the documentation.
         pub const NAMES: &[&str] = &[$($name),*];
 
         impl Config {
-            /// The default configuration of the algorithm called `name`.
+            /// The default configuration of the algorithm called `name`; `user:NAME` is a user's own without options.
             #[must_use]
             pub fn by_name(name: &str) -> Option<Self> {
                 match name {
                     $($name => Some(Self::$cfg(<$config>::default())),)*
-                    _ => None,
+                    _ => name.strip_prefix(user::PREFIX).map(|own| Self::User(user::Config::new(own))),
                 }
             }
-            /// The algorithm's name in files.
+            /// The algorithm's name in files; `user` for all that are users' own.
             #[must_use]
             pub fn name(&self) -> &'static str {
-                match self { $(Self::$cfg(_) => $name,)* }
+                match self { $(Self::$cfg(_) => $name,)* Self::User(_) => "user" }
+            }
+            /// The short form in files and in tables: the name, or `user:NAME`.
+            #[must_use]
+            pub fn label(&self) -> Cow<'static, str> {
+                match self {
+                    Self::User(own) => Cow::Owned([user::PREFIX, &own.control].concat()),
+                    built_in => Cow::Borrowed(built_in.name()),
+                }
             }
             /// Refuses options that are outside their domain or contradict each other.
             ///
             /// # Errors
             /// A sentence that names the option and what to write instead.
             pub fn validate(&self) -> Result<(), &'static str> {
-                match self { $(Self::$cfg(c) => c.validate(),)* }
+                match self { $(Self::$cfg(c) => c.validate(),)* Self::User(c) => c.validate() }
             }
-            /// Builds the control.
+            /// Builds a built-in control.
+            ///
+            /// # Panics
+            /// If it is a user's own: those are built by [`Controls`](crate::Controls), which know them.
             #[must_use]
             pub fn build(&self, rules: &Rules) -> Algorithm {
                 match self { $(Self::$cfg(c) => {
                     let build: fn(&$config, &Rules) -> Algorithm = $build;
                     build(c, rules)
-                })* }
+                })* Self::User(c) => panic!("the control \"{}\" is not built in", c.control) }
             }
         }
 
@@ -179,6 +195,10 @@ mod tests {
             assert!(cwnd >= 1.0, "{name}: {cwnd}");
         }
         assert_eq!(Config::by_name("no-such"), None);
+        let own = Config::by_name("user:mine").expect("the short form");
+        assert_eq!((own.name(), &*own.label()), ("user", "user:mine"));
+        assert_eq!(own.validate(), Ok(()));
+        assert_eq!(Config::by_name("sack").expect("listed").label(), "sack");
     }
 
     #[test]
@@ -233,6 +253,20 @@ mod tests {
                 r#"{"name":"bbr","min_rtt_window":5}"#,
                 r#"{"name":"newvegas"}"#,
             ] {
+                assert!(serde_json::from_str::<Config>(wrong).is_err(), "{wrong}");
+            }
+        }
+
+        #[test]
+        fn a_users_own_has_a_name_and_options() {
+            let text =
+                r#"{"name":"user","control":"mine","options":{"a":1,"b":0.5,"deep":{"c":["x",true]}}}"#;
+            let config: Config = serde_json::from_str(text).expect("a user's own");
+            assert_eq!(serde_json::to_string(&config).expect("writes"), text);
+            let short: Config =
+                serde_json::from_str(r#"{"name":"user","control":"mine"}"#).expect("no options");
+            assert_eq!(Some(short), Config::by_name("user:mine"));
+            for wrong in [r#"{"name":"user"}"#, r#"{"name":"user","control":"mine","a":1}"#] {
                 assert!(serde_json::from_str::<Config>(wrong).is_err(), "{wrong}");
             }
         }

@@ -70,7 +70,7 @@ pub fn groups(scenario: &Resolved, result: &RunResult) -> Vec<Group> {
         let goodput = || flows.iter().map(|f| f.goodput);
         Group {
             name: group.name.clone(),
-            cc: group.cc.name().into(),
+            cc: group.cc.label().into(),
             flows: flows.len(),
             goodput: goodput().sum(),
             range: (goodput().fold(f64::INFINITY, f64::min), goodput().fold(0.0, f64::max)),

@@ -284,6 +284,38 @@ fn wrong_studies_are_refused_before_anything_runs() {
 }
 
 #[test]
+fn cells_that_fail_do_not_stop_the_others_and_are_a_status() {
+    let here = folder("failing-cells");
+    fs::write(here.join("geo.toml"), GEO).expect("writable");
+    // A path that takes no time at all cannot be simulated, which shows when the cell runs.
+    let nothing = "set = { \"links.sat.rate\" = \"unlimited\", \"links.sat.delay\" = \"0 s\", \"links.sat.queue\" = \"50 packets\" }";
+    study(
+        &here,
+        "values = [\"sack\", \"peach\"]",
+        &format!("values = [\"sack\", {{ value = \"peach\", {nothing} }}]"),
+    );
+    let out = run(&here, &["study", "report", "small.toml", "--out", "out"]);
+    let (told, said) = (text(&out.stdout), text(&out.stderr));
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    let last = said.lines().last().expect("a line");
+    assert!(last.starts_with("skyhaul: 3 of 6 cells failed; the first, cc = peach (seed 1)"), "{said}");
+    assert!(last.contains("neither delay nor rate"), "{said}");
+    assert!(told.contains("✗ failed: cc = peach (seed 1)") && told.contains("not evaluable"), "{told}");
+    let page = fs::read_to_string(here.join("out/report.html")).expect("a page all the same");
+    assert!(page.contains("3 of 6 cells failed"));
+}
+
+#[test]
+fn controls_of_a_user_are_refused_here() {
+    let here = folder("own-controls");
+    fs::write(here.join("geo.toml"), GEO).expect("writable");
+    for command in ["run", "check"] {
+        let words = ["flows.bulk.cc: nobody provides the control \"mine\"", "controls={\"mine\": YourClass}"];
+        bad(&here, &[command, "geo.toml", "--set", "flows.bulk.cc=user:mine"], &words);
+    }
+}
+
+#[test]
 fn a_damaged_cell_is_named_and_runs_again() {
     let here = folder("damaged");
     study(&here, "1", "1");

@@ -17,8 +17,18 @@ pyo3::create_exception!(
     SkyhaulError,
     "A study that cannot be run or written; one line with file, line, key and accepted forms."
 );
+pyo3::create_exception!(
+    skyhaul,
+    ControlError,
+    SkyhaulError,
+    "A congestion control that failed during a run; its cause is the exception that the control raised."
+);
 
 pub(crate) fn scenario(e: skyhaul_scenario::ScenarioError) -> PyErr {
+    ScenarioError::new_err(e.to_string())
+}
+
+pub(crate) fn build(e: skyhaul_sim::BuildError) -> PyErr {
     ScenarioError::new_err(e.to_string())
 }
 

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive as values")]
 
+mod control;
 mod error;
 mod run;
 mod study;
@@ -12,7 +13,11 @@ mod table;
 #[pyo3::pymodule]
 mod _core {
     #[pymodule_export]
-    use super::error::{ScenarioError, SkyhaulError, StudyError};
+    use super::control::base::Control;
+    #[pymodule_export]
+    use super::control::events::{Ack, Loss, Lost, Probe, Random, RateSample, Sent, Start, Transmit};
+    #[pymodule_export]
+    use super::error::{ControlError, ScenarioError, SkyhaulError, StudyError};
     #[pymodule_export]
     use super::run::{RunResult, check, presets, run, schema};
     #[pymodule_export]
@@ -23,6 +28,11 @@ mod _core {
 
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
+        // Of each exception its own; these stand where nothing more is known.
+        let error = m.py().get_type::<ControlError>();
+        error.setattr("time_s", f64::NAN)?;
+        error.setattr("flow", "")?;
+        error.setattr("method", "")?;
         m.add("__version__", skyhaul_cli::VERSION)
     }
 }

@@ -1,14 +1,17 @@
 //! Scenarios: run, check, schema.
 
+use crate::control::{self, Own};
 use crate::error;
 use crate::table::Table;
 use pyo3::prelude::*;
 use skyhaul_base::Instant;
+use skyhaul_cc::Controls;
 use skyhaul_cli::{cases, measure, results};
 use skyhaul_scenario::{Document, Resolved};
 use skyhaul_sim::Sim;
 use skyhaul_trace::{Digest, Null, Recorder};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Changes to a scenario: path and TOML text of the value.
 pub(crate) type Settings = Vec<(String, String)>;
@@ -74,9 +77,9 @@ impl RunResult {
     }
 }
 
-/// Runs a scenario: a file, a preset, or a text with a name for messages.
+/// Runs a scenario: a file, a preset, or a text with a name for messages. `controls` are the user's own.
 #[pyfunction]
-#[pyo3(signature = (scenario, text=None, set=vec![], seed=None, digest=false))]
+#[pyo3(signature = (scenario, text=None, set=vec![], seed=None, digest=false, controls=vec![]))]
 pub(crate) fn run(
     py: Python<'_>,
     scenario: &str,
@@ -84,32 +87,50 @@ pub(crate) fn run(
     set: Settings,
     seed: Option<u64>,
     digest: bool,
+    controls: Own,
 ) -> PyResult<RunResult> {
+    let controls = control::controls(py, &controls, &Arc::default())?;
     let resolved = resolve(scenario, text, &set)?;
     let seed = seed.unwrap_or(resolved.seed);
     let case = cases::Case { choice: Vec::new(), scenario: resolved, seed };
-    let result =
-        py.detach(|| if digest { simulate(&case, Digest::default()) } else { simulate(&case, Null) })?;
+    let own = control::uses_own(&case.scenario);
+    let work = || {
+        if digest { simulate(&case, &controls, Digest::default()) } else { simulate(&case, &controls, Null) }
+    };
+    let result = if own { work() } else { py.detach(work) }?;
     Ok(RunResult { case, result })
 }
 
-fn simulate<R: Recorder>(case: &cases::Case, recorder: R) -> PyResult<skyhaul_sim::RunResult> {
-    let refuse = |e: skyhaul_sim::BuildError| error::ScenarioError::new_err(e.to_string());
-    let mut sim = Sim::new(&case.scenario, case.seed, recorder).map_err(refuse)?;
+fn simulate<R: Recorder>(
+    case: &cases::Case,
+    controls: &Controls,
+    recorder: R,
+) -> PyResult<skyhaul_sim::RunResult> {
+    let mut sim = Sim::with_controls(&case.scenario, case.seed, recorder, controls).map_err(error::build)?;
+    let failed = |f| Python::attach(|py| control::exception(py, f));
     let end = sim.end().as_nanos();
     for step in 1..=STEPS {
         let until = u128::from(end) * u128::from(step) / u128::from(STEPS);
-        sim.run_until(Instant::from_nanos(until as u64));
+        sim.try_run_until(Instant::from_nanos(until as u64)).map_err(failed)?;
         Python::attach(|py| py.check_signals())?;
     }
-    Ok(sim.finish())
+    sim.try_finish().map_err(failed)
 }
 
 /// What follows from a scenario: JSON, and text for a terminal.
 #[pyfunction]
-#[pyo3(signature = (scenario, text=None, set=vec![]))]
-pub(crate) fn check(scenario: &str, text: Option<&str>, set: Settings) -> PyResult<(String, String)> {
-    let check = skyhaul_scenario::check(&resolve(scenario, text, &set)?);
+#[pyo3(signature = (scenario, text=None, set=vec![], controls=vec![]))]
+pub(crate) fn check(
+    py: Python<'_>,
+    scenario: &str,
+    text: Option<&str>,
+    set: Settings,
+    controls: Own,
+) -> PyResult<(String, String)> {
+    let resolved = resolve(scenario, text, &set)?;
+    let controls = control::controls(py, &controls, &Arc::default())?;
+    skyhaul_sim::check_controls(&resolved, &controls).map_err(error::build)?;
+    let check = skyhaul_scenario::check(&resolved);
     let json = serde_json::to_string(&check).map_err(|e| error::SkyhaulError::new_err(e.to_string()))?;
     Ok((json, check.to_string()))
 }

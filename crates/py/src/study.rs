@@ -1,5 +1,6 @@
 //! Studies, and the command line.
 
+use crate::control::{self, Own};
 use crate::error;
 use crate::run::Settings;
 use crate::table::Table;
@@ -8,17 +9,21 @@ use pyo3::prelude::*;
 use skyhaul_cli::studies as cli;
 use skyhaul_scenario::Resolved;
 use skyhaul_study::cache::{Cache, Entry};
+use skyhaul_study::engine::Simulator;
 use skyhaul_study::evaluation::{Evaluation, evaluate};
 use skyhaul_study::figure::FigureRenderer;
-use skyhaul_study::model::StudyFile;
+use skyhaul_study::model::{Raw, StudyFile};
 use skyhaul_study::observed::Observed;
 use skyhaul_study::plan::Plan;
 use skyhaul_study::report;
 use skyhaul_study::run::{self, Cells, Job, Progress, RunOptions};
+use skyhaul_study::runner::{CellRunner, Failure, Problem, Resolution, Setting, Vocabulary};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A study, resolved and checked.
@@ -26,6 +31,76 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct Study {
     plan: Plan<Resolved>,
+    runner: Runner,
+}
+
+/// The simulator, with the interpreter's lock held for cells that call Python.
+#[derive(Debug)]
+struct Runner {
+    simulator: Simulator,
+    /// Ends the cells that call Python.
+    stop: Arc<AtomicBool>,
+    /// Python's names of the threads that run such cells.
+    threads: Mutex<BTreeSet<u64>>,
+}
+
+impl Runner {
+    fn new(py: Python<'_>, own: &Own) -> PyResult<Self> {
+        let stop = Arc::default();
+        let controls = control::controls(py, own, &stop)?;
+        let simulator = cli::simulator().with_controls(controls);
+        Ok(Self { simulator, stop, threads: Mutex::default() })
+    }
+
+    fn threads(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks all cells to end: those that do not call Python after the present one, the others at once, also in the
+    /// middle of a method.
+    fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let threads: Vec<u64> = self.threads().iter().copied().collect();
+        if !threads.is_empty() {
+            // Without ctypes they end at their next event.
+            let _ = Python::attach(|py| {
+                py.import("skyhaul._control")?.call_method1("interrupt", (threads,)).map(drop)
+            });
+        }
+    }
+}
+
+impl CellRunner for Runner {
+    type Scenario = Resolved;
+
+    fn engine(&self) -> String {
+        self.simulator.engine()
+    }
+    fn vocabulary(&self) -> Vocabulary {
+        self.simulator.vocabulary()
+    }
+    fn resolve(&self, base: &Raw, dir: &Path, set: &[Setting]) -> Result<Resolution<Resolved>, Problem> {
+        self.simulator.resolve(base, dir, set)
+    }
+    fn reread(&self, text: &str) -> Result<Resolved, Problem> {
+        self.simulator.reread(text)
+    }
+    fn version(&self, scenario: &Resolved) -> Result<String, String> {
+        self.simulator.version(scenario)
+    }
+    fn run(&self, scenario: &Resolved, seed: u64) -> Result<Observed, Failure> {
+        if !control::uses_own(scenario) {
+            return self.simulator.run(scenario, seed);
+        }
+        Python::attach(|py| {
+            let name = |py: Python<'_>| py.import("threading")?.call_method0("get_ident")?.extract::<u64>();
+            let thread = name(py).map_err(|e| Failure::from(e.to_string()))?;
+            self.threads().insert(thread);
+            let result = self.simulator.run(scenario, seed);
+            self.threads().remove(&thread);
+            result
+        })
+    }
 }
 
 /// How often a waiting thread looks for Ctrl-C.
@@ -35,13 +110,15 @@ const LOOK: Duration = Duration::from_millis(50);
 impl Study {
     /// Reads a study: a file, a name of one that comes with the package, or a text with a name for messages.
     #[new]
-    #[pyo3(signature = (study, text=None, set=vec![], first_seed=None, seeds=None))]
+    #[pyo3(signature = (study, text=None, set=vec![], first_seed=None, seeds=None, controls=vec![]))]
     fn new(
+        py: Python<'_>,
         study: &str,
         text: Option<&str>,
         set: Settings,
         first_seed: Option<u64>,
         seeds: Option<u32>,
+        controls: Own,
     ) -> PyResult<Self> {
         let mut file = match text {
             Some(text) => StudyFile::parse(text, Path::new(study)).map_err(error::study)?,
@@ -57,7 +134,9 @@ impl Study {
             }
             file.study.seeds.count = seeds;
         }
-        Ok(Self { plan: cli::plan(file).map_err(error::stop)? })
+        let runner = Runner::new(py, &controls)?;
+        let plan = skyhaul_study::plan::plan(&runner, file).map_err(error::study)?;
+        Ok(Self { plan, runner })
     }
 
     /// Title of the study.
@@ -77,8 +156,12 @@ impl Study {
     fn jobs(&self, cache: Option<PathBuf>) -> PyResult<(Vec<String>, Vec<String>)> {
         let (mut jobs, mut warnings) = (Vec::new(), Vec::new());
         let cache = cache.map(Cache::new);
+        if cache.is_some() {
+            warnings.extend(run::not_cached(&self.plan));
+        }
         for job in run::jobs(&self.plan) {
-            match cache.as_ref().map(|c| c.load(&job.engine, &job.key)) {
+            let cache = cache.as_ref().filter(|_| job.cached);
+            match cache.map(|c| c.load(&job.engine, &job.key)) {
                 Some(Entry::Found(_)) => continue,
                 Some(Entry::Damaged(why)) => warnings.push(why),
                 Some(Entry::Absent) | None => {}
@@ -89,9 +172,10 @@ impl Study {
         Ok((jobs, warnings))
     }
 
-    /// Keeps the answer to a job in a cache.
+    /// Keeps the answer to a job in a cache, if it is a result that may be kept.
     fn store(&self, py: Python<'_>, cache: PathBuf, job: &str, answer: &str) -> PyResult<()> {
-        let (job, observed) = accept(job, answer)?;
+        let (job, result) = accept(job, answer)?;
+        let (Ok(observed), true) = (result, job.cached) else { return Ok(()) };
         py.detach(|| Cache::new(cache).store(&job.engine, &job.key, &observed)).map_err(error::study)
     }
 
@@ -100,21 +184,30 @@ impl Study {
     fn collect(&self, answers: Vec<(String, String)>, cache: Option<PathBuf>) -> PyResult<Outcome> {
         let jobs = run::jobs(&self.plan);
         let mut observed: Vec<Option<Observed>> = vec![None; jobs.len()];
+        let mut failed = BTreeMap::new();
         let ran = answers.len();
         for (job, answer) in answers {
-            let (job, o) = accept(&job, &answer)?;
+            let (job, result) = accept(&job, &answer)?;
             let slot = observed.get_mut(job.number).filter(|_| jobs.get(job.number) == Some(&job));
-            *slot.ok_or_else(|| error::StudyError::new_err("the answer is of another study"))? = Some(o);
+            let slot = slot.ok_or_else(|| error::StudyError::new_err("the answer is of another study"))?;
+            match result {
+                Ok(o) => *slot = Some(o),
+                Err(failure) => drop(failed.insert(job.number, failure)),
+            }
         }
         let cache = cache.map(Cache::new);
-        for (slot, job) in observed.iter_mut().zip(&jobs).filter(|(slot, _)| slot.is_none()) {
+        let open = |(slot, job): &(&mut Option<Observed>, &Job)| {
+            slot.is_none() && job.cached && !failed.contains_key(&job.number)
+        };
+        for (slot, job) in observed.iter_mut().zip(&jobs).filter(open) {
             if let Some(Entry::Found(o)) = cache.as_ref().map(|c| c.load(&job.engine, &job.key)) {
                 *slot = Some(*o);
             }
         }
-        let interrupted = observed.iter().any(Option::is_none);
-        let cached = observed.iter().flatten().count() - ran;
-        self.outcome(&Cells { observed, cached, ran, interrupted })
+        let known = observed.iter().flatten().count();
+        let interrupted = known + failed.len() < observed.len();
+        let cached = known + failed.len() - ran;
+        self.outcome(&Cells { observed, failed, cached, ran, interrupted })
     }
 
     /// Runs what the cache does not have, on all processors, and evaluates. `progress` is called with the number
@@ -129,7 +222,8 @@ impl Study {
         warn: Option<Py<PyAny>>,
     ) -> PyResult<Outcome> {
         let cache = cache.map(Cache::new);
-        let stop = AtomicBool::new(false);
+        let stop = &*self.runner.stop;
+        stop.store(false, Ordering::Relaxed);
         let (sender, news) = channel();
         let tell = Tell(sender);
         let tell_one = |n: &News| -> PyResult<()> {
@@ -147,11 +241,11 @@ impl Study {
         let cells = py.detach(|| {
             let news = news; // Moves it in: a receiver belongs to one thread.
             std::thread::scope(|scope| {
-                let (plan, stop, cache) = (&self.plan, &stop, &cache);
+                let (plan, runner, cache) = (&self.plan, &self.runner, &cache);
                 let worker = scope.spawn(move || {
                     let options =
                         RunOptions { jobs, cache: cache.as_ref(), stop: Some(stop), progress: &tell };
-                    let cells = run::run(cli::simulator(), plan, &options);
+                    let cells = run::run(runner, plan, &options);
                     drop(tell);
                     cells
                 });
@@ -163,9 +257,10 @@ impl Study {
                         Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals()),
                         Err(RecvTimeoutError::Disconnected) => break,
                     };
-                    if trouble.is_ok() && told.is_err() {
-                        stop.store(true, Ordering::Relaxed);
-                        trouble = told;
+                    trouble = trouble.and(told);
+                    if trouble.is_err() {
+                        // Again and again: a method that never ends may have begun only now.
+                        runner.stop();
                     }
                 }
                 let cells = worker.join().map_err(|_| PyRuntimeError::new_err("a worker thread failed"))?;
@@ -182,11 +277,11 @@ impl Study {
     }
 }
 
-fn accept(job: &str, answer: &str) -> PyResult<(Job, Observed)> {
+fn accept(job: &str, answer: &str) -> PyResult<(Job, Result<Observed, Failure>)> {
     let job: Job =
         serde_json::from_str(job).map_err(|e| error::StudyError::new_err(format!("not a job: {e}")))?;
-    let observed = run::accept(&job, answer).map_err(error::StudyError::new_err)?;
-    Ok((job, observed))
+    let result = run::accept(&job, answer).map_err(error::StudyError::new_err)?;
+    Ok((job, result))
 }
 
 enum News {
@@ -212,10 +307,12 @@ impl Progress for Tell {
 
 /// Runs one cell, anywhere; takes a message of `Study.jobs` and returns the answer for `Study.collect`.
 #[pyfunction]
-pub(crate) fn run_cell(py: Python<'_>, job: &str) -> PyResult<String> {
+#[pyo3(signature = (job, controls=vec![]))]
+pub(crate) fn run_cell(py: Python<'_>, job: &str, controls: Own) -> PyResult<String> {
     let job: Job =
         serde_json::from_str(job).map_err(|e| error::StudyError::new_err(format!("not a job: {e}")))?;
-    py.detach(|| run::execute(cli::simulator(), &job)).map_err(error::StudyError::new_err)
+    let runner = Runner::new(py, &controls)?;
+    py.detach(|| run::execute(&runner, &job)).map_err(error::StudyError::new_err)
 }
 
 /// What came out of a study.

@@ -1,7 +1,7 @@
 //! A scenario before resolution: a file, the files it extends, and overrides.
 
 use crate::error::{Problem, ScenarioError, did_you_mean};
-use crate::model::{Scenario, expand, expand_default, tag};
+use crate::model::{Scenario, expand, expand_default, tags};
 use crate::{Resolved, explain, preset, resolve};
 use toml::{Table, Value};
 
@@ -335,9 +335,8 @@ fn merge(base: &mut Table, over: &Table) {
         }
         match old {
             Value::Table(old_table) => {
-                let other_kind = tag(key)
-                    .and_then(|t| Some(new_table.get(t)? != old_table.get(t)?))
-                    .unwrap_or(key == "start");
+                let differs = |t: &&str| Some(new_table.get(*t)? != old_table.get(*t)?);
+                let other_kind = key == "start" || tags(key).iter().any(|t| differs(t).unwrap_or(false));
                 if other_kind {
                     old_table.clone_from(new_table);
                 } else {
@@ -366,10 +365,29 @@ mod tests {
             ("flows.a.cc = 'sack'", "cc = 'sack'"),
             ("flows.a.cc.start = 'slow'", "cc = { name = 'peach', recovery = 'reno', start = 'slow' }"),
             ("flows.a.cc = { name = 'sack' }", "cc = { name = 'sack' }"),
+            ("flows.a.cc = 'user:mine'", "cc = 'user:mine'"),
         ] {
             let want: Table = want.parse().unwrap();
             assert_eq!(merged(base, over)["flows"]["a"]["cc"], want["cc"], "{over}");
         }
+        let own = "[flows.a]\ncc = 'user:mine'";
+        for (over, want) in [
+            (
+                "flows.a.cc.options.gain = 2",
+                "cc = { name = 'user', control = 'mine', options = { gain = 2 } }",
+            ),
+            (
+                "flows.a.cc = { name = 'user', control = 'yours' }",
+                "cc = { name = 'user', control = 'yours' }",
+            ),
+        ] {
+            let want: Table = want.parse().unwrap();
+            assert_eq!(merged(own, over)["flows"]["a"]["cc"], want["cc"], "{over}");
+        }
+        // Options of one control are none of another.
+        let mine = "[flows.a]\ncc = { name = 'user', control = 'mine', options = { gain = 2 } }";
+        let yours = "flows.a.cc = { name = 'user', control = 'yours' }";
+        assert!(merged(mine, yours)["flows"]["a"]["cc"].get("options").is_none());
         let over = "flows.a.queue.kind = 'plain'";
         let want: Table = "queue = { limit = '50 packets', kind = 'plain' }".parse().unwrap();
         assert_eq!(merged(base, over)["flows"]["a"]["queue"], want["queue"]);

@@ -271,6 +271,26 @@ fn files() {
         ),
         (
             "cc = { name = \"peach\", recovery = \"sack\" }",
+            "cc = \"user:my aimd\"",
+            "geo.toml:14: flows.bulk.cc: control is the name of a user's own control: letters, digits, - and _",
+        ),
+        (
+            "cc = { name = \"peach\", recovery = \"sack\" }",
+            "cc = { name = \"user\", control = \"mine\", gain = 2 }",
+            "geo.toml:14: flows.bulk.cc.gain: unknown key (known: control, options)",
+        ),
+        (
+            "cc = { name = \"peach\", recovery = \"sack\" }",
+            "cc = { name = \"user\" }",
+            "geo.toml:14: flows.bulk.cc.control: missing: this table needs it",
+        ),
+        (
+            "cc = { name = \"peach\", recovery = \"sack\" }",
+            "cc = { name = \"user\", control = \"mine\", options = { gain = inf } }",
+            "geo.toml:14: flows.bulk.cc: options: nan and inf are no options: write a finite number, or leave the option out",
+        ),
+        (
+            "cc = { name = \"peach\", recovery = \"sack\" }",
             "cc = \"peech\"",
             "geo.toml:14: flows.bulk.cc: \"peech\" is not a congestion control, did you mean \"peach\"? (known: ",
         ),

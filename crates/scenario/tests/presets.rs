@@ -224,6 +224,13 @@ fn short_forms_open_up_and_replace() {
     let opened = cc(&["flows.bulk.cc.recovery=\"reno\""]);
     assert_eq!(opened.name(), "peach");
     assert_ne!(opened, cc(&[]));
+    // A user's own, whose options are opened up like those of a built-in one, and survive as a file.
+    let own = with(&["flows.bulk.cc=user:mine", "flows.bulk.cc.options.gain=0.5"]);
+    assert_eq!(own.flows[0].cc.label(), "user:mine");
+    assert!(own.to_toml().contains("gain = 0.5"), "{}", own.to_toml());
+    let again = Document::parse("again", &own.to_toml(), &|_| Err("none".into())).unwrap().resolve().unwrap();
+    assert_eq!((again.hash(), &again.flows[0].cc), (own.hash(), &own.flows[0].cc));
+    assert_ne!(own.hash(), with(&["flows.bulk.cc=user:mine"]).hash());
     // Replacing forgets the options.
     assert_eq!(cc(&["flows.bulk.cc.recovery=reno", "flows.bulk.cc=peach"]), cc(&[]));
     // Inside a key that is not there.

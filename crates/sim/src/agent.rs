@@ -1,7 +1,7 @@
 //! The two ends of a flow.
 
 use skyhaul_base::{Duration, Instant, Rng};
-use skyhaul_cc::CongestionControl;
+use skyhaul_cc::{Algorithm, CongestionControl};
 use skyhaul_scenario::resolved::FlowGroup;
 use skyhaul_tcp::{Connection, Counted, Established, Flags, Segment, Seq, config::ProbeNegotiation};
 
@@ -27,24 +27,31 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// A connection as the flow's group describes it; with a handshake the SYN is about to leave.
-    pub(crate) fn open(now: Instant, group: &FlowGroup, rng: Rng, peer_rng: Rng) -> Self {
+    /// A connection as the flow's group describes it, with the controls of the sender and of its peer; with a
+    /// handshake the SYN is about to leave.
+    pub(crate) fn open(
+        now: Instant,
+        group: &FlowGroup,
+        (control, peer): (Algorithm, Algorithm),
+        rng: Rng,
+        peer_rng: Rng,
+    ) -> Self {
         let config = &group.endpoint;
-        let control = || group.cc.build(&config.rules);
         if group.handshake {
             let ends = Self {
-                sender: Connection::connect(now, config, control(), Seq(0), rng),
-                receiver: Connection::listen(config, control(), Seq(0), peer_rng),
+                sender: Connection::connect(now, config, control, Seq(0), rng),
+                receiver: Connection::listen(config, peer, Seq(0), peer_rng),
             };
             return ends.sink();
         }
-        let end = |rng, rtt: Option<Duration>| {
-            let probes = config.probes == ProbeNegotiation::Negotiate && control().policy().probes;
-            let sack = config.sack.unwrap_or_else(|| control().policy().recovery.uses_pipe());
+        let policy = control.policy();
+        let probes = config.probes == ProbeNegotiation::Negotiate && policy.probes;
+        let sack = config.sack.unwrap_or_else(|| policy.recovery.uses_pipe());
+        let end = |control, rng, rtt: Option<Duration>| {
             let agreed = Established { iss: Seq(0), peer_iss: Seq(0), peer: config, sack, rtt, probes };
-            Connection::established(now, config, control(), rng, &agreed)
+            Connection::established(now, config, control, rng, &agreed)
         };
-        Self { sender: end(rng, group.known_rtt), receiver: end(peer_rng, None) }.sink()
+        Self { sender: end(control, rng, group.known_rtt), receiver: end(peer, peer_rng, None) }.sink()
     }
 
     /// The receiving application reads everything at once.

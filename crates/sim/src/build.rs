@@ -7,8 +7,10 @@ use crate::network::{Hop, Network, Routes};
 use crate::sample::Sampler;
 use crate::sim::{Run, Sim};
 use crate::truth::{Account, Truth};
+use crate::user::check_controls;
 use core::fmt;
 use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_cc::Controls;
 use skyhaul_path::link::Streams;
 use skyhaul_path::{Delay, Link, LinkConfig};
 use skyhaul_scenario::resolved::{App, FlowGroup, Resolved, Start};
@@ -29,6 +31,13 @@ pub enum Agents {
 /// Why a scenario cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuildError {
+    /// A group of flows uses a control that nobody provides, or options that it does not take.
+    Control {
+        /// Name of the group of flows.
+        flow: String,
+        /// What is wrong and what to do.
+        message: String,
+    },
     /// A flow's path has neither delay nor rate: infinitely much would happen at one time.
     NoDelay {
         /// Name of the group of flows.
@@ -48,6 +57,7 @@ pub enum BuildError {
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Control { flow, message } => write!(f, "flows.{flow}.cc: {message}"),
             Self::NoDelay { flow } => {
                 write!(f, "the path of `{flow}` has neither delay nor rate: give a link a delay")
             }
@@ -70,6 +80,19 @@ impl<R: Recorder> Sim<R> {
         Self::with_agents(scenario, seed, recorder, Agents::Scenario)
     }
 
+    /// A world at time zero whose flows may also use the controls that the caller provides.
+    ///
+    /// # Errors
+    /// If the scenario cannot be simulated.
+    pub fn with_controls(
+        scenario: &Resolved,
+        seed: u64,
+        recorder: R,
+        controls: &Controls,
+    ) -> Result<Self, BuildError> {
+        Self::make(scenario, seed, recorder, Agents::Scenario, controls)
+    }
+
     /// A world with other talkers than the scenario's.
     ///
     /// # Errors
@@ -80,6 +103,19 @@ impl<R: Recorder> Sim<R> {
         recorder: R,
         agents: Agents,
     ) -> Result<Self, BuildError> {
+        Self::make(scenario, seed, recorder, agents, &Controls::default())
+    }
+
+    fn make(
+        scenario: &Resolved,
+        seed: u64,
+        recorder: R,
+        agents: Agents,
+        controls: &Controls,
+    ) -> Result<Self, BuildError> {
+        if agents == Agents::Scenario {
+            check_controls(scenario, controls)?;
+        }
         let mut links = Links::new(scenario, seed);
         let mut flows = Vec::new();
         let mut records = Vec::new();
@@ -133,6 +169,7 @@ impl<R: Recorder> Sim<R> {
             groups: scenario.flows.clone(),
             link_names: scenario.links.iter().map(|l| l.name.clone()).collect(),
             agents,
+            controls: controls.clone(),
             seed,
             duration: scenario.duration,
         };

@@ -28,12 +28,15 @@ mod sample;
 mod sim;
 pub mod tournament;
 mod truth;
+mod user;
 
 pub use build::{Agents, BuildError};
 pub use result::{ClassResult, FlowResult, LinkResult, RunResult, SampledSeries, Telemetry};
 pub use sim::{Sim, Status};
 pub use truth::Cuts;
+pub use user::{Failure, RunError, check_controls};
 
+use skyhaul_cc::Controls;
 use skyhaul_scenario::resolved::Resolved;
 use skyhaul_trace::Recorder;
 
@@ -43,4 +46,18 @@ use skyhaul_trace::Recorder;
 /// If the scenario cannot be simulated; see [`BuildError`].
 pub fn run<R: Recorder>(scenario: &Resolved, seed: u64, recorder: R) -> Result<RunResult, BuildError> {
     Ok(Sim::new(scenario, seed, recorder)?.finish())
+}
+
+/// As [`run`], with controls that the caller provides.
+///
+/// # Errors
+/// If the scenario cannot be simulated, or a control ends the run.
+pub fn run_with<R: Recorder>(
+    scenario: &Resolved,
+    seed: u64,
+    recorder: R,
+    controls: &Controls,
+) -> Result<RunResult, RunError> {
+    let sim = Sim::with_controls(scenario, seed, recorder, controls).map_err(RunError::Build)?;
+    sim.try_finish().map_err(RunError::Failed)
 }

@@ -8,7 +8,9 @@ use crate::network::Network;
 use crate::observe;
 use crate::parcel::{Label, Parcel};
 use crate::sample::Sampler;
+use crate::user;
 use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_cc::Controls;
 use skyhaul_path::PacketView;
 use skyhaul_scenario::resolved::{App, FlowGroup};
 use skyhaul_tcp::Segment;
@@ -29,6 +31,7 @@ pub(crate) struct Run {
     pub(crate) groups: Vec<FlowGroup>,
     pub(crate) link_names: Vec<String>,
     pub(crate) agents: Agents,
+    pub(crate) controls: Controls,
     pub(crate) seed: u64,
     pub(crate) duration: Duration,
 }
@@ -282,7 +285,8 @@ impl<R: Recorder> Sim<R> {
             let page = if page == 0 { String::new() } else { format!(".{page}") };
             Rng::stream(self.run.seed, &format!("flows.{}[{}].{end}{page}", group.name, record.index))
         };
-        let mut ends = Ends::open(now, group, stream("cc"), stream("peer"));
+        let controls = user::controls_of(group, record.index, &self.run.controls);
+        let mut ends = Ends::open(now, group, controls, stream("cc"), stream("peer"));
         if let Some(state) = record.path_state {
             ends.sender.recall(state);
         }

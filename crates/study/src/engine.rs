@@ -2,13 +2,14 @@
 
 use crate::model::Raw;
 use crate::observed::{Number, Observed, Sampled};
-use crate::runner::{CellRunner, Problem, Resolution, Setting, Vocabulary};
+use crate::runner::{CellRunner, Failure, Problem, Resolution, Setting, Vocabulary};
 use crate::stats;
 use skyhaul_base::{Duration, Rate};
+use skyhaul_cc::{Config, Controls};
 use skyhaul_scenario::model::QueueSpec;
 use skyhaul_scenario::resolved::{App, Direction, ErrorModel, Queue, QueueKind, Series, Start};
 use skyhaul_scenario::{Document, Resolved, ScenarioError};
-use skyhaul_sim::{FlowResult, RunResult};
+use skyhaul_sim::{BuildError, FlowResult, RunError, RunResult, check_controls};
 use skyhaul_trace::{Class, Digest, LossCause, Null};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,6 +19,7 @@ use std::path::Path;
 #[derive(Clone, Debug)]
 pub struct Simulator {
     engine: String,
+    controls: Controls,
 }
 
 /// Every algorithm over a lossy satellite link for a while: what this run does is the engine's fingerprint.
@@ -54,7 +56,14 @@ impl Simulator {
         let result =
             skyhaul_sim::run(&scenario, 1, Digest::default()).expect("the reference can be simulated");
         let digest = result.digest.unwrap_or_default();
-        Self { engine: format!("{version}-{:08x}", digest >> 32) }
+        Self { engine: format!("{version}-{:08x}", digest >> 32), controls: Controls::default() }
+    }
+
+    /// The same simulator with users' own controls. Results of scenarios that use one are cached under its
+    /// [fingerprint](skyhaul_cc::user::Factory::fingerprint) as well.
+    #[must_use]
+    pub fn with_controls(&self, controls: Controls) -> Self {
+        Self { engine: self.engine.clone(), controls }
     }
 }
 
@@ -90,6 +99,12 @@ impl CellRunner for Simulator {
             document.set_value(&s.path, s.value.clone()).map_err(problem)?;
         }
         let mut scenario = document.resolve().map_err(problem)?;
+        check_controls(&scenario, &self.controls).map_err(|e| match e {
+            BuildError::Control { flow, message } => {
+                Problem { path: Some(format!("flows.{flow}.cc")), message, accepted: Vec::new() }
+            }
+            other => problem_of(other.to_string()),
+        })?;
         let words = words(&scenario);
         // Title and seed make no difference to what a cell measures.
         scenario.title.clear();
@@ -110,9 +125,26 @@ impl CellRunner for Simulator {
         Document::parse("scenario", text, &none).and_then(|d| d.resolve()).map_err(problem)
     }
 
-    fn run(&self, scenario: &Resolved, seed: u64) -> Result<Observed, String> {
-        let result = skyhaul_sim::run(scenario, seed, Null).map_err(|e| e.to_string())?;
-        Ok(observe(&result))
+    fn version(&self, scenario: &Resolved) -> Result<String, String> {
+        let mut all = BTreeMap::new();
+        for group in &scenario.flows {
+            if let Config::User(own) = &group.cc {
+                let name = own.control.as_str();
+                let version = self.controls.fingerprint(name).ok_or_else(|| {
+                    format!("nothing tells one version of the control \"{name}\" from another")
+                })?;
+                all.insert(name, version);
+            }
+        }
+        Ok(all.iter().fold(String::new(), |text, (name, version)| format!("{text}{name}\0{version}\0")))
+    }
+
+    fn run(&self, scenario: &Resolved, seed: u64) -> Result<Observed, Failure> {
+        match skyhaul_sim::run_with(scenario, seed, Null, &self.controls) {
+            Ok(result) => Ok(observe(&result)),
+            Err(RunError::Build(e)) => Err(e.to_string().into()),
+            Err(RunError::Failed(e)) => Err(Failure { message: e.to_string(), detail: e.detail }),
+        }
     }
 }
 
@@ -348,7 +380,7 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
             bytes => format!("window {} segments", bytes / u64::from(g.endpoint.mss.max(1))),
         };
         let path: Vec<&str> = g.path.iter().map(|&i| s.links[i].name.as_str()).collect();
-        let (n, name, over) = (g.count, g.cc.name(), path.join(", "));
+        let (n, name, over) = (g.count, g.cc.label(), path.join(", "));
         let rtt = ms(s.propagation_rtt(g));
         let text = format!("{n} × {name} over {over}, RTT {rtt} without queues, {window}, {app}, {start}");
         words.push((format!("Flows {}", g.name), text));

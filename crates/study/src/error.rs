@@ -45,16 +45,6 @@ pub enum StudyError {
         /// Why.
         source: std::io::Error,
     },
-    /// A cell failed.
-    #[error("cell {cell} (seed {seed}) failed: {message}")]
-    Cell {
-        /// Which combination, in words.
-        cell: String,
-        /// The seed.
-        seed: u64,
-        /// Why.
-        message: String,
-    },
     /// A renderer of figures failed.
     #[error("cannot draw {}: {message}", path.display())]
     Render {

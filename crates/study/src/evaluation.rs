@@ -6,6 +6,7 @@ use crate::figure::{self, Drawn};
 use crate::plan::{Plan, Space};
 use crate::results::Results;
 use crate::run::Cells;
+use crate::runner::Failure;
 use crate::stats::{self, Estimate};
 use crate::table::{Column, Table};
 use crate::tabulate::{self, Tabulated};
@@ -41,10 +42,25 @@ pub struct Evaluation {
     pub tables: Vec<Tabulated>,
     /// Means with intervals.
     pub values: Values,
-    /// One row per cell.
+    /// One row per cell; if some failed, with a column that says why.
     pub cells: Table,
     /// Cells that have not run.
     pub missing: usize,
+    /// Cells that failed, in the order of their numbers.
+    pub failed: Vec<FailedCell>,
+}
+
+/// A cell without a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FailedCell {
+    /// The combination in words.
+    pub cell: String,
+    /// The seed.
+    pub seed: u64,
+    /// Why, in one line.
+    pub message: String,
+    /// More lines, such as a traceback.
+    pub detail: Option<String>,
 }
 
 /// Where results came from; nothing in it depends on the machine.
@@ -134,8 +150,20 @@ pub fn evaluate<S>(plan: &Plan<S>, cells: &Cells) -> Result<Evaluation, StudyErr
         tables: tabulate::fill(&results)?,
         values: values(&results),
         cells: table(&results),
-        missing: cells.observed.iter().filter(|o| o.is_none()).count(),
+        missing: cells.observed.iter().filter(|o| o.is_none()).count() - cells.failed.len(),
+        failed: failed(plan, cells),
     })
+}
+
+fn failed<S>(plan: &Plan<S>, cells: &Cells) -> Vec<FailedCell> {
+    let (all, runs) = (plan.cells(), plan.runs());
+    let one = |(number, why): (&usize, &Failure)| FailedCell {
+        cell: runs[all[*number].run].label.clone(),
+        seed: all[*number].seed,
+        message: why.message.clone(),
+        detail: why.detail.clone(),
+    };
+    cells.failed.iter().map(one).collect()
 }
 
 /// The combinations that a reading changes, all of them for the default.
@@ -173,7 +201,7 @@ fn table<S>(results: &Results<'_, S>) -> Table {
     let rows: Vec<(usize, usize, usize)> = combinations(results)
         .into_iter()
         .flat_map(|(r, c)| (0..seeds.len()).map(move |s| (r, c, s)))
-        .filter(|(r, c, s)| results.observed(*r, *c, *s).is_some())
+        .filter(|(r, c, s)| results.observed(*r, *c, *s).is_some() || results.failure(*r, *c, *s).is_some())
         .collect();
     let text = |f: &dyn Fn(&(usize, usize, usize)) -> String| Column::Text(rows.iter().map(f).collect());
     let mut columns = vec![("reading".to_owned(), text(&|(r, _, _)| readings[*r].clone()))];
@@ -190,6 +218,12 @@ fn table<S>(results: &Results<'_, S>) -> Table {
     for (m, metric) in plan.metrics.iter().enumerate() {
         let xs = rows.iter().map(|(r, c, s)| results.metric(*r, *c, m)[*s]).collect();
         columns.push((metric.name.clone(), Column::Real(xs)));
+    }
+    if !results.cells.failed.is_empty() {
+        let why = |(r, c, s): &(usize, usize, usize)| {
+            results.failure(*r, *c, *s).map_or("", |f| &f.message).to_owned()
+        };
+        columns.push(("failed".to_owned(), text(&why)));
     }
     Table { columns }
 }
@@ -229,6 +263,7 @@ impl Evaluation {
             "provenance": self.provenance,
             "counts": self.counts(),
             "missing_cells": self.missing,
+            "failed_cells": self.failed,
             "claims": self.claims,
             "values": self.values.rows.iter().map(row).collect::<Vec<_>>(),
         })

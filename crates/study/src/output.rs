@@ -59,6 +59,7 @@ pub fn write(e: &Evaluation, dir: &Path, options: &OutputOptions<'_>) -> Result<
         "title": e.title,
         "provenance": e.provenance,
         "missing_cells": e.missing,
+        "failed_cells": e.failed.len(),
     });
     for (key, value) in options.manifest.into_iter().flatten() {
         manifest[key] = value.clone();

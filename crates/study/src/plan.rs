@@ -7,7 +7,7 @@ use crate::expr::{self, Expr, Names, Shape};
 use crate::model::{Metric, OneOrMany, Over, Pick, Selector, Settings, StudyFile};
 use crate::runner::{CellRunner, Problem, Setting, Vocabulary};
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// A study in which nothing is open.
@@ -40,6 +40,8 @@ pub struct Prepared<S> {
     pub scenario: S,
     /// Canonical text.
     pub text: String,
+    /// Version of users' own controls in it; see [`CellRunner::version`].
+    pub version: Result<String, String>,
     /// Which combination it was first met in, in words.
     pub label: String,
     /// Constants of the axis values in force.
@@ -113,8 +115,8 @@ impl<S> Plan<S> {
 
     /// Key of a cell in the cache.
     #[must_use]
-    pub fn key(&self, text: &str, seed: u64) -> String {
-        cell_key(&self.engine, text, seed)
+    pub fn key(&self, run: &Prepared<S>, seed: u64) -> String {
+        cell_key(&self.engine, &run.text, &run.version, seed)
     }
 
     /// Names of the readings, the default first.
@@ -140,14 +142,20 @@ impl<S> Plan<S> {
 
 /// Key of a cell: a hash of everything that its result depends on.
 #[must_use]
-pub fn cell_key(engine: &str, text: &str, seed: u64) -> String {
-    hex(&Sha256::new()
+pub fn cell_key(engine: &str, text: &str, version: &Result<String, String>, seed: u64) -> String {
+    let mut digest = Sha256::new()
         .chain_update(engine)
         .chain_update([0])
         .chain_update(text)
         .chain_update([0])
-        .chain_update(seed.to_le_bytes())
-        .finalize())
+        .chain_update(seed.to_le_bytes());
+    match version {
+        // Most cells: their keys are as old as the cache.
+        Ok(version) if version.is_empty() => {}
+        Ok(version) => digest.update(version),
+        Err(_) => digest.update("?"),
+    }
+    hex(&digest.finalize())
 }
 
 /// Lower-case hexadecimal digits.
@@ -333,7 +341,7 @@ fn fill_grid<R: CellRunner>(
 ) -> Result<(), StudyError> {
     let space = Space::of(&plan.file);
     let readings = plan.file.study.reading.len();
-    let mut known = HashMap::new();
+    let mut known = BTreeMap::new();
     for reading in 0..=readings {
         let only = match reading.checked_sub(1) {
             None => vec![None; space.lengths.len()],
@@ -360,7 +368,8 @@ fn fill_grid<R: CellRunner>(
                 label = format!("{label}, {}", of.label);
             }
             let resolved = resolve(runner, &plan.file, &settings)?;
-            row.push(place(&mut plan.scenarios, &mut known, resolved, label, constants));
+            let version = runner.version(&resolved.scenario);
+            row.push(place(&mut plan.scenarios, &mut known, resolved, version, label, constants));
         }
         plan.grid.push(row);
     }
@@ -370,8 +379,9 @@ fn fill_grid<R: CellRunner>(
 /// Index of the scenario, which is new or was met before.
 fn place<S>(
     all: &mut Vec<Prepared<S>>,
-    known: &mut HashMap<String, Vec<usize>>,
+    known: &mut BTreeMap<String, Vec<usize>>,
     new: crate::runner::Resolution<S>,
+    version: Result<String, String>,
     label: String,
     constants: BTreeMap<String, f64>,
 ) -> usize {
@@ -383,7 +393,7 @@ fn place<S>(
     }
     let run = same.first().map_or(next, |i| all[*i].run);
     same.push(all.len());
-    all.push(Prepared { scenario: new.scenario, text: new.text, label, constants, run });
+    all.push(Prepared { scenario: new.scenario, text: new.text, version, label, constants, run });
     all.len() - 1
 }
 

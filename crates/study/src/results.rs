@@ -5,6 +5,7 @@ use crate::model::Over;
 use crate::observed::Observed;
 use crate::plan::{Plan, PlannedMetric, Space};
 use crate::run::Cells;
+use crate::runner::Failure;
 use std::collections::BTreeMap;
 
 /// Metric values of all scenarios, and the cells behind them.
@@ -76,6 +77,13 @@ impl<'a, S> Results<'a, S> {
     #[must_use]
     pub fn observed(&self, reading: usize, combination: usize, seed: usize) -> Option<&'a Observed> {
         self.cell(self.plan.scenarios[self.plan.grid[reading][combination]].run, seed)
+    }
+
+    /// Why a cell failed, if it did.
+    #[must_use]
+    pub fn failure(&self, reading: usize, combination: usize, seed: usize) -> Option<&'a Failure> {
+        let run = self.plan.scenarios[self.plan.grid[reading][combination]].run;
+        self.cells.failed.get(&(run * self.plan.seeds() + seed))
     }
 
     /// True if all seeds of a combination have run.

@@ -1,14 +1,16 @@
 //! Runs the cells of a plan on all cores.
 //!
 //! A cell's result does not depend on which thread ran it or when; it is put where its number says, so that
-//! everything after is the same for any number of threads, after an interruption, and from the cache.
+//! everything after is the same for any number of threads, after an interruption, and from the cache. A cell that
+//! fails has no result and is not cached; the others run all the same.
 
 use crate::cache::{self, Cache, Entry};
 use crate::error::StudyError;
 use crate::observed::Observed;
 use crate::plan::{Cell, Plan, cell_key};
-use crate::runner::CellRunner;
+use crate::runner::{CellRunner, Failure};
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -59,11 +61,13 @@ impl Default for RunOptions<'_> {
 /// What the cells measured, by number.
 #[derive(Clone, Debug)]
 pub struct Cells {
-    /// One entry per cell of [`Plan::cells`]; `None` if it did not run.
+    /// One entry per cell of [`Plan::cells`]; `None` if it did not run, or failed.
     pub observed: Vec<Option<Observed>>,
+    /// The cells that failed, by number.
+    pub failed: BTreeMap<usize, Failure>,
     /// How many came from the cache.
     pub cached: usize,
-    /// How many ran.
+    /// How many ran, failed ones included.
     pub ran: usize,
     /// The run was stopped before all cells were done.
     pub interrupted: bool,
@@ -84,6 +88,8 @@ pub struct Job {
     pub seed: u64,
     /// In words.
     pub label: String,
+    /// Its result may be kept in a cache.
+    pub cached: bool,
 }
 
 /// The cells of a plan as jobs.
@@ -93,42 +99,70 @@ pub fn jobs<S>(plan: &Plan<S>) -> Vec<Job> {
     let job = |(number, cell): (usize, Cell)| Job {
         number,
         engine: plan.engine.clone(),
-        key: plan.key(&runs[cell.run].text, cell.seed),
+        key: plan.key(runs[cell.run], cell.seed),
         scenario: runs[cell.run].text.clone(),
         seed: cell.seed,
         label: runs[cell.run].label.clone(),
+        cached: runs[cell.run].version.is_ok(),
     };
     plan.cells().into_iter().enumerate().map(job).collect()
 }
 
-/// Runs a job anywhere; the answer is the text of a cache entry, see [`accept`].
+/// Runs a job anywhere; the answer is the text of a cache entry, or says why the cell failed: see [`accept`].
 ///
 /// # Errors
-/// If the engine is another one or the cell fails; one sentence.
+/// If the job cannot be run here: another engine, or another version of a user's own control; one sentence.
 pub fn execute<R: CellRunner>(runner: &R, job: &Job) -> Result<String, String> {
     let engine = runner.engine();
     if engine != job.engine {
         return Err(format!("this is engine {engine}, the study was planned with {}", job.engine));
     }
     let scenario = runner.reread(&job.scenario).map_err(|p| p.message)?;
-    if cell_key(&engine, &job.scenario, job.seed) != job.key {
-        return Err("the job was damaged on its way".to_owned());
+    let version = runner.version(&scenario);
+    if cell_key(&engine, &job.scenario, &version, job.seed) != job.key {
+        return Err(match version {
+            Ok(v) if v.is_empty() => "the job was damaged on its way".to_owned(),
+            _ => "the control here is another version than the one the study was planned with".to_owned(),
+        });
     }
-    Ok(cache::encode(&engine, &job.key, &runner.run(&scenario, job.seed)?))
+    Ok(match attempt(runner, &scenario, job.seed) {
+        Ok(observed) => cache::encode(&engine, &job.key, &observed),
+        Err(failure) => {
+            let failed = Failed { failed: failure };
+            serde_json::to_string(&failed).map_err(|e| e.to_string())?
+        }
+    })
 }
 
-/// Takes the answer to a job.
+/// The answer of a cell that failed.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Failed {
+    failed: Failure,
+}
+
+/// Takes the answer to a job: what the cell measured, or why it failed.
 ///
 /// # Errors
 /// If it is damaged or belongs to another cell; one sentence.
-pub fn accept(job: &Job, answer: &str) -> Result<Observed, String> {
-    cache::decode(answer, &job.engine, &job.key)?.ok_or_else(|| "the answer is of another engine".to_owned())
+pub fn accept(job: &Job, answer: &str) -> Result<Result<Observed, Failure>, String> {
+    if let Ok(Failed { failed }) = serde_json::from_str(answer) {
+        return Ok(Err(failed));
+    }
+    let observed = cache::decode(answer, &job.engine, &job.key)?;
+    observed.map(Ok).ok_or_else(|| "the answer is of another engine".to_owned())
+}
+
+/// Runs one cell; a panic is a failure like any other.
+fn attempt<R: CellRunner>(runner: &R, scenario: &R::Scenario, seed: u64) -> Result<Observed, Failure> {
+    let result = catch_unwind(AssertUnwindSafe(|| runner.run(scenario, seed)));
+    result.unwrap_or_else(|panic| Err(words_of(&*panic).into()))
 }
 
 /// Runs the cells of a plan that the cache does not have.
 ///
 /// # Errors
-/// If a cell fails or the cache cannot be written. Finished cells are in the cache then.
+/// If the cache cannot be written. Finished cells are in it then.
 pub fn run<R: CellRunner>(
     runner: &R,
     plan: &Plan<R::Scenario>,
@@ -137,49 +171,55 @@ pub fn run<R: CellRunner>(
     let cells = plan.cells();
     let keys: Vec<String> = jobs_keys(plan, &cells);
     let mut observed: Vec<Option<Observed>> = vec![None; cells.len()];
+    let runs = plan.runs();
+    let cacheable = |number: usize| runs[cells[number].run].version.is_ok();
     if let Some(cache) = options.cache {
-        for (slot, key) in observed.iter_mut().zip(&keys) {
-            match cache.load(&plan.engine, key) {
+        for (number, slot) in observed.iter_mut().enumerate().filter(|(number, _)| cacheable(*number)) {
+            match cache.load(&plan.engine, &keys[number]) {
                 Entry::Found(o) => *slot = Some(*o),
                 Entry::Absent => {}
                 Entry::Damaged(why) => options.progress.warn(&why),
             }
         }
+        not_cached(plan).iter().for_each(|why| options.progress.warn(why));
     }
     let todo: Vec<usize> = (0..cells.len()).filter(|i| observed[*i].is_none()).collect();
     let cached = cells.len() - todo.len();
     options.progress.begin(cells.len(), cached);
 
     let stopped = || options.stop.is_some_and(|s| s.load(Ordering::Relaxed));
-    let runs = plan.runs();
     let next = AtomicUsize::new(0);
     let done = AtomicUsize::new(cached);
-    let failed = AtomicBool::new(false);
+    let broken = AtomicBool::new(false);
     let finished = Mutex::new(Vec::with_capacity(todo.len()));
-    let one = |number: usize| -> Result<Observed, StudyError> {
+    let one = |number: usize| -> Result<Result<Observed, Failure>, StudyError> {
         let cell = cells[number];
-        let prepared = runs[cell.run];
-        let result = catch_unwind(AssertUnwindSafe(|| runner.run(&prepared.scenario, cell.seed)));
-        let result = result.unwrap_or_else(|panic| Err(words_of(&*panic)));
-        let o = result.map_err(|message| StudyError::Cell {
-            cell: prepared.label.clone(),
-            seed: cell.seed,
-            message,
-        })?;
-        if let Some(cache) = options.cache {
-            cache.store(&plan.engine, &keys[number], &o)?;
+        let result = attempt(runner, &runs[cell.run].scenario, cell.seed);
+        if let (Some(cache), Ok(o), true) = (options.cache, &result, cacheable(number)) {
+            cache.store(&plan.engine, &keys[number], o)?;
         }
-        Ok(o)
+        Ok(result)
     };
     let work = || {
-        while !stopped() && !failed.load(Ordering::Relaxed) {
+        while !stopped() && !broken.load(Ordering::Relaxed) {
             let Some(&number) = todo.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
             let result = one(number);
-            if result.is_err() {
-                failed.store(true, Ordering::Relaxed);
-            } else {
+            let label = &runs[cells[number].run].label;
+            match &result {
+                // What a request to stop ends did not fail.
+                Ok(Err(_)) if stopped() => break,
+                Ok(Err(failure)) => {
+                    let message = &failure.message;
+                    options
+                        .progress
+                        .warn(&format!("cell {label} (seed {}) failed: {message}", cells[number].seed));
+                }
+                Ok(Ok(_)) => {}
+                Err(_) => broken.store(true, Ordering::Relaxed),
+            }
+            if result.is_ok() {
                 let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                options.progress.cell(done, cells.len(), &runs[cells[number].run].label);
+                options.progress.cell(done, cells.len(), label);
             }
             finished.lock().expect("no thread panics while it holds the lock").push((number, result));
         }
@@ -201,16 +241,27 @@ pub fn run<R: CellRunner>(
     let mut finished = finished.into_inner().expect("all threads have ended");
     finished.sort_by_key(|(number, _)| *number);
     let ran = finished.len();
+    let mut failed = BTreeMap::new();
     for (number, result) in finished {
-        observed[number] = Some(result?);
+        match result? {
+            Ok(o) => observed[number] = Some(o),
+            Err(failure) => drop(failed.insert(number, failure)),
+        }
     }
-    let interrupted = observed.iter().any(Option::is_none);
-    Ok(Cells { observed, cached, ran, interrupted })
+    let interrupted = (0..cells.len()).any(|n| observed[n].is_none() && !failed.contains_key(&n));
+    Ok(Cells { observed, failed, cached, ran, interrupted })
 }
 
 fn jobs_keys<S>(plan: &Plan<S>, cells: &[Cell]) -> Vec<String> {
     let runs = plan.runs();
-    cells.iter().map(|c| plan.key(&runs[c.run].text, c.seed)).collect()
+    cells.iter().map(|c| plan.key(runs[c.run], c.seed)).collect()
+}
+
+/// Which cells cannot be cached and why: one line for each reason.
+#[must_use]
+pub fn not_cached<S>(plan: &Plan<S>) -> Vec<String> {
+    let reasons: BTreeSet<&String> = plan.scenarios.iter().filter_map(|p| p.version.as_ref().err()).collect();
+    reasons.into_iter().map(|why| format!("cells are not cached: {why}")).collect()
 }
 
 fn words_of(panic: &(dyn std::any::Any + Send)) -> String {

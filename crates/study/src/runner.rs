@@ -2,6 +2,7 @@
 
 use crate::model::Raw;
 use crate::observed::Observed;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// A change to the base scenario and where in the study it comes from.
@@ -54,6 +55,23 @@ pub struct Vocabulary {
     pub run: Vec<(&'static str, &'static str)>,
 }
 
+/// Why a cell has no result.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// One sentence.
+    pub message: String,
+    /// More lines, such as a traceback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self { message, detail: None }
+    }
+}
+
 /// Resolves scenarios and runs cells. A run is a pure function of scenario and seed.
 pub trait CellRunner: Sync {
     /// A resolved scenario.
@@ -82,9 +100,19 @@ pub trait CellRunner: Sync {
     /// If the text is no resolved scenario.
     fn reread(&self, text: &str) -> Result<Self::Scenario, Problem>;
 
+    /// What a result depends on besides engine, scenario and seed, as a text that goes into the key of a cell: the
+    /// versions of users' own controls. Usually empty.
+    ///
+    /// # Errors
+    /// If that is not known: the cell is then not cached. One sentence that says why.
+    fn version(&self, scenario: &Self::Scenario) -> Result<String, String> {
+        let _ = scenario;
+        Ok(String::new())
+    }
+
     /// Runs one cell.
     ///
     /// # Errors
-    /// One sentence.
-    fn run(&self, scenario: &Self::Scenario, seed: u64) -> Result<Observed, String>;
+    /// Why it has no result. The other cells run all the same.
+    fn run(&self, scenario: &Self::Scenario, seed: u64) -> Result<Observed, Failure>;
 }

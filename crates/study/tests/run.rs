@@ -8,8 +8,9 @@ use skyhaul_study::cache::{Cache, Entry};
 use skyhaul_study::claim::Verdict;
 use skyhaul_study::evaluation::{Evaluation, evaluate};
 use skyhaul_study::output::{self, OutputOptions};
-use skyhaul_study::plan::plan;
+use skyhaul_study::plan::{cell_key, plan};
 use skyhaul_study::run::{Progress, RunOptions, accept, execute, jobs, run};
+use skyhaul_study::table::Column;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -115,7 +116,7 @@ fn another_engine_does_not_meet_these_results() {
     evaluated(&other, 2, Some(&cache));
     assert_eq!(other.ran.load(Ordering::Relaxed), 72);
     // Even under the same name.
-    let key = planned(&Fake::default()).key("text", 1);
+    let key = cell_key("fake-1", "text", &Ok(String::new()), 1);
     let o = skyhaul_study::observed::Observed::default();
     cache.store("fake-1", &key, &o).unwrap();
     assert_eq!(cache.load("fake-2", &key), Entry::Absent);
@@ -136,20 +137,78 @@ fn a_cache_that_cannot_be_written_is_an_error_with_its_path() {
 }
 
 #[test]
-fn a_failing_cell_names_itself_and_keeps_the_others() {
+fn a_failing_cell_is_shown_and_the_others_go_on() {
     for (seed, part) in [(4, "no such luck"), (5, "broke an invariant")] {
         let dir = folder(&format!("failing-cache-{seed}"));
         let cache = Cache::new(&dir);
-        let runner = Fake { fail_on: Some(seed), ..Fake::default() };
+        let (runner, heard) = (Fake { fail_on: Some(seed), ..Fake::default() }, Heard::default());
         let p = planned(&runner);
-        let options = RunOptions { jobs: 1, cache: Some(&cache), ..RunOptions::default() };
-        let e = run(&runner, &p, &options).expect_err(part).to_string();
-        assert!(
-            e.contains(part) && e.contains("loss = 0, cc = SACK") && e.contains(&seed.to_string()),
-            "{e}"
-        );
-        assert_eq!(contents(&dir).len(), usize::try_from(seed).unwrap() - 1);
+        let options = RunOptions { jobs: 3, cache: Some(&cache), progress: &heard, ..RunOptions::default() };
+        let cells = run(&runner, &p, &options).expect("the others");
+        // One seed of nine runs.
+        assert_eq!((cells.failed.len(), cells.ran, cells.interrupted), (9, 72, false));
+        assert_eq!(contents(&dir).len(), 72 - 9, "failed cells are not cached");
+        assert_eq!(heard.cells.lock().unwrap().iter().max(), Some(&72));
+        let warnings = heard.warnings.lock().unwrap();
+        let told = |w: &&String| {
+            w.contains("loss = 0, cc = SACK") && w.contains(&format!("seed {seed}")) && w.contains(part)
+        };
+        assert!(warnings.iter().any(|w| told(&w)) && warnings.len() == 9, "{warnings:?}");
+
+        let e = evaluate(&p, &cells).expect("an evaluation");
+        assert_eq!((e.missing, e.failed.len()), (0, 9));
+        assert_eq!((e.failed[0].cell.as_str(), e.failed[0].seed), ("loss = 0, cc = SACK", seed));
+        assert_eq!(e.counts().not_evaluable, 5);
+        let Verdict::NotEvaluable { reason } = e.claims[1].verdict() else { panic!("{:?}", e.claims[1]) };
+        assert!(reason.contains(&format!("failed with seed {seed}")) && reason.contains(part), "{reason}");
+        let (name, Column::Text(why)) = e.cells.columns.last().expect("columns") else { panic!("no texts") };
+        assert_eq!((name.as_str(), why.len()), ("failed", 72));
+        assert_eq!(why.iter().filter(|w| w.contains(part)).count(), 9);
+        let (html, text) = (skyhaul_study::report::html(&e), skyhaul_study::report::text(&e));
+        assert!(text.contains(part) && html.contains("9 of 72 cells failed"), "{text}");
+        if seed == 4 {
+            assert!(text.contains("    line <2>\n") && html.contains("line &lt;2&gt;"), "{text}");
+        }
+        assert_eq!(e.summary()["failed_cells"][0]["seed"], seed);
+
+        // Elsewhere, and again without the fault.
+        let job = &jobs(&p)[usize::try_from(seed).unwrap() - 1];
+        let answer = execute(&runner, job).expect("an answer");
+        assert_eq!(accept(job, &answer).expect("whole").expect_err("failed"), cells.failed[&job.number]);
+        let again = Fake::default();
+        let healed =
+            run(&again, &p, &RunOptions { cache: Some(&cache), ..RunOptions::default() }).expect("cells");
+        assert_eq!((again.ran.load(Ordering::Relaxed), healed.failed.len()), (9, 0));
+        let whole = evaluate(&p, &healed).expect("an evaluation");
+        assert!(whole.cells.columns.iter().all(|(name, _)| name != "failed"));
     }
+}
+
+#[test]
+fn the_version_of_a_users_own_part_tells_results_apart() {
+    let dir = folder("version-cache");
+    let cache = Cache::new(&dir);
+    let ran = |version: Option<Result<String, String>>| {
+        let (runner, heard) = (Fake { version, ..Fake::default() }, Heard::default());
+        let p = planned(&runner);
+        let options = RunOptions { cache: Some(&cache), progress: &heard, ..RunOptions::default() };
+        run(&runner, &p, &options).expect("cells");
+        (runner.ran.load(Ordering::Relaxed), heard.warnings.into_inner().unwrap())
+    };
+    let v = |text: &str| Some(Ok(text.to_owned()));
+    assert_eq!(ran(None), (72, vec![]));
+    assert_eq!((ran(v("1")), ran(v("1")), ran(v("2"))), ((72, vec![]), (0, vec![]), (72, vec![])));
+    assert_eq!(contents(&dir).len(), 3 * 72);
+    // Unknown: never from the cache, never into it, and said so.
+    for _ in 0..2 {
+        let (cells, warnings) = ran(Some(Err("no source".to_owned())));
+        assert_eq!((cells, warnings), (72, vec!["cells are not cached: no source".to_owned()]));
+    }
+    assert_eq!(contents(&dir).len(), 3 * 72);
+    // A worker with another version refuses.
+    let planned = planned(&Fake { version: v("1"), ..Fake::default() });
+    let other = Fake { version: v("2"), ..Fake::default() };
+    assert!(execute(&other, &jobs(&planned)[0]).unwrap_err().contains("another version"));
 }
 
 #[test]
@@ -161,7 +220,7 @@ fn cells_run_anywhere_and_come_back() {
         let text = serde_json::to_string(job).expect("a message");
         let received = serde_json::from_str(&text).expect("the same");
         let answer = execute(&runner, &received).expect("a result");
-        let o = accept(job, &answer).expect("an answer");
+        let o = accept(job, &answer).expect("an answer").expect("a result");
         assert_eq!(Some(&o), here.observed[job.number].as_ref());
         assert!(accept(job, &answer.replacen("10", "11", 1)).is_err());
         let other = Fake { engine: Some("fake-2".into()), ..Fake::default() };

@@ -163,6 +163,12 @@ impl Frame {
         self.reduced = cwnd;
     }
 
+    /// Notes the window for [`Self::undo`], where a caller reduces it without [`Self::reduce`].
+    pub fn remember(&mut self) {
+        self.before = self.window();
+        { self.infl }.end(&mut self.before.cwnd);
+    }
+
     /// `on_timeout`: one segment; the threshold once per episode (RFC 5681 §3.1).
     pub fn timeout(&mut self, backoff: u32, ssthresh: f64) {
         if backoff <= 1 {

@@ -3,9 +3,13 @@
 use crate::args::CheckArgs;
 use crate::stop::Stop;
 use crate::{cases, print};
+use skyhaul_cc::Controls;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Stop> {
     let cases = cases::resolve(&args.scenario.scenario, &args.scenario.set, None)?;
+    for case in &cases {
+        skyhaul_sim::check_controls(&case.scenario, &Controls::default()).map_err(Stop::bad)?;
+    }
     let checks: Vec<_> = cases.iter().map(|c| skyhaul_scenario::check(&c.scenario)).collect();
     if args.scenario.json {
         let json = match checks.as_slice() {

@@ -46,5 +46,6 @@ pub(crate) fn run(args: &DemoArgs, renderer: Option<&dyn FigureRenderer>) -> Res
         let _ = writeln!(out, "Page:    {}", page.display());
     }
     let _ = writeln!(out, "Tables:  {}", args.out.display());
-    print(&out)
+    print(&out)?;
+    study::all_ran(&e)
 }

@@ -45,6 +45,7 @@ pub(crate) fn run(command: &StudyCommand, renderer: Option<&dyn FigureRenderer>)
         }
     }
     print(&out)?;
+    all_ran(&e)?;
     let counts = e.counts();
     match command {
         StudyCommand::Check(_) if counts.differs + counts.undecided + counts.not_evaluable > 0 => {
@@ -73,6 +74,14 @@ pub(crate) fn finish(file: StudyFile, cache: Option<PathBuf>, jobs: usize) -> Re
         )));
     }
     Ok(evaluate(&plan, &cells)?)
+}
+
+/// Refuses to call a study well some of whose cells failed.
+pub(crate) fn all_ran(e: &Evaluation) -> Result<(), Stop> {
+    let Some(first) = e.failed.first() else { return Ok(()) };
+    let (n, all) = (e.failed.len(), e.provenance.cells);
+    let (cell, seed, why) = (&first.cell, first.seed, &first.message);
+    Err(Stop::Bad(format!("{n} of {all} cells failed; the first, {cell} (seed {seed}): {why}")))
 }
 
 /// Means with intervals, then claims with verdicts.

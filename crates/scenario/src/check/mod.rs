@@ -212,7 +212,7 @@ fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
     FlowCheck {
         name: f.name.clone(),
         count: f.count,
-        cc: f.cc.name().into(),
+        cc: f.cc.label().into(),
         packet_bytes: packet(f),
         segment_bytes: f.endpoint.mss,
         base_rtt_s: rtt,

@@ -11,7 +11,7 @@ pub use endpoint::{
     EndpointSpec, InitialSsthreshSpec, InitialWindowSpec, ProbesSpec, RttSourceSpec, SackSpec,
 };
 pub use short::{CcSpec, Short};
-pub(crate) use short::{default_cc, expand, expand_default, tag};
+pub(crate) use short::{default_cc, expand, expand_default, tags};
 
 use crate::quantity::{Count, Probability, QueueLimit, RateSpec, Size, Span, Time, Window};
 use crate::resolved::Series;

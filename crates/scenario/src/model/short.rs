@@ -84,11 +84,16 @@ impl ShortForm for CcSpec {
         skyhaul_cc::Config::by_name(text).map(Self).ok_or_else(|| {
             let names = skyhaul_cc::NAMES;
             let hint = did_you_mean(text, names.iter().copied());
-            format!("\"{text}\" is not a congestion control{hint} (known: {})", names.join(", "))
+            let known = names.join(", ");
+            format!("\"{text}\" is not a congestion control{hint} (known: {known}; your own: \"user:NAME\")")
         })
     }
     fn text_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "enum": skyhaul_cc::NAMES })
+        json_schema!({ "anyOf": [
+            { "enum": skyhaul_cc::NAMES },
+            { "description": "A user's own, provided by the program that runs the scenario.",
+              "type": "string", "pattern": "^user:[A-Za-z0-9_-]+$" },
+        ] })
     }
 }
 
@@ -192,7 +197,10 @@ impl ShortForm for DelayedAckSpec {
 /// The table that the text `value` of key `key` stands for, so that a file or an override can go inside.
 pub(crate) fn expand(key: &str, value: &str) -> Option<Table> {
     let pairs: &[(&str, &str)] = match key {
-        "cc" => &[("name", value)],
+        "cc" => match value.strip_prefix("user:") {
+            Some(control) => &[("name", "user"), ("control", control)],
+            None => &[("name", value)],
+        },
         "endpoint" => &[("preset", value)],
         "queue" => &[("limit", value)],
         "delay" => &[("kind", "fixed"), ("base", value)],
@@ -228,12 +236,12 @@ pub(crate) fn default_cc() -> skyhaul_cc::Config {
 /// Endpoint where none is named.
 pub(crate) const DEFAULT_ENDPOINT: &str = "modern";
 
-/// The key within table `key` that says what the other keys mean: if it changes, the table is replaced.
-pub(crate) fn tag(key: &str) -> Option<&'static str> {
+/// The keys within table `key` that say what the other keys mean: if one changes, the table is replaced.
+pub(crate) fn tags(key: &str) -> &'static [&'static str] {
     match key {
-        "cc" => Some("name"),
-        "endpoint" => Some("preset"),
-        "delay" | "error" | "app" => Some("kind"),
-        _ => None,
+        "cc" => &["name", "control"],
+        "endpoint" => &["preset"],
+        "delay" | "error" | "app" => &["kind"],
+        _ => &[],
     }
 }

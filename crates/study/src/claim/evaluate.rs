@@ -72,12 +72,21 @@ impl<S> Judge<'_, S> {
             case.test.combinations().into_iter().find(|at| !self.results.is_complete(self.reading, *at));
         let (ours, verdict) = match missing {
             Some(at) => {
-                let reason = format!("{} has not run with all seeds", self.results.plan.label(at));
+                let reason = self.why_missing(at);
                 (String::new(), Verdict::NotEvaluable { reason })
             }
             None => self.test(&case.test),
         };
         CaseOutcome { case: case.label.clone(), ours, verdict }
+    }
+
+    fn why_missing(&self, at: usize) -> String {
+        let plan = self.results.plan;
+        let failed = |(i, seed)| self.results.failure(self.reading, at, i).map(|f| (seed, f));
+        match plan.file.study.seeds.iter().enumerate().find_map(failed) {
+            Some((seed, f)) => format!("{} failed with seed {seed}: {}", plan.label(at), f.message),
+            None => format!("{} has not run with all seeds", plan.label(at)),
+        }
     }
 
     fn values(&self, p: Point) -> &[f64] {

@@ -30,6 +30,7 @@ pub fn html(e: &Evaluation) -> String {
             e.missing, e.provenance.cells
         );
     }
+    failed(&mut b, e);
     if let Some(about) = &e.about {
         let _ = write!(b, "<p class=\"about\">{}</p>", escape(about));
     }
@@ -50,6 +51,30 @@ pub fn html(e: &Evaluation) -> String {
     scripts(&mut b, &e.figures);
     b.push_str("</main></body></html>\n");
     b
+}
+
+/// Cells without a result, each with its traceback.
+fn failed(b: &mut String, e: &Evaluation) {
+    if e.failed.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        b,
+        "<section id=\"failed\"><p class=\"warning\">{} of {} cells failed; claims over them are not evaluated.</p>",
+        e.failed.len(),
+        e.provenance.cells
+    );
+    for f in &e.failed {
+        let _ = writeln!(
+            b,
+            "<details><summary>{} (seed {}): {}</summary><pre>{}</pre></details>",
+            escape(&f.cell),
+            f.seed,
+            escape(&f.message),
+            escape(f.detail.as_deref().unwrap_or("No more is known."))
+        );
+    }
+    b.push_str("</section>\n");
 }
 
 /// A page over several studies: name, verdicts, and a link to each report.

@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 
 /// Widest line.
 const WIDTH: usize = 100;
+/// In front of a cell that failed.
+const FAILED: char = '✗';
 
 /// The summary as text: counts, claims with verdicts and other readings.
 #[must_use]
@@ -25,6 +27,17 @@ pub fn text(e: &Evaluation) -> String {
     let _ = writeln!(out, " · {} cells, {} seeds, engine {}", p.cells, p.seeds, p.engine);
     if e.missing > 0 {
         let _ = writeln!(out, "{} cells have not run: the study was interrupted", e.missing);
+    }
+    for f in &e.failed {
+        wrap(
+            &mut out,
+            &format!("{FAILED} failed: "),
+            2,
+            &format!("{} (seed {}): {}", f.cell, f.seed, f.message),
+        );
+        for line in f.detail.iter().flat_map(|d| d.lines()) {
+            let _ = writeln!(out, "    {line}");
+        }
     }
     let width = e.claims.iter().map(|c| c.id.chars().count()).max().unwrap_or(0);
     for claim in &e.claims {

@@ -8,7 +8,7 @@
 use skyhaul_study::model::{Raw, StudyFile};
 use skyhaul_study::observed::{Number, Observed, Sampled};
 use skyhaul_study::plan::{Plan, plan};
-use skyhaul_study::runner::{CellRunner, Problem, Resolution, Setting, Vocabulary};
+use skyhaul_study::runner::{CellRunner, Failure, Problem, Resolution, Setting, Vocabulary};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,6 +26,8 @@ pub struct Fake {
     pub fail_on: Option<u64>,
     /// Another engine.
     pub engine: Option<String>,
+    /// Version of a user's own part.
+    pub version: Option<Result<String, String>>,
 }
 
 pub type Scenario = BTreeMap<String, String>;
@@ -74,10 +76,17 @@ impl CellRunner for Fake {
         Ok(parts.chunks(4).filter(|c| c.len() == 4).map(|c| (c[1].to_owned(), c[3].to_owned())).collect())
     }
 
-    fn run(&self, scenario: &Scenario, seed: u64) -> Result<Observed, String> {
+    fn version(&self, _: &Scenario) -> Result<String, String> {
+        self.version.clone().unwrap_or_else(|| Ok(String::new()))
+    }
+
+    fn run(&self, scenario: &Scenario, seed: u64) -> Result<Observed, Failure> {
         assert!(self.fail_on != Some(seed) || seed % 2 == 0, "an odd seed breaks an invariant");
         if self.fail_on == Some(seed) {
-            return Err("no such luck".to_owned());
+            return Err(Failure {
+                message: "no such luck".to_owned(),
+                detail: Some("line 1\nline <2>".to_owned()),
+            });
         }
         let loss: f64 = scenario.get("loss").and_then(|l| l.parse().ok()).unwrap_or(0.0);
         let peach = scenario.get("cc").is_some_and(|c| c == "peach");

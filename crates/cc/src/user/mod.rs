@@ -1,0 +1,296 @@
+//! Controls that are not built in: a scenario names one (`cc = "user:NAME"`), and whoever runs it provides it.
+//!
+//! There is no global registry. A program fills a [`Controls`] and hands it to the simulator; two simulations in
+//! one process may know different controls under the same name.
+//!
+//! ```
+//! use skyhaul_cc::alg::vegas::{self, Vegas};
+//! use skyhaul_cc::{Controls, user};
+//!
+//! let mut controls = Controls::default();
+//! controls.provide("mine", |request: &user::Request<'_>| {
+//!     Ok(Box::new(Vegas::new(&vegas::Config::default(), request.rules)) as _)
+//! });
+//! assert!(controls.check(&user::Config::new("mine")).is_ok());
+//! assert!(controls.check(&user::Config::new("yours")).unwrap_err().contains("known: mine"));
+//! ```
+
+mod options;
+
+pub use options::{OptionValue, Options};
+
+use crate::CongestionControl;
+use crate::rules::Rules;
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::Any;
+use core::fmt;
+
+/// A user's own control by name, with options that only it understands. In files: `cc = "user:NAME"` or
+/// `cc = { name = "user", control = "NAME", options = { … } }`.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case", deny_unknown_fields)
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// Name under which the program that runs the scenario provides it.
+    pub control: String,
+    /// Its options.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Options::is_empty"))]
+    pub options: Options,
+}
+
+/// What stands before the name in the short form.
+pub(crate) const PREFIX: &str = "user:";
+
+impl Config {
+    /// The control called `control` without options.
+    #[must_use]
+    pub fn new(control: &str) -> Self {
+        Self { control: control.to_owned(), options: Options::default() }
+    }
+
+    /// Refuses names and options that no file can hold.
+    ///
+    /// # Errors
+    /// Names the option and what to write instead.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if self.control.is_empty() || !self.control.chars().all(allowed) {
+            return Err("control is the name of a user's own control: letters, digits, - and _");
+        }
+        self.options.validate()
+    }
+}
+
+/// What a factory is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Options of the scenario.
+    pub options: &'a Options,
+    /// Window arithmetic of the endpoint preset.
+    pub rules: &'a Rules,
+    /// The flow, as in `bulk[3]`, for messages.
+    pub flow: &'a str,
+}
+
+/// Makes instances of a control: one for each connection.
+///
+/// A function `Fn(&Request) -> Result<Box<dyn CongestionControl>, String>` is one.
+pub trait Factory: Send + Sync {
+    /// A new instance.
+    ///
+    /// # Errors
+    /// One sentence.
+    fn build(&self, request: &Request<'_>) -> Result<Box<dyn CongestionControl>, String>;
+
+    /// Refuses options before anything runs.
+    ///
+    /// # Errors
+    /// One sentence that names the option and what to write instead.
+    fn check(&self, options: &Options) -> Result<(), String> {
+        let _ = options;
+        Ok(())
+    }
+
+    /// A text that changes whenever the control may behave differently under equal options. With `None`, results
+    /// cannot be cached.
+    fn fingerprint(&self) -> Option<String> {
+        None
+    }
+}
+
+impl<F> Factory for F
+where
+    F: Fn(&Request<'_>) -> Result<Box<dyn CongestionControl>, String> + Send + Sync,
+{
+    fn build(&self, request: &Request<'_>) -> Result<Box<dyn CongestionControl>, String> {
+        self(request)
+    }
+}
+
+/// The user's own controls that a program knows, by name. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Controls {
+    factories: BTreeMap<String, Arc<dyn Factory>>,
+}
+
+impl fmt::Debug for Controls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.factories.keys()).finish()
+    }
+}
+
+impl Controls {
+    /// Provides a control; one of the same name is replaced.
+    pub fn provide(&mut self, name: &str, factory: impl Factory + 'static) {
+        self.factories.insert(name.to_owned(), Arc::new(factory));
+    }
+
+    /// Provides a control with typed options: a table of the scenario is read into `O`, and `build` makes the control
+    /// of it. `version` changes whenever the control does, so that cached results of an older one are not taken for
+    /// its own.
+    #[cfg(feature = "serde")]
+    pub fn provide_typed<O, C>(
+        &mut self,
+        name: &str,
+        version: &str,
+        build: fn(&O, &Rules) -> Result<C, String>,
+    ) where
+        O: serde::de::DeserializeOwned + 'static,
+        C: CongestionControl + 'static,
+    {
+        self.provide(name, Typed { version: version.to_owned(), build });
+    }
+
+    /// Names of the controls.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.factories.keys().map(String::as_str)
+    }
+
+    fn find(&self, name: &str) -> Result<&Arc<dyn Factory>, String> {
+        self.factories.get(name).ok_or_else(|| {
+            let known: Vec<&str> = self.names().collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            format!(
+                "nobody provides the control \"{name}\" (known: {known}): in Python pass \
+                 controls={{\"{name}\": YourClass}}, in Rust add it to skyhaul_cc::Controls and run with those"
+            )
+        })
+    }
+
+    /// Refuses a control that nobody provides, and options that it does not take.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub fn check(&self, config: &Config) -> Result<(), String> {
+        self.find(&config.control)?.check(&config.options)
+    }
+
+    /// A new instance for a connection of `flow` (as in `bulk[3]`).
+    ///
+    /// # Errors
+    /// One sentence.
+    pub fn build(
+        &self,
+        config: &Config,
+        rules: &Rules,
+        flow: &str,
+    ) -> Result<Box<dyn CongestionControl>, String> {
+        self.find(&config.control)?.build(&Request { options: &config.options, rules, flow })
+    }
+
+    /// See [`Factory::fingerprint`].
+    #[must_use]
+    pub fn fingerprint(&self, name: &str) -> Option<String> {
+        self.factories.get(name)?.fingerprint()
+    }
+}
+
+#[cfg(feature = "serde")]
+struct Typed<O, C> {
+    version: String,
+    build: fn(&O, &Rules) -> Result<C, String>,
+}
+
+#[cfg(feature = "serde")]
+impl<O, C> Factory for Typed<O, C>
+where
+    O: serde::de::DeserializeOwned + 'static,
+    C: CongestionControl + 'static,
+{
+    fn build(&self, request: &Request<'_>) -> Result<Box<dyn CongestionControl>, String> {
+        Ok(Box::new((self.build)(&request.options.read()?, request.rules)?))
+    }
+    fn check(&self, options: &Options) -> Result<(), String> {
+        (self.build)(&options.read()?, &Rules::MODERN).map(drop)
+    }
+    fn fingerprint(&self) -> Option<String> {
+        Some(self.version.clone())
+    }
+}
+
+/// What a user's control may unwind with (`std::panic::panic_any`) to end its run with a message of its own. Any other
+/// panic ends the run as well.
+pub struct Failed {
+    /// What happened, in one line.
+    pub message: String,
+    /// More lines, such as a traceback.
+    pub detail: Option<String>,
+    /// Whatever the program that provided the control wants back.
+    pub source: Option<Box<dyn Any + Send>>,
+}
+
+impl fmt::Debug for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Failed").field("message", &self.message).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, feature = "serde"))]
+mod tests {
+    use super::*;
+    use crate::alg::gaimd::{self, Gaimd};
+    use crate::{Algorithm, Window};
+
+    fn controls() -> Controls {
+        let mut controls = Controls::default();
+        controls.provide_typed("mine", "1", |c: &gaimd::Config, rules| {
+            c.validate()?;
+            Ok(Gaimd::new(c, rules))
+        });
+        controls
+    }
+
+    fn with(key: &str, value: OptionValue) -> Config {
+        let mut config = Config::new("mine");
+        config.options.0.insert(key.into(), value);
+        config
+    }
+
+    #[test]
+    fn typed_options_are_read_and_checked() {
+        let controls = controls();
+        let good = with("beta", OptionValue::Real(0.75));
+        assert_eq!(controls.check(&good), Ok(()));
+        let cc = controls.build(&good, &Rules::NS2_2001, "bulk[0]").expect("a control");
+        assert_eq!(Algorithm::Custom(cc).window(), Window { cwnd: 1.0, ssthresh: f64::INFINITY });
+        for (config, words) in [
+            (with("beta", OptionValue::Real(2.0)), "between 0 and 1"),
+            (with("beta", OptionValue::Text("half".into())), "beta: invalid type"),
+            (with("gamma", OptionValue::Integer(1)), "unknown field `gamma`"),
+            (Config::new("yours"), "(known: mine)"),
+        ] {
+            let why = controls.check(&config).expect_err(words);
+            assert!(why.contains(words), "{why}");
+            assert!(controls.build(&config, &Rules::RFC, "bulk[0]").is_err());
+        }
+        assert_eq!(controls.fingerprint("mine").as_deref(), Some("1"));
+        assert!(Controls::default().check(&good).unwrap_err().contains("known: none"));
+    }
+
+    #[test]
+    fn a_later_control_of_the_same_name_takes_its_place() {
+        let mut controls = controls();
+        controls.provide("mine", |_: &Request<'_>| Err("never".to_owned()));
+        assert_eq!(controls.build(&Config::new("mine"), &Rules::RFC, "a[0]").err(), Some("never".to_owned()));
+        assert_eq!(controls.fingerprint("mine"), None);
+    }
+
+    #[test]
+    fn names_that_could_not_stand_in_a_path_are_refused() {
+        assert!(Config::new("my-aimd_2").validate().is_ok());
+        for name in ["", "a b", "ä", "a.b"] {
+            assert!(Config::new(name).validate().is_err(), "{name}");
+        }
+        assert!(with("x", OptionValue::Real(f64::NAN)).validate().is_err());
+    }
+}

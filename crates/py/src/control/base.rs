@@ -1,0 +1,523 @@
+//! The class that a control in Python derives from.
+
+use super::events::{Ack, Loss, Lost, Probe, Random, Sent, Start, Transmit};
+use super::value::{count, number, word};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use skyhaul_base::{Duration, Instant, Rate, Rng};
+use skyhaul_cc::parts::frame::Frame;
+use skyhaul_cc::parts::growth;
+use skyhaul_cc::{
+    Actions, Cx, Path, Phase, Policy, ProbeSource, ProbeSupport, RecoveryMode, Rules, Train, Window,
+};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The methods that a class has of its own; all others are not called in Python at all.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Hooks {
+    pub(crate) on_start: bool,
+    pub(crate) on_ack: bool,
+    pub(crate) on_probe: bool,
+    pub(crate) on_congestion: bool,
+    pub(crate) on_recovered: bool,
+    pub(crate) on_timeout: bool,
+    pub(crate) on_undo: bool,
+    pub(crate) on_lost: bool,
+    pub(crate) on_sent: bool,
+    pub(crate) on_transmit: bool,
+    pub(crate) on_wake: bool,
+    pub(crate) increase: bool,
+    pub(crate) slow_start: bool,
+    pub(crate) reduction: bool,
+    pub(crate) priority: bool,
+    pub(crate) telemetry: bool,
+}
+
+impl Hooks {
+    fn of(class: &Bound<'_, PyAny>, base: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let own = |name: &str| Ok::<_, PyErr>(!class.getattr(name)?.is(&base.getattr(name)?));
+        Ok(Self {
+            on_start: own("on_start")?,
+            on_ack: own("on_ack")?,
+            on_probe: own("on_probe")?,
+            on_congestion: own("on_congestion")?,
+            on_recovered: own("on_recovered")?,
+            on_timeout: own("on_timeout")?,
+            on_undo: own("on_undo")?,
+            on_lost: own("on_lost")?,
+            on_sent: own("on_sent")?,
+            on_transmit: own("on_transmit")?,
+            on_wake: own("on_wake")?,
+            increase: own("increase")?,
+            slow_start: own("slow_start")?,
+            reduction: own("reduction")?,
+            priority: own("priority")?,
+            telemetry: own("telemetry")?,
+        })
+    }
+}
+
+/// What an instance holds.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) frame: Frame,
+    pub(crate) pacing: Option<Rate>,
+    pub(crate) path: Path,
+    pub(crate) now: Instant,
+    /// Only while an event is handled.
+    pub(crate) rng: Option<Rng>,
+    pub(crate) act: Actions,
+    pub(crate) policy: Policy,
+    pub(crate) hooks: Hooks,
+    pub(crate) flow: String,
+    /// The method that is being called, for messages.
+    pub(crate) method: &'static str,
+}
+
+impl State {
+    /// Calls a function of [`Frame`] that wants a context.
+    fn with<T>(&mut self, call: impl FnOnce(&mut Frame, &mut Cx<'_>) -> T) -> T {
+        let Self { frame, path, now, rng, act, .. } = self;
+        // Frames draw nothing.
+        let mut spare = None;
+        let rng = match rng {
+            Some(rng) => rng,
+            None => spare.get_or_insert_with(|| Rng::stream(0, "")),
+        };
+        call(frame, &mut Cx { now: *now, path, rng, act })
+    }
+
+    fn grown(&self, acked: f64) -> f64 {
+        growth::grown(&self.frame.rules, &self.path, self.frame.cwnd, self.frame.ssthresh, acked)
+    }
+
+    /// The window that `reduction` means: a fraction, or a number of segments.
+    fn reduced(&self, reduction: f64) -> f64 {
+        if reduction < 1.0 {
+            growth::kept(&self.frame.rules, &self.path, self.frame.cwnd, reduction)
+        } else {
+            reduction
+        }
+    }
+}
+
+/// See `python/skyhaul/_core.pyi`.
+#[pyclass(frozen, subclass, module = "skyhaul._core")]
+#[derive(Debug)]
+pub(crate) struct Control {
+    state: Mutex<State>,
+}
+
+impl Control {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes an instance that was just created ready for a connection.
+    pub(crate) fn bind(slf: &Bound<'_, Self>, rules: &Rules, flow: &str) -> PyResult<()> {
+        let hooks = Hooks::of(slf.get_type().as_any(), slf.py().get_type::<Self>().as_any())?;
+        let policy = Self::read_policy(slf, hooks)?;
+        let mut state = slf.get().lock();
+        let Window { cwnd, ssthresh } = state.frame.window();
+        state.frame = Frame::new(rules, policy.recovery);
+        state.frame.ssthresh = ssthresh;
+        state.frame.reset(cwnd);
+        (state.policy, state.hooks) = (policy, hooks);
+        flow.clone_into(&mut state.flow);
+        Ok(())
+    }
+
+    /// The attribute `policy`; events that the class has a method for are raised without being asked for.
+    pub(crate) fn read_policy(slf: &Bound<'_, Self>, hooks: Hooks) -> PyResult<Policy> {
+        let mut policy = super::policy::read(slf.as_any())?;
+        policy.loss_events |= hooks.on_lost;
+        // The records of lost segments are kept with the rate samples.
+        policy.rate_samples |= policy.loss_events;
+        policy.sent_events |= hooks.on_sent;
+        policy.transmit_events |= hooks.on_transmit;
+        Ok(policy)
+    }
+
+    fn refuse_probes(state: &State, what: &str) -> PyResult<()> {
+        if state.policy.probes {
+            return Ok(());
+        }
+        let words =
+            format!("{what}: the class does not ask for probes: write policy = {{\"probes\": True}} in it");
+        Err(PyValueError::new_err(words))
+    }
+
+    /// What happens on an acknowledgement unless the class says otherwise.
+    pub(crate) fn acked(slf: &Bound<'_, Self>, ack: &skyhaul_cc::Ack) -> PyResult<()> {
+        let control = slf.get();
+        let (name, cwnd) = {
+            let mut state = control.lock();
+            if !state.with(|frame, cx| frame.acked(cx, ack)) {
+                return Ok(());
+            }
+            let slow = state.frame.slow_start();
+            let hook = if slow { state.hooks.slow_start } else { state.hooks.increase };
+            if !hook {
+                state.with(|frame, cx| frame.grow_like_reno(cx, ack));
+                return Ok(());
+            }
+            state.method = if slow { "slow_start" } else { "increase" };
+            (state.method, state.frame.cwnd)
+        };
+        let grown = slf.call_method1(name, (Ack(ack.clone()),))?;
+        let by =
+            number(&format!("what {name} returns"), &grown, "a finite number of segments", f64::is_finite)?;
+        let mut state = control.lock();
+        let to = (cwnd + by).max(1.0);
+        if by < 0.0 {
+            state.frame.reset(to);
+        } else {
+            state.with(|frame, cx| frame.grow_to(cx, to));
+        }
+        Ok(())
+    }
+
+    fn reduction_of(slf: &Bound<'_, Self>, loss: Loss) -> PyResult<f64> {
+        let control = slf.get();
+        let hook = {
+            let mut state = control.lock();
+            if state.hooks.reduction {
+                state.method = "reduction";
+            }
+            state.hooks.reduction
+        };
+        if !hook {
+            return Ok(control.lock().reduced(0.5));
+        }
+        let told = slf.call_method1("reduction", (loss,))?;
+        let accepted = "the fraction of the window that is kept (above 0, below 1), or the new window in segments (1 or more)";
+        let r = number("what reduction returns", &told, accepted, |x| x.is_finite() && x > 0.0)?;
+        Ok(control.lock().reduced(r))
+    }
+
+    /// What happens on a loss unless the class says otherwise.
+    pub(crate) fn congested(slf: &Bound<'_, Self>, loss: &Loss) -> PyResult<()> {
+        let to = Self::reduction_of(slf, Loss { kind: loss.kind })?;
+        let mut state = slf.get().lock();
+        let cwnd = if state.policy.recovery == RecoveryMode::Tahoe { 1.0 } else { to };
+        state.frame.reduce(loss.signal(), to, cwnd);
+        Ok(())
+    }
+
+    /// What happens on a timeout unless the class says otherwise.
+    pub(crate) fn timed_out(slf: &Bound<'_, Self>, backoff: u32) -> PyResult<()> {
+        // Once per episode of losses (RFC 5681 §3.1).
+        let to = if backoff <= 1 { Self::reduction_of(slf, Loss::TIMEOUT)? } else { 2.0 };
+        slf.get().lock().frame.timeout(backoff, to);
+        Ok(())
+    }
+
+    /// What happens at a start unless the class says otherwise.
+    pub(crate) fn started(&self, start: &skyhaul_cc::Start) {
+        self.lock().with(|frame, cx| frame.start(cx, start));
+    }
+    pub(crate) fn recovered(&self) {
+        self.lock().with(|frame, cx| frame.recovered(cx));
+    }
+    pub(crate) fn undone(&self) {
+        self.lock().with(|frame, cx| frame.undo(cx));
+    }
+}
+
+const SOURCES: [(&str, ProbeSource); 2] =
+    [("last-segment", ProbeSource::LastSegment), ("unacked-round-robin", ProbeSource::UnackedRoundRobin)];
+
+fn source(value: Option<&Bound<'_, PyAny>>) -> PyResult<ProbeSource> {
+    value.map_or(Ok(ProbeSource::LastSegment), |v| word("source", v, &SOURCES))
+}
+
+fn span(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
+    let seconds = number(what, value, "a time in seconds, 0 or more", |t| t.is_finite() && t >= 0.0)?;
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+#[pymethods]
+impl Control {
+    #[new]
+    #[pyo3(signature = (*args, **options))]
+    fn new(args: &Bound<'_, PyTuple>, options: Option<&Bound<'_, PyDict>>) -> Self {
+        // They are for the class's own `__init__`.
+        let _ = (args, options);
+        let path = Path {
+            smss: 0,
+            rwnd: 0.0,
+            in_flight: 0.0,
+            pipe: 0.0,
+            queued: 0.0,
+            srtt: None,
+            rttvar: Duration::ZERO,
+            min_rtt: None,
+            round: 0,
+            delivered: 0,
+            lost: 0,
+            head: None,
+            phase: Phase::Open,
+            after_timeout: false,
+            app_limited: false,
+            probes: ProbeSupport::Unknown,
+            sack: false,
+        };
+        Self {
+            state: Mutex::new(State {
+                frame: Frame::new(&Rules::MODERN, RecoveryMode::Sack),
+                pacing: None,
+                path,
+                now: Instant::ZERO,
+                rng: None,
+                act: Actions::default(),
+                policy: Policy::default(),
+                hooks: Hooks::default(),
+                flow: String::new(),
+                method: "__init__",
+            }),
+        }
+    }
+
+    #[classattr]
+    fn policy() -> Option<Py<PyAny>> {
+        None
+    }
+
+    // The window.
+
+    #[getter]
+    fn cwnd(&self) -> f64 {
+        self.lock().frame.cwnd
+    }
+    #[setter]
+    fn set_cwnd(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let accepted = "a finite number of segments, 1 or more";
+        let cwnd = number("cwnd", value, accepted, |x| x.is_finite() && x >= 1.0)?;
+        self.lock().frame.reset(cwnd);
+        Ok(())
+    }
+    #[getter]
+    fn ssthresh(&self) -> f64 {
+        self.lock().frame.ssthresh
+    }
+    #[setter]
+    fn set_ssthresh(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let ssthresh =
+            number("ssthresh", value, "a number of segments above 0; inf is no limit", |x| x > 0.0)?;
+        self.lock().frame.ssthresh = ssthresh;
+        Ok(())
+    }
+    #[getter]
+    fn pacing(&self) -> Option<u64> {
+        self.lock().pacing.map(Rate::bits_per_sec)
+    }
+    #[setter]
+    fn set_pacing(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let rate = if value.is_none() {
+            None
+        } else {
+            let accepted = "a rate in bit/s, 1 or more, or None for no pacing";
+            let bits = number("pacing", value, accepted, |x| (1.0..1e18).contains(&x))?;
+            Some(Rate::from_bits_per_sec(bits.round() as u64))
+        };
+        self.lock().pacing = rate;
+        Ok(())
+    }
+    #[getter]
+    fn in_slow_start(&self) -> bool {
+        self.lock().frame.slow_start()
+    }
+
+    // Facts.
+
+    #[getter]
+    fn flow(&self) -> String {
+        self.lock().flow.clone()
+    }
+    #[getter]
+    fn now(&self) -> f64 {
+        self.lock().now.as_secs_f64()
+    }
+    #[getter]
+    fn smss(&self) -> u32 {
+        self.lock().path.smss
+    }
+    #[getter]
+    fn rwnd(&self) -> f64 {
+        self.lock().path.rwnd
+    }
+    #[getter]
+    fn in_flight(&self) -> f64 {
+        self.lock().path.in_flight
+    }
+    #[getter]
+    fn pipe(&self) -> f64 {
+        self.lock().path.pipe
+    }
+    #[getter]
+    fn queued(&self) -> f64 {
+        self.lock().path.queued
+    }
+    #[getter]
+    fn srtt(&self) -> Option<f64> {
+        self.lock().path.srtt.map(Duration::as_secs_f64)
+    }
+    #[getter]
+    fn rttvar(&self) -> f64 {
+        self.lock().path.rttvar.as_secs_f64()
+    }
+    #[getter]
+    fn min_rtt(&self) -> Option<f64> {
+        self.lock().path.min_rtt.map(Duration::as_secs_f64)
+    }
+    #[getter]
+    fn round(&self) -> u64 {
+        self.lock().path.round
+    }
+    #[getter]
+    fn delivered(&self) -> u64 {
+        self.lock().path.delivered
+    }
+    #[getter]
+    fn lost(&self) -> u64 {
+        self.lock().path.lost
+    }
+    #[getter]
+    fn head_age(&self) -> Option<f64> {
+        self.lock().path.head.map(|h| h.age.as_secs_f64())
+    }
+    #[getter]
+    fn head_retransmissions(&self) -> Option<u32> {
+        self.lock().path.head.map(|h| h.retransmissions)
+    }
+    #[getter]
+    fn phase(&self) -> &'static str {
+        match self.lock().path.phase {
+            Phase::Open => "open",
+            Phase::Recovery => "recovery",
+            Phase::Loss => "loss",
+        }
+    }
+    #[getter]
+    fn app_limited(&self) -> bool {
+        self.lock().path.app_limited
+    }
+    #[getter]
+    fn probes(&self) -> &'static str {
+        match self.lock().path.probes {
+            ProbeSupport::Unknown => "unknown",
+            ProbeSupport::Yes => "yes",
+            ProbeSupport::No => "no",
+        }
+    }
+    #[getter]
+    fn rng(slf: &Bound<'_, Self>) -> Random {
+        Random::new(slf.clone().unbind())
+    }
+
+    // Requests.
+
+    #[pyo3(signature = (count, source=None))]
+    fn probe_now(&self, count: &Bound<'_, PyAny>, source: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let (n, source) = (self::count("probe_now, count", count)?, self::source(source)?);
+        let mut state = self.lock();
+        Self::refuse_probes(&state, "probe_now")?;
+        state.act.probe_now = Some((source, n));
+        Ok(())
+    }
+    #[pyo3(signature = (count, first, spacing, source=None))]
+    fn train(
+        &self,
+        count: &Bound<'_, PyAny>,
+        first: &Bound<'_, PyAny>,
+        spacing: &Bound<'_, PyAny>,
+        source: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let train = Train {
+            source: self::source(source)?,
+            count: self::count("train, count", count)?,
+            first: span("train, first", first)?,
+            spacing: span("train, spacing", spacing)?,
+        };
+        let mut state = self.lock();
+        Self::refuse_probes(&state, "train")?;
+        state.act.train = Some(train);
+        Ok(())
+    }
+    fn stop_probes(&self) {
+        self.lock().act.stop_probes = true;
+    }
+    fn wake_at(&self, time: &Bound<'_, PyAny>) -> PyResult<()> {
+        if time.is_none() {
+            self.lock().act.wake_at = Some(Instant::MAX);
+            return Ok(());
+        }
+        let now = self.now();
+        let accepted = format!("a simulated time in seconds, not before now ({now}), or None to cancel");
+        let at = number("wake_at", time, &accepted, |t| t.is_finite() && t >= now)?;
+        let mut state = self.lock();
+        // The conversion may round below the present nanosecond.
+        state.act.wake_at = Some(Instant::from_secs_f64(at).max(state.now));
+        Ok(())
+    }
+    fn retransmit_head(&self) {
+        self.lock().act.retransmit_head = true;
+    }
+    fn rewind(&self) {
+        self.lock().act.rewind = true;
+    }
+
+    // What a class may override.
+
+    fn increase(&self, ack: PyRef<'_, Ack>) -> f64 {
+        let state = self.lock();
+        state.grown(ack.0.acked) - state.frame.cwnd
+    }
+    fn slow_start(&self, ack: PyRef<'_, Ack>) -> f64 {
+        let state = self.lock();
+        state.grown(ack.0.acked) - state.frame.cwnd
+    }
+    fn reduction(&self, loss: PyRef<'_, Loss>) -> f64 {
+        let _ = loss;
+        0.5
+    }
+    fn on_start(&self, start: PyRef<'_, Start>) {
+        self.started(&start.0);
+    }
+    fn on_ack(slf: &Bound<'_, Self>, ack: PyRef<'_, Ack>) -> PyResult<()> {
+        Self::acked(slf, &ack.0)
+    }
+    fn on_probe(&self, probe: PyRef<'_, Probe>) {
+        let _ = probe;
+    }
+    fn on_congestion(slf: &Bound<'_, Self>, loss: PyRef<'_, Loss>) -> PyResult<()> {
+        Self::congested(slf, &loss)
+    }
+    fn on_recovered(&self) {
+        self.recovered();
+    }
+    fn on_timeout(slf: &Bound<'_, Self>, backoff: u32) -> PyResult<()> {
+        Self::timed_out(slf, backoff)
+    }
+    fn on_undo(&self) {
+        self.undone();
+    }
+    fn on_lost(&self, lost: PyRef<'_, Lost>) {
+        let _ = lost;
+    }
+    fn on_sent(&self, sent: PyRef<'_, Sent>) {
+        let _ = sent;
+    }
+    fn on_transmit(&self, transmit: PyRef<'_, Transmit>) {
+        let _ = transmit;
+    }
+    fn on_wake(&self) {}
+    fn priority(&self, offset: u64, retransmission: bool) -> &'static str {
+        let _ = (offset, retransmission);
+        "normal"
+    }
+    fn telemetry<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
+        PyDict::new(py)
+    }
+}

@@ -1,0 +1,84 @@
+//! From classes to instances: one per connection.
+
+use super::base::Control;
+use super::bridge::Bridge;
+use super::fail;
+use super::value::keywords;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+use skyhaul_cc::user::{self, Options, Request};
+use skyhaul_cc::{Config, CongestionControl, Controls};
+use skyhaul_scenario::Resolved;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Name, class, and a text that changes when its source does.
+pub(crate) type Own = Vec<(String, Py<PyType>, Option<String>)>;
+
+#[derive(Debug)]
+struct Factory {
+    class: Py<PyType>,
+    name: String,
+    fingerprint: Option<String>,
+    stop: Arc<AtomicBool>,
+}
+
+/// The controls of a call; `stop` ends their runs.
+pub(crate) fn controls(py: Python<'_>, own: &Own, stop: &Arc<AtomicBool>) -> PyResult<Controls> {
+    let mut controls = Controls::default();
+    for (name, class, fingerprint) in own {
+        let factory = Factory {
+            class: class.clone_ref(py),
+            name: class.bind(py).name()?.to_string(),
+            fingerprint: fingerprint.clone(),
+            stop: stop.clone(),
+        };
+        controls.provide(name, factory);
+    }
+    Ok(controls)
+}
+
+/// True if a run of this scenario calls Python. It then keeps the interpreter's lock throughout: taking it for each
+/// event would cost more than most controls, and Python hands it to waiting threads every few milliseconds anyway.
+pub(crate) fn uses_own(scenario: &Resolved) -> bool {
+    scenario.flows.iter().any(|g| matches!(g.cc, Config::User(_)))
+}
+
+impl Factory {
+    fn make<'py>(&self, py: Python<'py>, request: &Request<'_>) -> PyResult<Bound<'py, Control>> {
+        let made = self.class.bind(py).call((), Some(&keywords(py, request.options)?))?;
+        let made = made.cast_into::<Control>().map_err(|e| {
+            PyTypeError::new_err(format!("{} is no instance of skyhaul.Control", e.into_inner()))
+        })?;
+        Control::bind(&made, request.rules, request.flow)?;
+        Ok(made)
+    }
+}
+
+impl user::Factory for Factory {
+    fn build(&self, request: &Request<'_>) -> Result<Box<dyn CongestionControl>, String> {
+        Python::attach(|py| match self.make(py, request) {
+            Ok(object) => {
+                Ok(Box::new(Bridge::new(&object, &self.name, request.flow, self.stop.clone())) as _)
+            }
+            // As from any other method, so that the exception reaches the caller.
+            Err(e) => fail(py, e, request.flow, &self.name, "__init__"),
+        })
+    }
+
+    fn check(&self, options: &Options) -> Result<(), String> {
+        let ask = |py: Python<'_>| {
+            let helper = py.import("skyhaul._control")?.getattr("refused_options")?;
+            helper.call1((&self.class, keywords(py, options)?))?.extract::<Option<String>>()
+        };
+        match Python::attach(|py| ask(py).map_err(|e| e.to_string())) {
+            Ok(None) => Ok(()),
+            Ok(Some(why)) | Err(why) => Err(why),
+        }
+    }
+
+    fn fingerprint(&self) -> Option<String> {
+        self.fingerprint.clone()
+    }
+}

@@ -1,0 +1,70 @@
+//! Congestion controls written in Python.
+//!
+//! [`base::Control`] is the class that users derive from: it holds the window, the facts and the requests, and does
+//! what NewReno with SACK does wherever a method is not overridden. [`bridge::Bridge`] is what the simulator sees: it
+//! calls Python only for the methods that the class has. [`factory::Factory`] makes one instance per connection.
+
+pub(crate) mod base;
+mod bridge;
+pub(crate) mod events;
+mod factory;
+mod policy;
+mod value;
+
+pub(crate) use factory::{Own, controls, uses_own};
+
+use crate::error;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use skyhaul_cc::user::Failed;
+use skyhaul_sim::Failure;
+use std::panic::resume_unwind;
+
+/// An exception on its way from a control to whoever runs the simulation.
+#[derive(Debug)]
+struct Raised {
+    error: PyErr,
+    flow: String,
+    method: String,
+}
+
+/// Ends the run: unwinds to the simulator's caller, which drops the world.
+fn fail(py: Python<'_>, error: PyErr, flow: &str, class: &str, method: &str) -> ! {
+    let value = error.value(py);
+    let kind = value.get_type().name().map_or_else(|_| "an exception".to_owned(), |n| n.to_string());
+    let words = value.to_string().replace('\n', " ");
+    let sep = if words.is_empty() { "" } else { ": " };
+    let message = format!("flow {flow}: {class}.{method} raised {kind}{sep}{words}");
+    let detail = traceback(py, &error).ok();
+    let method = format!("{class}.{method}");
+    let source = Raised { error, flow: flow.to_owned(), method };
+    resume_unwind(Box::new(Failed { message, detail, source: Some(Box::new(source)) }))
+}
+
+fn traceback(py: Python<'_>, error: &PyErr) -> PyResult<String> {
+    // The value learns of its traceback only here.
+    let value = error.clone_ref(py).into_value(py);
+    let lines = py.import("traceback")?.call_method1("format_exception", (value,))?;
+    Ok(lines.extract::<Vec<String>>()?.concat().trim_end().to_owned())
+}
+
+/// The exception of a run that failed: `ControlError` with the original as its cause. What is no error (Ctrl-C, exit)
+/// stays what it is.
+pub(crate) fn exception(py: Python<'_>, failure: Failure) -> PyErr {
+    let (words, at) = (failure.to_string(), failure.at.as_secs_f64());
+    let raised = match failure.source.map(|s| s.downcast::<Raised>()) {
+        Some(Ok(raised)) => *raised,
+        _ => return error::ControlError::new_err(words),
+    };
+    if !raised.error.is_instance_of::<PyException>(py) {
+        return raised.error;
+    }
+    let e = error::ControlError::new_err(words);
+    let value = e.value(py);
+    let told = value
+        .setattr("time_s", at)
+        .and_then(|()| value.setattr("flow", &raised.flow))
+        .and_then(|()| value.setattr("method", &raised.method));
+    e.set_cause(py, Some(raised.error));
+    told.err().unwrap_or(e)
+}

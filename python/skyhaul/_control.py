@@ -1,0 +1,199 @@
+"""Congestion controls of one's own: what is passed as `controls`, and which version of a class that is."""
+
+import hashlib
+import inspect
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from . import _core
+from ._core import Control
+
+Controls = Mapping[str, type[Control]]
+"""Names, as scenarios use them, and classes."""
+
+Spec = list[tuple[str, type[Control], str | None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """What a control asks of the sender: the class attribute `policy`, or a dict of the same keys there.
+
+    The sender reads it before the handshake, and again after `on_start` and after it has turned out that the
+    peer answers no probes; it must not change at any other time.
+    """
+
+    recovery: Literal["tahoe", "reno", "newreno", "sack", "prr"] = "sack"
+    """How losses are repaired (RFC 5681, 6582, 6675, 9937)."""
+    recovery_end: Literal["all-outstanding", "triggering-segment"] = "all-outstanding"
+    """When a recovery is over: one reduction per window of data, or per lost segment."""
+    gate_on_flight: bool = False
+    """With "sack", compare cwnd with FlightSize instead of the pipe."""
+    pipe: Literal["scoreboard", "counter", "counter-partial-extra"] = "scoreboard"
+    """How the pipe is estimated: RFC 6675, or Fall, Floyd 1996 (the last as ns-2 does it)."""
+    max_burst: int = 0
+    """Most segments per run of the send loop; 0 is unlimited."""
+    rate_samples: bool = False
+    """Fill in `Ack.rate`."""
+    receiver_rate: bool = False
+    """Have the peer measure the rate at which data arrives: `Ack.receiver_rate`."""
+    loss_events: bool = False
+    """Raise `on_lost`. Set for classes that define it."""
+    sent_events: bool = False
+    """Raise `on_sent`. Set for classes that define it."""
+    watch_head: bool = False
+    """Fill in `head_age` and `head_retransmissions`."""
+    transmit_events: bool = False
+    """Raise `on_transmit`. Set for classes that define it."""
+    low_priority_data: bool = False
+    """Some data leaves with low priority (`priority`): for warnings about routers without priorities."""
+    probes: bool = False
+    """Offer probes in the handshake; without it none can be sent."""
+
+
+def spec(controls: Controls | None) -> Spec:
+    """Checks what was passed as `controls`."""
+    checked: Spec = []
+    for name, cls in (controls or {}).items():
+        if not (isinstance(cls, type) and issubclass(cls, Control)):
+            what = f"the class {cls.__name__}" if isinstance(cls, type) else f"{type(cls).__name__} {cls!r}"
+            raise TypeError(
+                f'controls["{name}"]: {what} is not accepted: pass a class that derives from '
+                "skyhaul.Control (the class itself; options go into the scenario)"
+            )
+        checked.append((name, cls, fingerprint(cls)))
+    return checked
+
+
+def refused_options(cls: type[Control], options: dict[str, Any]) -> str | None:
+    """Why the class does not take these options, before anything runs; None if it does."""
+    if cls.__init__ is object.__init__:
+        if not options:
+            return None
+        return f"options: {cls.__name__} takes none, since it has no __init__: {', '.join(options)}"
+    try:
+        signature = inspect.signature(cls.__init__)
+        signature.bind(None, **options)
+    except ValueError:
+        return None  # No signature to be had: the call will tell.
+    except TypeError as e:
+        known = ", ".join(list(signature.parameters)[1:]) or "none"
+        return f"options of {cls.__name__}: {e} (known: {known})"
+    return None
+
+
+def interrupt(threads: list[int]) -> None:
+    """Raises KeyboardInterrupt in threads that run cells: signals reach only the main one."""
+    import ctypes
+
+    for thread in threads:
+        raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+        raise_in(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
+
+
+class _Unknown(Exception):
+    """Something of which no text says whether it is still the same."""
+
+
+def fingerprint(cls: type[Control]) -> str | None:
+    """A hash of the source of a class: what tells results of one version from those of another.
+
+    It covers the class and its bases up to `skyhaul.Control`, values of class attributes, and the functions,
+    classes and constants of its module that its methods name, and those that these name in turn. It does not
+    cover other modules. None if there is no source, or a method uses an object of which nothing says whether
+    it is the same.
+    """
+    digest = hashlib.sha256()
+    try:
+        for part in _class(cls, set()):
+            digest.update(part.encode())
+            digest.update(b"\0")
+    except (_Unknown, OSError, TypeError):
+        return None
+    return digest.hexdigest()
+
+
+def _class(cls: type, seen: set[int]) -> Iterator[str]:
+    for base in cls.__mro__:
+        if base in (Control, object) or id(base) in seen:
+            continue
+        seen.add(id(base))
+        yield base.__qualname__
+        yield inspect.getsource(base)
+        for name, value in sorted(vars(base).items()):
+            if isinstance(value, (staticmethod, classmethod)):
+                value = value.__func__
+            if isinstance(value, property):
+                for function in filter(None, (value.fget, value.fset)):
+                    yield from _value(function, base.__module__, seen)
+            elif isinstance(value, types.FunctionType):
+                yield from _value(value, base.__module__, seen)
+            elif not (name.startswith("__") and name.endswith("__")) and _constant(value):
+                yield f"{name} = {_shown(value)}"
+
+
+def _value(value: object, module: str, seen: set[int]) -> Iterator[str]:
+    """What a name in a method stands for."""
+    if _constant(value):
+        yield _shown(value)
+        return
+    value = inspect.unwrap(value) if callable(value) else value
+    if isinstance(value, types.ModuleType | types.BuiltinFunctionType) or id(value) in seen:
+        return
+    if not isinstance(value, type | types.FunctionType):
+        raise _Unknown
+    if value.__module__ != module:
+        return
+    if isinstance(value, type):
+        yield from _class(value, seen)
+        return
+    seen.add(id(value))
+    # Methods that dataclasses and the like generate have no source of their own: their class has.
+    if value.__code__.co_filename != "<string>":
+        yield inspect.getsource(value)
+    # A file that was edited and not loaded again is not what runs.
+    yield from _code(value.__code__)
+    for default in (value.__defaults__ or ()) + tuple((value.__kwdefaults__ or {}).values()):
+        yield from _value(default, module, seen)
+    for cell in value.__closure__ or ():
+        if not (isinstance(cell.cell_contents, type) and id(cell.cell_contents) in seen):
+            yield from _value(cell.cell_contents, module, seen)
+    for name in sorted(_names(value.__code__)):
+        if name in value.__globals__:
+            yield name
+            yield from _value(value.__globals__[name], module, seen)
+
+
+def _code(code: types.CodeType) -> Iterator[str]:
+    yield code.co_code.hex()
+    for value in code.co_consts:
+        if isinstance(value, types.CodeType):
+            yield from _code(value)
+        else:
+            yield _shown(value)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    inner = (_names(c) for c in code.co_consts if isinstance(c, types.CodeType))
+    return set(code.co_names).union(*inner)
+
+
+def _shown(value: object) -> str:
+    # Sets of texts come in another order in every process.
+    return repr(sorted(value, key=repr) if isinstance(value, set | frozenset) else value)
+
+
+def _constant(value: object) -> bool:
+    if isinstance(value, tuple | list | frozenset | set):
+        return all(map(_constant, value))
+    if isinstance(value, dict):
+        return all(_constant(k) and _constant(v) for k, v in value.items())
+    return value is None or isinstance(value, bool | int | float | complex | str | bytes)
+
+
+def run_cell(job: str, controls: Spec) -> str:
+    """Runs a cell of a study in whatever process it finds itself."""
+    # What arrived by value has no source here; then the hash that came with it has to do.
+    known = [(name, cls, fingerprint(cls) or sent) for name, cls, sent in controls]
+    return _core.run_cell(job, known)
