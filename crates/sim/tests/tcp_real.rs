@@ -38,7 +38,7 @@ fn link_errors_told_from_congestion_cost_less() {
             format!("{loss}: Reno {reno:.1}, TCP-Real {plain:.1}, with classify {classify:.1} segments/s");
         assert!(classify > factor * reno && classify < 1300.0, "{all}");
         // Where it cuts as Reno does, holding the window now and then costs a little.
-        assert!((0.8..1.05).contains(&(plain / reno)), "{all}");
+        assert!((0.7..1.0).contains(&(plain / reno)), "{all}");
     }
 }
 

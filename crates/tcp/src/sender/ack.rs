@@ -128,9 +128,10 @@ impl<S: Store> Sender<S> {
         }
 
         // Rounds and rate sample.
-        if self.highest_delivered >= self.round_end && outstanding && (advanced || sacked > 0) {
+        // A round is over when something arrives that was sent after it began.
+        if self.highest_delivered > self.round_end && outstanding && (advanced || sacked > 0) {
             self.path.round += 1;
-            self.round_end = self.sb.max().max(self.highest_delivered + 1);
+            self.round_end = self.sb.max();
         }
         let (delivered, lost) = (self.path.delivered, self.sb.total_lost());
         let min_rtt = self.rtt.min();
