@@ -119,7 +119,8 @@ impl RateSample {
         self.0.in_flight
     }
     fn __repr__(&self) -> String {
-        format!("<RateSample {} bit/s over {} s>", self.rate(), self.interval())
+        let rate = self.rate().map_or_else(|| "no rate".to_owned(), |r| format!("{r} bit/s"));
+        format!("<RateSample {rate} over {} s>", self.interval())
     }
 }
 
