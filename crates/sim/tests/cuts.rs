@@ -162,3 +162,13 @@ fn causes_are_told_apart_with_detection_by_time_too() {
     assert_eq!((f.timeouts, f.recoveries), (0, 1), "{f:?}");
     assert_eq!(f.cuts, Cuts { error: 1, ..NO_CUTS });
 }
+
+#[test]
+fn what_is_sent_again_makes_no_further_cuts() {
+    // Without SACK, whatever goes back to the oldest segment sends again what has arrived, and is told so by duplicates.
+    for cc in ["tahoe", "reno", "newreno"] {
+        let f = flow(&with(geo(1300.0, RTT, 1000, 1e-3), cc, 1000.0));
+        let by_duplicates = f.cuts.spurious - f.timeout_cuts.spurious;
+        assert!(f.cuts.error > 50 && by_duplicates == 0, "{cc}: {f:?}");
+    }
+}

@@ -49,7 +49,7 @@ fn golden() -> Vec<Golden> {
             0x77ee_3dcc_23e1_71e0,
         ),
         ("s0(5, sack, 1e-3, 60 s)", s0(5, "sack", 1e-3, 60.0), 1, Agents::Scenario, 0xed9f_6bc6_4608_fd25),
-        ("s0(20, reno, 0, 60 s)", s0(20, "reno", 0.0, 60.0), 2, Agents::Scenario, 0xe066_e3f5_7640_97c9),
+        ("s0(20, reno, 0, 60 s)", s0(20, "reno", 0.0, 60.0), 2, Agents::Scenario, 0x7ea4_0ad0_311b_aa17),
         ("s0(5, peach, 5e-3, 60 s), strict push-out", priority, 3, Agents::Scenario, 0xfb9c_6cf1_29fa_7f43),
         (
             "s0(3, newreno, 1e-2, 60 s), pages of 50, handshake",

@@ -209,7 +209,10 @@ impl<S: Store> Sender<S> {
             let bare = !advanced && a.pure && same_window && a.blocks.is_empty();
             self.rack_verdict(now, a, dsack, bare, (acked.bytes, acked.delivered + sacked));
         }
-        let judged = self.phase == Phase::Open && self.recover <= self.sb.una();
+        // After going back, duplicates at `recover` itself echo what was sent again and had arrived before: RFC 6582
+        // §3.2 step 2 wants more than `recover` acknowledged. SACK tells them apart.
+        let echoes = self.went_back && !self.sack && self.recover == self.sb.una();
+        let judged = self.phase == Phase::Open && self.recover <= self.sb.una() && !echoes;
         let by_count = is_dup && !BY_TIME;
         if judged
             && by_count
@@ -297,8 +300,8 @@ impl<S: Store> Sender<S> {
                 if self.mode() == RecoveryMode::NewReno {
                     // RFC 6582 §3.2 step 3: a partial acknowledgement reveals the next loss.
                     self.force_head = true;
-                    restart = !(self.restarted && self.config.rto.restart_on_first_partial_only);
-                    self.restarted = true;
+                    self.partial_acks = self.partial_acks.saturating_add(1);
+                    restart = !(self.partial_acks > 1 && self.config.rto.restart_on_first_partial_only);
                 }
             }
             Phase::Loss if ack >= self.recover => self.phase = Phase::Open,
@@ -331,13 +334,14 @@ impl<S: Store> Sender<S> {
         self.judge(now, Sign::Acks, |cc, cx| cc.on_congestion(cx, signal));
         self.prober.begin_epoch();
         self.rtt.stop_timing();
-        self.restarted = false;
+        self.partial_acks = 0;
         if mode == RecoveryMode::Tahoe {
             self.recover = self.sb.max();
             self.go_back(now, true);
             return;
         }
         self.phase = Phase::Recovery;
+        self.went_back = false;
         // What the duplicates report has left; what is sent from here on is added.
         self.pipe_counter = flight as i64 - self.sb.sacked() as i64;
         self.recovery_point = match (mode, self.policy.recovery_end) {

@@ -115,12 +115,14 @@ pub struct Sender<S: Store> {
     recovery_point: u64,
     /// The segment at `SND.UNA` must be retransmitted whatever the window says.
     force_head: bool,
+    /// What `recover` guards is repaired by sending everything again, not by a fast recovery.
+    went_back: bool,
     /// The algorithm judged the segment at `SND.UNA` lost.
     suspected: bool,
     /// Bytes that limited transmit sent beyond the window since `SND.UNA` last moved.
     limited_sent: u64,
-    /// RTO restarted within this recovery already.
-    restarted: bool,
+    /// Partial acknowledgements within this recovery (NewReno).
+    partial_acks: u32,
     /// The algorithm learns of the connection when the first data is about to leave.
     starting: Option<Start>,
     /// What an earlier connection on the path left.
@@ -203,9 +205,10 @@ impl<S: Store> Sender<S> {
             recover: FIRST,
             recovery_point: FIRST,
             force_head: false,
+            went_back: false,
             suspected: false,
             limited_sent: 0,
-            restarted: false,
+            partial_acks: 0,
             starting: None,
             cached: None,
             pending: None,
@@ -598,6 +601,7 @@ impl<S: Store> Sender<S> {
                 self.nxt = self.sb.una();
             }
         }
+        self.went_back = true;
         self.prober.rewind();
         self.force_head = false;
         self.rtt.stop_timing();

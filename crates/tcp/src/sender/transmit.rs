@@ -344,7 +344,12 @@ impl<S: Store> Sender<S> {
             let (delivered, lost) = (self.path.delivered, self.sb.total_lost());
             s.sent(index, now, delivered, lost, self.sb.pipe(), false);
         }
-        if self.fast_recovery() && index == 0 {
+        // In the impatient variant of RFC 6582 §4 only the first partial acknowledgement restarts the timer, and so
+        // only the retransmission that it asks for.
+        let impatient = self.partial_acks > 1
+            && self.mode() == RecoveryMode::NewReno
+            && self.config.rto.restart_on_first_partial_only;
+        if self.fast_recovery() && index == 0 && !impatient {
             // RFC 6298 §5 with RFC 6675 §5 step 4.3: the timer guards the retransmission.
             self.rto_at = now + self.rtt.rto();
         }
