@@ -57,7 +57,7 @@ impl<S: Store> Sender<S> {
     /// its word.
     pub(super) fn begin_frto(&mut self, now: Instant, before: Phase, reneged: bool) {
         let fresh = before == Phase::Open || self.frto.is_active();
-        if !(self.config.f_rto && fresh) || reneged {
+        if !(self.config.f_rto && fresh && self.evidence_counts()) || reneged {
             self.frto.stop();
             return;
         }
@@ -104,9 +104,10 @@ impl<S: Store> Sender<S> {
     }
 
     /// The loss was real, or nothing tells: what is lost is sent again as ever.
-    fn end_frto(&mut self) {
+    pub(super) fn end_frto(&mut self) {
+        let active = self.frto.is_active();
         self.frto.stop();
-        if self.rack.is_none() && self.phase == Phase::Loss {
+        if active && self.rack.is_none() && self.phase == Phase::Loss {
             self.nxt = self.sb.una();
         }
     }

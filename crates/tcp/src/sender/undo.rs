@@ -91,10 +91,16 @@ impl Undo {
 }
 
 impl<S: Store> Sender<S> {
+    /// Probes may carry what is missing (the NIL segments of TCP-Peach+), and then neither a duplicate nor an old
+    /// timestamp proves that nothing was lost: with them nothing is undone.
+    pub(super) fn evidence_counts(&self) -> bool {
+        !self.policy.probes
+    }
+
     /// The algorithm was told of a loss; see [`Undo::begin`].
     pub(super) fn may_undo(&mut self, again: bool, nested: bool) {
         let c = &self.config;
-        if c.dsack_undo || c.eifel || c.f_rto {
+        if (c.dsack_undo || c.eifel || c.f_rto) && self.evidence_counts() {
             let cut = self.judged.is_some_and(|j| j.cut);
             self.undo.begin(self.sb.una(), self.sb.max(), cut, again, nested);
             self.undo.undecided &= self.config.eifel;
@@ -107,6 +113,10 @@ impl<S: Store> Sender<S> {
     pub(super) fn reconsider(&mut self, now: Instant, a: &Arrival<'_>, dsack: bool, news: News) {
         // Answers to probes report what they repeat, and repeat it on purpose.
         if a.answer.is_some() {
+            if news.advanced {
+                self.undo.undecided = false;
+                self.end_frto();
+            }
             return;
         }
         let mut spurious = false;
