@@ -15,13 +15,14 @@
 //! 2. [`on_probe`](CongestionControl::on_probe), if the segment answers a probe.
 //! 3. [`on_recovered`](CongestionControl::on_recovered), if it ends a recovery; or
 //!    [`on_congestion`](CongestionControl::on_congestion), if it reveals a loss (or carries an ECN echo):
-//!    once per episode, before the retransmission leaves.
+//!    once per episode, before the retransmission leaves; or [`on_undo`](CongestionControl::on_undo), if it proves
+//!    that the last reduction answered no loss, which ends a recovery that is under way.
 //! 4. the send loop runs; [`on_sent`](CongestionControl::on_sent) per segment for algorithms that ask for it;
 //! 5. [`on_transmit`](CongestionControl::on_transmit), which says what the loop did. Probes go here.
 //!
 //! Outside of arrivals: `on_start` (connection established, or the first transmission after an idle period),
-//! `on_timeout` (retransmission timer expired, before the retransmission), `on_undo` (the last reduction
-//! proved spurious), `on_wake` (the time asked for with [`Actions::wake_at`]). Each is followed by 4 and 5. What a
+//! `on_timeout` (retransmission timer expired, before the retransmission), `on_wake` (the time asked for with
+//! [`Actions::wake_at`]). Each is followed by 4 and 5. What a
 //! decision of the sender marks lost (a timeout; the head, by duplicates without selective information) is
 //! reported right after the event that tells of the decision.
 //!

@@ -37,6 +37,8 @@ pub struct Group {
     pub cuts: Cuts,
     /// Of these, by expiry of the retransmission timer.
     pub timeout_cuts: Cuts,
+    /// Of all cuts, those that the sender undid.
+    pub cuts_undone: u64,
     /// Probes sent.
     pub probes_sent: u64,
     /// Probes answered.
@@ -81,6 +83,7 @@ pub fn groups(scenario: &Resolved, result: &RunResult) -> Vec<Group> {
             recoveries: sum(|f| f.recoveries),
             cuts: cuts(|f| &f.cuts),
             timeout_cuts: cuts(|f| &f.timeout_cuts),
+            cuts_undone: sum(|f| f.cuts_undone),
             probes_sent: sum(|f| f.probes_sent),
             probes_answered: sum(|f| f.probes_answered),
             pages: flows.iter().map(|f| f.pages.len()).sum(),
@@ -103,6 +106,7 @@ pub fn json(scenario: &Resolved, seed: u64, result: &RunResult) -> Value {
             "goodput_segments_s": g.segments_per_second, "segments_sent": g.sent,
             "retransmissions": g.retransmissions, "timeouts": g.timeouts, "recoveries": g.recoveries,
             "cuts": cuts_json(&g.cuts), "timeout_cuts": cuts_json(&g.timeout_cuts),
+            "cuts_undone": g.cuts_undone,
             "probes_sent": g.probes_sent, "probes_answered": g.probes_answered, "pages": g.pages,
             "mean_page_s": g.mean_page, "mean_srtt_s": g.srtt, "jain": g.jain,
         })
@@ -136,7 +140,7 @@ fn flow_json(f: &FlowResult) -> Value {
         "last_ack_s": time(f.last_ack), "bytes_acked": f.bytes_acked, "segments_acked": f.segments_acked,
         "goodput_bit_s": f.goodput, "segments_sent": f.segments_sent, "retransmissions": f.retransmissions,
         "timeouts": f.timeouts, "recoveries": f.recoveries, "cuts": cuts_json(&f.cuts),
-        "timeout_cuts": cuts_json(&f.timeout_cuts), "probes_sent": f.probes_sent,
+        "timeout_cuts": cuts_json(&f.timeout_cuts), "cuts_undone": f.cuts_undone, "probes_sent": f.probes_sent,
         "probes_answered": f.probes_answered, "acks": f.acks, "duplicate_acks": f.duplicate_acks,
         "discarded": f.discarded, "rejected": f.rejected, "pages": f.pages.len(), "mean_page_s": f.mean_page(),
         "mean_srtt_s": f.mean_srtt,
@@ -202,6 +206,7 @@ pub fn flow_table(result: &RunResult) -> Table {
         count("timeout_cuts_congestion", |f| f.timeout_cuts.congestion),
         count("timeout_cuts_outage", |f| f.timeout_cuts.outage),
         count("timeout_cuts_spurious", |f| f.timeout_cuts.spurious),
+        count("cuts_undone", |f| f.cuts_undone),
         count("probes_sent", |f| f.probes_sent),
         count("probes_answered", |f| f.probes_answered),
         count("acks", |f| f.acks),

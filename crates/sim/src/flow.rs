@@ -63,6 +63,7 @@ pub(crate) struct Totals {
     pub(crate) retransmissions: u64,
     pub(crate) timeouts: u64,
     pub(crate) recoveries: u64,
+    pub(crate) undone: u64,
     pub(crate) probes_sent: u64,
     pub(crate) probes_answered: u64,
     pub(crate) acks: u64,
@@ -87,6 +88,7 @@ impl Totals {
         self.retransmissions += c.retransmissions;
         self.timeouts += c.timeouts;
         self.recoveries += c.recoveries;
+        self.undone += c.undone;
         self.probes_sent += c.probes_sent;
         self.probes_answered += c.probes_answered;
         self.acks += c.acks;

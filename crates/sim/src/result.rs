@@ -52,6 +52,8 @@ pub struct FlowResult {
     pub cuts: Cuts,
     /// Of these, by expiry of the retransmission timer.
     pub timeout_cuts: Cuts,
+    /// Of all cuts, those that the sender itself found to be spurious and undid.
+    pub cuts_undone: u64,
     /// Probes sent.
     pub probes_sent: u64,
     /// Probes answered.

@@ -182,6 +182,7 @@ impl<R: Recorder> Sim<R> {
             recoveries: t.recoveries,
             cuts: record.cuts.all,
             timeout_cuts: record.cuts.timeouts,
+            cuts_undone: t.undone,
             probes_sent: t.probes_sent,
             probes_answered: t.probes_answered,
             acks: t.acks,

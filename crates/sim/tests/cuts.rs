@@ -110,6 +110,23 @@ fn reordering_makes_cuts_that_answer_no_loss() {
 }
 
 #[test]
+fn what_the_sender_undoes_stays_a_cut_and_is_counted_besides() {
+    let mut link = geo(1300.0, RTT, 1000, 0.0);
+    link.forward.delay =
+        Delay::JitterUniform { base: Duration::from_millis(275), jitter: Duration::from_millis(40) };
+    link.forward.allow_reorder = true;
+    let mut s = with(link, "sack", 60.0);
+    let plain = flow(&s);
+    assert_eq!(plain.cuts_undone, 0);
+    let e = &mut s.flows[0].endpoint;
+    (e.dsack, e.dsack_undo) = (true, true);
+    let f = flow(&s);
+    assert!(f.cuts.spurious > 3 && f.cuts_undone > 3 && f.cuts_undone <= f.cuts.total(), "{f:?}");
+    assert_eq!(f.cuts, Cuts { spurious: f.cuts.spurious, ..NO_CUTS });
+    assert!(f.goodput > plain.goodput, "{} {}", f.goodput, plain.goodput);
+}
+
+#[test]
 fn lost_acknowledgements_make_a_timeout_that_answers_no_loss() {
     // All acknowledgements from the 500th to the 700th are lost: more than a window, so that the timer expires although
     // every segment has arrived.

@@ -163,7 +163,7 @@ fn problem_of(message: String) -> Problem {
 }
 
 /// `flow.*`
-const FLOW: [(&str, &str); 30] = [
+const FLOW: [(&str, &str); 31] = [
     ("unique_segments", "distinct data segments acknowledged"),
     ("bytes_acked", "payload acknowledged, each byte once (B)"),
     ("goodput", "payload acknowledged per time (bit/s)"),
@@ -181,6 +181,7 @@ const FLOW: [(&str, &str); 30] = [
     ("timeout_cuts_congestion", "cuts by timeout after a packet was lost to a full queue"),
     ("timeout_cuts_outage", "cuts by timeout after a packet was lost when a link went down"),
     ("timeout_cuts_spurious", "cuts by timeout after no loss"),
+    ("cuts_undone", "cuts that the sender found to be spurious and undid"),
     ("probes_sent", "dummy or NIL segments sent"),
     ("probes_answered", "of these, answered"),
     ("acks", "acknowledgements processed by the sender"),
@@ -287,6 +288,7 @@ fn of_flow(f: &FlowResult, result: &RunResult) -> [f64; FLOW.len()] {
         f.timeout_cuts.congestion as f64,
         f.timeout_cuts.outage as f64,
         f.timeout_cuts.spurious as f64,
+        f.cuts_undone as f64,
         f.probes_sent as f64,
         f.probes_answered as f64,
         f.acks as f64,

@@ -101,6 +101,13 @@ pub struct Config {
     pub dsack: bool,
     /// Most SACK blocks per acknowledgement, at most 4.
     pub sack_blocks: u8,
+    /// A reduction is undone if every retransmission is reported as a duplicate (RFC 3708, Linux); needs the peer's
+    /// reports.
+    pub dsack_undo: bool,
+    /// A reduction is undone if timestamps show that the original arrived (Eifel, RFC 3522); needs timestamps.
+    pub eifel: bool,
+    /// After a timeout, new data first, to see whether it was spurious (F-RTO, RFC 5682).
+    pub f_rto: bool,
     /// Once per recovery, when nothing else may be sent, retransmit the last segment (RFC 6675 §4, NextSeg rule 4).
     pub rescue_retransmission: bool,
     /// The scoreboard survives a timeout (RFC 6675 §5.1); otherwise it is cleared (RFC 2018 §8, ns-2).
@@ -171,6 +178,9 @@ impl Config {
             sack: None,
             dsack: false,
             sack_blocks: 3,
+            dsack_undo: false,
+            eifel: false,
+            f_rto: false,
             rescue_retransmission: false,
             keep_sack_after_rto: false,
             window_validation: false,
@@ -237,7 +247,8 @@ impl Config {
         }
     }
 
-    /// What servers run today: timestamps, initial window 10, RTOmin 0.2 s, large buffers.
+    /// What servers run today: timestamps, initial window 10, RTOmin 0.2 s, large buffers, reductions undone that
+    /// prove spurious.
     #[must_use]
     pub const fn modern() -> Self {
         let old = Self::rfc();
@@ -255,6 +266,9 @@ impl Config {
             timestamps: true,
             delayed_ack: DelayedAck { every: 2, delay: Duration::from_millis(40) },
             sack_blocks: 3,
+            dsack_undo: true,
+            eifel: true,
+            f_rto: true,
             nagle: false,
             receive_buffer: 6 << 20,
             send_buffer: 4 << 20,

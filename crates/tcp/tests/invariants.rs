@@ -5,7 +5,7 @@ mod common;
 use common::{Pattern, Variant, cases, iss, secs, variants};
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_cc::{Config as Control, CongestionControl, RecoveryMode};
+use skyhaul_cc::{Config as Control, CongestionControl, Phase, RecoveryMode};
 use skyhaul_tcp::{Counted, Snapshot};
 use skyhaul_testkit::pair::Handshake;
 use skyhaul_testkit::{Fate, Pair, Setup, Side, What};
@@ -68,6 +68,11 @@ proptest! {
             if c.recoveries > recoveries {
                 assert!(before.una >= point || after.una >= point, "{}: halved twice", v.name);
                 (recoveries, point) = (c.recoveries, max);
+            }
+            // Only an undo ends an episode before its point: it answered no loss, and the next one is a new one.
+            let undoes = v.config.dsack_undo || v.config.eifel || v.config.f_rto;
+            if undoes && before.phase != Phase::Open && after.phase == Phase::Open && after.una < point {
+                point = 0;
             }
             max = max.max(after.nxt);
         });

@@ -373,6 +373,25 @@ mod tests {
     }
 
     #[test]
+    fn undo_of_a_timeout_restores_the_curve_of_before_it() {
+        // RFC 9438 §4.9.1: cwnd, ssthresh, W_max, and where on the curve it was.
+        let mut s = reduced();
+        after(&mut s, 2000);
+        let mut other = s.clone();
+        let (cwnd, ssthresh, w_max) = (s.cwnd(), s.ssthresh(), s.variable("w_max"));
+        s.timeout(1);
+        s.timeout(2);
+        assert_eq!((s.cwnd(), s.variable("w_max")), (1.0, 0.0));
+        s.path.phase = crate::Phase::Open;
+        s.path.after_timeout = false;
+        s.call(|cc, cx| cc.on_undo(cx));
+        assert_eq!((s.cwnd(), s.variable("w_max")), (cwnd, w_max));
+        assert!(s.ssthresh() >= ssthresh);
+        s.now = other.now;
+        close(after(&mut s, 100), after(&mut other, 100));
+    }
+
+    #[test]
     fn hystart_ends_slow_start_at_a_rising_rtt() {
         let mut s = Stage::new(Cubic::new(&Config::default(), &rules(1e9)), 1e9);
         s.start(None);

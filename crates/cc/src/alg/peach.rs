@@ -202,6 +202,8 @@ pub struct Peach {
     every_ack: bool,
     config: Config,
     rules: Rules,
+    /// Window before the last reduction, and whether `ssthresh` stemmed from a loss, for undo.
+    before: (Window, bool),
     reno: Reno,
 }
 
@@ -239,6 +241,7 @@ impl Peach {
             },
             config: config.clone(),
             rules: own,
+            before: (Window { cwnd: 1.0, ssthresh: 1.0 }, false),
             reno: Reno::new(&reno::Config::default(), rules, config.recovery),
         }
     }
@@ -276,6 +279,13 @@ impl Peach {
 
     fn inflates(&self) -> bool {
         !self.pipe
+    }
+
+    /// What an undo of the reduction that follows restores.
+    fn remember(&mut self) {
+        let mut before = Window { cwnd: self.cwnd, ssthresh: self.ssthresh };
+        { self.infl }.end(&mut before.cwnd);
+        self.before = (before, self.lost_before);
     }
 }
 
@@ -372,6 +382,7 @@ impl CongestionControl for Peach {
         if self.legacy {
             return self.reno.on_congestion(cx, signal);
         }
+        self.remember();
         cx.act.stop_probes = true;
         self.lost_before = true;
         let half = growth::half(&self.rules, cx.path, self.cwnd);
@@ -410,6 +421,9 @@ impl CongestionControl for Peach {
         if self.legacy {
             return self.reno.on_timeout(cx, backoff);
         }
+        if backoff <= 1 {
+            self.remember();
+        }
         match self.config.on_rto {
             Opening::Sudden => self.sudden_start(cx, None),
             Opening::Slow => {
@@ -419,6 +433,20 @@ impl CongestionControl for Peach {
                 self.lost_before = true;
             }
         }
+    }
+
+    fn on_undo(&mut self, cx: &mut Cx<'_>) {
+        if self.legacy {
+            return self.reno.on_undo(cx);
+        }
+        let (before, lost_before) = self.before;
+        cx.act.stop_probes = true;
+        self.adsn = 0;
+        self.wdsn = 0;
+        self.infl.end(&mut self.cwnd);
+        self.cwnd = growth::capped(&self.rules, cx.path, self.cwnd.max(before.cwnd), self.cwnd);
+        self.ssthresh = self.ssthresh.max(before.ssthresh);
+        self.lost_before = lost_before;
     }
 
     fn on_transmit(&mut self, cx: &mut Cx<'_>, transmit: &Transmit) {

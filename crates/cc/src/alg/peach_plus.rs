@@ -166,6 +166,8 @@ pub struct PeachPlus {
     repaired: u32,
     config: Config,
     rules: Rules,
+    /// Window before the last reduction, and whether `ssthresh` stemmed from a loss, for undo.
+    before: (Window, bool),
     reno: Reno,
 }
 
@@ -192,6 +194,7 @@ impl PeachPlus {
             repaired: 0,
             config: config.clone(),
             rules: own,
+            before: (Window { cwnd: 1.0, ssthresh: 1.0 }, false),
             reno: Reno::new(&reno::Config::default(), rules, RecoveryMode::Sack),
         }
     }
@@ -219,6 +222,12 @@ impl PeachPlus {
 
     fn initial(&self, cx: &Cx<'_>) -> f64 {
         self.rules.initial_window.segments(cx.path.smss).max(1.0)
+    }
+
+    /// What an undo of the reduction that follows restores.
+    fn remember(&mut self) {
+        let before = Window { cwnd: self.cwnd, ssthresh: self.ssthresh };
+        self.before = (before, self.lost_before);
     }
 }
 
@@ -305,6 +314,7 @@ impl CongestionControl for PeachPlus {
         if self.legacy {
             return self.reno.on_congestion(cx, signal);
         }
+        self.remember();
         cx.act.stop_probes = true;
         self.lost_before = true;
         let half = growth::half(&self.rules, cx.path, self.cwnd);
@@ -335,6 +345,9 @@ impl CongestionControl for PeachPlus {
         if self.legacy {
             return self.reno.on_timeout(cx, backoff);
         }
+        if backoff <= 1 {
+            self.remember();
+        }
         match self.config.on_rto {
             Opening::Jump => self.jump_start(cx, None),
             Opening::Slow => {
@@ -344,6 +357,19 @@ impl CongestionControl for PeachPlus {
                 self.lost_before = true;
             }
         }
+    }
+
+    fn on_undo(&mut self, cx: &mut Cx<'_>) {
+        if self.legacy {
+            return self.reno.on_undo(cx);
+        }
+        let (before, lost_before) = self.before;
+        cx.act.stop_probes = true;
+        self.adsn = 0;
+        self.wdsn = 0;
+        self.cwnd = growth::capped(&self.rules, cx.path, self.cwnd.max(before.cwnd), self.cwnd);
+        self.ssthresh = self.ssthresh.max(before.ssthresh);
+        self.lost_before = lost_before;
     }
 
     fn on_transmit(&mut self, cx: &mut Cx<'_>, transmit: &Transmit) {

@@ -118,6 +118,12 @@ endpoint_keys! {
     dsack: bool => dsack;
     /// Most SACK blocks per acknowledgement.
     sack_blocks: u8 => sack_blocks;
+    /// A reduction is undone if every retransmission is reported as a duplicate (Linux; RFC 3708 discusses it).
+    dsack_undo: bool => dsack_undo;
+    /// A reduction is undone if timestamps show that the original arrived (Eifel, RFC 3522).
+    eifel: bool => eifel;
+    /// After a timeout new data goes first, to see whether it was spurious, and then it is undone (RFC 5682).
+    f_rto: bool => f_rto;
     /// Once per recovery, when nothing else may be sent, the last segment is retransmitted (RFC 6675).
     rescue_retransmission: bool => rescue_retransmission;
     /// The scoreboard survives a timeout.
@@ -416,6 +422,9 @@ mod tests {
         // A new field stops this from compiling: give it a line in `endpoint_keys` and change it below.
         let Config {
             mss: _,
+            dsack_undo: _,
+            eifel: _,
+            f_rto: _,
             header: _,
             rules: _,
             limited_transmit: _,

@@ -17,7 +17,9 @@ const MAX_WINDOW: u64 = MAX_PLAIN_WINDOW << 14;
 pub(super) fn resolve(key: &str, spec: &FlowSpec, cc: &Control) -> Result<Config> {
     let at = format!("{key}.endpoint");
     let table = spec.endpoint.clone().map_or_else(EndpointSpec::default, |e| e.0);
+    let wanted = (table.dsack_undo, table.eifel);
     let mut config = table.apply(&at)?;
+    check_undo(&at, &mut config, wanted)?;
     check(&at, &config)?;
     check_loss_detection(&at, &config, cc)?;
     if let Some(rwnd) = spec.rwnd {
@@ -88,6 +90,28 @@ fn check_loss_detection(at: &str, c: &Config, cc: &Control) -> Result<()> {
     }
     if c.sack == Some(false) {
         return refuse(at("loss-detection"), "\"rack\" needs SACK: write sack = true, or leave sack out");
+    }
+    Ok(())
+}
+
+/// What a reduction is undone by needs its source. Where it is only the preset that asks for it, it goes with the
+/// source.
+fn check_undo(at: &str, c: &mut Config, (dsack_undo, eifel): (Option<bool>, Option<bool>)) -> Result<()> {
+    if c.dsack_undo && !(c.dsack && c.sack != Some(false)) {
+        if dsack_undo == Some(true) {
+            let needs = if c.dsack { "sack = true, or leave sack out" } else { "dsack = true as well" };
+            return refuse(
+                format!("{at}.dsack-undo"),
+                format!("lives on what receivers report as duplicates: write {needs}"),
+            );
+        }
+        c.dsack_undo = false;
+    }
+    if c.eifel && !c.timestamps {
+        if eifel == Some(true) {
+            return refuse(format!("{at}.eifel"), "lives on timestamps: write timestamps = true as well");
+        }
+        c.eifel = false;
     }
     Ok(())
 }

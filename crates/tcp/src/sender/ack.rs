@@ -1,6 +1,7 @@
 //! One arriving acknowledgement, in the documented order: validate, scoreboard and `SND.UNA`, RTT, rate sample,
 //! `on_ack`, `on_probe`, loss detection and the state of recovery. The send loop follows.
 
+use super::undo::News;
 use super::{Clock, FinState, Phase, Sender, Sign, prr};
 use crate::config::RttSource;
 use crate::error::Rejected;
@@ -68,6 +69,7 @@ impl<S: Store> Sender<S> {
         }
 
         // Scoreboard and SND.UNA.
+        let original = self.frto.decides() && self.delivers_original(a);
         let lost_before = self.sb.total_lost();
         if BY_TIME {
             if let Some(rack) = &mut self.rack {
@@ -205,6 +207,9 @@ impl<S: Store> Sender<S> {
         if advanced {
             self.after_advance(now, ack, ends);
         }
+        if self.undo.watch || dsack {
+            self.reconsider(now, a, dsack, News { advanced, duplicate: is_dup, original });
+        }
         if BY_TIME {
             let bare = !advanced && a.pure && same_window && a.blocks.is_empty();
             self.rack_verdict(now, a, dsack, bare, (acked.bytes, acked.delivered + sacked));
@@ -224,6 +229,7 @@ impl<S: Store> Sender<S> {
             self.recover = self.sb.max();
             self.refresh(now);
             self.judge(now, Sign::Ecn, |cc, cx| cc.on_congestion(cx, Signal::Ecn));
+            self.undo.forget();
         }
         self.pending = Some(if a.answer.is_some() { Clock::Probe } else { Clock::Ack });
         Ok(())
@@ -332,6 +338,8 @@ impl<S: Store> Sender<S> {
         }
         self.path.in_flight -= limited as f64 / self.smss_f();
         self.judge(now, Sign::Acks, |cc, cx| cc.on_congestion(cx, signal));
+        self.may_undo(false, false);
+        self.frto.stop();
         self.prober.begin_epoch();
         self.rtt.stop_timing();
         self.partial_acks = 0;

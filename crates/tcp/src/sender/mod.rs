@@ -3,13 +3,16 @@
 //! `ack` holds the order of processing of an acknowledgement, `transmit` the send loop, `timers` what expires.
 
 mod ack;
+mod counters;
 mod detect;
+mod frto;
 mod judged;
 mod prr;
 mod rack;
 mod timers;
 mod tlp;
 mod transmit;
+mod undo;
 
 use crate::config::{Config, LossDetection, ProbeNegotiation};
 use crate::pacer::Pacer;
@@ -23,6 +26,7 @@ use crate::wave::Marker;
 pub(crate) use ack::Arrival;
 use alloc::boxed::Box;
 use core::num::NonZeroU16;
+pub use counters::Counters;
 pub use judged::{Judged, Sign};
 pub use rack::{Rack, RackReport};
 use skyhaul_base::{Duration, Instant, Rng};
@@ -40,37 +44,6 @@ pub(crate) struct Out {
     pub(crate) low_priority: bool,
     pub(crate) mark: Mark,
     pub(crate) probe_id: Option<u16>,
-}
-
-/// What a sender has done so far. Segments, unless a name says bytes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Data segments sent, retransmissions included, probes excluded.
-    pub segments_sent: u64,
-    /// Of these, retransmissions.
-    pub retransmissions: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Losses found by duplicate or selective acknowledgements: episodes of recovery without a timeout.
-    pub recoveries: u64,
-    /// Duplicate acknowledgements.
-    pub duplicate_acks: u64,
-    /// Reports of duplicates (RFC 2883).
-    pub dsacks: u64,
-    /// Acknowledgements processed, answers to probes included.
-    pub acks: u64,
-    /// Payload bytes cumulatively acknowledged.
-    pub bytes_acked: u64,
-    /// Probes sent.
-    pub probes_sent: u64,
-    /// Probes answered.
-    pub probes_answered: u64,
-    /// Answers to probes that exceed what was sent: ignored.
-    pub probe_answers_refused: u64,
-    /// Zero-window probes sent.
-    pub window_probes: u64,
-    /// Tail loss probes sent (RFC 8985 §7).
-    pub loss_probes: u64,
 }
 
 /// The state of a sender at one moment.
@@ -165,6 +138,9 @@ pub struct Sender<S: Store> {
     /// Loss detection by time, where it is configured and possible.
     rack: Option<Box<Rack>>,
     tlp: tlp::Tlp,
+    /// What may prove spurious.
+    undo: undo::Undo,
+    frto: frto::Frto,
     /// The counting estimate of [`Pipe::Counter`](skyhaul_cc::Pipe), bytes; it may fall below zero.
     pipe_counter: i64,
     rng: Rng,
@@ -262,6 +238,8 @@ impl<S: Store> Sender<S> {
             prr: prr::Prr::default(),
             rack: None,
             tlp: tlp::Tlp::NEW,
+            undo: undo::Undo::default(),
+            frto: frto::Frto::NEW,
             pipe_counter: 0,
             rng,
             store: S::default(),
@@ -299,6 +277,8 @@ impl<S: Store> Sender<S> {
         if let Start::Established { cached, .. } = &mut start {
             *cached = self.cached.take().map(|s| *s);
         }
+        // What an idle period does to the window is not undone.
+        self.undo.forget();
         self.call(now, |cc, cx| cc.on_start(cx, &start));
         self.policy = self.cc.policy();
     }
@@ -570,6 +550,8 @@ impl<S: Store> Sender<S> {
             self.recover = self.sb.max();
             self.dupacks = 0;
             self.suspected = false;
+            self.undo.forget();
+            self.frto.stop();
             self.go_back(now, true);
             self.rto_at = now + self.rtt.rto();
             self.pending = Some(self.pending.unwrap_or(Clock::Timer));

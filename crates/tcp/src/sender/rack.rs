@@ -346,6 +346,16 @@ impl Rack {
         self.awaiting.push(Reverse(segment));
     }
 
+    /// Nothing is lost after all: everything is in flight again and watched.
+    pub(crate) fn withdraw(&mut self, board: &mut Scoreboard) {
+        let revived = &mut self.newly_sacked;
+        board.withdraw_lost(|i| revived.push(i));
+        for i in 0..self.newly_sacked.len() {
+            self.sent(board, self.newly_sacked[i]);
+        }
+        self.newly_sacked.clear();
+    }
+
     /// The lowest segment that is lost and was not sent again.
     pub fn next_lost(&mut self, board: &Scoreboard) -> Option<usize> {
         while let Some(&Reverse(segment)) = self.awaiting.peek() {

@@ -60,6 +60,9 @@ impl<S: Store> Sender<S> {
         // FlightSize as of the loss is what the algorithm halves, so it is told first.
         self.refresh(now);
         self.judge(now, Sign::Timeout, |cc, cx| cc.on_timeout(cx, backoff));
+        self.may_undo(backoff > 1, self.phase != Phase::Open);
+        let before = self.phase;
+        let reneged = self.sb.head().is_some_and(|h| h.sacked);
         self.phase = Phase::Loss;
         self.path.after_timeout = true;
         self.suspected = false;
@@ -69,6 +72,7 @@ impl<S: Store> Sender<S> {
         self.go_back(now, false);
         // What RACK leaves in flight may fill the window; the head goes all the same.
         self.force_head = self.rack.is_some();
+        self.begin_frto(now, before, reneged);
         // Re-armed when the head is retransmitted; a closed window must not leave it stopped.
         self.rto_at = now + self.rtt.rto();
         self.pending = Some(Clock::Timer);

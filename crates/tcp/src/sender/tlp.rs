@@ -127,6 +127,7 @@ impl<S: Store> Sender<S> {
         // FlightSize as the acknowledgement found it.
         self.path.in_flight += acked as f64 / self.smss_f();
         self.judge_segment(now, Sign::Acks, repaired, |cc, cx| cc.on_congestion(cx, Signal::Loss));
+        self.undo.forget();
         self.prober.begin_epoch();
         self.call(now, |cc, cx| cc.on_recovered(cx));
     }

@@ -199,6 +199,9 @@ impl<S: Store> Sender<S> {
 
     #[inline]
     fn choose(&mut self, now: Instant) -> Result<Out, Blocked> {
+        if self.frto.is_active() {
+            return self.choose_by_frto(now);
+        }
         if self.rack.is_some() {
             return self.choose_by_time(now);
         }
@@ -231,7 +234,11 @@ impl<S: Store> Sender<S> {
             _ => {
                 if self.nxt < self.sb.max() {
                     // Going back: what was sent before is sent again, except what is selectively acknowledged.
-                    match self.sb.resend_at(self.nxt) {
+                    // Not what F-RTO sent since: that is no more than on its way.
+                    let below = |&i: &usize| {
+                        !self.config.f_rto || self.sb.item(i).is_some_and(|s| s.seq < self.recover)
+                    };
+                    match self.sb.resend_at(self.nxt).filter(below) {
                         Some(i) => {
                             let item = self.sb.item(i).ok_or(Blocked::App)?;
                             if outstanding + u64::from(item.len) > allowance {
@@ -299,7 +306,7 @@ impl<S: Store> Sender<S> {
     }
 
     #[inline]
-    fn send_new(&mut self, now: Instant, len: u32) -> Out {
+    pub(super) fn send_new(&mut self, now: Instant, len: u32) -> Out {
         let seq = self.sb.max();
         let fin = self.fin == FinState::Wanted && seq + u64::from(len) == self.end && self.end < self.edge;
         if fin {
@@ -335,6 +342,7 @@ impl<S: Store> Sender<S> {
     fn sent_again(&mut self, now: Instant, index: usize) -> Out {
         let item = self.sb.item(index).expect("index was just taken from the scoreboard");
         self.counters.retransmissions += 1;
+        self.undo.resent(now, item.seq);
         if let Some(rack) = &mut self.rack {
             rack.sent(&self.sb, index);
         }

@@ -58,7 +58,20 @@ pub(crate) fn variants() -> Vec<Variant> {
         }
     }
     all.extend(by_time(&all));
+    all.extend(undoing(&all));
     all
+}
+
+/// Of the oldest preset and the one to the letter of the standards, every algorithm with whatever undoes reductions;
+/// the newest has it anyway.
+fn undoing(all: &[Variant]) -> Vec<Variant> {
+    let named = |v: &&Variant| v.name.starts_with(PRESETS[0]) || v.name.starts_with("rfc/");
+    let options =
+        |c: Config| Config { dsack: true, dsack_undo: true, eifel: true, f_rto: true, timestamps: true, ..c };
+    all.iter()
+        .filter(named)
+        .map(|v| Variant { name: format!("{}-undo", v.name), config: options(v.config), cc: v.cc.clone() })
+        .collect()
 }
 
 /// Of the oldest and the newest preset, those that repair losses with SACK, with RACK and the tail loss probe.

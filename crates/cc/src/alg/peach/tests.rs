@@ -525,3 +525,29 @@ fn modes_that_peach_does_not_define_are_refused() {
     }
     assert!(Config { inflate_ndup: f64::NAN, ..Config::default() }.validate().is_err());
 }
+
+// Undo.
+
+#[test]
+fn undo_restores_the_window_and_ends_rapid_recovery() {
+    for config in [Config::default(), reno_mode()] {
+        let mut s = lost(40, config);
+        s.recovered();
+        assert_eq!((s.cwnd(), s.ssthresh()), (20.0, 20.0));
+        let act = s.call(|cc, cx| cc.on_undo(cx));
+        assert!(act.stop_probes);
+        assert_eq!((vars(&s), s.ssthresh()), ((40.0, 0.0, 0.0), 20.0));
+        assert_eq!(s.transmitted(0).probe_now, None);
+    }
+}
+
+#[test]
+fn undo_of_a_timeout_within_a_recovery_restores_no_inflation() {
+    let mut s = lost(40, reno_mode());
+    s.duplicates(4..=13);
+    s.timeout(1);
+    s.timeout(2);
+    assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 1.0));
+    s.call(|cc, cx| cc.on_undo(cx));
+    assert_eq!((s.cwnd(), s.ssthresh()), (20.0, 20.0));
+}

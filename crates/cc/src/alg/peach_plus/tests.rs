@@ -303,3 +303,20 @@ fn budgets_through_arbitrary_events_whatever_the_options() {
     }
     assert!(probed > 100);
 }
+
+#[test]
+fn undo_restores_the_window_and_ends_quick_recovery() {
+    let mut s = lost(40, Config::default());
+    s.recovered();
+    assert_eq!(s.cwnd(), 20.0);
+    assert!(s.call(|cc, cx| cc.on_undo(cx)).stop_probes);
+    assert_eq!((vars(&s), s.ssthresh()), ((40.0, 0.0, 0.0), 20.0));
+    assert_eq!(nils(&mut s, 10, 0), 0);
+
+    let mut s = at(40, Config::default());
+    s.timeout(1);
+    s.timeout(2);
+    assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 1.0));
+    s.call(|cc, cx| cc.on_undo(cx));
+    assert_eq!(s.cwnd(), 40.0);
+}

@@ -1,0 +1,31 @@
+//! What the proof that nothing was lost needs of the scoreboard.
+
+use super::{Item, LOST, SACKED, Scoreboard};
+
+impl Scoreboard {
+    /// Nothing is lost after all, and losses are judged anew from what is acknowledged: what was sent again counts
+    /// twice, as it is twice on its way. `revived` is called with the index of each segment concerned.
+    pub(crate) fn withdraw_lost(&mut self, mut revived: impl FnMut(usize)) {
+        let mut left = false;
+        self.above_runs = 0;
+        for (i, s) in self.ring.iter_mut().enumerate() {
+            let sacked = s.has(SACKED);
+            self.above_runs += u32::from(sacked && !left);
+            left = sacked;
+            if s.has(LOST) && !sacked {
+                revived(i);
+            }
+            s.flags &= !LOST;
+        }
+        self.lost = 0;
+        self.above_bytes = self.sacked;
+        self.judge = self.base;
+        self.next_lost = self.base;
+    }
+
+    /// Segments within `[from, to)` not known to have arrived.
+    pub(crate) fn undelivered(&self, from: u64, to: u64) -> impl Iterator<Item = Item> + '_ {
+        let all = self.ring.range(self.index_of(from)..).take_while(move |s| s.end() <= to);
+        all.filter(|s| !s.has(SACKED)).map(Item::from)
+    }
+}
