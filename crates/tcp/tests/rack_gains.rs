@@ -17,7 +17,15 @@ const MSS: u64 = 1448;
 const BOTH: [LossDetection; 2] = [LossDetection::Rack, LossDetection::DupAcks];
 
 fn setup(detection: LossDetection, cc: &str) -> Setup {
-    let plain = Config { loss_detection: LossDetection::DupAcks, tail_loss_probe: false, ..Config::modern() };
+    // Detection alone: what it finds wrongly is not undone.
+    let plain = Config {
+        loss_detection: LossDetection::DupAcks,
+        tail_loss_probe: false,
+        dsack_undo: false,
+        eifel: false,
+        f_rto: false,
+        ..Config::modern()
+    };
     let config = if detection == LossDetection::Rack { rack(plain) } else { plain };
     Setup::new(config, &Control::by_name(cc).expect("known"), ONE_WAY)
 }
