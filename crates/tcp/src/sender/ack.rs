@@ -69,7 +69,8 @@ impl<S: Store> Sender<S> {
         }
 
         // Scoreboard and SND.UNA.
-        let original = self.frto.decides() && self.delivers_original(a);
+        let watch = self.undo.watch;
+        let original = watch && self.frto.decides() && self.delivers_original(a);
         let lost_before = self.sb.total_lost();
         if BY_TIME {
             if let Some(rack) = &mut self.rack {
@@ -207,7 +208,7 @@ impl<S: Store> Sender<S> {
         if advanced {
             self.after_advance(now, ack, ends);
         }
-        if self.undo.watch || dsack {
+        if watch || dsack {
             self.reconsider(now, a, dsack, News { advanced, duplicate: is_dup, original });
         }
         if BY_TIME {

@@ -150,6 +150,9 @@ impl<S: Store> Sender<S> {
     /// at holes: time tells.
     #[inline(never)]
     pub(super) fn choose_by_time(&mut self, now: Instant) -> Result<Out, Blocked> {
+        if self.frto.is_active() {
+            return self.choose_by_frto(now);
+        }
         // By pipe, each segment found beyond a hole lets another one go while RACK waits: limited transmit without
         // its limit of two.
         let (outstanding, allowance) = if self.policy.gate_on_flight {

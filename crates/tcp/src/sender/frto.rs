@@ -73,6 +73,7 @@ impl<S: Store> Sender<S> {
     /// sent again after the timeout. Where the timeout cleared the scoreboard, selective acknowledgements repeat
     /// what they said before it.
     #[cold]
+    #[inline(never)]
     pub(super) fn delivers_original(&self, a: &Arrival<'_>) -> bool {
         let keep = self.sack && self.config.keep_sack_after_rto;
         let blocks = if keep { a.blocks } else { &[] };
@@ -114,11 +115,11 @@ impl<S: Store> Sender<S> {
 
     /// The send loop while F-RTO is at work: nothing but the new segments of step 2b.
     #[cold]
+    #[inline(never)]
     pub(super) fn choose_by_frto(&mut self, now: Instant) -> Result<Out, Blocked> {
         let Step::Second(left @ 1..) = self.frto.step else { return Err(Blocked::Cwnd) };
         let len = self.new_len()?;
         self.frto.step = Step::Second(left - 1);
-        let out = if self.rack.is_some() { self.send_new_by_time(now, len) } else { self.send_new(now, len) };
-        Ok(out)
+        Ok(self.send_new_by_time(now, len))
     }
 }

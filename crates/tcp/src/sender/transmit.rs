@@ -199,9 +199,6 @@ impl<S: Store> Sender<S> {
 
     #[inline]
     fn choose(&mut self, now: Instant) -> Result<Out, Blocked> {
-        if self.frto.is_active() {
-            return self.choose_by_frto(now);
-        }
         if self.rack.is_some() {
             return self.choose_by_time(now);
         }
@@ -209,6 +206,7 @@ impl<S: Store> Sender<S> {
         let outstanding = self.outstanding();
         let smss = u64::from(self.smss);
         match self.phase {
+            Phase::Loss if self.frto.is_active() => self.choose_by_frto(now),
             Phase::Recovery if self.mode().uses_pipe() && self.sack => {
                 let room = if self.mode() == RecoveryMode::Prr && !self.policy.gate_on_flight {
                     self.prr.budget >= smss
@@ -234,7 +232,7 @@ impl<S: Store> Sender<S> {
             _ => {
                 if self.nxt < self.sb.max() {
                     // Going back: what was sent before is sent again, except what is selectively acknowledged.
-                    // Not what F-RTO sent since: that is no more than on its way.
+                    // Not what F-RTO sent since: that is on its way.
                     let below = |&i: &usize| {
                         !self.config.f_rto || self.sb.item(i).is_some_and(|s| s.seq < self.recover)
                     };
@@ -294,7 +292,7 @@ impl<S: Store> Sender<S> {
         Ok(len as u32)
     }
 
-    /// New data for RACK to watch.
+    /// New data for RACK to watch, where it is in use.
     #[inline(never)]
     pub(super) fn send_new_by_time(&mut self, now: Instant, len: u32) -> Out {
         let out = self.send_new(now, len);
@@ -306,7 +304,7 @@ impl<S: Store> Sender<S> {
     }
 
     #[inline]
-    pub(super) fn send_new(&mut self, now: Instant, len: u32) -> Out {
+    fn send_new(&mut self, now: Instant, len: u32) -> Out {
         let seq = self.sb.max();
         let fin = self.fin == FinState::Wanted && seq + u64::from(len) == self.end && self.end < self.edge;
         if fin {

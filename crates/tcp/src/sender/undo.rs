@@ -59,6 +59,7 @@ impl Undo {
     }
 
     /// A segment that starts at `seq` leaves again.
+    #[inline(never)]
     pub(super) fn resent(&mut self, now: Instant, seq: u64) {
         if self.open && seq < self.to {
             self.sent += 1;
