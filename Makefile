@@ -64,6 +64,7 @@ bench: $(VENV)/.python
 	cargo bench -p skyhaul-sim --locked
 	cargo build --release --locked -p skyhaul-cli
 	$(BIN)/python benches/instructions.py
+	$(BIN)/python benches/algorithms.py
 	$(BIN)/python benches/compare_ns2.py
 
 # Needs the Python package: make test-python, or make demo, builds it.
