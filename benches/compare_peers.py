@@ -120,7 +120,9 @@ def replace_tables(page, tables):
         before, rest = page.split(BEGIN)
         _, after = rest.split(END)
     except ValueError as error:
-        raise Unusable(f"{DOCS.name} needs one line {BEGIN.strip()} and, below, one line {END.strip()}") from error
+        raise Unusable(
+            f"{DOCS.name} needs one line {BEGIN.strip()} and, below, one line {END.strip()}"
+        ) from error
     return f"{before}{BEGIN}\n{tables}\n{END}{after}"
 
 
@@ -131,8 +133,12 @@ def main():
     parser.add_argument("--algorithm", action="append", help="only this control; may be repeated")
     parser.add_argument("--quick", action="store_true", help="two loss rates, three seeds, half the time")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at the same time")
-    parser.add_argument("--cache", type=Path, default=ROOT / ".cache" / "peers", help="where finished runs are kept")
-    parser.add_argument("--out", type=Path, help="without ending; default benches/results/peers, or peers-quick")
+    parser.add_argument(
+        "--cache", type=Path, default=ROOT / ".cache" / "peers", help="where finished runs are kept"
+    )
+    parser.add_argument(
+        "--out", type=Path, help="without ending; default benches/results/peers, or peers-quick"
+    )
     parser.add_argument("--docs", action="store_true", help="renew the tables in docs/peers.md")
     args = parser.parse_args()
     if args.jobs < 1:
@@ -188,7 +194,9 @@ def main():
     print(f"written: {out.with_suffix('.json')}, {out.with_suffix('.md')}")
     unexplained = [c for c in cells if c.notable and reasons.why(c) is None]
     for c in unexplained:
-        print(f"not explained: {c.peer} {c.algorithm} at loss {table.loss_text(c.loss)}: {c.difference:+.1f} %")
+        print(
+            f"not explained: {c.peer} {c.algorithm} at loss {table.loss_text(c.loss)}: {c.difference:+.1f} %"
+        )
     violated = [c for c in cells if c.violated(args.quick)]
     for c in violated:
         print(

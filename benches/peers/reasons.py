@@ -14,7 +14,11 @@ class Reason:
     text: str
 
 
-REASONS = ()
+REASONS = (
+    Reason(
+        "ns2", "vegas", 1e-3, 1e-3, "RTOmin of 0.2 s: with 1 s on both sides the difference is gone (below)"
+    ),
+)
 
 
 def why(cell):

@@ -122,7 +122,9 @@ class Ns3:
 
     @staticmethod
     def _version():
-        missing = Missing("ns-3 is not installed; on Debian and Ubuntu: apt-get install libns3-dev g++ pkg-config")
+        missing = Missing(
+            "ns-3 is not installed; on Debian and Ubuntu: apt-get install libns3-dev g++ pkg-config"
+        )
         if shutil.which("pkg-config") is None:
             raise missing
         for name in ("ns3-core", "libns3-core"):
