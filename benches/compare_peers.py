@@ -6,8 +6,10 @@
     python3 benches/compare_peers.py --quick        # two loss rates, three seeds: some minutes
     python3 benches/compare_peers.py --docs         # also renews the tables in docs/peers.md
 
-Finished runs are kept (--cache); after Ctrl-C the same command goes on. Exit status 0: all is well; 1: NewReno or SACK
-differ from ns-2 by more than 5 % at a loss of 5e-3 or more; 2: a peer or the program is missing, or a run failed;
+Finished runs are kept (--cache); after Ctrl-C the same command goes on. Exit status 0: all is well; 1:
+NewReno or SACK
+differ from ns-2 by more than 5 % at a loss of 5e-3 or more; 2: a peer or the program is missing, or a
+run failed;
 130: stopped.
 """
 
@@ -60,7 +62,7 @@ def run_all(simulators, runs, finished, jobs):
                     done += 1
                     left = (time.monotonic() - began) / done * (len(todo) - done)
                     print(
-                        f"  {done}/{len(todo)}, about {left / 60:.0f} min left: {run.side} {run.pair.algorithm} "
+                        f"  {done}/{len(todo)}, about {left / 60:.0f} min left: {run.side} {run.pair.algorithm} "  # noqa: E501
                         f"loss {table.loss_text(run.loss)} seed {run.seed}: "
                         f"{results[run].segments / run.duration:.1f} segments/s",
                         file=sys.stderr,
@@ -200,7 +202,7 @@ def main():
     violated = [c for c in cells if c.violated(args.quick)]
     for c in violated:
         print(
-            f"VIOLATED: {c.algorithm} at loss {table.loss_text(c.loss)} differs from ns-2 by {c.difference:+.1f} % "
+            f"VIOLATED: {c.algorithm} at loss {table.loss_text(c.loss)} differs from ns-2 by {c.difference:+.1f} % "  # noqa: E501
             f"(allowed: {plan.REQUIRED_PERCENT:g} %)"
         )
     if violated:

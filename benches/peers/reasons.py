@@ -1,4 +1,6 @@
-"""Why a difference above 10 % is there. Each was isolated by an experiment or read from the source; see docs/peers.md."""
+"""Why a difference above 10 % is there. Each was isolated by an experiment or read from the source;
+see docs/peers.md.
+"""
 
 from dataclasses import dataclass
 
