@@ -16,6 +16,8 @@
 #             (40) to packetSize_ for every packet but the first, so packetSize_ is 960 here.
 #             The first packet of a connection is a 40-byte SYN (syn_ is true by default); it has
 #             sequence number 0, so ack_ is the number of data segments acknowledged in order.
+#             TCP/Vegas adds no header and sends no SYN (its output() is its own): packetSize_ is 1000
+#             there, and ack_ is one short.
 #   -buffer   packets that may wait, NOT counting the one being transmitted. ns-2's DropTail drops
 #             when length+1 >= limit_, that is, it holds limit_-1 packets; limit_ is buffer+1 here.
 #   -loss     probability that a packet that left the queue and crossed the link is discarded. The
@@ -23,6 +25,9 @@
 #             share of the link rate. (ns-2's lossmodel would sit before the queue.) It acts on
 #             the 40-byte SYN too.
 #   -rtt      propagation only, seconds; serialisation (1/rate) and queueing come on top.
+#   -minrto   lower bound of the retransmission timer, seconds; -iw: initial window, segments;
+#             -limited: limited transmit (singledup_). 0.2, 2 and 1 are the defaults of ns-2.35.
+#   -delack   1: the receiver delays acknowledgements (every second segment, at most 100 ms).
 #   -access   1: each source on its own node behind a 10 Gbit/s link, 0: all agents on node A.
 #   -lean     1: keep only the packet headers in use (ns-2's usual way to run faster and smaller).
 #   -packets  > 0: every flow sends this many segments and stops (0: unlimited).
@@ -38,6 +43,9 @@ array set opt {
     rtt       0.55
     window    64
     minrto    1.0
+    iw        1
+    limited   0
+    delack    0
     access    1
     lean      0
     scheduler Calendar
@@ -62,15 +70,16 @@ if {[lsearch -exact {TCP TCP/Reno TCP/Newreno TCP/Sack1 TCP/Vegas} $opt(variant)
     exit 2
 }
 set sinkclass [expr {$opt(variant) eq "TCP/Sack1" ? "TCPSink/Sack1" : "TCPSink"}]
+if {$opt(delack)} { append sinkclass /DelAck }
 
-Agent/TCP set packetSize_ 960
+Agent/TCP set packetSize_ [expr {$opt(variant) eq "TCP/Vegas" ? 1000 : 960}]
 Agent/TCP set tcpip_base_hdr_size_ 40
 Agent/TCP set useHeaders_ true
 Agent/TCP set window_ $opt(window)
-Agent/TCP set windowInit_ 1
+Agent/TCP set windowInit_ $opt(iw)
 Agent/TCP set windowInitOption_ 1
 Agent/TCP set minrto_ $opt(minrto)
-Agent/TCP set singledup_ 0
+Agent/TCP set singledup_ $opt(limited)
 Agent/TCP set overhead_ 0
 Agent/TCPSink set packetSize_ 40
 
@@ -167,7 +176,7 @@ proc finish {} {
     if {$opt(trace) ne ""} { close $tracefile }
     set fields {}
     foreach key {variant scheduler} { lappend fields "\"$key\": \"$opt($key)\"" }
-    foreach key {flows loss seed duration rate buffer rtt window minrto access lean packets} {
+    foreach key {flows loss seed duration rate buffer rtt window minrto iw limited delack access lean packets} {
         lappend fields "\"$key\": $opt($key)"
     }
     lappend fields "\"total_acked_segments\": $total"

@@ -1,0 +1,173 @@
+"""What is compared with what: the algorithms, the loss rates, how long and how often.
+
+Both sides simulate 20 greedy flows over the GEO channel of preset:peach-geo: 1300 packets/s of 1000 bytes
+(10.4 Mbit/s), 550 ms, a drop-tail queue of 50 packets, 64 segments of window, independent losses behind the
+queue, flows that start at random within one RTT and shake hands. The settings of both sides are written out
+here, and nowhere else.
+"""
+
+from dataclasses import dataclass
+
+LOSSES = (0.0, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 5e-2)
+# 1000 RTT. At the lowest loss rate above 0 that is some 60 losses per run, at the highest some 5000.
+DURATION = 550.0
+SEEDS = {"ns2": 10, "ns3": 5}
+
+QUICK_LOSSES = (1e-3, 1e-2)
+QUICK_DURATION = 275.0
+QUICK_SEEDS = 3
+
+# At these loss rates loss, not the queue, sets the window, and these two have to agree.
+REQUIRED_ALGORITHMS = ("newreno", "sack")
+REQUIRED_LOSS = 5e-3
+REQUIRED_PERCENT = 5.0
+# A difference above this is explained (reasons.py).
+NOTABLE_PERCENT = 10.0
+
+# Differences are taken apart at these.
+ISOLATION_LOSSES = (1e-3, 1e-2)
+
+# Endpoint of ns-2.35 as it comes: RTOmin 0.2 s, clock of 10 ms, initial window 2, limited transmit.
+NS2_ENDPOINT = "preset = 'ns2-2004'"
+NS2_OPTIONS = (("minrto", 0.2), ("iw", 2), ("limited", 1))
+# ns-3 measures every segment, halves what is in flight, keeps the scoreboard over a timeout and sends up to
+# four SACK blocks; the rest as above, set explicitly there (ns3/geo_bulk.cc). RTOmin is 2 s on both sides:
+# ns-3 does not restart the timer with a fast retransmission, whose acknowledgement may come two RTT (1.1 s)
+# after the last one.
+NS3_ENDPOINT = (
+    "preset = 'ns2-2004', rtt-source = 'every-ack', halving-base = 'flight-size', "
+    "keep-sack-after-rto = true, sack-blocks = 4, rto-min = '2 s'"
+)
+NS3_OPTIONS = (("minrto", 2), ("iw", 2))
+NS3_BYTES = NS3_ENDPOINT + ", growth = 'byte-counting'"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One algorithm in a peer and in Skyhaul."""
+
+    peer: str
+    algorithm: str
+    theirs: str
+    """Its name in the peer."""
+    control: str
+    """`flows.bulk.cc` in Skyhaul."""
+    endpoint: str
+    """`flows.bulk.endpoint` in Skyhaul, without braces."""
+    options: tuple
+    """Parameters of the peer's script or program."""
+    window: int = 64
+    """Segments that may be outstanding."""
+    note: str = ""
+    """What an isolating experiment changes; empty for the comparison itself."""
+
+    @property
+    def label(self):
+        return f"{self.algorithm}: {self.note}" if self.note else self.algorithm
+
+
+WESTWOOD = "{ name = 'westwood-plus', recovery = 'sack' }"
+CUBIC = "{ name = 'cubic', hystart = false }"
+LINUX_VEGAS = "{ name = 'vegas', flavour = 'linux' }"
+
+PAIRS = (
+    Pair("ns2", "tahoe", "TCP", "'tahoe'", NS2_ENDPOINT, NS2_OPTIONS),
+    Pair("ns2", "reno", "TCP/Reno", "'reno'", NS2_ENDPOINT, NS2_OPTIONS),
+    Pair("ns2", "newreno", "TCP/Newreno", "'newreno'", NS2_ENDPOINT, NS2_OPTIONS),
+    Pair("ns2", "sack", "TCP/Sack1", "'sack'", NS2_ENDPOINT, NS2_OPTIONS),
+    Pair("ns2", "vegas", "TCP/Vegas", "'vegas'", NS2_ENDPOINT, NS2_OPTIONS),
+    Pair("ns3", "westwood-plus", "westwood-plus", WESTWOOD, NS3_ENDPOINT, NS3_OPTIONS),
+    Pair("ns3", "hybla", "hybla", "'hybla'", NS3_BYTES, NS3_OPTIONS),
+    Pair("ns3", "cubic", "cubic", CUBIC, NS3_BYTES, NS3_OPTIONS),
+    Pair("ns3", "vegas", "vegas", LINUX_VEGAS, NS3_ENDPOINT, NS3_OPTIONS),
+)
+
+# One cause taken away, on one side or on both: what remains of the difference?
+ISOLATIONS = (
+    Pair(
+        "ns2",
+        "vegas",
+        "TCP/Vegas",
+        "'vegas'",
+        NS2_ENDPOINT + ", rto-min = '1 s'",
+        (("minrto", 1), ("iw", 2), ("limited", 1)),
+        note="RTOmin 1 s on both sides",
+    ),
+    Pair(
+        "ns3",
+        "westwood-plus",
+        "westwood-plus",
+        WESTWOOD,
+        NS3_ENDPOINT,
+        NS3_OPTIONS,
+        window=1000,
+        note="window 1000 on both sides",
+    ),
+    Pair(
+        "ns3",
+        "westwood-plus",
+        "westwood-plus-once",
+        WESTWOOD,
+        NS3_ENDPOINT,
+        NS3_OPTIONS,
+        window=1000,
+        note="window 1000 on both sides, and ns-3 counts once",
+    ),
+    Pair(
+        "ns3",
+        "hybla",
+        "hybla",
+        "{ name = 'hybla', rtt0-ms = 550 }",
+        NS3_BYTES,
+        NS3_OPTIONS,
+        note="rho 1 in Skyhaul",
+    ),
+    Pair("ns3", "hybla", "hybla-rho", "'hybla'", NS3_BYTES, NS3_OPTIONS, note="rho 22 in ns-3"),
+    Pair(
+        "ns3", "cubic", "cubic", CUBIC, NS3_BYTES, NS3_OPTIONS, window=1000, note="window 1000 on both sides"
+    ),
+    Pair(
+        "ns3",
+        "vegas",
+        "vegas-halving",
+        LINUX_VEGAS,
+        NS3_ENDPOINT,
+        NS3_OPTIONS,
+        note="ns-3 halves after a loss",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One simulation on one side."""
+
+    side: str
+    """"ns2", "ns3" or "skyhaul"."""
+    pair: Pair
+    loss: float
+    seed: int
+    duration: float
+
+    def parameters(self):
+        """Everything that decides the result, for the key under which it is kept."""
+        what = {
+            "loss": self.loss,
+            "seed": self.seed,
+            "duration": self.duration,
+            "window": self.pair.window,
+        }
+        if self.side == "skyhaul":
+            return {**what, "control": self.pair.control, "endpoint": self.pair.endpoint}
+        return {**what, "algorithm": self.pair.theirs, "options": dict(self.pair.options)}
+
+
+def runs(jobs, seeds, duration):
+    """The runs of both sides for [(pair, losses)], cell after cell; `seeds` tells how many per peer."""
+    return [
+        Run(side, pair, loss, seed, duration)
+        for pair, losses in jobs
+        for loss in losses
+        for side in (pair.peer, "skyhaul")
+        for seed in range(1, seeds[pair.peer] + 1)
+    ]
