@@ -8,13 +8,14 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --req
 # The virtual environment that maturin installs into, whatever is active outside.
 IN_VENV := VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: help demo test test-rust test-python wasm bench bench-python docs lint lock clean
+.PHONY: help demo test test-rust test-python wasm bench peers bench-python docs lint lock clean
 
 help:
 	@echo "make demo    first figure: builds, runs one study of TCP-Peach, writes results/demo/"
 	@echo "make test    all tests: Rust, layering, WebAssembly, Python"
 	@echo "make bench   speed of the simulator, instructions per segment against the record, comparison with ns-2"
 	@echo "make bench-python  what a congestion control in Python costs"
+	@echo "make peers   goodput of nine controls against ns-2 and ns-3; PEERS=--quick for a first look"
 	@echo "make docs    API documentation in target/doc/"
 	@echo "make lint    formatting and lints of Rust and Python"
 	@echo "make lock    resolve the Python lock files again (needs uv)"
@@ -71,6 +72,11 @@ bench: $(VENV)/.python
 bench-python: $(VENV)/.build
 	$(install)
 	$(BIN)/python benches/python_control.py
+
+# Goes on after Ctrl-C where it stopped; needs ns2 and libns3-dev (Debian, Ubuntu). E.g. make peers PEERS="--jobs 2".
+peers: $(VENV)/.python
+	cargo build --release --locked -p skyhaul-cli
+	$(BIN)/python benches/compare_peers.py $(PEERS)
 
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked

@@ -1,5 +1,7 @@
-"""The comparison with other simulators (benches/compare_peers.py): parsing, statistics, tables, kept runs, and
-one run of each peer that is installed."""
+"""The comparison with other simulators (benches/compare_peers.py): parsing, statistics, tables, kept runs.
+
+And one run of each peer that is installed.
+"""
 
 import json
 import subprocess
