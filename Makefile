@@ -1,4 +1,4 @@
-# Targets: demo · test · wasm · bench · bench-python · peers · docs · lint · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
+# Targets: demo · test · wasm · bench · bench-python · docs · lint · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
 # The Python parts live in .venv, from lock files with hashes; nothing outside this folder is changed.
 
 PYTHON ?= python3
@@ -8,17 +8,14 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --req
 # The virtual environment that maturin installs into, whatever is active outside.
 IN_VENV := VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(BIN):$$PATH"
 
-# Options of the cross-check, such as PEERS=--quick.
-PEERS ?=
-
-.PHONY: peers help demo test test-rust test-python wasm bench bench-python docs lint lock clean
+.PHONY: help demo test test-rust test-python wasm bench peers bench-python docs lint lock clean
 
 help:
 	@echo "make demo    first figure: builds, runs one study of TCP-Peach, writes results/demo/"
 	@echo "make test    all tests: Rust, layering, WebAssembly, Python"
 	@echo "make bench   speed of the simulator, instructions per segment against the record, comparison with ns-2"
 	@echo "make bench-python  what a congestion control in Python costs"
-	@echo "make peers   goodput against ns-2 and ns-3 (packages ns2, libns3-dev); PEERS=--quick for minutes"
+	@echo "make peers   goodput of nine controls against ns-2 and ns-3; PEERS=--quick for a first look"
 	@echo "make docs    API documentation in target/doc/"
 	@echo "make lint    formatting and lints of Rust and Python"
 	@echo "make lock    resolve the Python lock files again (needs uv)"
@@ -76,6 +73,7 @@ bench-python: $(VENV)/.build
 	$(install)
 	$(BIN)/python benches/python_control.py
 
+# Goes on after Ctrl-C where it stopped; needs ns2 and libns3-dev (Debian, Ubuntu). E.g. make peers PEERS="--jobs 2".
 peers: $(VENV)/.python
 	cargo build --release --locked -p skyhaul-cli
 	$(BIN)/python benches/compare_peers.py $(PEERS)
