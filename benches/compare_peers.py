@@ -55,7 +55,8 @@ def run_all(simulators, runs, finished, jobs):
         try:
             while pending:
                 ready, _ = wait(pending, return_when=FIRST_COMPLETED)
-                for future in ready:
+                # Whatever finished is kept before a failure ends the rest.
+                for future in sorted(ready, key=lambda f: f.exception() is not None):
                     run = pending.pop(future)
                     results[run] = future.result()
                     finished.put(simulators[run.side], run, results[run])
