@@ -303,6 +303,9 @@ class Control:
     def phase(self) -> Literal["open", "recovery", "loss"]:
         """No loss is being repaired; one found by acknowledgements is; one found by a timeout is."""
     @property
+    def after_timeout(self) -> bool:
+        """The slow start that follows a timeout is in progress: until the window reaches the threshold."""
+    @property
     def app_limited(self) -> bool:
         """The application, not the window, limits the sender."""
     @property

@@ -29,7 +29,7 @@ class Written(sh.Control):
         if ack.kind not in ("new", "full") or self.phase == "recovery" or not ack.cwnd_limited:
             return
         if self.cwnd < self.ssthresh:
-            most = 1.0 if self.phase == "loss" else 2.0
+            most = 1.0 if self.after_timeout else 2.0
             self.cwnd += min(ack.acked, most, max(self.ssthresh - self.cwnd, 1.0))
         else:
             self.cwnd += min(ack.acked, self.cwnd) / self.cwnd

@@ -74,6 +74,11 @@ macro_rules! algorithms {
             pub fn validate(&self) -> Result<(), &'static str> {
                 match self { $(Self::$cfg(c) => c.validate(),)* Self::User(c) => c.validate() }
             }
+            /// What a built-in control asks of the sender from the start. `None` for a user's own: its provider knows.
+            #[must_use]
+            pub fn policy(&self, rules: &Rules) -> Option<Policy> {
+                match self { Self::User(_) => None, built_in => Some(built_in.build(rules).policy()) }
+            }
             /// Builds a built-in control.
             ///
             /// # Panics

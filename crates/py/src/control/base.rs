@@ -400,6 +400,10 @@ impl Control {
         }
     }
     #[getter]
+    fn after_timeout(&self) -> bool {
+        self.lock().path.after_timeout
+    }
+    #[getter]
     fn app_limited(&self) -> bool {
         self.lock().path.app_limited
     }

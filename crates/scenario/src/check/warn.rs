@@ -105,7 +105,7 @@ fn errors(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
 
 fn priorities(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for (flow, derived) in scenario.flows.iter().zip(&check.flows) {
-        let policy = flow.cc.build(&flow.endpoint.rules).policy();
+        let Some(policy) = flow.cc.policy(&flow.endpoint.rules) else { continue };
         let probes_off = flow.endpoint.probes == ProbeNegotiation::Off;
         if policy.probes && probes_off {
             let message = format!(

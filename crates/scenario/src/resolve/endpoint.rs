@@ -76,7 +76,7 @@ fn check_loss_detection(at: &str, c: &Config, cc: &Control) -> Result<()> {
         };
     }
     let name = cc.name();
-    if !cc.build(&c.rules).policy().recovery.uses_pipe() {
+    if cc.policy(&c.rules).is_some_and(|p| !p.recovery.uses_pipe()) {
         let auto = if c.sack.is_none() { " (so sack = \"auto\" is off)" } else { "" };
         let plain = Control::by_name(name).is_some_and(|plain| plain == *cc);
         let with = if plain { "" } else { " with these options" };

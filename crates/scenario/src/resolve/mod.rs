@@ -158,7 +158,8 @@ impl<'a> Flow<'a> {
             return refuse(format!("{key}.cc"), why);
         }
         let endpoint = endpoint::resolve(&key, spec, &cc)?;
-        if endpoint.sack == Some(false) && cc.build(&endpoint.rules).policy().recovery.uses_pipe() {
+        let repairs_by_sack = cc.policy(&endpoint.rules).is_some_and(|p| p.recovery.uses_pipe());
+        if endpoint.sack == Some(false) && repairs_by_sack {
             let name = cc.name();
             return refuse(
                 format!("{key}.endpoint.sack"),
