@@ -206,7 +206,9 @@ def test_a_class_without_source_is_not_cached(tmp_path):
 
 
 SLOW = """
-import time, skyhaul as sh, sys
+import signal, time, skyhaul as sh, sys
+# A parent in the background may have had the signal ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 class Mine(sh.Control):
     def increase(self, ack):
         sys.stdout.write("go\\n")

@@ -72,7 +72,7 @@ pub fn groups(scenario: &Resolved, result: &RunResult) -> Vec<Group> {
         let goodput = || flows.iter().map(|f| f.goodput);
         Group {
             name: group.name.clone(),
-            cc: group.cc.label().into(),
+            cc: group.label().into(),
             flows: flows.len(),
             goodput: goodput().sum(),
             range: (goodput().fold(f64::INFINITY, f64::min), goodput().fold(0.0, f64::max)),
@@ -143,6 +143,15 @@ fn flow_json(f: &FlowResult) -> Value {
         "timeout_cuts": cuts_json(&f.timeout_cuts), "cuts_undone": f.cuts_undone, "probes_sent": f.probes_sent,
         "probes_answered": f.probes_answered, "acks": f.acks, "duplicate_acks": f.duplicate_acks,
         "discarded": f.discarded, "rejected": f.rejected, "pages": f.pages.len(), "mean_page_s": f.mean_page(),
+        "page_p50_s": f.page_quantile(0.5), "page_p95_s": f.page_quantile(0.95),
+        "page_p99_s": f.page_quantile(0.99), "transfers": f.transfers,
+        "lost": LossCause::ALL.iter().map(|c| (c.name().into(), json!(f.lost[*c as usize])))
+            .collect::<serde_json::Map<_, _>>(),
+        "datagrams": f.datagrams.map(|d| json!({
+            "delivered": d.delivered, "delay_mean_s": d.delay_mean, "delay_p50_s": d.delay_p50,
+            "delay_p95_s": d.delay_p95, "delay_p99_s": d.delay_p99, "delay_max_s": d.delay_max,
+            "jitter_s": d.jitter,
+        })),
         "mean_srtt_s": f.mean_srtt,
     })
 }
@@ -215,6 +224,21 @@ pub fn flow_table(result: &RunResult) -> Table {
         count("rejected", |f| f.rejected),
         count("pages", |f| f.pages.len() as u64),
         maybe("mean_page_s", FlowResult::mean_page),
+        maybe("page_p50_s", |f| f.page_quantile(0.5)),
+        maybe("page_p95_s", |f| f.page_quantile(0.95)),
+        maybe("page_p99_s", |f| f.page_quantile(0.99)),
+        count("transfers", |f| f.transfers),
+        count("lost_error", |f| f.lost[LossCause::Error as usize]),
+        count("lost_full", |f| f.lost[LossCause::Full as usize]),
+        count("lost_pushed_out", |f| f.lost[LossCause::PushedOut as usize]),
+        count("lost_link_down", |f| f.lost[LossCause::LinkDown as usize]),
+        maybe("delivered_packets", |f| f.datagrams.map(|d| d.delivered as f64)),
+        maybe("delay_mean_s", |f| f.datagrams.and_then(|d| d.delay_mean)),
+        maybe("delay_p50_s", |f| f.datagrams.and_then(|d| d.delay_p50)),
+        maybe("delay_p95_s", |f| f.datagrams.and_then(|d| d.delay_p95)),
+        maybe("delay_p99_s", |f| f.datagrams.and_then(|d| d.delay_p99)),
+        maybe("delay_max_s", |f| f.datagrams.and_then(|d| d.delay_max)),
+        maybe("jitter_s", |f| f.datagrams.and_then(|d| d.jitter)),
         maybe("mean_srtt_s", |f| f.mean_srtt),
     ])
 }

@@ -4,7 +4,7 @@ use crate::delay::Delay;
 use crate::error::ErrorModel;
 use crate::lane::Lane;
 use crate::packet::{DropReason, PacketView};
-use crate::queue::{Queue, QueueConfig};
+use crate::queue::{Limit, Queue, QueueConfig};
 use crate::stats::Counters;
 use skyhaul_base::units::Serializer;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
@@ -197,6 +197,11 @@ impl<P: PacketView> Link<P> {
     /// `allow_reorder` a shorter delay does not let packets overtake.
     pub fn set_delay(&mut self, delay: Delay) {
         self.delay = delay;
+    }
+
+    /// Changes the capacity of the queue; see [`Queue::set_limit`].
+    pub fn set_limit(&mut self, limit: Limit) {
+        self.queue.set_limit(limit);
     }
 
     /// Takes the link down or brings it up. While it is down the queue keeps filling and its head waits. The

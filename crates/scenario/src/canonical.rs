@@ -1,11 +1,13 @@
 //! The resolved scenario as a file: every value explicit, in canonical units, so that it reads back to the same.
 
 use crate::model::{
-    AppSpec, CcSpec, ClassSpec, DelaySpec, DirectionSpec, EndpointSpec, ErrorSpec, FlowSpec, KindOfQueue,
-    LinkSpec, QueueSpec, RecordSpec, Scenario, Short, StartSpec, VictimSpec,
+    CcSpec, ClassSpec, DelaySpec, DirectionSpec, EndpointSpec, ErrorSpec, EventSpec, FlowSpec, KindOfQueue,
+    LinkSpec, QueueSpec, RecordSpec, Scenario, Short, StartSpec, TransportSpec, VictimSpec,
 };
 use crate::quantity::{Count, Probability, QueueLimit, RateSpec, Span, Time, Window};
-use crate::resolved::{App, Delay, Direction, ErrorModel, FlowGroup, Queue, QueueKind, Resolved, Start};
+use crate::resolved::{
+    Change, Delay, Direction, ErrorModel, FlowGroup, Queue, QueueKind, Resolved, Start, Transport, What,
+};
 use sha2::{Digest, Sha256};
 use skyhaul_path::error::Scope;
 use skyhaul_path::{Limit, Victim};
@@ -38,12 +40,15 @@ impl Resolved {
                         queue: forward.queue,
                         error: forward.error,
                         ack_errors: forward.ack_errors,
+                        up: forward.up,
+                        drop_in_flight: forward.drop_in_flight,
                         reverse: Some(direction(&l.reverse)),
                     };
                     (l.name.clone(), spec)
                 })
                 .collect(),
             flows: self.flows.iter().map(|f| (f.name.clone(), self.flow(f))).collect(),
+            event: self.events.iter().map(|e| self.event(e)).collect(),
         }
     }
 
@@ -74,7 +79,21 @@ impl Resolved {
         })
     }
 
+    fn event(&self, change: &Change) -> EventSpec {
+        let way = if change.forward { "" } else { ".reverse" };
+        let key = |k: &str| format!("links.{}{way}.{k}", self.links[change.link].name);
+        let (key, value) = match &change.what {
+            What::Rate(rate) => (key("rate"), written(rate.map_or(RateSpec::Unlimited, RateSpec::Bits))),
+            What::Delay(d) => (key("delay"), written(delay(d))),
+            What::Error(e) => (key("error"), written(error(e))),
+            What::Limit(limit) => (key("queue.limit"), written(queue_limit(limit))),
+            What::Up(up) => (key("up"), toml::Value::Boolean(*up)),
+        };
+        EventSpec { at: Time(change.at), set: [(key, value)].into_iter().collect() }
+    }
+
     fn flow(&self, f: &FlowGroup) -> FlowSpec {
+        let tcp = f.transport == Transport::Tcp;
         let mss = u64::from(f.endpoint.mss);
         let window = |bytes: u64| match bytes {
             u64::MAX => Window::Unlimited,
@@ -85,41 +104,57 @@ impl Resolved {
             count: Some(Count(f.count.into())),
             path: Some(f.path.iter().map(|&i| self.links[i].name.clone()).collect()),
             extra_delay: Some(Time(f.extra_delay)),
-            cc: Some(Short(CcSpec(f.cc.clone()))),
-            endpoint: Some(Short(EndpointSpec::of(&f.endpoint))),
-            rwnd: Some(window(f.endpoint.receive_buffer)),
-            sndbuf: Some(window(f.endpoint.send_buffer)),
-            app: Some(Short(match f.app {
-                App::Bulk => AppSpec::Bulk {},
-                App::Pages { segments, count } => {
-                    AppSpec::Pages { segments: Count(segments), count: count.map(Count) }
-                }
-            })),
+            transport: (!tcp).then_some(TransportSpec::Udp),
+            cc: tcp.then(|| Short(CcSpec(f.cc.clone()))),
+            endpoint: tcp.then(|| Short(EndpointSpec::of(&f.endpoint))),
+            rwnd: tcp.then(|| window(f.endpoint.receive_buffer)),
+            sndbuf: tcp.then(|| window(f.endpoint.send_buffer)),
+            app: Some(Short(crate::workload::spec(&f.app))),
             start: Some(Short(match f.start {
                 Start::At(at) => StartSpec::At(Span::Time(at)),
                 Start::Uniform { from, to } => StartSpec::Uniform([Span::Time(from), Span::Time(to)]),
             })),
             stop: f.stop.map(Time),
-            handshake: Some(f.handshake),
+            handshake: tcp.then(|| f.handshake),
             known_rtt: f.known_rtt.map(Time),
         }
     }
 }
 
+/// As a value in a file.
+fn written(value: impl serde::Serialize) -> toml::Value {
+    toml::Value::try_from(value).expect("a resolved value is made of texts, numbers and tables")
+}
+
 fn direction(d: &Direction) -> DirectionSpec {
     DirectionSpec {
         rate: Some(d.rate.map_or(RateSpec::Unlimited, RateSpec::Bits)),
-        delay: Some(Short(match d.delay {
-            Delay::Fixed(base) => DelaySpec::Fixed { base: Time(base) },
-            Delay::JitterNormal { base, sigma } => DelaySpec::Normal { base: Time(base), sigma: Time(sigma) },
-            Delay::JitterUniform { base, jitter } => {
-                DelaySpec::Uniform { base: Time(base), jitter: Time(jitter) }
-            }
-        })),
+        delay: Some(Short(delay(&d.delay))),
         allow_reorder: Some(d.allow_reorder),
         queue: Some(Short(queue(&d.queue))),
         error: Some(Short(error(&d.error))),
         ack_errors: Some(d.ack_errors),
+        // Only what is not as usual, so that the hash of a scenario outlives new keys.
+        up: (!d.up).then_some(false),
+        drop_in_flight: d.drop_in_flight.then_some(true),
+    }
+}
+
+fn delay(d: &Delay) -> DelaySpec {
+    match *d {
+        Delay::Fixed(base) => DelaySpec::Fixed { base: Time(base) },
+        Delay::JitterNormal { base, sigma } => DelaySpec::Normal { base: Time(base), sigma: Time(sigma) },
+        Delay::JitterUniform { base, jitter } => {
+            DelaySpec::Uniform { base: Time(base), jitter: Time(jitter) }
+        }
+    }
+}
+
+fn queue_limit(limit: &Limit) -> QueueLimit {
+    match *limit {
+        Limit::Bytes(n) => QueueLimit::Bytes(n),
+        Limit::Packets(n) => QueueLimit::Packets(n.into()),
+        Limit::Unlimited => QueueLimit::Unlimited,
     }
 }
 
@@ -134,11 +169,7 @@ fn queue(q: &Queue) -> QueueSpec {
             QueueKind::StrictPushout => KindOfQueue::StrictPushout,
             QueueKind::Threshold { .. } => KindOfQueue::Threshold,
         },
-        limit: Some(match q.limit {
-            Limit::Bytes(n) => QueueLimit::Bytes(n),
-            Limit::Packets(n) => QueueLimit::Packets(n.into()),
-            Limit::Unlimited => QueueLimit::Unlimited,
-        }),
+        limit: Some(queue_limit(&q.limit)),
         count_in_service: Some(q.count_in_service),
         ns2_limit: Some(q.ns2_limit),
         victim: pushout.then_some(match q.victim {

@@ -2,7 +2,7 @@
 
 use crate::error::{Problem, ScenarioError, did_you_mean};
 use crate::model::{Scenario, expand, expand_default, tags};
-use crate::{Resolved, explain, preset, resolve};
+use crate::{Resolved, event, explain, preset, resolve};
 use toml::{Table, Value};
 
 /// The file name in messages about overrides.
@@ -187,7 +187,24 @@ impl Document {
     /// # Errors
     /// One line that says where and what.
     pub fn resolve(&self) -> Result<Resolved, ScenarioError> {
-        resolve::resolve(&self.model()?).map_err(|problem| self.place(problem))
+        let model = self.model()?;
+        let place = |problem| self.place(problem);
+        let mut resolved = resolve::resolve(&model).map_err(place)?;
+        if model.event.is_empty() {
+            return Ok(resolved);
+        }
+        // A change is what resolves differently once its values are set: the same words, units and checks.
+        let mut changed = self.clone();
+        changed.merged.remove("event");
+        let changes = event::resolve(&model.event, &resolved, |key, values| {
+            let within = |e: ScenarioError| Problem::new(format!("{key}.set.{}", e.key), e.message);
+            for (path, value) in values {
+                changed.set_value(path, value.clone()).map_err(within)?;
+            }
+            changed.resolve().map(|r| r.links).map_err(within)
+        });
+        resolved.events = changes.map_err(place)?;
+        Ok(resolved)
     }
 
     /// Finds file and line of a problem: the nearest key that is written somewhere.

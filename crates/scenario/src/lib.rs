@@ -13,6 +13,7 @@ mod canonical;
 pub mod check;
 mod document;
 mod error;
+mod event;
 mod explain;
 pub mod model;
 pub mod preset;
@@ -20,6 +21,7 @@ pub mod quantity;
 mod resolve;
 pub mod resolved;
 mod schema;
+pub mod workload;
 
 pub use check::{Check, check};
 pub use document::{Document, Load, resolve_text};

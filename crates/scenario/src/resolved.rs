@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Rate};
 use skyhaul_path as path;
 
+pub use crate::event::{Change, What};
+pub use crate::workload::{App, Sizes, Times, Transport};
+pub use skyhaul_path::Limit;
+
 /// A scenario in which nothing is open any more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
@@ -21,6 +25,8 @@ pub struct Resolved {
     pub flows: Vec<FlowGroup>,
     /// What to record.
     pub record: Record,
+    /// What changes during the run, in the order in which it happens.
+    pub events: Vec<Change>,
 }
 
 /// A duplex link: two directions that share nothing but their name.
@@ -50,6 +56,10 @@ pub struct Direction {
     /// The channel's losses apply to pure acknowledgements too (default). If false those never get lost by
     /// `error`, nor are they counted by it.
     pub ack_errors: bool,
+    /// It is up from the start.
+    pub up: bool,
+    /// What is in flight is lost when it goes down.
+    pub drop_in_flight: bool,
 }
 
 /// Propagation delay.
@@ -180,9 +190,11 @@ pub struct FlowGroup {
     pub path: Vec<usize>,
     /// Delay of the access on top of the links, in each direction.
     pub extra_delay: Duration,
-    /// Congestion control.
+    /// What carries the data.
+    pub transport: Transport,
+    /// Congestion control; of no meaning over UDP.
     pub cc: skyhaul_cc::Config,
-    /// Endpoint, the same at both ends. `receive_buffer` holds `rwnd`.
+    /// Endpoint, the same at both ends. `receive_buffer` holds `rwnd`. Over UDP only the sizes have a meaning.
     pub endpoint: skyhaul_tcp::Config,
     /// What the sender has to send.
     pub app: App,
@@ -194,20 +206,6 @@ pub struct FlowGroup {
     pub handshake: bool,
     /// What a sender without handshake takes as its first RTT sample; `None` exactly if `handshake`.
     pub known_rtt: Option<Duration>,
-}
-
-/// What a sender has to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum App {
-    /// Without end.
-    Bulk,
-    /// Pages one after the other, each over a new connection, the next as soon as all of one is acknowledged.
-    Pages {
-        /// Full segments per page, at least 1.
-        segments: u64,
-        /// How many pages; `None`: until the end.
-        count: Option<u64>,
-    },
 }
 
 /// When flows start.
@@ -292,6 +290,17 @@ impl Series {
     }
 }
 
+impl FlowGroup {
+    /// What it is called in results: the congestion control, or `udp`.
+    #[must_use]
+    pub fn label(&self) -> std::borrow::Cow<'static, str> {
+        match self.transport {
+            Transport::Tcp => self.cc.label(),
+            Transport::Udp => "udp".into(),
+        }
+    }
+}
+
 impl Resolved {
     /// RTT of a flow group without queueing: propagation both ways and access, without serialisation.
     #[must_use]
@@ -317,7 +326,7 @@ impl Direction {
             },
             allow_reorder: self.allow_reorder,
             error: self.error.model(),
-            drop_inflight: false,
+            drop_inflight: self.drop_in_flight,
         }
     }
 }

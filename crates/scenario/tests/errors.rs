@@ -119,7 +119,7 @@ fn files() {
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\nrtae = \"1 Mbit/s\"",
-            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, reverse)",
+            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, up, drop-in-flight, reverse)",
         ),
         (
             "queue = { kind = \"strict-pushout\", limit = \"50 packets\" }",
@@ -474,7 +474,7 @@ fn files() {
         (
             "[flows.bulk]",
             "[flow.bulk]",
-            "geo.toml:11: flow: unknown key, did you mean \"flows\"? (known: schema, extends, title, duration, seed, record, links, flows)",
+            "geo.toml:11: flow: unknown key, did you mean \"flows\"? (known: schema, extends, title, duration, seed, record, links, flows, event)",
         ),
         (
             "schema = 1",
@@ -531,7 +531,7 @@ fn overrides() {
         ),
         (
             "links.sat.eror.p=0.1",
-            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, reverse)",
+            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, up, drop-in-flight, reverse)",
         ),
         (
             "links.sat.rate.x=1",
@@ -539,7 +539,7 @@ fn overrides() {
         ),
         (
             "flow.bulk.cc=sack",
-            "--set: flow: unknown key, did you mean \"flows\"? (known: schema, extends, title, duration, seed, record, links, flows)",
+            "--set: flow: unknown key, did you mean \"flows\"? (known: schema, extends, title, duration, seed, record, links, flows, event)",
         ),
         ("flows.bulk.cc", "--set: flows.bulk.cc: write KEY=VALUE, such as links.sat.error.p=1e-2"),
         ("flows..cc=sack", "--set: flows..cc: write a path of keys with dots, such as links.sat.error.p"),

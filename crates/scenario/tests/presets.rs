@@ -5,6 +5,7 @@ use skyhaul_cc::CaGrowth;
 use skyhaul_path::{Limit, Victim};
 use skyhaul_scenario::resolved::{
     App, Delay, Direction, ErrorModel, FlowGroup, Queue, QueueKind, Record, Resolved, Series, Start,
+    Transport,
 };
 use skyhaul_scenario::{Document, preset, resolve_text};
 
@@ -37,6 +38,8 @@ fn peach_geo_is_the_setting_of_the_paper() {
         },
         error,
         ack_errors: true,
+        up: true,
+        drop_in_flight: false,
     };
     let geo = with(&[]);
     assert_eq!((geo.duration, geo.seed), (Duration::from_secs(550), 1));
@@ -57,6 +60,7 @@ fn peach_geo_is_the_setting_of_the_paper() {
             extra_delay: Duration::ZERO,
             cc: skyhaul_cc::Config::by_name("peach").unwrap(),
             endpoint,
+            transport: Transport::Tcp,
             app: App::Bulk,
             start: Start::Uniform { from: Duration::ZERO, to: Duration::from_millis(550) },
             stop: None,

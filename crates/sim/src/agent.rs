@@ -1,5 +1,6 @@
 //! The two ends of a flow.
 
+use crate::datagram::Datagrams;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Algorithm, CongestionControl};
 use skyhaul_scenario::resolved::FlowGroup;
@@ -15,6 +16,8 @@ pub(crate) enum Agent {
     Tcp(Ends),
     /// A window of fixed size without loss recovery.
     FixedWindow(FixedWindow),
+    /// Datagrams.
+    Datagrams(Box<Datagrams>),
 }
 
 /// A connection by both its ends.

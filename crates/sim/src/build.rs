@@ -1,12 +1,12 @@
 //! From a resolved scenario to a world.
 
-use crate::agent::Agent;
-use crate::flow::{Flow, Record, Seen, Totals};
+use crate::change::Changes;
+use crate::flow::{Flow, Record};
 use crate::heap::Heap;
 use crate::network::{Hop, Network, Routes};
 use crate::sample::Sampler;
 use crate::sim::{Run, Sim};
-use crate::truth::{Account, Truth};
+use crate::truth::Truth;
 use crate::user::check_controls;
 use core::fmt;
 use skyhaul_base::{Duration, Instant, Rng};
@@ -123,48 +123,33 @@ impl<R: Recorder> Sim<R> {
             check(scenario, group)?;
             let (forward, reverse) = links.routes(group).ok_or(BuildError::TooLarge)?;
             for index in 0..group.count {
-                flows.push(Flow {
-                    generation: 0,
-                    forward,
-                    reverse,
-                    finite: matches!(group.app, App::Pages { .. }),
-                    header: group.endpoint.header,
-                    last_ack: None,
-                    agent: Agent::Silent,
-                });
-                records.push(Record {
-                    group: g,
-                    index,
-                    start: start(group, index, seed),
-                    stop: group.stop.map_or(Instant::MAX, |d| Instant::ZERO + d),
-                    started: None,
-                    finished: None,
-                    page_began: Instant::ZERO,
-                    pages: Vec::new(),
-                    discarded: 0,
-                    rejected: 0,
-                    srtt: (0.0, 0),
-                    cuts: Account::default(),
-                    past: Totals::default(),
-                    path_state: None,
-                    seen: Seen::default(),
-                });
+                let finite = matches!(group.app, App::Pages { .. });
+                flows.push(Flow::new(forward, reverse, finite, group.endpoint.header));
+                let stop = group.stop.map_or(Instant::MAX, |d| Instant::ZERO + d);
+                records.push(Record::new(g, index, start(group, index, seed), stop));
             }
         }
-        let count = u32::try_from(flows.len() + 1).map_err(|_| BuildError::TooLarge)?;
+        let named_flows = u32::try_from(flows.len()).map_err(|_| BuildError::TooLarge)?;
         let named = 2 * scenario.links.len();
         // A fixed window reacts to nothing.
-        let watched = if agents == Agents::Scenario { flows.len() } else { 0 };
+        let watched = if agents == Agents::Scenario { flows.len() + 2 } else { 0 };
         let net = Network::new(links.hops, links.routes, Truth::new(watched), recorder);
-        // One timer per flow, then the sampler.
-        let mut timers = Heap::new(flows.len() + 1);
-        for (i, r) in (0..count).zip(&records) {
+        // One timer per flow, then the sampler and the changes, then the connections that come and go. The two in
+        // the middle have flows that never speak, so that a timer and its flow have the same number.
+        let mut timers = Heap::new(flows.len() + 2);
+        for (i, r) in (0..named_flows).zip(&records) {
             timers.set(i, r.start);
+        }
+        for _ in 0..2 {
+            flows.push(Flow::new(0, 0, false, 0));
+            records.push(Record::new(0, 0, Instant::MAX, Instant::MAX));
         }
         let sampler = Sampler::new(&scenario.record, named);
         if scenario.record.sample.is_some() {
-            timers.set(count - 1, Instant::ZERO);
+            timers.set(named_flows, Instant::ZERO);
         }
+        let changes = Changes::new(&scenario.events);
+        timers.set(named_flows + 1, changes.next());
         let run = Run {
             groups: scenario.flows.clone(),
             link_names: scenario.links.iter().map(|l| l.name.clone()).collect(),
@@ -173,7 +158,21 @@ impl<R: Recorder> Sim<R> {
             seed,
             duration: scenario.duration,
         };
-        Ok(Self { now: Instant::ZERO, events: 0, net, timers, flows, records, sampler, run })
+        let mut sim = Self {
+            now: Instant::ZERO,
+            events: 0,
+            net,
+            timers,
+            flows,
+            records,
+            named_flows,
+            idle: Vec::new(),
+            sampler,
+            changes,
+            run,
+        };
+        sim.take_down(scenario);
+        Ok(sim)
     }
 }
 

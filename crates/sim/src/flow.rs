@@ -1,6 +1,7 @@
 //! What the engine keeps per flow: what every arrival needs, and the rest.
 
 use crate::agent::{Agent, Ends};
+use crate::source::Source;
 use crate::truth::Account;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::PathState;
@@ -53,6 +54,22 @@ pub(crate) struct Record {
     pub(crate) path_state: Option<PathState>,
     /// What events were last derived from.
     pub(crate) seen: Seen,
+    /// How many transfers have arrived, once their source has stopped.
+    pub(crate) transfers: u64,
+    /// When the application has data, if not always.
+    pub(crate) source: Option<Box<Source>>,
+    /// The transfer that this connection carries for the flow it belongs to.
+    pub(crate) transfer: Option<Transfer>,
+}
+
+/// One of the transfers of a flow whose transfers arrive at random.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transfer {
+    /// The flow that it belongs to.
+    pub(crate) owner: u32,
+    /// Its number, from 0.
+    pub(crate) number: u64,
+    pub(crate) bytes: u64,
 }
 
 /// Sums over the connections of a flow.
@@ -81,6 +98,20 @@ pub(crate) struct Seen {
 }
 
 impl Totals {
+    /// Adds those of another connection.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.bytes_acked += other.bytes_acked;
+        self.segments_sent += other.segments_sent;
+        self.retransmissions += other.retransmissions;
+        self.timeouts += other.timeouts;
+        self.recoveries += other.recoveries;
+        self.undone += other.undone;
+        self.probes_sent += other.probes_sent;
+        self.probes_answered += other.probes_answered;
+        self.acks += other.acks;
+        self.duplicate_acks += other.duplicate_acks;
+    }
+
     /// Adds what a sender has done.
     pub(crate) fn add(&mut self, c: &Counters) {
         self.bytes_acked += c.bytes_acked;
@@ -96,7 +127,38 @@ impl Totals {
     }
 }
 
+impl Record {
+    /// The `index`-th flow of group `group`, from `start` until `stop`.
+    pub(crate) fn new(group: usize, index: u32, start: Instant, stop: Instant) -> Self {
+        Self {
+            group,
+            index,
+            start,
+            stop,
+            started: None,
+            finished: None,
+            page_began: Instant::ZERO,
+            pages: Vec::new(),
+            discarded: 0,
+            rejected: 0,
+            srtt: (0.0, 0),
+            cuts: Account::default(),
+            past: Totals::default(),
+            path_state: None,
+            seen: Seen::default(),
+            transfers: 0,
+            source: None,
+            transfer: None,
+        }
+    }
+}
+
 impl Flow {
+    /// A flow that has not started. `finite`: its workload may come to an end.
+    pub(crate) fn new(forward: u16, reverse: u16, finite: bool, header: u32) -> Self {
+        Self { generation: 0, forward, reverse, finite, header, last_ack: None, agent: Agent::Silent }
+    }
+
     /// The state of the sender, if there is one.
     pub(crate) fn snapshot(&self) -> Option<Snapshot> {
         match &self.agent {
@@ -111,6 +173,11 @@ impl Flow {
         match &self.agent {
             Agent::Silent => {}
             Agent::Tcp(ends) => all.add(&ends.sender.counters()),
+            Agent::Datagrams(d) => {
+                let (sent, bytes) = d.counts();
+                all.bytes_acked += bytes;
+                all.segments_sent += sent;
+            }
             Agent::FixedWindow(w) => {
                 let (sent, acked) = w.counts();
                 all.bytes_acked += acked * u64::from(payload);

@@ -30,7 +30,7 @@ struct Slot {
     position: u32,
 }
 
-/// A priority queue over a fixed number of slots.
+/// A priority queue over slots that are numbered from 0.
 #[derive(Clone, Debug)]
 pub struct Heap {
     entries: Vec<Due>,
@@ -45,6 +45,11 @@ impl Heap {
             entries: Vec::with_capacity(slots),
             slots: vec![Slot { at: Instant::MAX, position: ABSENT }; slots],
         }
+    }
+
+    /// One more slot, behind the others.
+    pub fn grow(&mut self) {
+        self.slots.push(Slot { at: Instant::MAX, position: ABSENT });
     }
 
     /// The earliest event; among simultaneous ones that of the lowest slot.

@@ -18,6 +18,8 @@
 
 mod agent;
 mod build;
+mod change;
+mod datagram;
 mod flow;
 pub mod heap;
 mod network;
@@ -26,11 +28,14 @@ mod parcel;
 pub mod result;
 mod sample;
 mod sim;
+mod source;
 pub mod tournament;
+mod transfer;
 mod truth;
 mod user;
 
 pub use build::{Agents, BuildError};
+pub use datagram::DatagramResult;
 pub use result::{ClassResult, FlowResult, LinkResult, RunResult, SampledSeries, Telemetry};
 pub use sim::{Sim, Status};
 pub use truth::Cuts;

@@ -147,6 +147,23 @@ impl<R: Recorder> Network<R> {
     }
 }
 
+impl<R: Recorder> Network<R> {
+    /// Does something with a directed link and arms its events anew. What it loses is accounted for.
+    pub(crate) fn with_link(
+        &mut self,
+        now: Instant,
+        index: u32,
+        act: impl FnOnce(&mut Link<Parcel>, &mut dyn FnMut(Parcel, DropReason)),
+    ) {
+        let links = self.hops.len() as u32;
+        let Self { pending, hops, bodies, truth, recorder, .. } = self;
+        let Hop { link, dropped, .. } = &mut hops[index as usize];
+        act(link, &mut |p, why| lose(now, index, p, why, dropped, bodies, truth, recorder));
+        pending.set(index, link.next_service().unwrap_or(Instant::MAX));
+        pending.set(links + index, link.next_delivery().unwrap_or(Instant::MAX));
+    }
+}
+
 /// Accounts for a lost parcel.
 #[expect(clippy::too_many_arguments, reason = "fields of a network one of whose links is borrowed")]
 fn lose<R: Recorder>(

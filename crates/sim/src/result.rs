@@ -1,5 +1,6 @@
 //! What a run measured.
 
+use crate::datagram::DatagramResult;
 use crate::truth::Cuts;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_trace::{Class, LossCause, Series};
@@ -66,8 +67,15 @@ pub struct FlowResult {
     pub discarded: u64,
     /// Segments that an end point refused.
     pub rejected: u64,
-    /// How long each page took, from its first packet to its last acknowledgement.
+    /// How long each page, or each transfer that arrived at random, took: from its first packet to its last
+    /// acknowledgement.
     pub pages: Vec<Duration>,
+    /// Transfers that have arrived at random, complete or not.
+    pub transfers: u64,
+    /// Data packets lost, by true cause (`cause as usize`).
+    pub lost: [u64; LossCause::COUNT],
+    /// What the receiver of datagrams measured.
+    pub datagrams: Option<DatagramResult>,
     /// Mean of the smoothed RTT over the samples of the series, in seconds; its last value if nothing was
     /// sampled.
     pub mean_srtt: Option<f64>,
@@ -79,6 +87,17 @@ impl FlowResult {
     pub fn segments_per_second(&self, duration: Duration) -> f64 {
         if duration.is_zero() { 0.0 } else { self.segments_acked / duration.as_secs_f64() }
     }
+    /// The time of a page below which a share `q` of them lies, in seconds, between neighbours in proportion
+    /// (type 7 of Hyndman and Fan).
+    #[must_use]
+    pub fn page_quantile(&self, q: f64) -> Option<f64> {
+        let mut times: Vec<f64> = self.pages.iter().map(|p| p.as_secs_f64()).collect();
+        times.sort_by(f64::total_cmp);
+        let at = q.clamp(0.0, 1.0) * times.len().checked_sub(1)? as f64;
+        let (low, high) = (times[at.floor() as usize], times[at.ceil() as usize]);
+        Some(low + (high - low) * at.fract())
+    }
+
     /// Mean time of a page in seconds.
     #[must_use]
     pub fn mean_page(&self) -> Option<f64> {

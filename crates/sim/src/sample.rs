@@ -1,14 +1,16 @@
 //! Samples at regular times, and the result at the end.
 
 use crate::agent::Agent;
-use crate::flow::{Flow, Record};
+use crate::flow::{Flow, Record, Totals};
 use crate::network::Network;
 use crate::result::{ClassResult, FlowResult, LinkResult, RunResult, SampledSeries, Telemetry};
 use crate::sim::Sim;
+use crate::source::Source;
+use crate::truth::Account;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::CongestionControl;
 use skyhaul_scenario::resolved::{self, FlowGroup, Series as Kind};
-use skyhaul_trace::{Event, Recorder, Series};
+use skyhaul_trace::{Event, LossCause, Recorder, Series};
 
 /// Takes rows at regular times.
 #[derive(Debug)]
@@ -146,11 +148,10 @@ impl<R: Recorder> Sim<R> {
     #[must_use]
     pub fn result(&self) -> RunResult {
         let duration = self.now - Instant::ZERO;
-        let flows = self.flows.iter().zip(&self.records);
         let links = self.net.hops.iter().zip(0..2 * self.run.link_names.len());
         RunResult {
             duration,
-            flows: flows.map(|(f, r)| self.flow_result(f, r, duration)).collect(),
+            flows: self.flow_results(duration),
             links: links.map(|(hop, i)| self.link_result(hop, i, duration)).collect(),
             series: self.sampler.series.clone(),
             events: self.events,
@@ -158,9 +159,33 @@ impl<R: Recorder> Sim<R> {
         }
     }
 
-    fn flow_result(&self, flow: &Flow, record: &Record, duration: Duration) -> FlowResult {
+    fn flow_results(&self, duration: Duration) -> Vec<FlowResult> {
+        let named = self.flows.iter().zip(&self.records).take(self.named_flows as usize);
+        let mut parts: Vec<_> = named
+            .enumerate()
+            .map(|(i, (flow, record))| {
+                let mss = self.run.groups[record.group].endpoint.mss;
+                (flow.totals(&record.past, mss), record.cuts, self.net.truth.lost_of(i as u32))
+            })
+            .collect();
+        for (owner, totals, cuts, lost) in self.incomplete() {
+            let part = &mut parts[owner as usize];
+            part.0.merge(&totals);
+            part.1.add(&cuts);
+            part.2.iter_mut().zip(lost).for_each(|(count, more)| *count += more);
+        }
+        let named = self.flows.iter().zip(&self.records).zip(parts);
+        named.map(|((flow, record), part)| self.flow_result(flow, record, part, duration)).collect()
+    }
+
+    fn flow_result(
+        &self,
+        flow: &Flow,
+        record: &Record,
+        (t, cuts, lost): (Totals, Account, [u64; LossCause::COUNT]),
+        duration: Duration,
+    ) -> FlowResult {
         let group = &self.run.groups[record.group];
-        let t = flow.totals(&record.past, group.endpoint.mss);
         let (sum, samples) = record.srtt;
         let last_srtt = flow.snapshot().and_then(|s| s.srtt).map(Duration::as_secs_f64);
         FlowResult {
@@ -180,8 +205,8 @@ impl<R: Recorder> Sim<R> {
             retransmissions: t.retransmissions,
             timeouts: t.timeouts,
             recoveries: t.recoveries,
-            cuts: record.cuts.all,
-            timeout_cuts: record.cuts.timeouts,
+            cuts: cuts.all,
+            timeout_cuts: cuts.timeouts,
             cuts_undone: t.undone,
             probes_sent: t.probes_sent,
             probes_answered: t.probes_answered,
@@ -190,6 +215,15 @@ impl<R: Recorder> Sim<R> {
             discarded: record.discarded,
             rejected: record.rejected,
             pages: record.pages.clone(),
+            transfers: match record.source.as_deref() {
+                Some(Source::Arrivals(a)) => a.count,
+                _ => record.transfers,
+            },
+            lost,
+            datagrams: match &flow.agent {
+                Agent::Datagrams(d) => Some(d.result()),
+                _ => None,
+            },
             mean_srtt: if samples > 0 { Some(sum / samples as f64) } else { last_srtt },
         }
     }

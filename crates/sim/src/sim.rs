@@ -2,17 +2,20 @@
 
 use crate::agent::{Agent, Ends, FixedWindow};
 use crate::build::Agents;
+use crate::change::Changes;
+use crate::datagram::Datagrams;
 use crate::flow::{Flow, Record};
 use crate::heap::Heap;
 use crate::network::Network;
 use crate::observe;
 use crate::parcel::{Label, Parcel};
 use crate::sample::Sampler;
+use crate::source::Source;
 use crate::user;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::Controls;
 use skyhaul_path::PacketView;
-use skyhaul_scenario::resolved::{App, FlowGroup};
+use skyhaul_scenario::resolved::{App, FlowGroup, Transport};
 use skyhaul_tcp::Segment;
 use skyhaul_trace::{Event, Recorder};
 
@@ -42,11 +45,19 @@ pub struct Sim<R> {
     pub(crate) now: Instant,
     pub(crate) events: u64,
     pub(crate) net: Network<R>,
-    /// One timer per flow, then the sampler; after the events of links at the same time.
+    /// One timer per flow, with two of the world behind those of the scenario's flows: the sampler and the changes.
+    /// After the events of links at the same time.
     pub(crate) timers: Heap,
+    /// The scenario's flows, two that never speak (whose timers are those of the world), and connections of flows
+    /// whose transfers come and go.
     pub(crate) flows: Vec<Flow>,
     pub(crate) records: Vec<Record>,
+    /// How many flows the scenario names.
+    pub(crate) named_flows: u32,
+    /// Connections that are over, to be used again.
+    pub(crate) idle: Vec<u32>,
     pub(crate) sampler: Sampler,
+    pub(crate) changes: Changes,
     pub(crate) run: Run,
 }
 
@@ -110,17 +121,15 @@ impl<R: Recorder> Sim<R> {
     /// The earliest timer is due.
     fn expire(&mut self) {
         let Some(due) = self.timers.peek() else { return };
-        if due.slot < self.flows.len() as u32 {
-            self.wake(due.slot);
-        } else {
-            let next = self.sampler.sample(
-                self.now,
-                &self.flows,
-                &mut self.records,
-                &self.run.groups,
-                &mut self.net,
-            );
-            self.timers.set(due.slot, next);
+        match due.slot.wrapping_sub(self.named_flows) {
+            0 => {
+                let named = self.named_flows as usize;
+                let (flows, records) = (&self.flows[..named], &mut self.records[..named]);
+                let next = self.sampler.sample(self.now, flows, records, &self.run.groups, &mut self.net);
+                self.timers.set(due.slot, next);
+            }
+            1 => self.change(),
+            _ => self.wake(due.slot),
         }
     }
 
@@ -168,6 +177,7 @@ impl<R: Recorder> Sim<R> {
                     self.done(index);
                 }
             }
+            Agent::Datagrams(d) => d.receive(now, &segment),
             Agent::FixedWindow(w) => {
                 if backward {
                     w.acked();
@@ -205,6 +215,13 @@ impl<R: Recorder> Sim<R> {
         }
         if record.started.is_none() {
             record.started = Some(now);
+            record.source = match self.run.agents {
+                Agents::Scenario => {
+                    let group = &self.run.groups[record.group];
+                    Source::of(group, record.index, self.run.seed, now).map(Box::new)
+                }
+                Agents::FixedWindow(_) => None,
+            };
             if R::ENABLED {
                 self.net.recorder.record(now, &Event::FlowStarted { flow: index });
             }
@@ -212,6 +229,9 @@ impl<R: Recorder> Sim<R> {
         } else if record.stop <= now {
             record.stop = Instant::MAX;
             self.stop(index);
+        }
+        if self.records[index as usize].source.is_some() {
+            self.produce(index);
         }
         let flow = &mut self.flows[index as usize];
         if let Agent::Tcp(ends) = &mut flow.agent {
@@ -231,12 +251,12 @@ impl<R: Recorder> Sim<R> {
     }
 
     /// Sends what both ends of a flow have to send.
-    fn flush(&mut self, index: u32) {
+    pub(crate) fn flush(&mut self, index: u32) {
         let now = self.now;
         let flow = &mut self.flows[index as usize];
         let net = &mut self.net;
         match &mut flow.agent {
-            Agent::Silent => {}
+            Agent::Silent | Agent::Datagrams(_) => {}
             Agent::Tcp(ends) => {
                 for backward in [true, false] {
                     let route = if backward { flow.forward } else { flow.reverse };
@@ -257,11 +277,13 @@ impl<R: Recorder> Sim<R> {
     }
 
     /// Arms the timer of a flow for whatever it waits for.
-    fn arm(&mut self, index: u32) {
+    pub(crate) fn arm(&mut self, index: u32) {
         let record = &self.records[index as usize];
+        let more = record.source.as_ref().map_or(Instant::MAX, |s| s.next());
         let at = match &self.flows[index as usize].agent {
-            Agent::Silent => Instant::MAX,
-            Agent::Tcp(ends) => ends.next_timeout().min(record.stop),
+            Agent::Silent if record.source.is_none() => Instant::MAX,
+            Agent::Silent | Agent::Datagrams(_) => more.min(record.stop),
+            Agent::Tcp(ends) => ends.next_timeout().min(record.stop).min(more),
             Agent::FixedWindow(_) => record.stop,
         };
         // Whatever is overdue is due now.
@@ -269,7 +291,7 @@ impl<R: Recorder> Sim<R> {
     }
 
     /// Gives a flow its first or next connection, with what it has to send.
-    fn open(&mut self, index: u32) {
+    pub(crate) fn open(&mut self, index: u32) {
         let now = self.now;
         let record = &mut self.records[index as usize];
         let group = &self.run.groups[record.group];
@@ -280,8 +302,17 @@ impl<R: Recorder> Sim<R> {
             flow.agent = Agent::FixedWindow(FixedWindow::new(window, group.endpoint.mss));
             return;
         }
+        match (group.transport, &group.app) {
+            (Transport::Udp, _) => {
+                flow.agent = Agent::Datagrams(Box::new(Datagrams::new(group.endpoint.mss)));
+                return;
+            }
+            // Each transfer has a connection of its own.
+            (_, App::Arrivals { .. }) if record.transfer.is_none() => return,
+            _ => {}
+        }
         let stream = |end: &str| {
-            let page = record.pages.len();
+            let page = record.transfer.map_or(record.pages.len() as u64, |t| t.number);
             let page = if page == 0 { String::new() } else { format!(".{page}") };
             Rng::stream(self.run.seed, &format!("flows.{}[{}].{end}{page}", group.name, record.index))
         };
@@ -293,6 +324,9 @@ impl<R: Recorder> Sim<R> {
         let bytes = match group.app {
             App::Bulk => u64::MAX / 2,
             App::Pages { segments, .. } => segments.saturating_mul(group.endpoint.mss.into()),
+            App::Arrivals { .. } => record.transfer.map_or(0, |t| t.bytes),
+            // As it comes.
+            App::Stream { .. } => 0,
         };
         ends.sender.offer(now, bytes);
         flow.agent = Agent::Tcp(ends);
@@ -301,11 +335,24 @@ impl<R: Recorder> Sim<R> {
 
     /// The source produces no more data: what has not been sent once will not be.
     fn stop(&mut self, index: u32) {
+        let source = self.records[index as usize].source.take();
         let flow = &mut self.flows[index as usize];
         match &mut flow.agent {
+            // Transfers that have begun go on.
+            Agent::Silent if source.is_some() => {
+                if let Some(Source::Arrivals(arrivals)) = source.as_deref() {
+                    self.records[index as usize].transfers = arrivals.count;
+                }
+                self.finish_flow(index);
+            }
             Agent::Silent => {}
+            // Packets on their way still count.
+            Agent::Datagrams(_) => self.note_finished(index),
             Agent::Tcp(ends) => {
-                ends.sender.truncate();
+                // What a source of its own rate has written is sent.
+                if source.is_none() {
+                    ends.sender.truncate();
+                }
                 flow.finite = true;
                 if ends.sender.unacked() == 0 {
                     self.finish_flow(index);
@@ -320,6 +367,10 @@ impl<R: Recorder> Sim<R> {
     fn done(&mut self, index: u32) {
         let now = self.now;
         let record = &mut self.records[index as usize];
+        if record.transfer.is_some() {
+            self.transferred(index);
+            return;
+        }
         let stopped = record.stop == Instant::MAX && self.run.groups[record.group].stop.is_some();
         let App::Pages { count, .. } = self.run.groups[record.group].app else {
             self.finish_flow(index);
@@ -349,8 +400,12 @@ impl<R: Recorder> Sim<R> {
     /// Ends a flow.
     fn finish_flow(&mut self, index: u32) {
         self.retire(index);
-        let record = &mut self.records[index as usize];
-        record.finished = Some(self.now);
+        self.note_finished(index);
+    }
+
+    /// Nothing more will come of a flow.
+    fn note_finished(&mut self, index: u32) {
+        self.records[index as usize].finished = Some(self.now);
         if R::ENABLED {
             self.net.recorder.record(self.now, &Event::FlowFinished { flow: index });
         }
@@ -358,7 +413,7 @@ impl<R: Recorder> Sim<R> {
     }
 
     /// Takes the present connection out of service and keeps its counts.
-    fn retire(&mut self, index: u32) {
+    pub(crate) fn retire(&mut self, index: u32) {
         let record = &mut self.records[index as usize];
         let flow = &mut self.flows[index as usize];
         record.past = flow.totals(&record.past, self.run.groups[record.group].endpoint.mss);
@@ -374,7 +429,7 @@ impl<R: Recorder> Sim<R> {
 /// Puts a segment on its way.
 #[expect(clippy::too_many_arguments, reason = "fields of a flow whose agent is borrowed")]
 #[inline(never)]
-fn send<R: Recorder>(
+pub(crate) fn send<R: Recorder>(
     net: &mut Network<R>,
     now: Instant,
     flow: u32,

@@ -45,6 +45,14 @@ pub(crate) struct Account {
     pub(crate) timeouts: Cuts,
 }
 
+impl Account {
+    /// Adds those of another connection.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.all.add(&other.all);
+        self.timeouts.add(&other.timeouts);
+    }
+}
+
 /// A data packet that was lost.
 #[derive(Clone, Copy, Debug)]
 struct Loss {
@@ -72,18 +80,44 @@ impl Loss {
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
     flows: Vec<Vec<Loss>>,
+    /// Data packets lost, by cause.
+    counts: Vec<[u64; LossCause::COUNT]>,
 }
 
 impl Truth {
     /// For this many flows; none are watched with 0.
     pub(crate) fn new(flows: usize) -> Self {
-        Self { flows: vec![Vec::new(); flows] }
+        Self { flows: vec![Vec::new(); flows], counts: vec![[0; LossCause::COUNT]; flows] }
+    }
+
+    /// One more flow, if any are watched.
+    pub(crate) fn grow(&mut self) {
+        if !self.flows.is_empty() {
+            self.flows.push(Vec::new());
+            self.counts.push([0; LossCause::COUNT]);
+        }
+    }
+
+    /// Data packets of a flow that were lost, by cause.
+    pub(crate) fn lost_of(&self, flow: u32) -> [u64; LossCause::COUNT] {
+        self.counts.get(flow as usize).copied().unwrap_or_default()
+    }
+
+    /// Puts the losses of one flow down to another.
+    pub(crate) fn move_counts(&mut self, from: u32, to: u32) {
+        let moved = self.counts.get_mut(from as usize).map(core::mem::take).unwrap_or_default();
+        if let Some(counts) = self.counts.get_mut(to as usize) {
+            counts.iter_mut().zip(moved).for_each(|(count, more)| *count += more);
+        }
     }
 
     /// A packet was lost.
     pub(crate) fn lost(&mut self, parcel: Parcel, cause: LossCause) {
         if parcel.backward() || parcel.class() != Class::Data {
             return;
+        }
+        if let Some(counts) = self.counts.get_mut(parcel.flow() as usize) {
+            counts[cause as usize] += 1;
         }
         if let Some(losses) = self.flows.get_mut(parcel.flow() as usize) {
             let packet = parcel.packet();

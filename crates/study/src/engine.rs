@@ -7,7 +7,10 @@ use crate::stats;
 use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::{Config, Controls};
 use skyhaul_scenario::model::QueueSpec;
-use skyhaul_scenario::resolved::{App, Direction, ErrorModel, Queue, QueueKind, Series, Start};
+use skyhaul_scenario::resolved::{
+    App, Direction, ErrorModel, Limit, Queue, QueueKind, Series, Start, Transport, What,
+};
+
 use skyhaul_scenario::{Document, Resolved, ScenarioError};
 use skyhaul_sim::{BuildError, FlowResult, RunError, RunResult, check_controls};
 use skyhaul_trace::{Class, Digest, LossCause, Null};
@@ -163,7 +166,7 @@ fn problem_of(message: String) -> Problem {
 }
 
 /// `flow.*`
-const FLOW: [(&str, &str); 31] = [
+const FLOW: [(&str, &str); 44] = [
     ("unique_segments", "distinct data segments acknowledged"),
     ("bytes_acked", "payload acknowledged, each byte once (B)"),
     ("goodput", "payload acknowledged per time (bit/s)"),
@@ -195,6 +198,19 @@ const FLOW: [(&str, &str); 31] = [
     ("page_time_p95", "95th percentile of the time of a page (s)"),
     ("page_time_p99", "99th percentile of the time of a page (s)"),
     ("page_time_sum", "time of all completed pages together (s)"),
+    ("transfers", "transfers that arrived at random, complete or not; their times are those of pages"),
+    ("lost", "data packets lost"),
+    ("lost_error", "of these, to errors of the channel"),
+    ("lost_full", "of these, to a full queue"),
+    ("lost_pushed_out", "of these, evicted from a queue"),
+    ("lost_link_down", "of these, in flight when a link went down"),
+    ("delivered", "datagrams delivered"),
+    ("delay_mean", "mean one-way delay of datagrams (s)"),
+    ("delay_p50", "median of the one-way delay of datagrams (s)"),
+    ("delay_p95", "95th percentile of the one-way delay of datagrams (s)"),
+    ("delay_p99", "99th percentile of the one-way delay of datagrams (s)"),
+    ("delay_max", "longest one-way delay of a datagram (s)"),
+    ("jitter", "interarrival jitter of datagrams, RFC 3550 (s)"),
 ];
 
 /// `run.*`
@@ -270,6 +286,9 @@ fn observe(result: &RunResult) -> Observed {
 fn of_flow(f: &FlowResult, result: &RunResult) -> [f64; FLOW.len()] {
     let pages: Vec<f64> = f.pages.iter().map(|p| p.as_secs_f64()).collect();
     let time = |t: Option<skyhaul_base::Instant>| t.map_or(f64::NAN, |t| t.as_secs_f64());
+    let lost = |cause: LossCause| f.lost[cause as usize] as f64;
+    let d = f.datagrams.unwrap_or_default();
+    let measured = |x: Option<f64>| x.unwrap_or(f64::NAN);
     [
         f.segments_acked,
         f.bytes_acked as f64,
@@ -302,6 +321,19 @@ fn of_flow(f: &FlowResult, result: &RunResult) -> [f64; FLOW.len()] {
         stats::quantile(&pages, 0.95),
         stats::quantile(&pages, 0.99),
         pages.iter().sum(),
+        f.transfers as f64,
+        f.lost.iter().sum::<u64>() as f64,
+        lost(LossCause::Error),
+        lost(LossCause::Full),
+        lost(LossCause::PushedOut),
+        lost(LossCause::LinkDown),
+        d.delivered as f64,
+        measured(d.delay_mean),
+        measured(d.delay_p50),
+        measured(d.delay_p95),
+        measured(d.delay_p99),
+        measured(d.delay_max),
+        measured(d.jitter),
     ]
 }
 
@@ -344,6 +376,27 @@ fn curves(series: &skyhaul_trace::Series, entities: usize, group: impl Fn(u32) -
     all
 }
 
+fn application(app: &App) -> String {
+    let number = crate::format::number;
+    #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
+    let mbit = |r: &Rate| number(r.bits_per_sec() as f64 / 1e6);
+    match app {
+        App::Bulk => "always with data to send".to_owned(),
+        App::Pages { segments, .. } => format!("pages of {segments} segments, one after the other"),
+        App::Arrivals { per_second, size } => {
+            let (often, size) = (number(*per_second), number(size.mean() / 1e3));
+            format!("{often} transfers per second at random times, {size} kB in the mean")
+        }
+        App::Stream { rate, pauses: None, .. } => format!("a constant {} Mbit/s", mbit(rate)),
+        App::Stream { rate, pauses: Some((on, off)), .. } => format!(
+            "{} Mbit/s while on, {} s on and {} s off in the mean",
+            mbit(rate),
+            number(on.mean()),
+            number(off.mean())
+        ),
+    }
+}
+
 /// The scenario in words, for the report.
 fn words(s: &Resolved) -> Vec<(String, String)> {
     let number = crate::format::number;
@@ -366,10 +419,7 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
         words.push((format!("Link {}, back", l.name), of(&l.reverse, back.map(|q| &q.0))));
     }
     for g in &s.flows {
-        let app = match g.app {
-            App::Bulk => "always with data to send".to_owned(),
-            App::Pages { segments, .. } => format!("pages of {segments} segments, one after the other"),
-        };
+        let app = application(&g.app);
         let start = match g.start {
             Start::At(t) => format!("start at {} s", number(t.as_secs_f64())),
             Start::Uniform { from, to } => {
@@ -378,14 +428,32 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
             }
         };
         let window = match g.endpoint.receive_buffer {
+            _ if g.transport == Transport::Udp => "no window".to_owned(),
             u64::MAX => "unlimited window".to_owned(),
             bytes => format!("window {} segments", bytes / u64::from(g.endpoint.mss.max(1))),
         };
         let path: Vec<&str> = g.path.iter().map(|&i| s.links[i].name.as_str()).collect();
-        let (n, name, over) = (g.count, g.cc.label(), path.join(", "));
+        let (n, name, over) = (g.count, g.label(), path.join(", "));
         let rtt = ms(s.propagation_rtt(g));
         let text = format!("{n} × {name} over {over}, RTT {rtt} without queues, {window}, {app}, {start}");
         words.push((format!("Flows {}", g.name), text));
+    }
+    for e in &s.events {
+        let way = if e.forward { "" } else { ", back" };
+        let becomes = match &e.what {
+            What::Rate(r) => rate(*r),
+            What::Delay(d) => ms(d.base()),
+            What::Error(e) => error(e),
+            What::Limit(limit) => match limit {
+                Limit::Packets(n) => format!("queue of {n} packets"),
+                Limit::Bytes(n) => format!("queue of {n} B"),
+                Limit::Unlimited => "queue of any length".to_owned(),
+            },
+            What::Up(true) => "up".to_owned(),
+            What::Up(false) => "down".to_owned(),
+        };
+        let at = number(e.at.as_secs_f64());
+        words.push((format!("At {at} s"), format!("link {}{way}: {becomes}", s.links[e.link].name)));
     }
     words
 }

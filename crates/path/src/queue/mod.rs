@@ -118,6 +118,15 @@ struct Load {
 impl Load {
     const EMPTY: Self = Self { packets: 0, bytes: 0 };
 
+    /// What a queue with this limit, or `less` than it, may hold.
+    fn most(limit: Limit, less: u8) -> Self {
+        match limit {
+            Limit::Bytes(n) => Self { packets: u32::MAX, bytes: n.saturating_sub(less.into()) },
+            Limit::Packets(n) => Self { packets: n.saturating_sub(less.into()), bytes: u64::MAX },
+            Limit::Unlimited => Self { packets: u32::MAX, bytes: u64::MAX },
+        }
+    }
+
     fn add(&mut self, size: u32) {
         self.packets += 1;
         self.bytes += u64::from(size);
@@ -137,6 +146,8 @@ impl Load {
 pub struct Queue<P> {
     held: Load,
     limit: Load,
+    /// How much less than the configured limit it holds.
+    less: u8,
     count_in_service: bool,
     order: Order<P>,
 }
@@ -155,18 +166,19 @@ impl<P: PacketView> Queue<P> {
     #[must_use]
     pub fn new(config: &QueueConfig) -> Self {
         let less = u8::from(config.ns2_limit);
-        let limit = match config.limit {
-            Limit::Bytes(n) => Load { packets: u32::MAX, bytes: n.saturating_sub(less.into()) },
-            Limit::Packets(n) => Load { packets: n.saturating_sub(less.into()), bytes: u64::MAX },
-            Limit::Unlimited => Load { packets: u32::MAX, bytes: u64::MAX },
-        };
         let order = match config.discipline {
             Discipline::DropTail => Order::DropTail(DropTail::new()),
             Discipline::FifoPushout { victim } => Order::FifoPushout(FifoPushout::new(victim)),
             Discipline::StrictPushout { victim } => Order::StrictPushout(StrictPushout::new(victim)),
             Discipline::Threshold { low_below } => Order::Threshold(Threshold::new(low_below)),
         };
-        Self { held: Load::EMPTY, limit, count_in_service: config.count_in_service, order }
+        let limit = Load::most(config.limit, less);
+        Self { held: Load::EMPTY, limit, less, count_in_service: config.count_in_service, order }
+    }
+
+    /// Changes the capacity. What waits beyond a smaller one is kept, and nothing is admitted until there is room.
+    pub fn set_limit(&mut self, limit: Limit) {
+        self.limit = Load::most(limit, self.less);
     }
 
     /// Admits a packet, or refuses it, or admits it in the place of others. `in_service` is the size of the

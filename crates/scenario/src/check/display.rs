@@ -100,7 +100,11 @@ fn group(f: &mut fmt::Formatter<'_>, c: &FlowCheck) -> fmt::Result {
         c.count, c.cc, c.segment_bytes, c.packet_bytes
     )?;
     writeln!(f, "  base RTT     {}", seconds(c.base_rtt_s))?;
-    write!(f, "  window       {} segments", short(c.window_segments))?;
+    if c.bounds.window.is_some() {
+        write!(f, "  window       {} segments", short(c.window_segments))?;
+    } else {
+        write!(f, "  window       none")?;
+    }
     if let Some(b) = &c.bottleneck {
         let share = b.bdp_packets / f64::from(c.count);
         write!(f, "; BDP of {} is {} packets, {} per flow", b.link, short(b.bdp_packets), short(share))?;
@@ -117,6 +121,7 @@ fn group(f: &mut fmt::Formatter<'_>, c: &FlowCheck) -> fmt::Result {
         separator = ", ";
         Ok(())
     };
+    bound(f, "application", c.bounds.application)?;
     bound(f, "window", c.bounds.window)?;
     bound(f, "fair share", c.bounds.fair_share)?;
     let loss = if super::reno_class(&c.cc) { "random loss" } else { "random loss (Reno only)" };
@@ -124,6 +129,7 @@ fn group(f: &mut fmt::Formatter<'_>, c: &FlowCheck) -> fmt::Result {
     bound(f, "return link", c.bounds.return_link)?;
     writeln!(f, " segments/s per flow")?;
     let active = match &c.active {
+        Active::Application => "application".into(),
         Active::FairShare { link } => format!("fair share of {link}"),
         Active::None => "no bound known".into(),
         Active::RandomLoss => "random loss".into(),

@@ -6,7 +6,7 @@ mod share;
 mod warn;
 
 use crate::analysis;
-use crate::resolved::{Direction, FlowGroup, Link, Resolved};
+use crate::resolved::{Direction, FlowGroup, Link, Resolved, Transport};
 use serde::Serialize;
 use share::Demand;
 use skyhaul_base::Rate;
@@ -118,6 +118,8 @@ pub struct Bottleneck {
 /// Upper limits of the rate of one flow, in segments per second; `None` does not limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bounds {
+    /// What the application has to send.
+    pub application: Option<f64>,
     /// Window over RTT.
     pub window: Option<f64>,
     /// Equal share of the slowest forward link.
@@ -132,6 +134,8 @@ pub struct Bounds {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Active {
+    /// What the application has to send.
+    Application,
     /// The share of a forward link.
     FairShare {
         /// Its name.
@@ -190,6 +194,15 @@ fn packet(f: &FlowGroup) -> u32 {
     f.endpoint.mss + f.endpoint.header
 }
 
+fn udp(f: &FlowGroup) -> bool {
+    f.transport == Transport::Udp
+}
+
+/// Bytes of what the application's rate is stated in, per segment: the packet over UDP, the payload over TCP.
+fn unit(f: &FlowGroup) -> u32 {
+    if udp(f) { packet(f) } else { f.endpoint.mss }
+}
+
 fn ack(f: &FlowGroup) -> u32 {
     f.endpoint.header.max(1)
 }
@@ -212,7 +225,7 @@ fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
     FlowCheck {
         name: f.name.clone(),
         count: f.count,
-        cc: f.cc.label().into(),
+        cc: f.label().into(),
         packet_bytes: packet(f),
         segment_bytes: f.endpoint.mss,
         base_rtt_s: rtt,
@@ -223,7 +236,8 @@ fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
             bdp_packets: rate.bytes_per_sec() * rtt / f64::from(packet(f)),
         }),
         bounds: Bounds {
-            window: positive(analysis::window_limit(window, rtt)),
+            application: f.app.offered().map(|bits| bits / 8.0 / f64::from(unit(f))),
+            window: if udp(f) { None } else { positive(analysis::window_limit(window, rtt)) },
             fair_share: None,
             random_loss: (loss > 0.0 && rtt > 0.0).then(|| analysis::pftk_full(rtt, t0, loss, b, window)),
             return_link: None,
@@ -279,21 +293,31 @@ fn direction(d: &Direction, size: u32, rtt: f64, flows: u64) -> DirectionCheck {
 /// Shares the links among the flows and writes down what limits whom.
 fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
     // Resource 2i is the forward direction of link i, 2i + 1 its reverse; amounts in bytes per second.
-    let capacities: Vec<Option<f64>> = scenario
+    let whole: Vec<Option<f64>> = scenario
         .links
         .iter()
         .flat_map(|l| [l.forward.rate, l.reverse.rate])
         .map(|rate| rate.map(Rate::bytes_per_sec))
         .collect();
+    // Datagrams do not yield: what they take is gone before anybody shares.
+    let mut taken = vec![0.0; whole.len()];
+    for (f, c) in scenario.flows.iter().zip(flows.iter()).filter(|(f, _)| udp(f)) {
+        let bytes = c.bounds.application.unwrap_or(0.0) * f64::from(packet(f)) * f64::from(f.count);
+        f.path.iter().for_each(|&i| taken[2 * i] += bytes);
+    }
+    let left = whole.iter().zip(&taken).map(|(c, t)| c.map(|c| (c - t).max(0.0)));
+    let capacities: Vec<Option<f64>> = left.collect();
     let demands: Vec<Demand> = scenario
         .flows
         .iter()
         .zip(flows.iter())
         .map(|(f, c)| {
             let loss = c.bounds.random_loss.filter(|_| reno_class(&c.cc));
-            let cap = [c.bounds.window, loss].into_iter().flatten().fold(f64::INFINITY, f64::min);
+            let own = [c.bounds.application, c.bounds.window, loss];
+            let cap = own.into_iter().flatten().fold(f64::INFINITY, f64::min);
             let per_ack = f64::from(ack(f)) / f64::from(f.endpoint.delayed_ack.every);
-            let uses = f.path.iter().flat_map(|&i| [(2 * i, f64::from(packet(f))), (2 * i + 1, per_ack)]);
+            let shared = if udp(f) { &[][..] } else { &f.path[..] };
+            let uses = shared.iter().flat_map(|&i| [(2 * i, f64::from(packet(f))), (2 * i + 1, per_ack)]);
             Demand { count: f64::from(f.count), cap, uses: uses.collect() }
         })
         .collect();
@@ -315,6 +339,7 @@ fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
             Some(r) if r % 2 == 0 => Active::FairShare { link: scenario.links[r / 2].name.clone() },
             Some(r) => Active::ReturnLink { link: scenario.links[r / 2].name.clone() },
             None if !share.rate.is_finite() => Active::None,
+            None if flow.bounds.application.is_some_and(|a| a <= share.rate) => Active::Application,
             None if flow.bounds.window.is_some_and(|w| w <= share.rate) => Active::Window,
             None => Active::RandomLoss,
         };
@@ -324,12 +349,12 @@ fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
         });
     }
     let used = |r: usize| -> Option<f64> {
-        let capacity = capacities[r]?;
+        let capacity = whole[r]?;
         let of = |(d, s): (&Demand, &share::Share)| {
             let per_segment: f64 = d.uses.iter().filter(|u| u.0 == r).map(|u| u.1).sum();
             if per_segment > 0.0 { per_segment * d.count * s.rate } else { 0.0 }
         };
-        Some((demands.iter().zip(&shares).map(of).sum::<f64>() / capacity).min(1.0))
+        Some(((taken[r] + demands.iter().zip(&shares).map(of).sum::<f64>()) / capacity).min(1.0))
     };
     for (i, link) in check.links.iter_mut().enumerate() {
         link.forward.utilization = used(2 * i);

@@ -2,7 +2,7 @@
 
 use super::{Active, Check, Warning, display::percent, display::short, reno_class};
 use crate::analysis;
-use crate::resolved::{App, ErrorModel, QueueKind, Resolved, Start};
+use crate::resolved::{App, ErrorModel, QueueKind, Resolved, Start, Transport};
 use skyhaul_tcp::config::ProbeNegotiation;
 
 /// A queue outside this range of BDPs deserves a word.
@@ -19,6 +19,7 @@ pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
     windows(scenario, check, &mut out);
     errors(scenario, check, &mut out);
     priorities(scenario, check, &mut out);
+    loads(scenario, check, &mut out);
     starts(scenario, &mut out);
     limits(scenario, check, &mut out);
     recording(scenario, &mut out);
@@ -61,7 +62,8 @@ fn windows(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         let Some(rate) = link.forward.rate_packets_s else { continue };
         let crossing = scenario.flows.iter().zip(&check.flows).filter(|(f, _)| f.path.contains(&index));
         let (mut most, mut names) = (0.0, Vec::new());
-        for (_, flow) in crossing {
+        // Who is limited by the application does not mean to fill the link.
+        for (_, flow) in crossing.filter(|(f, _)| f.app.offered().is_none()) {
             let own = flow.bounds.window.unwrap_or(f64::INFINITY) * f64::from(flow.packet_bytes);
             most += own / f64::from(link.forward.packet_bytes.max(1)) * f64::from(flow.count);
             names.push(flow);
@@ -105,6 +107,9 @@ fn errors(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
 fn priorities(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for (flow, derived) in scenario.flows.iter().zip(&check.flows) {
         let Some(policy) = flow.cc.policy(&flow.endpoint.rules) else { continue };
+        if flow.transport == Transport::Udp {
+            continue;
+        }
         let probes_off = flow.endpoint.probes == ProbeNegotiation::Off;
         if policy.probes && probes_off {
             let message = format!(
@@ -128,6 +133,37 @@ fn priorities(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
                 );
                 push(out, "priority-ignored", format!("links.{}.queue", link.name), message);
             }
+        }
+    }
+}
+
+fn loads(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
+    for (index, link) in check.links.iter().enumerate() {
+        let Some(rate) = link.forward.rate_bit_s else { continue };
+        let crossing = scenario.flows.iter().zip(&check.flows).filter(|(f, _)| f.path.contains(&index));
+        let (mut datagrams, mut all, mut names) = (0.0, 0.0, Vec::new());
+        for (group, flow) in crossing {
+            let Some(segments) = flow.bounds.application else { continue };
+            let bits = segments * 8.0 * f64::from(flow.packet_bytes) * f64::from(flow.count);
+            all += bits;
+            if group.transport == Transport::Udp {
+                datagrams += bits;
+            }
+            names.push(format!("flows.{}.app", flow.name));
+        }
+        #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
+        let rate = rate as f64;
+        let Some(key) = names.first() else { continue };
+        let (what, load) = if datagrams > rate { ("datagrams", datagrams) } else { ("applications", all) };
+        if load > rate * 1.0001 {
+            let end = if datagrams > rate { "the rest is lost" } else { "what waits grows without end" };
+            let message = format!(
+                "{what} send {} Mbit/s, headers included, over the {} Mbit/s of link {}: {end}",
+                short(load / 1e6),
+                short(rate / 1e6),
+                link.name
+            );
+            push(out, "overload", key.clone(), message);
         }
     }
 }

@@ -4,9 +4,11 @@
 //! key that has no sensible default is optional here all the same, since a file may take it from the one it
 //! extends; [`crate::Document::resolve`] demands it.
 
+mod app;
 mod endpoint;
 mod short;
 
+pub use app::{AppSpec, SizesSpec, TimesSpec, TransportSpec};
 pub use endpoint::{
     EndpointSpec, InitialSsthreshSpec, InitialWindowSpec, ProbesSpec, RttSourceSpec, SackSpec,
 };
@@ -47,6 +49,21 @@ pub struct Scenario {
     pub links: BTreeMap<String, LinkSpec>,
     /// Groups of like flows by name.
     pub flows: BTreeMap<String, FlowSpec>,
+    /// What changes during the run, in any order; changes at the same time in the order of the file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub event: Vec<EventSpec>,
+}
+
+/// A change of links during the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct EventSpec {
+    /// When.
+    pub at: Time,
+    /// Keys of links and their new values, such as `"links.sat.rate" = "5 Mbit/s"`: rate, delay, error, up,
+    /// queue.limit, of the link or of its `reverse`.
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub set: toml::Table,
 }
 
 /// A duplex link. The keys describe the forward direction, which data takes; the reverse direction is the same
@@ -75,6 +92,12 @@ pub struct LinkSpec {
     /// The channel's losses apply to pure acknowledgements too; true by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_errors: Option<bool>,
+    /// The link is up; true by default. While it is down its queue keeps filling and nothing is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up: Option<bool>,
+    /// A link that goes down loses what is in flight; false by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drop_in_flight: Option<bool>,
     /// How the reverse direction, which acknowledgements take, differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reverse: Option<DirectionSpec>,
@@ -102,6 +125,12 @@ pub struct DirectionSpec {
     /// The channel's losses apply to pure acknowledgements too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_errors: Option<bool>,
+    /// The direction is up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up: Option<bool>,
+    /// What is in flight is lost when it goes down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drop_in_flight: Option<bool>,
 }
 
 /// Propagation delay. Short form: a time.
@@ -261,6 +290,9 @@ pub struct FlowSpec {
     /// Delay of the access, each way, on top of the links; none by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_delay: Option<Time>,
+    /// What carries the data: "tcp" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<TransportSpec>,
     /// Congestion control: a name, or a table with `name` and options; "sack" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cc: Option<Short<CcSpec>>,
@@ -289,22 +321,6 @@ pub struct FlowSpec {
     /// What a sender without handshake knows of the RTT; by default the propagation RTT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known_rtt: Option<Time>,
-}
-
-/// What a sender has to send. Short form: "bulk".
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", deny_unknown_fields, rename_all = "kebab-case")]
-pub enum AppSpec {
-    /// Data without end.
-    Bulk {},
-    /// Pages one after the other, each over a new connection.
-    Pages {
-        /// Full segments per page.
-        segments: Count,
-        /// How many pages; without end by default.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        count: Option<Count>,
-    },
 }
 
 /// When flows start. Short form: a time, for all.

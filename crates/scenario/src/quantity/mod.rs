@@ -8,7 +8,7 @@ mod decimal;
 mod types;
 
 pub use decimal::Decimal;
-pub use types::{Count, Probability, QueueLimit, RateSpec, Size, Span, Time, Window};
+pub use types::{Count, Frequency, Probability, QueueLimit, RateSpec, Size, Span, Time, Window};
 
 use decimal::Scaled;
 

@@ -68,6 +68,10 @@ pub struct Count(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Probability(pub f64);
 
+/// How often something happens, per second: `"0.5 /s"`, `"30 /min"`. Always more than zero.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Frequency(pub f64);
+
 /// What a message says when something else than a quantity stands there.
 trait Quantity: Sized {
     /// How the bare number `n` is refused.
@@ -138,7 +142,7 @@ macro_rules! text_quantity {
         }
     )* };
 }
-text_quantity!(Time, Span, RateSpec, Size, Window, QueueLimit);
+text_quantity!(Time, Span, RateSpec, Size, Window, QueueLimit, Frequency);
 
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
@@ -351,6 +355,40 @@ impl fmt::Display for QueueLimit {
             Self::Packets(n) => write!(f, "{n} packets"),
             Self::Unlimited => f.write_str("unlimited"),
         }
+    }
+}
+
+impl Quantity for Frequency {
+    const NAME: &'static str = "Frequency";
+    const PATTERN: &'static str = r"^\s*\+?[0-9][0-9_.eE+-]*\s*/\s*(s|min|h)\s*$";
+    const EXAMPLES: &'static [&'static str] = &["0.5 /s", "30 /min"];
+    fn bare(n: &str) -> Result<Self, String> {
+        Err(format!("{n} has no unit: write \"{n} /s\" or \"{n} /min\""))
+    }
+    fn parse(text: &str) -> Result<Self, String> {
+        let refuse = || format!("\"{text}\" is not a number per time: {}", Self::advice());
+        let (number, unit) = text.split_once('/').ok_or_else(refuse)?;
+        let span = match unit.trim() {
+            "s" => 1.0,
+            "min" => 60.0,
+            "h" => 3600.0,
+            _ => return Err(refuse()),
+        };
+        let number = Decimal::parse(number.trim()).ok_or_else(refuse)?.to_f64() / span;
+        if number > 0.0 {
+            Ok(Self(number))
+        } else {
+            Err(format!("\"{text}\" never happens: {}", Self::advice()))
+        }
+    }
+    fn advice() -> String {
+        "write how often per time, such as \"0.5 /s\" or \"30 /min\"".into()
+    }
+}
+
+impl fmt::Display for Frequency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} /s", self.0)
     }
 }
 

@@ -75,6 +75,8 @@ pub(super) fn resolve(
         queue: spec.queue,
         error: spec.error.clone(),
         ack_errors: spec.ack_errors,
+        up: spec.up,
+        drop_in_flight: spec.drop_in_flight,
     };
     let make = |at: &dyn Fn(&str) -> String, spec: &DirectionSpec, delay: Delay| -> Result<Direction> {
         let rate = transmitter(&at("rate"), spec.rate.unwrap_or(rate), packet)?;
@@ -91,6 +93,8 @@ pub(super) fn resolve(
             )?,
             error: error(&at("error"), spec.error.as_ref().map_or(&ErrorSpec::None {}, |e| &e.0))?,
             ack_errors: spec.ack_errors.unwrap_or(true),
+            up: spec.up.unwrap_or(true),
+            drop_in_flight: spec.drop_in_flight.unwrap_or(false),
         })
     };
     let forward = make(&|k| format!("{key}.{k}"), &both, delays.0)?;
@@ -101,6 +105,8 @@ pub(super) fn resolve(
         queue: own.queue.or(both.queue),
         error: own.error.clone().or_else(|| both.error.clone()),
         ack_errors: own.ack_errors.or(both.ack_errors),
+        up: own.up.or(both.up),
+        drop_in_flight: own.drop_in_flight.or(both.drop_in_flight),
     };
     // A problem with an inherited value was found in the forward direction, so what is left is the link's own.
     let reverse = make(&|k| format!("{key}.reverse.{k}"), &merged, delays.1)?;

@@ -5,9 +5,10 @@ mod endpoint;
 mod link;
 
 use crate::error::{Problem, did_you_mean};
-use crate::model::{AppSpec, FlowSpec, Scenario, Short, StartSpec};
-use crate::quantity::{Count, Span};
-use crate::resolved::{App, FlowGroup, Link, Record, Resolved, Series, Start};
+use crate::model::{AppSpec, FlowSpec, Scenario, Short, StartSpec, TransportSpec};
+use crate::quantity::{Count, Size, Span};
+use crate::resolved::{FlowGroup, Link, Record, Resolved, Series, Start, Transport};
+use crate::workload;
 use skyhaul_base::Duration;
 
 type Result<T> = core::result::Result<T, Problem>;
@@ -82,7 +83,15 @@ pub(crate) fn resolve(model: &Scenario) -> Result<Resolved> {
         return refuse("flows", format!("more than {MAX_FLOWS} flows in all"));
     }
     let title = model.title.clone().unwrap_or_default();
-    Ok(Resolved { title, duration: duration.0, seed, links, flows, record: record(model)? })
+    Ok(Resolved {
+        title,
+        duration: duration.0,
+        seed,
+        links,
+        flows,
+        record: record(model)?,
+        events: Vec::new(),
+    })
 }
 
 /// Names become part of paths, of stream names and of file names.
@@ -132,6 +141,7 @@ struct Flow<'a> {
     count: u32,
     path: Vec<usize>,
     extra_delay: Duration,
+    transport: Transport,
     endpoint: skyhaul_tcp::Config,
     cc: skyhaul_cc::Config,
 }
@@ -149,6 +159,15 @@ impl<'a> Flow<'a> {
         if extra_delay > MAX_DELAY {
             return refuse(format!("{key}.extra-delay"), "longer than an hour one way");
         }
+        let transport = match spec.transport.unwrap_or_default() {
+            TransportSpec::Tcp => Transport::Tcp,
+            TransportSpec::Udp => {
+                let path = path(model, &key, spec)?;
+                let (endpoint, cc) = datagrams(&key, spec)?;
+                let transport = Transport::Udp;
+                return Ok(Self { key, name, spec, count, path, extra_delay, transport, endpoint, cc });
+            }
+        };
         let cc = match &spec.cc {
             Some(Short(cc)) => cc.0.clone(),
             None => crate::model::default_cc(),
@@ -169,12 +188,12 @@ impl<'a> Flow<'a> {
             );
         }
         let path = path(model, &key, spec)?;
-        Ok(Self { key, name, spec, count, path, extra_delay, endpoint, cc })
+        Ok(Self { key, name, spec, count, path, extra_delay, transport, endpoint, cc })
     }
 
     fn finish(self, rtt: Duration) -> Result<FlowGroup> {
-        let Self { key, name, spec, count, path, extra_delay, endpoint, cc } = self;
-        let handshake = spec.handshake.unwrap_or(true);
+        let Self { key, name, spec, count, path, extra_delay, transport, endpoint, cc } = self;
+        let handshake = spec.handshake.unwrap_or(transport == Transport::Tcp);
         let known_rtt = match (handshake, spec.known_rtt) {
             (true, Some(_)) => {
                 return refuse(
@@ -183,6 +202,7 @@ impl<'a> Flow<'a> {
                 );
             }
             (true, None) => None,
+            (false, _) if transport == Transport::Udp => None,
             (false, given) => {
                 let known = given.map_or(rtt, |t| t.0);
                 if known.is_zero() {
@@ -194,18 +214,8 @@ impl<'a> Flow<'a> {
                 Some(known)
             }
         };
-        let app = match spec.app.map_or(AppSpec::Bulk {}, |a| a.0) {
-            AppSpec::Bulk {} => App::Bulk,
-            AppSpec::Pages { segments: Count(0), .. } => {
-                return refuse(format!("{key}.app.segments"), "a page has at least 1 segment");
-            }
-            AppSpec::Pages { count: Some(Count(0)), .. } => {
-                return refuse(format!("{key}.app.count"), "0 pages do nothing: write at least 1");
-            }
-            AppSpec::Pages { segments, count } => {
-                App::Pages { segments: segments.0, count: count.map(|c| c.0) }
-            }
-        };
+        let app = spec.app.as_ref().map(|a| &a.0);
+        let app = workload::resolve(&format!("{key}.app"), app, transport, endpoint.mss)?;
         let start = start(&key, spec, count, rtt)?;
         let stop = spec.stop.map(|t| t.0);
         Ok(FlowGroup {
@@ -213,6 +223,7 @@ impl<'a> Flow<'a> {
             count,
             path,
             extra_delay,
+            transport,
             cc,
             endpoint,
             app,
@@ -222,6 +233,38 @@ impl<'a> Flow<'a> {
             known_rtt,
         })
     }
+}
+
+/// What a datagram flow has in the place of an endpoint: the sizes.
+fn datagrams(key: &str, spec: &FlowSpec) -> Result<(skyhaul_tcp::Config, skyhaul_cc::Config)> {
+    let given = [
+        ("cc", spec.cc.is_some()),
+        ("endpoint", spec.endpoint.is_some()),
+        ("rwnd", spec.rwnd.is_some()),
+        ("sndbuf", spec.sndbuf.is_some()),
+        ("handshake", spec.handshake.is_some()),
+        ("known-rtt", spec.known_rtt.is_some()),
+    ];
+    if let Some((name, _)) = given.iter().find(|(_, given)| *given) {
+        return refuse(
+            format!("{key}.{name}"),
+            "datagrams have none: leave it out, or write transport = \"tcp\"",
+        );
+    }
+    let packet = match spec.app.as_ref().map(|a| &a.0) {
+        Some(AppSpec::Cbr { packet, .. } | AppSpec::OnOff { packet, .. }) => *packet,
+        _ => None,
+    };
+    // A size that is refused is found when the workload is resolved.
+    let packet = packet.and_then(|Size(n)| u32::try_from(n).ok()).unwrap_or(workload::USUAL_PACKET);
+    let endpoint = skyhaul_tcp::Config {
+        mss: packet.saturating_sub(workload::UDP_HEADER).max(1),
+        header: workload::UDP_HEADER,
+        receive_buffer: u64::MAX,
+        send_buffer: u64::MAX,
+        ..skyhaul_tcp::Config::modern()
+    };
+    Ok((endpoint, crate::model::default_cc()))
 }
 
 fn path(model: &Scenario, key: &str, spec: &FlowSpec) -> Result<Vec<usize>> {

@@ -22,6 +22,8 @@ pub fn direction(rate: u64, delay: f64, buffer: Option<u32>, loss: f64) -> Direc
         },
         error: if loss > 0.0 { ErrorModel::Per { p: loss } } else { ErrorModel::None },
         ack_errors: true,
+        up: true,
+        drop_in_flight: false,
     }
 }
 
@@ -45,6 +47,7 @@ pub fn bulk(name: &str, count: u32, cc: &str, rwnd: u64, rtt: f64) -> FlowGroup 
         extra_delay: Duration::ZERO,
         cc: Cc::by_name(cc).expect("a known algorithm"),
         endpoint,
+        transport: Transport::Tcp,
         app: App::Bulk,
         start: Start::Uniform { from: Duration::ZERO, to: Duration::from_secs_f64(rtt) },
         stop: None,
@@ -61,6 +64,7 @@ pub fn scenario(seconds: f64, links: Vec<Link>, flows: Vec<FlowGroup>) -> Resolv
         links,
         flows,
         record: Record { sample: None, series: Vec::new() },
+        events: Vec::new(),
     }
 }
 

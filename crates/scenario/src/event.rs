@@ -1,0 +1,135 @@
+//! What changes during a run.
+
+use crate::error::Problem;
+use crate::model::EventSpec;
+use crate::resolved::{Delay, Direction, ErrorModel, Link, Resolved};
+use skyhaul_base::{Duration, Rate};
+use skyhaul_path::Limit;
+use toml::{Table, Value};
+
+/// A change of one direction of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// When, from the beginning of the run.
+    pub at: Duration,
+    /// Index into [`Resolved::links`].
+    pub link: usize,
+    /// The direction from senders to receivers.
+    pub forward: bool,
+    /// What it becomes.
+    pub what: What,
+}
+
+/// What a direction of a link becomes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum What {
+    /// Another rate, for transmissions that begin from then on.
+    Rate(Option<Rate>),
+    /// Another delay, for transmissions that begin from then on.
+    Delay(Delay),
+    /// Other losses, for transmissions that begin from then on.
+    Error(ErrorModel),
+    /// Another capacity of the queue; what waits is kept.
+    Limit(Limit),
+    /// Up or down.
+    Up(bool),
+}
+
+/// What may be changed, for messages.
+const KNOWN: &str =
+    "links.NAME.rate, .delay, .error, .queue.limit and .up, and the same of links.NAME.reverse";
+
+/// The changes of all events, in the order in which they happen. `change` resolves the scenario with further
+/// values set, all those of the events before included.
+pub(crate) fn resolve(
+    events: &[EventSpec],
+    start: &Resolved,
+    mut change: impl FnMut(&str, &[(String, Value)]) -> Result<Vec<Link>, Problem>,
+) -> Result<Vec<Change>, Problem> {
+    let mut order: Vec<usize> = (0..events.len()).collect();
+    // A stable sort: at the same time the order of the file holds.
+    order.sort_by_key(|&i| events[i].at.0);
+    let mut before = start.links.clone();
+    let mut changes = Vec::new();
+    for index in order {
+        let event = &events[index];
+        let key = format!("event[{index}]");
+        let refuse = |at: String, message: String| Err(Problem::new(at, message));
+        if event.at.0 >= start.duration {
+            return refuse(format!("{key}.at"), "the run is over by then: write an earlier time".to_owned());
+        }
+        let mut leaves = Vec::new();
+        flatten("", &event.set, &mut leaves);
+        if leaves.is_empty() {
+            return refuse(format!("{key}.set"), format!("empty: name what changes ({KNOWN})"));
+        }
+        for (path, _) in &leaves {
+            if !may_change(path) {
+                let message = format!("cannot change during a run (what can: {KNOWN})");
+                return refuse(format!("{key}.set.{path}"), message);
+            }
+        }
+        let mut after = change(&key, &leaves)?;
+        for (i, (old, new)) in before.iter().zip(&mut after).enumerate() {
+            for (forward, old, new) in
+                [(true, &old.forward, &mut new.forward), (false, &old.reverse, &mut new.reverse)]
+            {
+                // A buffer in BDP was bought for the path as it was; another rate does not change it.
+                let named = leaves.iter().any(|(path, _)| path.contains(".queue"));
+                if !named {
+                    new.queue = old.queue;
+                }
+                differences(old, new, &mut |what| {
+                    changes.push(Change { at: event.at.0, link: i, forward, what });
+                });
+            }
+        }
+        before = after;
+    }
+    Ok(changes)
+}
+
+/// The values of a table by their paths, dots and nested tables alike; a table with `kind` is a value.
+fn flatten(prefix: &str, table: &Table, out: &mut Vec<(String, Value)>) {
+    for (key, value) in table {
+        let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        match value {
+            Value::Table(inner) if !inner.contains_key("kind") => flatten(&path, inner, out),
+            _ => out.push((path, value.clone())),
+        }
+    }
+}
+
+fn may_change(path: &str) -> bool {
+    let mut keys = path.split('.');
+    if keys.next() != Some("links") || keys.next().is_none() {
+        return false;
+    }
+    let mut next = keys.next();
+    if next == Some("reverse") {
+        next = keys.next();
+    }
+    match next {
+        Some("rate" | "delay" | "error" | "up") => true,
+        Some("queue") => keys.next() == Some("limit"),
+        _ => false,
+    }
+}
+
+fn differences(old: &Direction, new: &Direction, found: &mut impl FnMut(What)) {
+    if old.rate != new.rate {
+        found(What::Rate(new.rate));
+    }
+    if old.delay != new.delay {
+        found(What::Delay(new.delay));
+    }
+    if old.error != new.error {
+        found(What::Error(new.error.clone()));
+    }
+    if old.queue.limit != new.queue.limit {
+        found(What::Limit(new.queue.limit));
+    }
+    if old.up != new.up {
+        found(What::Up(new.up));
+    }
+}

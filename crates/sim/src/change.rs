@@ -1,0 +1,66 @@
+//! What changes during a run.
+
+use crate::network::Network;
+use crate::sim::Sim;
+use skyhaul_base::Instant;
+use skyhaul_path::{Delay, DropReason};
+use skyhaul_scenario::resolved::{self, Change, Resolved, What};
+use skyhaul_trace::Recorder;
+
+/// The changes that are still to come.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    all: Vec<Change>,
+    done: usize,
+}
+
+impl Changes {
+    pub(crate) fn new(changes: &[Change]) -> Self {
+        Self { all: changes.to_vec(), done: 0 }
+    }
+
+    /// When the next is due; `Instant::MAX` if there is none.
+    pub(crate) fn next(&self) -> Instant {
+        self.all.get(self.done).map_or(Instant::MAX, |c| Instant::ZERO + c.at)
+    }
+}
+
+impl<R: Recorder> Sim<R> {
+    /// Makes the changes that are due.
+    #[cold]
+    pub(crate) fn change(&mut self) {
+        while self.changes.next() <= self.now {
+            let Change { link, forward, what, .. } = &self.changes.all[self.changes.done];
+            // Forward directions are even, reverse ones odd.
+            let hop = (2 * link + usize::from(!forward)) as u32;
+            self.net.change(self.now, hop, what);
+            self.changes.done += 1;
+        }
+        self.timers.set(self.named_flows + 1, self.changes.next());
+    }
+
+    /// Directions that are down from the start.
+    pub(crate) fn take_down(&mut self, scenario: &Resolved) {
+        let ways = scenario.links.iter().flat_map(|l| [&l.forward, &l.reverse]);
+        for (hop, _) in (0..).zip(ways).filter(|(_, d)| !d.up) {
+            self.net.change(Instant::ZERO, hop, &What::Up(false));
+        }
+    }
+}
+
+impl<R: Recorder> Network<R> {
+    /// Changes a directed link, and arms its events anew.
+    fn change(&mut self, now: Instant, index: u32, what: &What) {
+        self.with_link(now, index, |link, lost| match what {
+            What::Rate(rate) => link.set_rate(*rate),
+            What::Delay(delay) => link.set_delay(match *delay {
+                resolved::Delay::Fixed(d) => Delay::Fixed(d),
+                resolved::Delay::JitterNormal { base, sigma } => Delay::Normal { base, sigma },
+                resolved::Delay::JitterUniform { base, jitter } => Delay::Uniform { base, jitter },
+            }),
+            What::Error(error) => link.set_error(error.model()),
+            What::Limit(limit) => link.set_limit(*limit),
+            What::Up(up) => link.set_up(now, *up, &mut |p, why: DropReason| lost(p, why)),
+        });
+    }
+}

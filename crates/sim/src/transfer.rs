@@ -1,0 +1,122 @@
+//! Data as it comes: packets of a source, and transfers that arrive at random.
+
+use crate::agent::Agent;
+use crate::flow::{Flow, Record, Seen, Totals, Transfer};
+use crate::sim::{Sim, send};
+use crate::source::Source;
+use crate::truth::Account;
+use skyhaul_base::Instant;
+use skyhaul_trace::{Event, Recorder};
+
+impl<R: Recorder> Sim<R> {
+    /// Produces what the source of a flow has had since the last time.
+    pub(crate) fn produce(&mut self, index: u32) {
+        let now = self.now;
+        loop {
+            let record = &mut self.records[index as usize];
+            let Some(source) = &mut record.source else { return };
+            if source.next() > now {
+                return;
+            }
+            match &mut **source {
+                Source::Arrivals(arrivals) => {
+                    let (number, bytes) = arrivals.take();
+                    self.begin(Transfer { owner: index, number, bytes });
+                }
+                Source::Stream(stream) => {
+                    let packet = stream.packet;
+                    stream.advance();
+                    let flow = &mut self.flows[index as usize];
+                    match &mut flow.agent {
+                        Agent::Datagrams(d) => {
+                            let out = d.send(now);
+                            let (generation, header, route) = (flow.generation, flow.header, flow.forward);
+                            send(&mut self.net, now, index, generation, header, route, false, &out);
+                        }
+                        Agent::Tcp(ends) => ends.sender.offer(now, packet.into()),
+                        Agent::Silent | Agent::FixedWindow(_) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Opens a connection for a transfer: one that is over is used again, with a new number for its segments.
+    fn begin(&mut self, transfer: Transfer) {
+        let owner = &self.records[transfer.owner as usize];
+        let (group, number, path_state) = (owner.group, owner.index, owner.path_state);
+        let index = self.idle.pop().unwrap_or_else(|| {
+            let Flow { forward, reverse, header, .. } = self.flows[transfer.owner as usize];
+            let index = self.flows.len() as u32;
+            self.flows.push(Flow::new(forward, reverse, true, header));
+            self.records.push(Record::new(group, number, Instant::ZERO, Instant::MAX));
+            self.timers.grow();
+            self.net.truth.grow();
+            index
+        });
+        let record = &mut self.records[index as usize];
+        record.index = number;
+        record.group = group;
+        record.started = Some(self.now);
+        record.transfer = Some(transfer);
+        record.path_state = path_state;
+        let Flow { forward, reverse, header, .. } = self.flows[transfer.owner as usize];
+        let flow = &mut self.flows[index as usize];
+        (flow.forward, flow.reverse, flow.header) = (forward, reverse, header);
+        if R::ENABLED {
+            self.net.recorder.record(self.now, &Event::FlowStarted { flow: index });
+        }
+        self.open(index);
+        self.flush(index);
+        self.arm(index);
+    }
+
+    /// All of a transfer is acknowledged: its flow takes over what it counted, and the connection is free.
+    #[cold]
+    pub(crate) fn transferred(&mut self, index: u32) {
+        let now = self.now;
+        self.retire(index);
+        self.timers.set(index, Instant::MAX);
+        let record = &mut self.records[index as usize];
+        let Some(Transfer { owner, .. }) = record.transfer.take() else { return };
+        let took = now - record.page_began;
+        let (totals, cuts) = (core::mem::take(&mut record.past), core::mem::take(&mut record.cuts));
+        let (discarded, rejected) =
+            (core::mem::take(&mut record.discarded), core::mem::take(&mut record.rejected));
+        let path_state = record.path_state.take();
+        record.seen = Seen::default();
+        let last_ack = self.flows[index as usize].last_ack.take();
+        let flow = &mut self.records[owner as usize];
+        let page = flow.pages.len() as u32;
+        flow.pages.push(took);
+        flow.past.merge(&totals);
+        flow.cuts.add(&cuts);
+        flow.discarded += discarded;
+        flow.rejected += rejected;
+        flow.path_state = path_state;
+        self.flows[owner as usize].last_ack = last_ack;
+        self.net.truth.move_counts(index, owner);
+        if R::ENABLED {
+            self.net.recorder.record(now, &Event::PageDone { flow: owner, page, took });
+            self.net.recorder.record(now, &Event::FlowFinished { flow: index });
+        }
+        self.idle.push(index);
+    }
+
+    /// What the transfers of flows have done that are not complete, flow by flow: counts, cuts, losses moved along.
+    pub(crate) fn incomplete(&self) -> Vec<(u32, Totals, Account, [u64; skyhaul_trace::LossCause::COUNT])> {
+        let first = self.named_flows as usize + 2;
+        let open = self.flows.iter().zip(&self.records).enumerate().skip(first);
+        open.filter_map(|(i, (flow, record))| {
+            let transfer = record.transfer?;
+            let mss = self.run.groups[record.group].endpoint.mss;
+            Some((
+                transfer.owner,
+                flow.totals(&record.past, mss),
+                record.cuts,
+                self.net.truth.lost_of(i as u32),
+            ))
+        })
+        .collect()
+    }
+}

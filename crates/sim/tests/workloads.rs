@@ -1,0 +1,379 @@
+//! Sources, transfers that arrive at random, and changes during a run.
+
+use skyhaul_base::Duration;
+use skyhaul_scenario::Resolved;
+use skyhaul_sim::{FlowResult, RunResult, run};
+use skyhaul_trace::{Class, Digest, LossCause, Null};
+
+fn resolve(text: &str) -> Resolved {
+    skyhaul_scenario::resolve_text("test.toml", text, &[], &|_| Err("no files".into())).expect("a scenario")
+}
+
+fn refused(text: &str) -> String {
+    let all = format!("{LINK}{text}");
+    let e = skyhaul_scenario::resolve_text("test.toml", &all, &[], &|_| Err("no files".into()));
+    e.expect_err("a refusal").to_string()
+}
+
+/// 1000 packets/s of 1000 bytes, 250 ms.
+const LINK: &str = r#"
+schema = 1
+duration = "100 s"
+[links.sat]
+packet = "1000 B"
+rate = "8 Mbit/s"
+delay = "250 ms"
+queue = "50 packets"
+reverse = { rate = "unlimited" }
+"#;
+
+fn result(text: &str) -> RunResult {
+    let scenario = resolve(&format!("{LINK}{text}"));
+    // The file that a result is stored with runs again to the same result.
+    let again = resolve(&scenario.to_toml());
+    assert_eq!(again, scenario);
+    run(&scenario, 1, Null).expect("a run")
+}
+
+fn group<'a>(result: &'a RunResult, name: &'a str) -> &'a FlowResult {
+    result.group(name).next().expect("the group")
+}
+
+#[test]
+fn a_constant_rate_is_carried_as_it_is() {
+    let r = result(
+        r#"
+[flows.udp]
+transport = "udp"
+app = { kind = "cbr", rate = "1 Mbit/s", packet = "1000 B" }
+"#,
+    );
+    let f = group(&r, "udp");
+    // One every 8 ms, at 0 as well as at 100 s.
+    assert_eq!(f.segments_sent, 12_501);
+    // The last to arrive left 251 ms before the end: 1 ms to transmit, 250 to propagate.
+    let d = f.datagrams.expect("datagrams");
+    assert_eq!(d.delivered, 12_469);
+    assert_eq!(f.bytes_acked, d.delivered * 972);
+    assert_eq!(f.lost, [0; LossCause::COUNT]);
+    assert_eq!((d.delay_mean, d.delay_max, d.jitter), (Some(0.251), Some(0.251), Some(0.0)));
+    assert!((d.delay_p95.unwrap() - 0.251).abs() < 3e-4);
+    assert_eq!(f.last_ack, None);
+}
+
+#[test]
+fn what_a_link_cannot_carry_is_lost() {
+    let r = result(
+        r#"
+[flows.udp]
+count = 2
+transport = "udp"
+app = { kind = "cbr", rate = "6 Mbit/s" }
+start = { uniform = ["0 s", "1 s"] }
+"#,
+    );
+    let link = r.link("sat", true).unwrap();
+    assert!(link.utilization > 0.99);
+    let on_the_way = 251 + 50;
+    for f in &r.flows {
+        let d = f.datagrams.unwrap();
+        let lost: u64 = f.lost.iter().sum();
+        assert_eq!(lost, f.lost[LossCause::Full as usize]);
+        assert!(f.segments_sent - lost - d.delivered <= on_the_way);
+    }
+    // 12 Mbit/s into 8: a third is lost.
+    let sent: u64 = r.flows.iter().map(|f| f.segments_sent).sum();
+    let lost: u64 = r.flows.iter().map(|f| f.lost.iter().sum::<u64>()).sum();
+    assert!((lost as f64 / sent as f64 - 1.0 / 3.0).abs() < 0.01);
+    assert_eq!(lost, link.class(Class::Data).lost());
+    // A full queue: 50 packets wait, one is transmitted.
+    let d = r.flows[0].datagrams.unwrap();
+    assert!((d.delay_p95.unwrap() - 0.301).abs() < 2e-3, "{:?}", d.delay_p95);
+}
+
+#[test]
+fn a_source_with_pauses_has_its_mean_rate() {
+    let r = result(
+        r#"
+[flows.udp]
+count = 40
+transport = "udp"
+app = { kind = "on-off", rate = "400 kbit/s", on = { exponential = "500 ms" }, off = { exponential = "1.5 s" } }
+start = "0 s"
+"#,
+    );
+    // 40 · 50/4 packets per second. Per flow 50 cycles of two exponential phases: some 18 % deviation, 3 % in all.
+    let sent: u64 = r.flows.iter().map(|f| f.segments_sent).sum();
+    assert!((sent as f64 / 50_000.0 - 1.0).abs() < 0.1, "{sent}");
+    let heavy = r#"
+[flows.udp]
+transport = "udp"
+app = { kind = "on-off", rate = "400 kbit/s", on = { pareto = { mean = "500 ms", shape = 1.5 } }, off = "500 ms" }
+"#;
+    assert!(group(&result(heavy), "udp").segments_sent > 100);
+}
+
+#[test]
+fn a_connection_that_its_application_limits_carries_what_there_is() {
+    let r = result(
+        r#"
+[flows.slow]
+app = { kind = "cbr", rate = "53 kbit/s" }
+endpoint = "modern"
+rwnd = "1 MiB"
+cc = "newreno"
+[record]
+sample = "1 s"
+series = ["cwnd"]
+"#,
+    );
+    let f = group(&r, "slow");
+    // 53 kbit/s for 100 s less what is on its way.
+    assert!((f.goodput / 53_000.0 - 1.0).abs() < 0.03, "{}", f.goodput);
+    assert_eq!((f.timeouts, f.retransmissions), (0, 0));
+    // Two or three segments per RTT never fill the initial window of ten, so it has no reason to grow (RFC 7661).
+    let cwnd = r.series.flows.of(0, "cwnd").map(|(_, v)| v).fold(0.0, f64::max);
+    assert!(cwnd < 12.0, "{cwnd}");
+}
+
+#[test]
+fn transfers_arrive_at_random_and_complete() {
+    let text = r#"
+[flows.web]
+count = 2
+cc = "sack"
+endpoint = "modern"
+app = { kind = "arrivals", rate = "2 /s", size = { pareto = { min = "4 kB", max = "400 kB", shape = 1.2 } } }
+start = "0 s"
+stop = "80 s"
+"#;
+    let r = result(text);
+    for f in &r.flows {
+        // 160 expected, deviation 13. All that came by 80 s are complete 20 s later.
+        assert!((110..210).contains(&f.transfers), "{}", f.transfers);
+        assert_eq!(f.pages.len() as u64, f.transfers);
+        assert!(f.finished.is_some() && f.last_ack.is_some());
+        // A handshake, and at least one more round trip.
+        assert!(f.pages.iter().all(|p| *p > Duration::from_secs(1)));
+        assert!(f.page_quantile(0.5) <= f.page_quantile(0.95));
+        // The mean of this bounded Pareto size, in bits.
+        let size = 4e3 * 6.0 * (1.0 - 0.01_f64.powf(0.2)) / (1.0 - 0.01_f64.powf(1.2));
+        assert!((f.bytes_acked as f64 / (f.transfers as f64 * size) - 1.0).abs() < 0.5);
+    }
+    assert_ne!(r.flows[0].transfers, r.flows[1].transfers);
+}
+
+#[test]
+fn losses_and_open_transfers_count_for_their_flow() {
+    let r = result(
+        r#"
+error = { kind = "per", p = 0.02 }
+[flows.web]
+endpoint = "modern"
+app = { kind = "arrivals", rate = "1 /s", size = "100 kB" }
+"#,
+    );
+    let f = group(&r, "web");
+    let data = r.link("sat", true).unwrap().class(Class::Data).dropped;
+    assert!(f.lost[LossCause::Error as usize] > 50);
+    assert_eq!(f.lost, data);
+    assert!(f.retransmissions > 0 && f.cuts.total() > 0);
+    // Some are under way at the end, and what they have delivered is there.
+    assert!((f.pages.len() as u64) < f.transfers);
+    assert!(f.bytes_acked > f.pages.len() as u64 * 100_000);
+}
+
+#[test]
+fn connections_that_are_over_are_used_again() {
+    let text = r#"
+[flows.web]
+endpoint = "modern"
+app = { kind = "arrivals", rate = "20 /s", size = "1 kB" }
+"#;
+    let scenario = resolve(&format!("{LINK}{text}"));
+    let digest = || run(&scenario, 3, Digest::default()).unwrap();
+    let r = digest();
+    let f = group(&r, "web");
+    assert!(f.transfers > 1500);
+    assert_eq!(f.discarded, 0);
+    assert_eq!((r.digest, &r.flows), (digest().digest, &digest().flows));
+}
+
+#[test]
+fn a_change_of_rate_holds_from_its_instant() {
+    let r = result(
+        r#"
+[flows.udp]
+transport = "udp"
+app = { kind = "cbr", rate = "4 Mbit/s" }
+[[event]]
+at = "60 s"
+set = { "links.sat.rate" = "8 Mbit/s" }
+[[event]]
+at = "20 s"
+set = { "links.sat.rate" = "2 Mbit/s", "links.sat.queue.limit" = "10 packets" }
+"#,
+    );
+    let f = group(&r, "udp");
+    let full = f.lost[LossCause::Full as usize] as f64;
+    // For 40 s 250 of 500 packets per second find no room, but for the 10 that fill the queue.
+    assert!((full - (10_000.0 - 10.0)).abs() <= 2.0, "{full}");
+    assert_eq!(r.link("sat", true).unwrap().max_queue, 10);
+}
+
+#[test]
+fn a_link_that_is_down_keeps_what_waits_and_says_why_it_loses() {
+    let text = |drop: bool| {
+        format!(
+            r#"
+drop-in-flight = {drop}
+[flows.udp]
+transport = "udp"
+app = {{ kind = "cbr", rate = "1 Mbit/s" }}
+[[event]]
+at = "50 s"
+set = {{ "links.sat.up" = false }}
+[[event]]
+at = "50.2 s"
+set = {{ links.sat.up = true }}
+"#
+        )
+        // Keys of the link come before the next table.
+    };
+    let with = |drop| {
+        let (link, rest) = (LINK.replace("reverse = { rate = \"unlimited\" }", ""), text(drop));
+        run(&resolve(&format!("{link}{rest}")), 1, Null).expect("a run")
+    };
+    let kept = with(false);
+    let f = group(&kept, "udp");
+    assert_eq!(f.lost, [0; LossCause::COUNT]);
+    // The one of 50 s still left: a change follows what else happens at its instant. That of 50.008 s waits.
+    assert_eq!(f.datagrams.unwrap().delay_max, Some(0.443));
+    let dropped = with(true);
+    let f = group(&dropped, "udp");
+    // What left between 49.749 and 50 s was in flight: 31 or 32 packets.
+    let down = f.lost[LossCause::LinkDown as usize];
+    assert!((31..=32).contains(&down), "{down}");
+    assert_eq!(f.lost.iter().sum::<u64>(), down);
+}
+
+#[test]
+fn other_losses_and_delays_hold_from_their_instant() {
+    let r = result(
+        r#"
+[flows.udp]
+transport = "udp"
+app = { kind = "cbr", rate = "1 Mbit/s" }
+[[event]]
+at = "10 s"
+set.links.sat.error = { kind = "per", p = 1.0 }
+[[event]]
+at = "20 s"
+set.links.sat = { error = "none", delay = "100 ms" }
+"#,
+    );
+    let f = group(&r, "udp");
+    // Those that left after 10 s, up to 20 s: a change follows what else happens at its instant.
+    assert_eq!(f.lost[LossCause::Error as usize], 1250);
+    let d = f.datagrams.unwrap();
+    assert!((d.delay_p50.unwrap() - 0.101).abs() < 2e-4);
+    assert_eq!(d.delay_max, Some(0.251));
+}
+
+#[test]
+fn two_classes_with_links_of_their_own_share_a_bottleneck() {
+    // Scenario S1 of the paper of TCP-Peach in small: X over a lossy access, Y over a clean one.
+    let scenario = resolve(
+        r#"
+schema = 1
+duration = "100 s"
+[links.access-x]
+rate = "unlimited"
+delay = "225 ms"
+error = { kind = "per", p = 1e-2 }
+reverse = { error = "none" }
+[links.access-y]
+rate = "unlimited"
+delay = "50 ms"
+[links.core]
+packet = "1000 B"
+rate = "1300 packets/s"
+delay = "50 ms"
+queue = "50 packets"
+[flows.x]
+count = 5
+path = ["access-x", "core"]
+endpoint = "ns2-2001"
+[flows.y]
+count = 5
+path = ["access-y", "core"]
+endpoint = "ns2-2001"
+"#,
+    );
+    let r = run(&scenario, 1, Null).unwrap();
+    let goodput = |g| r.group(g).map(|f| f.goodput).sum::<f64>();
+    assert!(goodput("y") > 3.0 * goodput("x") && goodput("x") > 0.0);
+    let core = r.link("core", true).unwrap().class(Class::Data).delivered;
+    let of = |g| r.link(g, true).unwrap().class(Class::Data).delivered;
+    assert!(of("access-x") + of("access-y") - core < 200);
+    // Acknowledgements take the reverse directions of the same links.
+    let acks = |g| r.link(g, false).unwrap().class(Class::Ack).delivered;
+    assert!(acks("core") >= acks("access-x") + acks("access-y"));
+    assert!(acks("access-x") > 0 && acks("access-y") > acks("access-x"));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_its_key() {
+    let cases = [
+        ("[flows.a]\ntransport = 'udp'", "flows.a.app: transport = \"udp\" sends at a rate of its own"),
+        (
+            "[flows.a]\ntransport = 'udp'\ncc = 'reno'\napp = { kind = 'cbr', rate = '1 Mbit/s' }",
+            "flows.a.cc: datagrams have none",
+        ),
+        (
+            "[flows.a]\ntransport = 'udp'\napp = { kind = 'cbr', rate = '1 Mbit/s', packet = '20 B' }",
+            "flows.a.app.packet: \"20 B\": write a size from 29 B",
+        ),
+        ("[flows.a]\napp = { kind = 'cbr', rate = 'unlimited' }", "flows.a.app.rate: a source needs a rate"),
+        ("[flows.a]\napp = { kind = 'cbr', rate = 1 }", "has no unit"),
+        (
+            "[flows.a]\napp = { kind = 'on-off', rate = '1 Mbit/s', on = '0 s', off = '1 s' }",
+            "flows.a.app.on: a source that is never on",
+        ),
+        (
+            "[flows.a]\napp = { kind = 'on-off', rate = '1 Mbit/s', on = { pareto = { mean = '1 s', shape = 1 } }, off = '1 s' }",
+            "shape: 1 is no shape with a mean",
+        ),
+        ("[flows.a]\napp = { kind = 'arrivals', rate = 2, size = '1 kB' }", "write \"2 /s\""),
+        ("[flows.a]\napp = { kind = 'arrivals', rate = '0 /s', size = '1 kB' }", "never happens"),
+        (
+            "[flows.a]\napp = { kind = 'arrivals', rate = '1 /s', size = { pareto = { min = '2 kB', max = '1 kB', shape = 1.1 } } }",
+            "pareto.max: not above min",
+        ),
+        (
+            "[flows.a]\n[[event]]\nat = '200 s'\nset = { 'links.sat.rate' = '1 Mbit/s' }",
+            "event[0].at: the run is over",
+        ),
+        (
+            "[flows.a]\n[[event]]\nat = '1 s'\nset = { 'links.sat.queue.kind' = 'plain' }",
+            "event[0].set.links.sat.queue.kind: cannot change during a run (what can: links.NAME.rate",
+        ),
+        (
+            "[flows.a]\n[[event]]\nat = '1 s'\nset = { 'flows.a.cc' = 'reno' }",
+            "event[0].set.flows.a.cc: cannot change",
+        ),
+        (
+            "[flows.a]\n[[event]]\nat = '1 s'\nset = { 'links.sta.rate' = '1 Mbit/s' }",
+            "there is no links.sta, did you mean \"sat\"",
+        ),
+        (
+            "[flows.a]\n[[event]]\nat = '1 s'\nset = { 'links.sat.rate' = 5 }",
+            "event[0].set.links.sat.rate: 5 has no unit",
+        ),
+        ("[flows.a]\n[[event]]\nat = '1 s'\nset = {}", "event[0].set: empty"),
+    ];
+    for (text, words) in cases {
+        let found = refused(text);
+        assert!(found.contains(words), "{text}\n  says: {found}\n  not:  {words}");
+    }
+}
