@@ -146,4 +146,6 @@ pub(crate) enum SchemaKind {
     Scenario,
     /// What to vary, to measure and to claim.
     Study,
+    /// What belongs to a folder of studies.
+    Paper,
 }

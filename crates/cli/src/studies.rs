@@ -20,28 +20,11 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Name and text of studies, by name.
-macro_rules! embedded {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../studies/", $name, ".toml")))),*]
-    };
+/// Name and text of the studies and papers inside the program, by name.
+mod embedded {
+    include!(concat!(env!("OUT_DIR"), "/studies.rs"));
 }
-
-/// Studies inside the program.
-const STUDIES: &[(&str, &str)] = embedded![
-    "geo-today/alone",
-    "geo-today/harm",
-    "peach-2001/fig03",
-    "peach-2001/fig07",
-    "peach-2001/fig09",
-    "peach-2001/fig11",
-    "peach-2001/fig12",
-    "peach-2001/fig13",
-    "peach-2001/fig14",
-    "peach-2001/fig15",
-    "peach-2001/fig17",
-    "peach-2001/table1",
-];
+pub(crate) use embedded::{PAPERS, STUDIES};
 
 /// Names of the studies that come with the program.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -263,7 +246,10 @@ mod tests {
             }
         }
         files.sort();
-        assert_eq!(names().collect::<Vec<_>>(), files);
+        let papers = PAPERS.iter().map(|(name, _)| format!("{name}/paper"));
+        let mut all: Vec<String> = names().map(str::to_owned).chain(papers).collect();
+        all.sort();
+        assert_eq!(all, files);
     }
 
     #[test]

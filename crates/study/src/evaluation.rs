@@ -3,6 +3,7 @@
 use crate::claim::{self, ClaimResult, Verdict};
 use crate::error::StudyError;
 use crate::figure::{self, Drawn};
+use crate::model::Profile;
 use crate::plan::{Plan, Space};
 use crate::results::Results;
 use crate::run::Cells;
@@ -70,6 +71,8 @@ pub struct Provenance {
     pub version: String,
     /// Version and fingerprint of the engine.
     pub engine: String,
+    /// How much of the study ran.
+    pub profile: Profile,
     /// Hash of scenario, study and engine.
     pub hash: String,
     /// First seed.
@@ -113,6 +116,8 @@ pub struct Counts {
     pub undecided: usize,
     /// Without numbers.
     pub not_evaluable: usize,
+    /// Not in the profile that ran.
+    pub not_in_profile: usize,
 }
 
 /// Evaluates metrics, claims and figures.
@@ -136,6 +141,7 @@ pub fn evaluate<S>(plan: &Plan<S>, cells: &Cells) -> Result<Evaluation, StudyErr
         provenance: Provenance {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             engine: plan.engine.clone(),
+            profile: plan.profile,
             hash: plan.hash.clone(),
             first_seed: study.seeds.first,
             seeds: study.seeds.count,
@@ -143,7 +149,7 @@ pub fn evaluate<S>(plan: &Plan<S>, cells: &Cells) -> Result<Evaluation, StudyErr
         },
         words: plan.words.clone(),
         scenario_text: plan.base_text.clone(),
-        study_text: plan.file.current_text(),
+        study_text: plan.study_text.clone(),
         readings: std::iter::once(default).chain(said).collect(),
         claims: claim::evaluate(&results),
         figures: figure::draw(&results)?,
@@ -171,7 +177,8 @@ fn combinations<S>(results: &Results<'_, S>) -> Vec<(usize, usize)> {
     let readings = results.plan.grid.len();
     let n = Space::of(&results.plan.file).len();
     let all = (0..readings).flat_map(|r| (0..n).map(move |c| (r, c)));
-    all.filter(|(r, c)| *r == 0 || results.differs(*r, *c)).collect()
+    let shown = |(r, c): &(usize, usize)| (*r == 0 || results.differs(*r, *c)) && results.is_planned(*r, *c);
+    all.filter(shown).collect()
 }
 
 fn labels<S>(plan: &Plan<S>, combination: usize) -> Vec<String> {
@@ -238,6 +245,7 @@ impl Evaluation {
                 Verdict::Holds => c.holds += 1,
                 Verdict::Differs => c.differs += 1,
                 Verdict::Undecided { .. } => c.undecided += 1,
+                Verdict::NotInProfile => c.not_in_profile += 1,
                 Verdict::NotEvaluable { .. } => c.not_evaluable += 1,
             }
         }

@@ -20,6 +20,7 @@ pub mod model;
 pub mod observed;
 pub mod output;
 pub mod plan;
+pub mod profile;
 pub mod report;
 pub mod results;
 pub mod run;

@@ -17,10 +17,14 @@ pub fn evaluate<S>(results: &Results<'_, S>) -> Vec<ClaimResult> {
         let concerns = |r: usize| {
             let Some(reading) = r.checked_sub(1).map(|r| &study.reading[r]) else { return true };
             let named = reading.claims.is_empty() || reading.claims.contains(&claim.id);
-            let touched = |c: &Case| c.test.combinations().iter().any(|at| results.differs(r, *at));
-            named && planned.cases.iter().any(touched)
+            named && planned.needs.iter().any(|at| results.differs(r, *at))
         };
+        let left_out = |r: usize| planned.needs.iter().any(|at| !results.is_planned(r, *at));
         let outcome = |r: usize| {
+            if left_out(r) {
+                let (reading, verdict) = (readings[r].clone(), Verdict::NotInProfile);
+                return Outcome { reading, verdict, ours: String::new(), cases: Vec::new() };
+            }
             let cases: Vec<_> = planned.cases.iter().map(|c| Judge { results, reading: r }.case(c)).collect();
             let verdict = combine(cases.iter().map(|c| &c.verdict), claim.share);
             Outcome { reading: readings[r].clone(), verdict, ours: summary(&cases), cases }
@@ -45,20 +49,6 @@ fn summary(cases: &[CaseOutcome]) -> String {
     }
     let line = |c: &CaseOutcome| format!("{}: {} ({})", c.case, c.ours, c.verdict.word());
     cases.iter().map(line).collect::<Vec<_>>().join("; ")
-}
-
-impl Test {
-    /// The combinations that it looks at.
-    pub(crate) fn combinations(&self) -> Vec<usize> {
-        match self {
-            Self::Bounds { of, .. } => vec![of.at],
-            Self::Contrast { terms, .. } => terms.iter().map(|(_, p)| p.at).collect(),
-            Self::Curves { left, right, .. } => vec![*left, *right],
-            Self::Extreme { best, others, .. } => others.iter().chain([best]).map(|p| p.at).collect(),
-            Self::Greater { left, right, .. } | Self::Ratio { left, right, .. } => vec![left.at, right.at],
-            Self::Steps { points, .. } => points.iter().map(|p| p.at).collect(),
-        }
-    }
 }
 
 struct Judge<'a, S> {

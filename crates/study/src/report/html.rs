@@ -88,6 +88,7 @@ pub fn index(title: &str, studies: &[(&Evaluation, String)]) -> String {
         differs: a.differs + c.differs,
         undecided: a.undecided + c.undecided,
         not_evaluable: a.not_evaluable + c.not_evaluable,
+        not_in_profile: a.not_in_profile + c.not_in_profile,
     });
     tiles(&mut b, total);
     b.push_str("<table class=\"claims\"><thead><tr><th>Study</th><th>Claim</th><th>Statement</th><th>Paper</th><th>Ours</th><th>Verdict</th></tr></thead><tbody>\n");
@@ -133,7 +134,10 @@ fn tiles(b: &mut String, c: Counts) {
     tile("differs", c.differs, "differ");
     tile("undecided", c.undecided, "undecided");
     if c.not_evaluable > 0 {
-        tile("none", c.not_evaluable, "not evaluable");
+        tile("none", c.not_evaluable, "could not be evaluated");
+    }
+    if c.not_in_profile > 0 {
+        tile("none", c.not_in_profile, "not in the quick profile");
     }
     b.push_str("</div>\n");
 }
@@ -269,7 +273,7 @@ fn badge(v: &Verdict) -> String {
         Verdict::Holds => "holds",
         Verdict::Differs => "differs",
         Verdict::Undecided { .. } => "undecided",
-        Verdict::NotEvaluable { .. } => "none",
+        Verdict::NotInProfile | Verdict::NotEvaluable { .. } => "none",
     };
     let detail = v.detail();
     let detail =
