@@ -1,8 +1,8 @@
 //! The `skyhaul` command as a library: the binary of `cargo install` and the entry point of the Python package
 //! call the same [`run`].
 //!
-//! Exit status: 0 all is well; 1 a claim does not hold; 2 wrong input or output that cannot be written, with one
-//! line on standard error; 130 stopped with Ctrl-C.
+//! Exit status: 0 all is well; 1 a claim does not hold, or results differ; 2 wrong input, output that cannot be
+//! written, or a claim that could not be evaluated, with one line on standard error; 130 stopped with Ctrl-C.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -10,6 +10,7 @@ pub mod cases;
 mod clock;
 mod command;
 mod interrupt;
+pub mod library;
 pub mod measure;
 mod picture;
 pub mod results;

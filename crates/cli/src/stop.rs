@@ -32,6 +32,16 @@ impl Stop {
         }
     }
 
+    /// What it says, in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        match self {
+            Self::Bad(line) | Self::Interrupted(line) | Self::Usage(line) => line.clone(),
+            Self::Claim => "a claim does not hold".to_owned(),
+            Self::Closed => "nobody reads the output".to_owned(),
+        }
+    }
+
     /// Wrong input.
     pub fn bad(message: impl fmt::Display) -> Self {
         Self::Bad(message.to_string())

@@ -3,7 +3,7 @@
 use crate::claim::{self, ClaimResult, Verdict};
 use crate::error::StudyError;
 use crate::figure::{self, Drawn};
-use crate::model::Profile;
+use crate::model::{Axis, Profile};
 use crate::plan::{Plan, Space};
 use crate::results::Results;
 use crate::run::Cells;
@@ -29,6 +29,8 @@ pub struct Evaluation {
     pub provenance: Provenance,
     /// The base scenario in words.
     pub words: Vec<(String, String)>,
+    /// What varies: heading of each axis and the labels of its values.
+    pub axes: Vec<(String, Vec<String>)>,
     /// The base scenario, resolved.
     pub scenario_text: String,
     /// The study file.
@@ -120,6 +122,26 @@ pub struct Counts {
     pub not_in_profile: usize,
 }
 
+impl Counts {
+    /// All claims.
+    #[must_use]
+    pub const fn total(&self) -> usize {
+        self.holds + self.differs + self.undecided + self.not_evaluable + self.not_in_profile
+    }
+
+    /// Of both.
+    #[must_use]
+    pub const fn add(self, other: Self) -> Self {
+        Self {
+            holds: self.holds + other.holds,
+            differs: self.differs + other.differs,
+            undecided: self.undecided + other.undecided,
+            not_evaluable: self.not_evaluable + other.not_evaluable,
+            not_in_profile: self.not_in_profile + other.not_in_profile,
+        }
+    }
+}
+
 /// Evaluates metrics, claims and figures.
 ///
 /// # Errors
@@ -148,6 +170,7 @@ pub fn evaluate<S>(plan: &Plan<S>, cells: &Cells) -> Result<Evaluation, StudyErr
             cells: cells.observed.len(),
         },
         words: plan.words.clone(),
+        axes: study.axis.iter().map(axis_words).collect(),
         scenario_text: plan.base_text.clone(),
         study_text: plan.study_text.clone(),
         readings: std::iter::once(default).chain(said).collect(),
@@ -159,6 +182,10 @@ pub fn evaluate<S>(plan: &Plan<S>, cells: &Cells) -> Result<Evaluation, StudyErr
         missing: cells.observed.iter().filter(|o| o.is_none()).count() - cells.failed.len(),
         failed: failed(plan, cells),
     })
+}
+
+fn axis_words(axis: &Axis) -> (String, Vec<String>) {
+    (axis.heading(), (0..axis.values.len()).map(|i| axis.label(i)).collect())
 }
 
 fn failed<S>(plan: &Plan<S>, cells: &Cells) -> Vec<FailedCell> {
