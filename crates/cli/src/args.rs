@@ -20,6 +20,9 @@ pub(crate) enum Command {
     /// Show what follows from a scenario (BDP, RTT, queue in time), and what looks wrong.
     #[command(after_help = "Example:\n  skyhaul check preset:peach-geo --set links.sat.error.p=1e-2")]
     Check(CheckArgs),
+    /// Compare two results directories: which metrics differ by more than chance, which verdicts changed.
+    #[command(after_help = "Example:\n  skyhaul compare results/before results/after")]
+    Compare(CompareArgs),
     /// Run a scenario.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
@@ -55,6 +58,22 @@ pub(crate) struct Scenario {
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) scenario: Scenario,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompareArgs {
+    /// Results of run, study or reproduce.
+    #[arg(value_name = "A")]
+    pub(crate) a: PathBuf,
+    /// Results of the same kind.
+    #[arg(value_name = "B")]
+    pub(crate) b: PathBuf,
+    /// Compare results of different engines too.
+    #[arg(long)]
+    pub(crate) across_versions: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

@@ -9,6 +9,7 @@ mod args;
 pub mod cases;
 mod clock;
 mod command;
+pub mod compare;
 mod interrupt;
 pub mod library;
 pub mod measure;
@@ -60,7 +61,7 @@ fn finish(result: Result<(), Stop>) -> u8 {
         Stop::Bad(line) => format!("skyhaul: {line}\n"),
         Stop::Interrupted(line) => format!("skyhaul: {line}\n"),
         Stop::Usage(text) => text.clone(),
-        Stop::Claim | Stop::Closed => String::new(),
+        Stop::Claim | Stop::Different | Stop::Closed => String::new(),
     };
     // If standard error is closed nobody can be told.
     let _ = std::io::stderr().write_all(line.as_bytes());

@@ -40,7 +40,7 @@ pub fn embedded() -> Result<Vec<Shelf>, Stop> {
         }
     }
     shelves.iter_mut().for_each(Shelf::sort);
-    Ok(shelves)
+    Ok(in_order(shelves))
 }
 
 /// The studies of a folder: of its subfolders, one per paper, or, if it holds studies itself, its own.
@@ -89,7 +89,13 @@ pub fn folder(dir: &Path) -> Result<Vec<Shelf>, Stop> {
             "{dir} holds no studies: name a folder with PAPER/STUDY.toml, or STUDY.toml"
         )));
     }
-    Ok(shelves)
+    Ok(in_order(shelves))
+}
+
+/// What others published first, then subjects of our own; by name.
+fn in_order(mut shelves: Vec<Shelf>) -> Vec<Shelf> {
+    shelves.sort_by_key(|s| (s.paper.published.is_none(), s.name.clone()));
+    shelves
 }
 
 fn untitled(name: &str) -> Paper {
@@ -172,7 +178,7 @@ mod tests {
             choose(embedded().expect("sound"), &names)
         };
         let two = chosen(&["peach-2001/fig11", "geo-today"]).expect("known");
-        assert_eq!(names(&two), ["geo-today/alone", "geo-today/harm", "peach-2001/fig11"]);
+        assert_eq!(names(&two), ["peach-2001/fig11", "geo-today/alone", "geo-today/harm"]);
         assert_eq!(names(&chosen(&["studies/peach-2001/fig03.toml"]).expect("known")), ["peach-2001/fig03"]);
         let line = |names: &[&str]| format!("{:?}", chosen(names).expect_err("unknown"));
         assert!(line(&["peach-2001/fig99"]).contains("peach-2001/fig11"), "{}", line(&["peach-2001/fig99"]));

@@ -170,7 +170,7 @@ pub fn evaluate<S>(plan: &Plan<S>, cells: &Cells) -> Result<Evaluation, StudyErr
             cells: cells.observed.len(),
         },
         words: plan.words.clone(),
-        axes: study.axis.iter().map(axis_words).collect(),
+        axes: study.axis.iter().zip(&plan.only).map(axis_words).collect(),
         scenario_text: plan.base_text.clone(),
         study_text: plan.study_text.clone(),
         readings: std::iter::once(default).chain(said).collect(),
@@ -184,8 +184,9 @@ pub fn evaluate<S>(plan: &Plan<S>, cells: &Cells) -> Result<Evaluation, StudyErr
     })
 }
 
-fn axis_words(axis: &Axis) -> (String, Vec<String>) {
-    (axis.heading(), (0..axis.values.len()).map(|i| axis.label(i)).collect())
+fn axis_words((axis, only): (&Axis, &Option<Vec<usize>>)) -> (String, Vec<String>) {
+    let there = |i: &usize| only.as_ref().is_none_or(|o| o.contains(i));
+    (axis.heading(), (0..axis.values.len()).filter(there).map(|i| axis.label(i)).collect())
 }
 
 fn failed<S>(plan: &Plan<S>, cells: &Cells) -> Vec<FailedCell> {

@@ -18,6 +18,8 @@ pub struct Plan<S> {
     pub file: StudyFile,
     /// How much of it runs.
     pub profile: Profile,
+    /// The values of each axis that the profile leaves; `None`: all.
+    pub only: Vec<Option<Vec<usize>>>,
     /// The study as it was asked for, before the profile.
     pub study_text: String,
     /// Version of the engine.
@@ -216,6 +218,13 @@ pub(crate) fn pins(
                 file.refuse(key, format!("axis `{}` has no value `{p}`", axis.name), &labels)
             })
         };
+        if pick.0.is_empty() {
+            return Err(file.refuse(
+                key,
+                format!("no value of axis `{}` is named", axis.name),
+                &["at least one"],
+            ));
+        }
         pick.0.iter().map(one).collect()
     };
     axes.iter().map(|a| selector.0.get(&a.name).map(|p| find(a, p)).transpose()).collect()
@@ -244,11 +253,13 @@ pub fn plan_profile<R: CellRunner>(
     let study_text = file.current_text();
     let only = profile::apply(&mut file, profile)?;
     let base = settings_of(&file.study.set, "set");
-    let resolved = resolve(runner, &file, &base)?;
+    let in_words = [base.clone(), profile::settings(&file, profile)].concat();
+    let resolved = resolve(runner, &file, &in_words)?;
     let mut plan = Plan {
         hash: hex(&Sha256::digest(format!("{engine}\0{}\0{study_text}{}", resolved.text, profile.salt()))),
         engine,
         profile,
+        only,
         study_text,
         scenarios: Vec::new(),
         grid: Vec::new(),
@@ -258,7 +269,7 @@ pub fn plan_profile<R: CellRunner>(
         base_text: resolved.text,
         file,
     };
-    fill_grid(runner, &mut plan, &base, &only)?;
+    fill_grid(runner, &mut plan, &base)?;
     let series = resolved.series.clone();
     let names = names(&plan, runner.vocabulary(), resolved.links, resolved.groups, resolved.series);
     plan.metrics = metrics(&plan.file, names)?;
@@ -359,7 +370,6 @@ fn fill_grid<R: CellRunner>(
     runner: &R,
     plan: &mut Plan<R::Scenario>,
     base: &[Setting],
-    profile: &[Option<Vec<usize>>],
 ) -> Result<(), StudyError> {
     let last = profile::settings(&plan.file, plan.profile);
     let space = Space::of(&plan.file);
@@ -393,7 +403,7 @@ fn fill_grid<R: CellRunner>(
             settings.extend(last.clone());
             let resolved = resolve(runner, &plan.file, &settings)?;
             let version = runner.version(&resolved.scenario);
-            let runs = profile::within(&index, profile);
+            let runs = profile::within(&index, &plan.only);
             let (scenario, text) = (resolved.scenario, resolved.text);
             let new = Prepared { scenario, text, version, label, constants, run: None };
             row.push(place(&mut plan.scenarios, &mut known, new, runs));

@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod check;
+mod compare;
 mod demo;
 mod reproduce;
 mod run;
@@ -14,6 +15,7 @@ use skyhaul_study::figure::FigureRenderer;
 pub(crate) fn run(command: &Command, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
     match command {
         Command::Check(args) => check::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Demo(args) => demo::run(args, renderer),
         Command::Reproduce(args) => reproduce::run(args, renderer),
         Command::Run(args) => run::run(args),

@@ -272,6 +272,9 @@ impl Planner<'_> {
                         &["terms = [{ weight = …, at = { … } }]", "min", "max"],
                     ));
                 }
+                if let (Some(min), Some(max)) = (min, max) {
+                    limits(&[*min, *max])?;
+                }
                 Test::Contrast { terms, min: *min, max: *max }
             }
             Check::Curve(curve) => {

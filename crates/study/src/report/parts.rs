@@ -182,6 +182,9 @@ fn claim(b: &mut String, prefix: &str, i: usize, c: &ClaimResult) {
     b.push_str("</tbody>\n");
 }
 
+/// More cases than this are folded.
+const MANY: usize = 8;
+
 fn ours(o: &Outcome) -> String {
     if let [one] = &o.cases[..] {
         return escape(&one.ours);
@@ -189,7 +192,19 @@ fn ours(o: &Outcome) -> String {
     let item = |c: &CaseOutcome| {
         format!("<li>{} <b>{}</b>: {}</li>", badge(&c.verdict), escape(&c.case), escape(&c.ours))
     };
-    format!("<ul class=\"cases\">{}</ul>", o.cases.iter().map(item).collect::<String>())
+    let list = format!("<ul class=\"cases\">{}</ul>", o.cases.iter().map(item).collect::<String>());
+    if o.cases.len() <= MANY {
+        return list;
+    }
+    let mut words: Vec<(&str, usize)> = Vec::new();
+    for case in &o.cases {
+        match words.iter_mut().find(|(word, _)| *word == case.verdict.word()) {
+            Some((_, n)) => *n += 1,
+            None => words.push((case.verdict.word(), 1)),
+        }
+    }
+    let words: Vec<String> = words.iter().map(|(word, n)| format!("{n} × {word}")).collect();
+    format!("<details><summary>{} cases: {}</summary>{list}</details>", o.cases.len(), words.join(", "))
 }
 
 pub(super) fn badge(v: &Verdict) -> String {
