@@ -3,7 +3,7 @@
 //!
 //! The same seed gives the same random losses, so what both have with equal seeds is compared seed by seed (the 95 %
 //! interval of the paired differences); with other seeds by Welch's interval of the difference of means. A single
-//! common seed has no interval: any difference then counts.
+//! common seed has no interval: any difference then counts. One seed each that are not the same tell nothing.
 
 mod read;
 mod show;
@@ -18,10 +18,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What became of a metric of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The same numbers.
-    Identical,
-    /// The interval of the difference contains zero, or there is none: nothing is certain.
+    /// The interval of the difference contains zero: nothing is certain.
     Within,
+    /// One seed each, and not the same: there is no interval.
+    Unknown,
     /// It does not.
     Different,
 }
@@ -165,11 +165,16 @@ fn one(
     let (l, r): (Vec<f64>, Vec<f64>) =
         if paired { pairs.into_iter().unzip() } else { (alone(left), alone(right)) };
     let difference = if paired { stats::paired_difference(&r, &l, 1.0, 0.0) } else { welch(&l, &r) };
+    if !paired && difference.n < 2 && l == r {
+        return None;
+    }
     let status = if !difference.mean.is_finite() {
         // A value is missing on one side only, or with one seed only.
         Status::Different
     } else if paired && difference.n == 1 {
-        if difference.mean == 0.0 { Status::Within } else { Status::Different }
+        Status::Different
+    } else if difference.half.is_infinite() {
+        Status::Unknown
     } else if difference.mean.abs() > difference.half {
         Status::Different
     } else {
@@ -229,7 +234,8 @@ mod tests {
         };
         assert_eq!(status((1, 5.0), (1, 5.0)), None);
         assert_eq!(status((1, 5.0), (1, 5.1)), Some(Status::Different));
-        assert_eq!(status((1, 5.0), (2, 5.1)), Some(Status::Within));
+        assert_eq!(status((1, 5.0), (2, 5.1)), Some(Status::Unknown));
+        assert_eq!(status((1, 5.0), (2, 5.0)), None);
     }
 
     #[test]

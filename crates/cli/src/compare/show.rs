@@ -23,14 +23,20 @@ pub fn text(left: &Results, right: &Results, all: &[Compared]) -> String {
         } else {
             out.push('\n');
         }
-        let certain: Vec<&Difference> = c.certain().collect();
-        let within = c.differences.len() - certain.len();
+        let mut certain: Vec<&Difference> = c.certain().collect();
+        // Single flows of a run after what is said of all.
+        certain.sort_by_key(|d| d.metric.starts_with("flows."));
+        let count = |status| c.differences.iter().filter(|d| d.status == status).count();
+        let (within, unknown) = (count(Status::Within), count(Status::Unknown));
         let _ = writeln!(
             out,
             "  {} metrics identical, {within} equal within intervals, {} different",
             c.identical,
             certain.len()
         );
+        if unknown > 0 {
+            let _ = writeln!(out, "  {unknown} without an interval: one seed on each side, and not the same");
+        }
         if !certain.is_empty() {
             let mut grid = Grid::new(&["cell", "metric", "A", "B", "B − A"]).left(1);
             for d in certain.iter().take(MOST) {
@@ -54,6 +60,10 @@ pub fn text(left: &Results, right: &Results, all: &[Compared]) -> String {
     }
     let differ = all.iter().filter(|c| !c.is_equal()).count();
     let verdict = match (differ, all.len()) {
+        (0, _) if all.iter().all(|c| c.differences.is_empty()) => "Identical.".to_owned(),
+        (0, _) if all.iter().any(|c| c.differences.iter().any(|d| d.status == Status::Unknown)) => {
+            "Nothing is certainly different; more seeds would tell.".to_owned()
+        }
         (0, _) => "Equal within intervals.".to_owned(),
         (_, 1) => "Different.".to_owned(),
         (n, all) => format!("{n} of {all} studies are different."),
@@ -83,7 +93,11 @@ pub fn json(left: &Results, right: &Results, all: &[Compared]) -> Value {
             "ci95": number(d.difference.half),
             "n": d.difference.n,
             "paired": d.paired,
-            "different": d.status == Status::Different,
+            "status": match d.status {
+                Status::Within => "within",
+                Status::Unknown => "unknown",
+                Status::Different => "different",
+            },
         })
     };
     let one = |c: &Compared| {
