@@ -115,7 +115,7 @@ impl Resolved {
                 Start::Uniform { from, to } => StartSpec::Uniform([Span::Time(from), Span::Time(to)]),
             })),
             stop: f.stop.map(Time),
-            handshake: tcp.then(|| f.handshake),
+            handshake: tcp.then_some(f.handshake),
             known_rtt: f.known_rtt.map(Time),
         }
     }
