@@ -77,7 +77,7 @@ impl Stream {
     fn skip_pauses(&mut self) {
         while let (Some((on, off)), true) = (&self.pauses, self.on >= self.pause) {
             self.behind = self.behind + off.draw(&mut self.rng);
-            self.pause = self.pause + on.draw(&mut self.rng);
+            self.pause += on.draw(&mut self.rng);
         }
         self.next = self.on + self.behind;
     }
@@ -103,7 +103,7 @@ impl Arrivals {
     }
 
     fn draw_next(&mut self) {
-        self.next = self.next + Duration::from_secs_f64(self.gaps.exponential(self.gap));
+        self.next += Duration::from_secs_f64(self.gaps.exponential(self.gap));
     }
 
     /// The transfer that was due: its number from 0 and its size in bytes.
