@@ -199,7 +199,7 @@ impl Path {
     /// # Errors
     /// If `w` is NaN or `mws` smaller than a packet.
     pub fn clamp(&self, w: f64, mws: f64) -> Value {
-        if !(mws >= self.packet) {
+        if mws.is_nan() || mws < self.packet {
             return Err(DomainError {
                 argument: "mws",
                 value: mws,
