@@ -9,6 +9,7 @@ st = sh.study("peach-2001/fig11", seeds=5).run(progress=True)
 print(st)
 """
 
+from . import analysis
 from ._control import Policy
 from ._core import (
     Ack,
@@ -58,6 +59,7 @@ __all__ = [
     "Table",
     "Transmit",
     "__version__",
+    "analysis",
     "check",
     "presets",
     "run",

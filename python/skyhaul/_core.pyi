@@ -1,6 +1,6 @@
 """What Python needs from the Rust crates, and nothing more."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, final
 
@@ -29,12 +29,17 @@ __all__ = [
     "Transmit",
     "__version__",
     "check",
+    "closed_form",
+    "closed_forms",
+    "jain",
     "main",
+    "predict_rate",
     "presets",
     "run",
     "run_cell",
     "schema",
     "studies",
+    "transmission_period",
 ]
 
 __version__: str
@@ -445,6 +450,22 @@ def check(
     set: list[tuple[str, str]] = ...,
     controls: list[tuple[str, type[Control], str | None]] = ...,
 ) -> tuple[str, str]: ...
+def closed_forms() -> list[tuple[str, list[str], str]]: ...
+def closed_form(name: str, *arguments: float) -> float: ...
+def jain(values: Sequence[float]) -> float: ...
+def predict_rate(
+    fair_share: float, window: float, loss: float, return_link: float
+) -> tuple[float, Literal["fair_share", "loss", "none", "return_link", "window"]]: ...
+def transmission_period(
+    forward: float,
+    reverse: float,
+    packet: float,
+    ack: float,
+    propagation: float,
+    w: float,
+    acks: float | None = None,
+    d: float = 0.0,
+) -> tuple[float, float, float, float, Literal["acks", "data", "rtt"]]: ...
 def schema(kind: str) -> str: ...
 def presets() -> list[str]: ...
 def studies() -> list[str]: ...

@@ -7,15 +7,16 @@ use std::process::{Command, ExitCode};
 /// Which of our crates a crate may depend on. Arrows point down only.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("base", &[]),
+    ("analysis", &["base"]),
     ("cc", &["base"]),
     ("path", &["base"]),
     ("trace", &["base"]),
     ("tcp", &["base", "cc"]),
-    ("scenario", &["base", "cc", "path", "tcp"]),
+    ("scenario", &["analysis", "base", "cc", "path", "tcp"]),
     ("sim", &["base", "cc", "path", "tcp", "trace", "scenario"]),
-    ("study", &["base", "cc", "tcp", "trace", "scenario", "sim"]),
+    ("study", &["analysis", "base", "cc", "tcp", "trace", "scenario", "sim"]),
     ("cli", &["base", "cc", "trace", "scenario", "sim", "study"]),
-    ("py", &["base", "cc", "trace", "scenario", "sim", "study", "cli"]),
+    ("py", &["analysis", "base", "cc", "trace", "scenario", "sim", "study", "cli"]),
     ("wasm", &["base", "trace", "scenario", "sim"]),
     ("testkit", &["base", "cc", "path", "tcp"]),
 ];

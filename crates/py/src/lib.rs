@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive as values")]
 
+mod analysis;
 mod control;
 mod error;
 mod run;
@@ -12,6 +13,8 @@ mod table;
 /// The extension module.
 #[pyo3::pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::analysis::{closed_form, closed_forms, jain, predict_rate, transmission_period};
     #[pymodule_export]
     use super::control::base::Control;
     #[pymodule_export]

@@ -8,7 +8,6 @@
 //! The crate touches no file system: files that a scenario extends are read by a closure of the caller.
 #![forbid(unsafe_code)]
 
-pub mod analysis;
 mod canonical;
 pub mod check;
 mod document;

@@ -7,8 +7,8 @@
 mod common;
 
 use common::{bulk, geo, scenario};
+use skyhaul_analysis::aimd;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_cc::alg::gaimd;
 use skyhaul_cc::{Config as Cc, InitialSsthresh};
 use skyhaul_scenario::resolved::{Delay, FlowGroup, Resolved, Start};
 use skyhaul_sim::{RunResult, Sim};
@@ -95,7 +95,7 @@ fn ratios(cc: &Cc, (alpha, beta): (f64, f64), every: u32, p: f64, losses: f64) -
         let rate = (y.segments_acked - x.segments_acked) / time;
         let seen = (y.recoveries + y.timeouts - x.recoveries - x.timeouts) as f64 / sent;
         events.push(rate * RTT * seen.sqrt() / c);
-        path.push(rate / gaimd::rate(alpha, beta, p, RTT, 1.0, b));
+        path.push(rate / aimd::with_timeouts(p, RTT, 1.0, b, alpha, beta).expect("in its domain"));
     }
     Ratios { events: interval(&events), path: interval(&path) }
 }

@@ -2,6 +2,7 @@
 //!
 //! All sums run in the order of the seeds, so a result does not depend on how cells were scheduled.
 
+pub use skyhaul_analysis::fairness::jain;
 use skyhaul_base::math;
 
 /// A mean over seeds with its 95 % interval.
@@ -86,14 +87,6 @@ fn half_width(values: &[f64]) -> f64 {
     }
     let n = values.len();
     t_quantile_975(n - 1) * deviation(values) / math::sqrt(n as f64)
-}
-
-/// Jain's fairness index (Σx)² / (n Σx²); 1 if all are zero.
-#[must_use]
-pub fn jain(values: &[f64]) -> f64 {
-    let sum: f64 = values.iter().sum();
-    let squares: f64 = values.iter().map(|x| x * x).sum();
-    if squares == 0.0 { 1.0 } else { sum * sum / (values.len() as f64 * squares) }
 }
 
 /// The q-quantile (0 … 1) with linear interpolation; NaN of nothing.

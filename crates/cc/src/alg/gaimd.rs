@@ -6,7 +6,7 @@
 //! part of the loss process, `3(1 - beta)/(1 + beta)` where they are not.
 //! *Source*: Yang, Lam, "General AIMD congestion control", ICNP 2000: the abstract, which was at hand, *verifies* what
 //! `alpha` and `beta` mean and the pair (0.31, 7/8); the relation with timeouts gives 0.3125 there, and it and the
-//! formula of [`rate`] are taken from the literature since. The relation without timeouts is that of Floyd, Handley,
+//! formula of the rate (`skyhaul_analysis::aimd`) are taken from the literature since. The relation without timeouts is that of Floyd, Handley,
 //! Padhye, "A comparison of equation-based and AIMD congestion control" (2000), *verified* against RFC 9438 §4.3. The
 //! formula and both relations are held against simulated flows (`crates/sim/tests/square_root.rs`). That ns-2's AIMD
 //! halves the first time, in slow start and after timeouts whatever `beta` says is the option `ns2-half` (*verified*
@@ -18,7 +18,6 @@ use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::rules::Rules;
-use skyhaul_base::math;
 
 /// Which relation between `alpha` and `beta` makes a flow as strong as Reno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,15 +106,6 @@ impl Config {
         }
         frame::check_recovery(self.recovery)
     }
-}
-
-/// Mean rate in segments per second for a loss event rate `p`, RTT `rtt` and timeout `t0` (both seconds), with one
-/// acknowledgement for every `b` segments: the authors' generalisation of the formula of Padhye et al. (1998).
-#[must_use]
-pub fn rate(alpha: f64, beta: f64, p: f64, rtt: f64, t0: f64, b: f64) -> f64 {
-    let avoidance = rtt * math::sqrt(2.0 * b * (1.0 - beta) * p / (alpha * (1.0 + beta)));
-    let timeouts = 3.0 * math::sqrt((1.0 - beta * beta) * b * p / (2.0 * alpha));
-    1.0 / (avoidance + t0 * timeouts.min(1.0) * p * (1.0 + 32.0 * p * p))
 }
 
 /// GAIMD.
@@ -261,18 +251,6 @@ mod tests {
         assert_eq!(s.cwnd(), 18.0);
         s.recovered();
         assert_eq!(s.cwnd(), 14.0);
-    }
-
-    #[test]
-    fn equal_rates_where_the_relation_holds() {
-        // Few losses: the term of timeouts counts least, and the relation without them is exact when T0 is 0.
-        let (reno, gaimd) = (rate(1.0, 0.5, 0.01, 0.1, 0.0, 1.0), rate(0.2, 0.875, 0.01, 0.1, 0.0, 1.0));
-        assert!((reno - gaimd).abs() < 1e-9);
-        // By hand: 1 / (0.1 * sqrt(2 * 0.5 * 0.01 / 1.5)).
-        assert!((reno - 122.474_487).abs() < 1e-6);
-        // With many timeouts the other one: the ratio of the square roots of that term is 1.
-        let term = |a: f64, b: f64| (1.0 - b * b) / (2.0 * a);
-        assert_eq!(term(1.0, 0.5), term(0.3125, 0.875));
     }
 
     #[test]

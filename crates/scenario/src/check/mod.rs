@@ -5,10 +5,10 @@ mod display;
 mod share;
 mod warn;
 
-use crate::analysis;
 use crate::resolved::{Direction, FlowGroup, Link, Resolved, Transport};
 use serde::Serialize;
 use share::Demand;
+use skyhaul_analysis::{throughput, utilization, window};
 use skyhaul_base::Rate;
 use skyhaul_path::Limit;
 
@@ -221,7 +221,6 @@ fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
     // The timer of a path with steady delays: its variance dies out, one tick remains.
     let t0 = (rtt + f.endpoint.rto.tick.as_secs_f64()).max(f.endpoint.rto.min.as_secs_f64());
     let b = f64::from(f.endpoint.delayed_ack.every);
-    let positive = |x: f64| x.is_finite().then_some(x);
     FlowCheck {
         name: f.name.clone(),
         count: f.count,
@@ -237,9 +236,9 @@ fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
         }),
         bounds: Bounds {
             application: f.app.offered().map(|bits| bits / 8.0 / f64::from(unit(f))),
-            window: if udp(f) { None } else { positive(analysis::window_limit(window, rtt)) },
+            window: window::window_limit(window, rtt).ok().filter(|x| x.is_finite() && !udp(f)),
             fair_share: None,
-            random_loss: (loss > 0.0 && rtt > 0.0).then(|| analysis::pftk_full(rtt, t0, loss, b, window)),
+            random_loss: throughput::pftk(loss, rtt, t0, b, window).ok().filter(|_| loss > 0.0),
             return_link: None,
         },
         active: Active::None,
@@ -366,7 +365,7 @@ fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
         let (Some(bdp), Some(queue)) = (link.forward.bdp_packets, link.forward.queue_packets) else {
             continue;
         };
-        flow.in_phase_utilization = (bdp > 0.0).then(|| analysis::clean_utilization(bdp, queue, 0.5));
+        flow.in_phase_utilization = utilization::clean_utilization(bdp, queue, 0.5).ok();
     }
 }
 

@@ -109,7 +109,16 @@ fn each_mistake_has_its_warning() {
     assert!(codes(&[quiet, off, "flows.bulk.cc=peach-plus"]).contains(&"probes-off"));
     assert!(!codes(&[quiet, off, "flows.bulk.cc=sack"]).contains(&"probes-off"));
     // 50/(pX) = 50/(1e-3 · 65) = 769 s.
-    assert_eq!(codes(&[quiet, "flows.bulk.cc=sack"]), ["short-run"]);
+    assert_eq!(codes(&[quiet, "flows.bulk.cc=sack"]), ["short-for-loss"]);
+    let short = checked(&[quiet, "flows.bulk.cc=sack"]).warnings.remove(0);
+    assert!(
+        short.key == "duration"
+            && short.message.ends_with("50 losses take 769 s; write duration = \"770 s\""),
+        "{short:?}"
+    );
+    assert_eq!(codes(&[quiet, "flows.bulk.cc=sack", "duration=770 s"]), [""; 0]);
+    let pages = "flows.bulk.app={ kind = 'pages', segments = 50 }";
+    assert!(!codes(&[quiet, "flows.bulk.cc=sack", pages]).contains(&"short-for-loss"));
     assert_eq!(codes(&[quiet, "flows.bulk.cc=sack", "duration=800 s"]), [""; 0]);
     assert_eq!(codes(&[quiet, "flows.bulk.cc=sack", "duration=0 s"]), [""; 0]);
     let two = ["flows.bulk.count=1", "flows.more={ path = ['sat'] }", "flows.bulk.start=0 s"];

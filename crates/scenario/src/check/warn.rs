@@ -1,8 +1,8 @@
 //! Warnings: settings that are legal and usually a mistake.
 
 use super::{Active, Check, Warning, display::percent, display::short, reno_class};
-use crate::analysis;
 use crate::resolved::{App, ErrorModel, QueueKind, Resolved, Start, Transport};
+use skyhaul_analysis::{loss, utilization};
 use skyhaul_tcp::config::ProbeNegotiation;
 
 /// A queue outside this range of BDPs deserves a word.
@@ -42,11 +42,12 @@ fn queues(check: &Check, out: &mut Vec<Warning>) {
         };
         let key = format!("links.{}.queue", link.name);
         if bdp < USUAL_QUEUE.0 {
-            let in_phase = percent(analysis::clean_utilization(full, packets, 0.5));
+            let Ok(in_phase) = utilization::clean_utilization(full, packets, 0.5) else { continue };
             let message = format!(
-                "{} packets are {} of the BDP: Reno flows that lose in step use {in_phase} of a clean link",
+                "{} packets are {} of the BDP: Reno flows that lose in step use {} of a clean link",
                 short(packets),
-                short(bdp)
+                short(bdp),
+                percent(in_phase)
             );
             push(out, "queue-short", key, message);
         } else if bdp > USUAL_QUEUE.1 {
@@ -216,18 +217,22 @@ fn limits(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
             push(out, "return-link", format!("links.{link}.reverse.rate"), message);
         }
         let (Some(rate), true) = (flow.rate_segments_s, reno_class(&flow.cc)) else { continue };
-        if group.app == App::Bulk && flow.loss > 0.0 && rate > 0.0 {
-            let steady = analysis::steady_run(flow.loss, rate);
+        if group.app != App::Bulk {
+            continue;
+        }
+        // Without losses, or without a rate, there is no such steady state.
+        if let Ok(steady) = loss::steady_run(flow.loss, rate) {
             if check.duration_s < steady && check.duration_s > 0.0 {
                 let message = format!(
-                    "{} s are short for flows.{}: a flow loses a segment every {} s, and a mean that forgets the \
-                     start takes {} s",
+                    "{} s are too short to compare flows.{} with a steady state: a flow loses a segment every {} s, and \
+                     50 losses take {} s; write duration = \"{} s\"",
                     short(check.duration_s),
                     flow.name,
                     short(steady / 50.0),
-                    short(steady)
+                    short(steady),
+                    steady.ceil()
                 );
-                push(out, "short-run", "duration".into(), message);
+                push(out, "short-for-loss", "duration".into(), message);
             }
         }
     }

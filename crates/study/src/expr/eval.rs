@@ -3,6 +3,7 @@
 use super::{Expr, ExprError, Name};
 use crate::observed::{Observed, Sampled};
 use crate::stats;
+use skyhaul_analysis::forms::{FORMS, Form};
 use skyhaul_base::math;
 use std::collections::BTreeMap;
 
@@ -155,6 +156,12 @@ fn check_call(f: &str, arguments: &[Shape]) -> Result<Shape, ExprError> {
             && arguments[1..].iter().all(|s| *s == Shape::Scalar);
         return if fits { Ok(Shape::PerFlow) } else { wrong(&format!("a series and {more} numbers")) };
     }
+    if let Some(form) = Form::named(f) {
+        if arguments.len() != form.arguments.len() {
+            return wrong(&format!("({}): {}", form.arguments.join(", "), form.says));
+        }
+        return arguments.iter().try_fold(Shape::Scalar, |so_far, s| join(so_far, number(*s, f)?));
+    }
     match (f, arguments) {
         ("percentile", [Shape::PerFlow, Shape::Scalar]) => Ok(Shape::Scalar),
         ("percentile", _) => wrong("a value per flow and a number from 0 to 100"),
@@ -164,6 +171,7 @@ fn check_call(f: &str, arguments: &[Shape]) -> Result<Shape, ExprError> {
         _ => {
             let all =
                 PLAIN.iter().map(|(n, _)| *n).chain(AGGREGATES).chain(OF_CURVES.iter().map(|(n, _)| *n));
+            let all = all.chain(FORMS.iter().map(|form| form.name));
             let mut all: Vec<_> = all.chain(["percentile"]).collect();
             all.sort_unstable();
             Err(ExprError::or(format!("unknown function `{f}`"), all))
@@ -231,6 +239,9 @@ fn call(f: &str, arguments: &[Expr], vars: &Vars<'_>) -> Vec<f64> {
         let more: Vec<f64> = more.iter().map(|e| evaluate(e, vars)[0]).collect();
         return vars.observed.curves(series, group).map(|c| of_curve(f, c, &more)).collect();
     }
+    if let Some(form) = Form::named(f) {
+        return closed_form(form, &arguments.iter().map(|e| evaluate(e, vars)).collect::<Vec<_>>());
+    }
     let mut values = arguments.iter().map(|e| evaluate(e, vars));
     let Some(first) = values.next() else { return vec![f64::NAN] };
     let second = values.next();
@@ -243,6 +254,19 @@ fn call(f: &str, arguments: &[Expr], vars: &Vars<'_>) -> Vec<f64> {
         ("percentile", Some(q)) => vec![stats::quantile(&first, q[0] / 100.0)],
         _ => vec![aggregate(f, &first)],
     }
+}
+
+/// A closed form of each flow, or of numbers; NaN outside of its domain, and where flows do not pair.
+fn closed_form(form: &Form, arguments: &[Vec<f64>]) -> Vec<f64> {
+    let flows = arguments.iter().map(Vec::len).find(|n| *n != 1).unwrap_or(1);
+    if arguments.iter().any(|a| a.len() != 1 && a.len() != flows) {
+        return vec![f64::NAN];
+    }
+    let of = |i: usize| {
+        let row: Vec<f64> = arguments.iter().map(|a| if a.len() == 1 { a[0] } else { a[i] }).collect();
+        form.value(&row).unwrap_or(f64::NAN)
+    };
+    (0..flows).map(of).collect()
 }
 
 /// A function that turns a value per flow into one number; NaN of no flows, except for `count` and `sum`.

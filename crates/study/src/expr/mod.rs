@@ -8,6 +8,8 @@
 //!       | let.<constant> | metric.<earlier metric> | base.<earlier metric>
 //! ```
 //! `base` is the combination that the metric is compared with, with the same seed. A `flow` name has a value per flow, a `series` name a curve per flow; functions turn these into one number.
+//! The closed forms of [`skyhaul_analysis::forms::FORMS`] are functions too, so that theory stands beside simulation:
+//! `pftk(let.p, 0.55, 1, 1, 64)`. Outside of its domain a form is NaN, which no claim can rest upon.
 //! Every name is checked before the first run.
 
 mod eval;

@@ -68,10 +68,23 @@ fn arithmetic_binds_as_usual() {
         ("metric.goodput / 2", 30.0),
         ("link.sat.forward.dropped_error + 1", 8.0),
         ("max(3, 4)", 4.0),
+        ("10000 * packet_loss(1e-5, 1000)", 768.840_228_6),
+        ("mathis(1e-2, let.rtt, sqrt(1.5))", 22.268_088_5),
+        ("period(2 * 400, 10e6, 256e3, 1000, 40, 0.27)", 1.0),
     ] {
         let got = value(text);
         assert!((got[0] - expected).abs() < 1e-6, "{text}: {got:?}");
     }
+}
+
+#[test]
+fn closed_forms_take_numbers_and_flows() {
+    let per_flow = value("window_limit(flow.unique_segments, let.rtt)");
+    assert_eq!(per_flow, [100.0 / 0.55, 300.0 / 0.55, 200.0 / 0.55]);
+    assert!(value("pftk(2, let.rtt, 1, 1, 64)")[0].is_nan(), "outside of the domain");
+    assert_eq!(refused("window_limit(1)").message, "`window_limit` takes (window, rtt): a window per RTT");
+    assert!(refused("mathis(1, 2, series.cwnd)").message.contains("not a series"));
+    assert!(refused("pfkt(1)").accepted.contains(&"pftk".to_owned()));
 }
 
 #[test]
