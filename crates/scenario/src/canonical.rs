@@ -1,11 +1,13 @@
 //! The resolved scenario as a file: every value explicit, in canonical units, so that it reads back to the same.
 
 use crate::model::{
-    AppSpec, CcSpec, ClassSpec, DelaySpec, DirectionSpec, EndpointSpec, ErrorSpec, FlowSpec, KindOfQueue,
-    LinkSpec, QueueSpec, RecordSpec, Scenario, Short, StartSpec, VictimSpec,
+    AppSpec, CcSpec, ClassSpec, DelaySpec, DirectionSpec, EndpointSpec, ErrorSpec, FlowSpec, IdleSpec,
+    KindOfQueue, LinkSpec, QueueSpec, RecordSpec, Scenario, Short, StartSpec, VictimSpec,
 };
 use crate::quantity::{Count, Probability, QueueLimit, RateSpec, Span, Time, Window};
-use crate::resolved::{App, Delay, Direction, ErrorModel, FlowGroup, Queue, QueueKind, Resolved, Start};
+use crate::resolved::{
+    App, Delay, Direction, ErrorModel, FlowGroup, Idle, Queue, QueueKind, Resolved, Start,
+};
 use sha2::{Digest, Sha256};
 use skyhaul_path::error::Scope;
 use skyhaul_path::{Limit, Victim};
@@ -91,9 +93,15 @@ impl Resolved {
             sndbuf: Some(window(f.endpoint.send_buffer)),
             app: Some(Short(match f.app {
                 App::Bulk => AppSpec::Bulk {},
-                App::Pages { segments, count } => {
-                    AppSpec::Pages { segments: Count(segments), count: count.map(Count) }
-                }
+                App::Pages { segments, count, idle } => AppSpec::Pages {
+                    segments: Count(segments),
+                    count: count.map(Count),
+                    idle: match idle {
+                        Idle::None => None,
+                        Idle::Fixed(t) => Some(IdleSpec::Fixed(Time(t))),
+                        Idle::Exponential(t) => Some(IdleSpec::Exponential(Time(t))),
+                    },
+                },
             })),
             start: Some(Short(match f.start {
                 Start::At(at) => StartSpec::At(Span::Time(at)),

@@ -201,13 +201,27 @@ pub struct FlowGroup {
 pub enum App {
     /// Without end.
     Bulk,
-    /// Pages one after the other, each over a new connection, the next as soon as all of one is acknowledged.
+    /// Pages one after the other, each over a new connection, the next a pause after all of one is acknowledged.
     Pages {
         /// Full segments per page, at least 1.
         segments: u64,
         /// How many pages; `None`: until the end.
         count: Option<u64>,
+        /// The pause between two pages.
+        idle: Idle,
     },
+}
+
+/// The pause between two pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Idle {
+    /// The next page follows at once.
+    #[default]
+    None,
+    /// Always this long.
+    Fixed(Duration),
+    /// Exponentially distributed with this mean.
+    Exponential(Duration),
 }
 
 /// When flows start.

@@ -141,6 +141,7 @@ impl<R: Recorder> Sim<R> {
                     finished: None,
                     page_began: Instant::ZERO,
                     pages: Vec::new(),
+                    next_page: Instant::MAX,
                     discarded: 0,
                     rejected: 0,
                     srtt: (0.0, 0),

@@ -12,7 +12,7 @@ use crate::user;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::Controls;
 use skyhaul_path::PacketView;
-use skyhaul_scenario::resolved::{App, FlowGroup};
+use skyhaul_scenario::resolved::{App, FlowGroup, Idle};
 use skyhaul_tcp::Segment;
 use skyhaul_trace::{Event, Recorder};
 
@@ -212,6 +212,9 @@ impl<R: Recorder> Sim<R> {
         } else if record.stop <= now {
             record.stop = Instant::MAX;
             self.stop(index);
+        } else if record.next_page <= now {
+            record.next_page = Instant::MAX;
+            self.open(index);
         }
         let flow = &mut self.flows[index as usize];
         if let Agent::Tcp(ends) = &mut flow.agent {
@@ -260,7 +263,9 @@ impl<R: Recorder> Sim<R> {
     fn arm(&mut self, index: u32) {
         let record = &self.records[index as usize];
         let at = match &self.flows[index as usize].agent {
-            Agent::Silent => Instant::MAX,
+            Agent::Silent if record.next_page == Instant::MAX => Instant::MAX,
+            // Between two pages.
+            Agent::Silent => record.next_page.min(record.stop),
             Agent::Tcp(ends) => ends.next_timeout().min(record.stop),
             Agent::FixedWindow(_) => record.stop,
         };
@@ -303,7 +308,13 @@ impl<R: Recorder> Sim<R> {
     fn stop(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
         match &mut flow.agent {
-            Agent::Silent => {}
+            // Between two pages, or over.
+            Agent::Silent => {
+                let waiting = std::mem::replace(&mut self.records[index as usize].next_page, Instant::MAX);
+                if waiting != Instant::MAX {
+                    self.finish_flow(index);
+                }
+            }
             Agent::Tcp(ends) => {
                 ends.sender.truncate();
                 flow.finite = true;
@@ -321,7 +332,7 @@ impl<R: Recorder> Sim<R> {
         let now = self.now;
         let record = &mut self.records[index as usize];
         let stopped = record.stop == Instant::MAX && self.run.groups[record.group].stop.is_some();
-        let App::Pages { count, .. } = self.run.groups[record.group].app else {
+        let App::Pages { count, idle, .. } = self.run.groups[record.group].app else {
             self.finish_flow(index);
             return;
         };
@@ -341,9 +352,30 @@ impl<R: Recorder> Sim<R> {
             return;
         }
         self.retire(index);
-        self.open(index);
-        self.flush(index);
+        let pause = self.pause(index, idle);
+        if pause.is_zero() {
+            self.open(index);
+            self.flush(index);
+        } else {
+            self.records[index as usize].next_page = now + pause;
+        }
         self.arm(index);
+    }
+
+    /// How long a flow waits before its next page. Every pause has a stream of its own, so that it is the same
+    /// whatever happened before.
+    fn pause(&self, index: u32, idle: Idle) -> Duration {
+        match idle {
+            Idle::None => Duration::ZERO,
+            Idle::Fixed(t) => t,
+            Idle::Exponential(mean) => {
+                let record = &self.records[index as usize];
+                let (group, page) = (&self.run.groups[record.group].name, record.pages.len());
+                let mut rng =
+                    Rng::stream(self.run.seed, &format!("flows.{group}[{}].idle.{page}", record.index));
+                Duration::from_secs_f64(rng.exponential(mean.as_secs_f64()))
+            }
+        }
     }
 
     /// Ends a flow.

@@ -6,7 +6,7 @@ use common::{bulk, geo, scenario};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{Config as Cc, InitialWindow, alg::fast_start};
 use skyhaul_path::Victim;
-use skyhaul_scenario::resolved::{App, FlowGroup, QueueKind, Resolved, Start};
+use skyhaul_scenario::resolved::{App, FlowGroup, Idle, QueueKind, Resolved, Start};
 use skyhaul_sim::{RunResult, Sim, run};
 use skyhaul_trace::{Class, Event, LossCause, Memory, Null};
 
@@ -17,7 +17,7 @@ const T: f64 = 1.0 / 1300.0;
 fn web(cc: Cc, count: u64) -> FlowGroup {
     let mut flow = bulk("web", 1, "sack", 64, RTT);
     flow.cc = cc;
-    flow.app = App::Pages { segments: 50, count: Some(count) };
+    flow.app = App::Pages { segments: 50, count: Some(count), idle: Idle::None };
     flow.start = Start::At(Duration::ZERO);
     flow
 }

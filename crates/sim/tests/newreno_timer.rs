@@ -5,7 +5,7 @@ mod common;
 use common::{bulk, geo, scenario};
 use skyhaul_base::Duration;
 use skyhaul_path::error::Scope;
-use skyhaul_scenario::resolved::{App, ErrorModel, Start};
+use skyhaul_scenario::resolved::{App, ErrorModel, Idle, Start};
 use skyhaul_sim::{FlowResult, run};
 use skyhaul_trace::Null;
 
@@ -17,7 +17,7 @@ fn page(impatient: bool) -> FlowResult {
     link.forward.error = ErrorModel::List { indices: (150..180).collect(), class: Scope::HighPriority };
     let mut flow = bulk("bulk", 1, "newreno", 64, RTT);
     flow.start = Start::At(Duration::ZERO);
-    flow.app = App::Pages { segments: 300, count: Some(1) };
+    flow.app = App::Pages { segments: 300, count: Some(1), idle: Idle::None };
     flow.endpoint.rto.restart_on_first_partial_only = impatient;
     run(&scenario(60.0, vec![link], vec![flow]), 1, Null).expect("a world").flows[0].clone()
 }

@@ -7,7 +7,7 @@ use skyhaul_base::Duration;
 use skyhaul_cc::alg::gaimd::{self, Gaimd};
 use skyhaul_cc::user::{self, OptionValue, Request};
 use skyhaul_cc::{Ack, Config, CongestionControl, Controls, Cx, Signal, Start, Window};
-use skyhaul_scenario::resolved::{App, Resolved};
+use skyhaul_scenario::resolved::{App, Idle, Resolved};
 use skyhaul_sim::{BuildError, RunError, Sim, check_controls, run, run_with};
 use skyhaul_trace::{Digest, Null};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn a_provided_control_runs_like_a_built_in_one() {
     // With a handshake, and a connection per page.
     let pages = |cc| {
         let mut s = lossy(cc);
-        s.flows[0].app = App::Pages { segments: 40, count: None };
+        s.flows[0].app = App::Pages { segments: 40, count: None, idle: Idle::None };
         s.flows[0].handshake = true;
         s.flows[0].known_rtt = None;
         s

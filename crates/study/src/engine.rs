@@ -7,7 +7,7 @@ use crate::stats;
 use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::{Config, Controls};
 use skyhaul_scenario::model::QueueSpec;
-use skyhaul_scenario::resolved::{App, Direction, ErrorModel, Queue, QueueKind, Series, Start};
+use skyhaul_scenario::resolved::{App, Direction, ErrorModel, Idle, Queue, QueueKind, Series, Start};
 use skyhaul_scenario::{Document, Resolved, ScenarioError};
 use skyhaul_sim::{BuildError, FlowResult, RunError, RunResult, check_controls};
 use skyhaul_trace::{Class, Digest, LossCause, Null};
@@ -368,7 +368,15 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
     for g in &s.flows {
         let app = match g.app {
             App::Bulk => "always with data to send".to_owned(),
-            App::Pages { segments, .. } => format!("pages of {segments} segments, one after the other"),
+            App::Pages { segments, idle, .. } => {
+                let pause = |t: Duration| number(t.as_secs_f64());
+                let pause = match idle {
+                    Idle::None => String::new(),
+                    Idle::Fixed(t) => format!(", {} s apart", pause(t)),
+                    Idle::Exponential(t) => format!(", {} s apart on average", pause(t)),
+                };
+                format!("pages of {segments} segments, one after the other{pause}")
+            }
         };
         let start = match g.start {
             Start::At(t) => format!("start at {} s", number(t.as_secs_f64())),

@@ -304,7 +304,20 @@ pub enum AppSpec {
         /// How many pages; without end by default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         count: Option<Count>,
+        /// Pause between the end of a page and the start of the next; none by default.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        idle: Option<IdleSpec>,
     },
+}
+
+/// How long a sender pauses between two pages.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IdleSpec {
+    /// Exponentially distributed with this mean.
+    Exponential(Time),
+    /// Always this long.
+    Fixed(Time),
 }
 
 /// When flows start. Short form: a time, for all.

@@ -5,9 +5,9 @@ mod endpoint;
 mod link;
 
 use crate::error::{Problem, did_you_mean};
-use crate::model::{AppSpec, FlowSpec, Scenario, Short, StartSpec};
+use crate::model::{AppSpec, FlowSpec, IdleSpec, Scenario, Short, StartSpec};
 use crate::quantity::{Count, Span};
-use crate::resolved::{App, FlowGroup, Link, Record, Resolved, Series, Start};
+use crate::resolved::{App, FlowGroup, Idle, Link, Record, Resolved, Series, Start};
 use skyhaul_base::Duration;
 
 type Result<T> = core::result::Result<T, Problem>;
@@ -202,8 +202,13 @@ impl<'a> Flow<'a> {
             AppSpec::Pages { count: Some(Count(0)), .. } => {
                 return refuse(format!("{key}.app.count"), "0 pages do nothing: write at least 1");
             }
-            AppSpec::Pages { segments, count } => {
-                App::Pages { segments: segments.0, count: count.map(|c| c.0) }
+            AppSpec::Pages { segments, count, idle } => {
+                let idle = match idle {
+                    None => Idle::None,
+                    Some(IdleSpec::Fixed(t)) => Idle::Fixed(t.0),
+                    Some(IdleSpec::Exponential(t)) => Idle::Exponential(t.0),
+                };
+                App::Pages { segments: segments.0, count: count.map(|c| c.0), idle }
             }
         };
         let start = start(&key, spec, count, rtt)?;
