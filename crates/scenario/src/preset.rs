@@ -5,6 +5,7 @@ const PRESETS: &[(&str, &str)] = &[
     ("geo-today", include_str!("../../../presets/geo-today.toml")),
     ("papadimitriou", include_str!("../../../presets/papadimitriou.toml")),
     ("peach-geo", include_str!("../../../presets/peach-geo.toml")),
+    ("peach-hetero", include_str!("../../../presets/peach-hetero.toml")),
     ("peach-leo", include_str!("../../../presets/peach-leo.toml")),
     ("peach-meo", include_str!("../../../presets/peach-meo.toml")),
 ];

@@ -38,12 +38,15 @@ pub enum App {
     },
     /// Without end.
     Bulk,
-    /// Pages one after the other, each over a new connection, the next as soon as all of one is acknowledged.
+    /// Pages one after the other, each over a new connection, the next as soon as all of one is acknowledged, or a
+    /// pause after that.
     Pages {
         /// Full segments per page, at least 1.
         segments: u64,
         /// How many pages; `None`: until the end.
         count: Option<u64>,
+        /// The pause between two pages, if any.
+        idle: Option<Times>,
     },
     /// At a constant rate, with or without pauses.
     Stream {
@@ -214,8 +217,9 @@ pub(crate) fn resolve(
         Some(AppSpec::Pages { count: Some(Count(0)), .. }) => {
             refuse(at("count"), "0 pages do nothing: write at least 1")
         }
-        Some(AppSpec::Pages { segments, count }) => {
-            Ok(App::Pages { segments: segments.0, count: count.map(|c| c.0) })
+        Some(AppSpec::Pages { segments, count, idle }) => {
+            let idle = idle.map(|spec| times(&at("idle"), &spec.0)).transpose()?;
+            Ok(App::Pages { segments: segments.0, count: count.map(|c| c.0), idle })
         }
         Some(AppSpec::Arrivals { rate, size }) => {
             Ok(App::Arrivals { per_second: rate.0, size: sizes(&at("size"), &size.0)? })
@@ -333,9 +337,11 @@ fn sizes(key: &str, spec: &SizesSpec) -> Result<Sizes, Problem> {
 pub(crate) fn spec(app: &App) -> AppSpec {
     match app {
         App::Bulk => AppSpec::Bulk {},
-        App::Pages { segments, count } => {
-            AppSpec::Pages { segments: Count(*segments), count: count.map(Count) }
-        }
+        App::Pages { segments, count, idle } => AppSpec::Pages {
+            segments: Count(*segments),
+            count: count.map(Count),
+            idle: idle.as_ref().map(times_spec),
+        },
         App::Arrivals { per_second, size } => AppSpec::Arrivals {
             rate: Frequency(*per_second),
             size: Short(match size {
@@ -352,19 +358,20 @@ pub(crate) fn spec(app: &App) -> AppSpec {
         },
         App::Stream { rate, packet, pauses } => {
             let (rate, packet) = (RateSpec::Bits(*rate), Some(Size((*packet).into())));
-            let times = |t: &Times| {
-                Short(match *t {
-                    Times::Constant(time) => TimesSpec::Constant(Time(time)),
-                    Times::Exponential { mean } => TimesSpec::Exponential(Time(mean)),
-                    Times::Pareto { mean, shape } => TimesSpec::Pareto { mean: Time(mean), shape },
-                })
-            };
             match pauses {
                 None => AppSpec::Cbr { rate, packet },
-                Some((on, off)) => AppSpec::OnOff { rate, packet, on: times(on), off: times(off) },
+                Some((on, off)) => AppSpec::OnOff { rate, packet, on: times_spec(on), off: times_spec(off) },
             }
         }
     }
+}
+
+fn times_spec(times: &Times) -> Short<TimesSpec> {
+    Short(match *times {
+        Times::Constant(time) => TimesSpec::Constant(Time(time)),
+        Times::Exponential { mean } => TimesSpec::Exponential(Time(mean)),
+        Times::Pareto { mean, shape } => TimesSpec::Pareto { mean: Time(mean), shape },
+    })
 }
 
 #[cfg(test)]

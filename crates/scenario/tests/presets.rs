@@ -4,7 +4,7 @@ use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::CaGrowth;
 use skyhaul_path::{Limit, Victim};
 use skyhaul_scenario::resolved::{
-    App, Delay, Direction, ErrorModel, FlowGroup, Queue, QueueKind, Record, Resolved, Series, Start,
+    App, Delay, Direction, ErrorModel, FlowGroup, Queue, QueueKind, Record, Resolved, Series, Start, Times,
     Transport,
 };
 use skyhaul_scenario::{Document, preset, resolve_text};
@@ -93,6 +93,22 @@ fn the_other_orbits_differ_in_time_only() {
         orbit.title.clone_from(&geo.title);
         orbit.duration = geo.duration;
         assert_eq!(orbit, geo);
+    }
+}
+
+#[test]
+fn pauses_between_pages_survive_the_canonical_form() {
+    for (idle, expected) in [
+        ("", None),
+        (", idle = '2 s'", Some(Times::Constant(Duration::from_secs(2)))),
+        (
+            ", idle = { exponential = '500 ms' }",
+            Some(Times::Exponential { mean: Duration::from_millis(500) }),
+        ),
+    ] {
+        let pages = with(&[&format!("flows.bulk.app={{ kind = 'pages', segments = 50{idle} }}")]);
+        assert_eq!(pages.flows[0].app, App::Pages { segments: 50, count: None, idle: expected });
+        round_trip(&pages);
     }
 }
 

@@ -42,6 +42,8 @@ pub(crate) struct Record {
     /// When the current page began.
     pub(crate) page_began: Instant,
     pub(crate) pages: Vec<Duration>,
+    /// When the next page begins, while the flow pauses between two; else `Instant::MAX`.
+    pub(crate) next_page: Instant,
     pub(crate) discarded: u64,
     pub(crate) rejected: u64,
     /// Sum and number of the samples of the smoothed RTT, in seconds.
@@ -139,6 +141,7 @@ impl Record {
             finished: None,
             page_began: Instant::ZERO,
             pages: Vec::new(),
+            next_page: Instant::MAX,
             discarded: 0,
             rejected: 0,
             srtt: (0.0, 0),

@@ -229,6 +229,9 @@ impl<R: Recorder> Sim<R> {
         } else if record.stop <= now {
             record.stop = Instant::MAX;
             self.stop(index);
+        } else if record.next_page <= now {
+            record.next_page = Instant::MAX;
+            self.open(index);
         }
         if self.records[index as usize].source.is_some() {
             self.produce(index);
@@ -281,8 +284,9 @@ impl<R: Recorder> Sim<R> {
         let record = &self.records[index as usize];
         let more = record.source.as_ref().map_or(Instant::MAX, |s| s.next());
         let at = match &self.flows[index as usize].agent {
-            Agent::Silent if record.source.is_none() => Instant::MAX,
-            Agent::Silent | Agent::Datagrams(_) => more.min(record.stop),
+            // Over, between two pages, or a flow of transfers with connections of their own.
+            Agent::Silent if record.source.is_none() && record.next_page == Instant::MAX => Instant::MAX,
+            Agent::Silent | Agent::Datagrams(_) => more.min(record.next_page).min(record.stop),
             Agent::Tcp(ends) => ends.next_timeout().min(record.stop).min(more),
             Agent::FixedWindow(_) => record.stop,
         };
@@ -345,7 +349,13 @@ impl<R: Recorder> Sim<R> {
                 }
                 self.finish_flow(index);
             }
-            Agent::Silent => {}
+            // Between two pages, or over.
+            Agent::Silent => {
+                let record = &mut self.records[index as usize];
+                if core::mem::replace(&mut record.next_page, Instant::MAX) != Instant::MAX {
+                    self.finish_flow(index);
+                }
+            }
             // Packets on their way still count.
             Agent::Datagrams(_) => self.note_finished(index),
             Agent::Tcp(ends) => {
@@ -372,7 +382,7 @@ impl<R: Recorder> Sim<R> {
             return;
         }
         let stopped = record.stop == Instant::MAX && self.run.groups[record.group].stop.is_some();
-        let App::Pages { count, .. } = self.run.groups[record.group].app else {
+        let App::Pages { count, idle, .. } = self.run.groups[record.group].app else {
             self.finish_flow(index);
             return;
         };
@@ -391,9 +401,21 @@ impl<R: Recorder> Sim<R> {
             self.finish_flow(index);
             return;
         }
+        let idle = idle.map(|times| {
+            // A stream for every pause, so that it is the same whatever happened before.
+            let record = &self.records[index as usize];
+            let (name, pages) = (&self.run.groups[record.group].name, record.pages.len());
+            let stream = format!("flows.{name}[{}].idle.{pages}", record.index);
+            times.draw(&mut Rng::stream(self.run.seed, &stream))
+        });
         self.retire(index);
-        self.open(index);
-        self.flush(index);
+        match idle {
+            Some(pause) if !pause.is_zero() => self.records[index as usize].next_page = now + pause,
+            _ => {
+                self.open(index);
+                self.flush(index);
+            }
+        }
         self.arm(index);
     }
 

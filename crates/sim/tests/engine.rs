@@ -4,7 +4,8 @@ mod common;
 
 use common::{bulk, direction, geo, s0, scenario};
 use skyhaul_base::{Duration, Instant};
-use skyhaul_scenario::resolved::{App, Link, Record, Resolved, Series, Start};
+use skyhaul_cc::InitialWindow;
+use skyhaul_scenario::resolved::{App, Link, Record, Resolved, Series, Start, Times};
 use skyhaul_sim::{Agents, BuildError, RunResult, Sim, Status, run};
 use skyhaul_trace::{Class, Digest, Event, LossCause, Memory, Null};
 
@@ -268,12 +269,54 @@ fn paths_without_delay_and_unknown_links_are_refused() {
     assert_eq!(run(&s, 1, Null).map(|_| ()), Err(BuildError::NoSuchLink { flow: "f".into(), link: 3 }));
 }
 
+/// Pages of two segments on a fast path: with one segment as initial window each takes two RTTs.
+fn pausing(idle: Option<Times>, count: Option<u64>) -> Resolved {
+    let mut s = scenario(100.0, vec![geo(0.0, 0.5, 50, 0.0)], vec![bulk("web", 3, "sack", 64, 0.5)]);
+    let flow = &mut s.flows[0];
+    flow.app = App::Pages { segments: 2, count, idle };
+    flow.start = Start::At(Duration::ZERO);
+    flow.endpoint.rules.initial_window = InitialWindow::Segments(1.0);
+    s
+}
+
+#[test]
+fn a_fixed_pause_separates_pages_and_is_no_part_of_their_time() {
+    let s = pausing(Some(Times::Constant(Duration::from_secs(2))), Some(4));
+    for f in &run(&s, 1, Null).expect("a world").flows {
+        assert_eq!(f.pages, [Duration::from_secs(1); 4]);
+        assert_eq!(f.finished, Some(Instant::from_secs_f64(4.0 + 3.0 * 2.0)));
+    }
+}
+
+#[test]
+fn exponential_pauses_have_their_mean_and_are_not_those_of_the_neighbour() {
+    let mut s = pausing(Some(Times::Exponential { mean: Duration::from_secs(3) }), None);
+    s.duration = Duration::from_secs(40_000);
+    let flows = run(&s, 1, Null).expect("a world").flows;
+    for f in &flows {
+        // A page and its pause take 4 s on average; the mean of 10 000 pauses is known to 1 %.
+        let cycle = 40_000.0 / f.pages.len() as f64;
+        assert!((cycle / 4.0 - 1.0).abs() < 0.03, "{cycle}");
+    }
+    assert_ne!(flows[0].pages.len(), flows[1].pages.len());
+}
+
+#[test]
+fn a_source_that_stops_during_a_pause_is_over_then() {
+    let mut s = pausing(Some(Times::Constant(Duration::from_secs(20))), None);
+    s.flows[0].stop = Some(Duration::from_secs(30));
+    for f in &run(&s, 1, Null).expect("a world").flows {
+        // Pages from 0 to 1 s and from 21 to 22 s.
+        assert_eq!((f.pages.len(), f.finished), (2, Some(Instant::from_secs_f64(30.0))));
+    }
+}
+
 #[test]
 fn pages_follow_each_other_on_new_connections() {
     for handshake in [false, true] {
         let mut s = scenario(60.0, vec![geo(1300.0, 0.55, 50, 0.0)], vec![bulk("web", 1, "sack", 64, 0.55)]);
         let flow = &mut s.flows[0];
-        flow.app = App::Pages { segments: 50, count: Some(10) };
+        flow.app = App::Pages { segments: 50, count: Some(10), idle: None };
         flow.start = Start::At(Duration::ZERO);
         flow.handshake = handshake;
         flow.known_rtt = (!handshake).then(|| Duration::from_millis(550));

@@ -17,7 +17,7 @@ const T: f64 = 1.0 / 1300.0;
 fn web(cc: Cc, count: u64) -> FlowGroup {
     let mut flow = bulk("web", 1, "sack", 64, RTT);
     flow.cc = cc;
-    flow.app = App::Pages { segments: 50, count: Some(count) };
+    flow.app = App::Pages { segments: 50, count: Some(count), idle: None };
     flow.start = Start::At(Duration::ZERO);
     flow
 }

@@ -20,7 +20,7 @@ fn golden() -> Vec<Golden> {
     let mut priority = s0(5, "peach", 5e-3, 60.0);
     priority.links[0].forward.queue.kind = QueueKind::StrictPushout;
     let mut pages = s0(3, "newreno", 1e-2, 60.0);
-    pages.flows[0].app = App::Pages { segments: 50, count: None };
+    pages.flows[0].app = App::Pages { segments: 50, count: None, idle: None };
     pages.flows[0].handshake = true;
     pages.flows[0].known_rtt = None;
     // Everything at once: two links, jitter, reordering, bursts of errors, bytes as limit, timestamps, delayed

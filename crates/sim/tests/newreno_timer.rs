@@ -17,7 +17,7 @@ fn page(impatient: bool) -> FlowResult {
     link.forward.error = ErrorModel::List { indices: (150..180).collect(), class: Scope::HighPriority };
     let mut flow = bulk("bulk", 1, "newreno", 64, RTT);
     flow.start = Start::At(Duration::ZERO);
-    flow.app = App::Pages { segments: 300, count: Some(1) };
+    flow.app = App::Pages { segments: 300, count: Some(1), idle: None };
     flow.endpoint.rto.restart_on_first_partial_only = impatient;
     run(&scenario(60.0, vec![link], vec![flow]), 1, Null).expect("a world").flows[0].clone()
 }

@@ -41,7 +41,7 @@ fn a_bulk_transfer_goes_on_beyond_the_send_buffer() {
 
 #[test]
 fn a_page_larger_than_the_send_buffer_is_done_when_all_of_it_is() {
-    let f = flow(&with(8 * MSS, App::Pages { segments: 100, count: Some(2) }));
+    let f = flow(&with(8 * MSS, App::Pages { segments: 100, count: Some(2), idle: None }));
     assert_eq!(f.pages.len(), 2);
     assert_eq!(f.segments_acked, 200.0);
     // 1, 2, 4, then 8 per round trip: 3 + ⌈93 / 8⌉ = 15 round trips.

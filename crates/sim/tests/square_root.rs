@@ -9,6 +9,7 @@ mod common;
 use common::{bulk, geo, scenario};
 use skyhaul_analysis::aimd;
 use skyhaul_base::{Duration, Instant};
+use skyhaul_cc::alg::gaimd;
 use skyhaul_cc::{Config as Cc, InitialSsthresh};
 use skyhaul_scenario::resolved::{Delay, FlowGroup, Resolved, Start};
 use skyhaul_sim::{RunResult, Sim};

@@ -37,7 +37,7 @@ fn a_provided_control_runs_like_a_built_in_one() {
     // With a handshake, and a connection per page.
     let pages = |cc| {
         let mut s = lossy(cc);
-        s.flows[0].app = App::Pages { segments: 40, count: None };
+        s.flows[0].app = App::Pages { segments: 40, count: None, idle: None };
         s.flows[0].handshake = true;
         s.flows[0].known_rtt = None;
         s

@@ -382,7 +382,13 @@ fn application(app: &App) -> String {
     let mbit = |r: &Rate| number(r.bits_per_sec() as f64 / 1e6);
     match app {
         App::Bulk => "always with data to send".to_owned(),
-        App::Pages { segments, .. } => format!("pages of {segments} segments, one after the other"),
+        App::Pages { segments, idle, .. } => {
+            let pause = match idle {
+                None => String::new(),
+                Some(times) => format!(", {} s apart in the mean", number(times.mean())),
+            };
+            format!("pages of {segments} segments, one after the other{pause}")
+        }
         App::Arrivals { per_second, size } => {
             let (often, size) = (number(*per_second), number(size.mean() / 1e3));
             format!("{often} transfers per second at random times, {size} kB in the mean")

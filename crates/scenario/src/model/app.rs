@@ -57,6 +57,9 @@ pub enum AppSpec {
         /// How many pages; without end by default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         count: Option<Count>,
+        /// Pause between the end of a page and the start of the next; none by default.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        idle: Option<Short<TimesSpec>>,
     },
 }
 
