@@ -1,4 +1,4 @@
-# Targets: demo · test · wasm · bench · bench-python · docs · lint · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
+# Targets: demo · reproduce · reproduce-quick · test · wasm · bench · bench-python · docs · lint · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
 # The Python parts live in .venv, from lock files with hashes; nothing outside this folder is changed.
 
 PYTHON ?= python3
@@ -8,10 +8,12 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --req
 # The virtual environment that maturin installs into, whatever is active outside.
 IN_VENV := VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: help demo test test-rust test-python wasm bench peers bench-python docs lint lock clean
+.PHONY: help demo reproduce reproduce-quick test test-rust test-python wasm bench peers bench-python docs lint lock clean
 
 help:
 	@echo "make demo    first figure: builds, runs one study of TCP-Peach, writes results/demo/"
+	@echo "make reproduce        all studies with all seeds; one report in results/reproduce/"
+	@echo "make reproduce-quick  the same, smaller, in minutes; in results/reproduce-quick/"
 	@echo "make test    all tests: Rust, layering, WebAssembly, Python"
 	@echo "make bench   speed of the simulator, instructions per segment against the record, comparison with ns-2"
 	@echo "make bench-python  what a congestion control in Python costs"
@@ -43,6 +45,13 @@ endef
 demo: $(VENV)/.build
 	$(install)
 	$(BIN)/skyhaul demo
+
+# Goes on after Ctrl-C where it stopped. E.g. make reproduce REPRODUCE="peach-2001 --jobs 2".
+reproduce:
+	cargo run --release --locked --quiet -p skyhaul-cli -- reproduce $(REPRODUCE)
+
+reproduce-quick:
+	cargo run --release --locked --quiet -p skyhaul-cli -- reproduce --quick $(REPRODUCE)
 
 test: test-rust wasm test-python
 

@@ -20,12 +20,18 @@ pub(crate) enum Command {
     /// Show what follows from a scenario (BDP, RTT, queue in time), and what looks wrong.
     #[command(after_help = "Example:\n  skyhaul check preset:peach-geo --set links.sat.error.p=1e-2")]
     Check(CheckArgs),
+    /// Compare two results directories: which metrics differ by more than chance, which verdicts changed.
+    #[command(after_help = "Example:\n  skyhaul compare results/before results/after")]
+    Compare(CompareArgs),
     /// Run a scenario.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
     /// Studies: scenarios × axes × seeds, with claims and figures.
     #[command(subcommand)]
     Study(StudyCommand),
+    /// Run all studies and write one report over them: which claims of which paper hold.
+    #[command(after_help = REPRODUCE_EXAMPLES)]
+    Reproduce(ReproduceArgs),
     /// Print the JSON Schema of a kind of file.
     #[command(after_help = "Example:\n  skyhaul schema scenario > scenario.schema.json")]
     Schema(SchemaArgs),
@@ -52,6 +58,22 @@ pub(crate) struct Scenario {
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) scenario: Scenario,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompareArgs {
+    /// Results of run, study or reproduce.
+    #[arg(value_name = "A")]
+    pub(crate) a: PathBuf,
+    /// Results of the same kind.
+    #[arg(value_name = "B")]
+    pub(crate) b: PathBuf,
+    /// Compare results of different engines too.
+    #[arg(long)]
+    pub(crate) across_versions: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]
@@ -83,7 +105,7 @@ pub(crate) enum StudyCommand {
         after_help = "Example:\n  skyhaul study run studies/peach-2001/fig11.toml --seeds 5 --out results/fig11"
     )]
     Run(StudyArgs),
-    /// As run, and end with status 1 if a claim does not hold.
+    /// As run, and end with status 1 if a claim differs or is undecided, 2 if one could not be evaluated.
     #[command(after_help = "Example:\n  skyhaul study check studies/peach-2001/fig11.toml")]
     Check(StudyArgs),
     /// Run what is missing of a study and write its report: figures and one HTML page.
@@ -121,6 +143,42 @@ pub(crate) struct StudyArgs {
     pub(crate) json: bool,
 }
 
+const REPRODUCE_EXAMPLES: &str = "Examples:
+  skyhaul reproduce --quick
+  skyhaul reproduce peach-2001 geo-today/alone --out results/mine
+  skyhaul reproduce --studies my-studies --check";
+
+#[derive(Args, Debug)]
+pub(crate) struct ReproduceArgs {
+    /// Papers (all their studies) and studies, such as peach-2001 or peach-2001/fig11; by default all.
+    #[arg(value_name = "PAPER|STUDY")]
+    pub(crate) names: Vec<String>,
+    /// The quick profile: fewer seeds, shorter runs, no other readings, as each study says.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Studies of this folder (PAPER/STUDY.toml) instead of those that come with the program.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) studies: Option<PathBuf>,
+    /// How many seeds, instead of those of the studies.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) seeds: Option<u32>,
+    /// Runs at the same time; by default one per processor.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+    /// Where the report and the results go; by default results/reproduce, or results/reproduce-quick.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Where finished cells are kept; by default $SKYHAUL_CACHE, or skyhaul in the user's folder of caches.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
+    /// End with status 1 if a claim differs or is undecided, 2 if one could not be evaluated.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct DemoArgs {
     /// Where picture, page and tables go.
@@ -146,4 +204,6 @@ pub(crate) enum SchemaKind {
     Scenario,
     /// What to vary, to measure and to claim.
     Study,
+    /// What belongs to a folder of studies.
+    Paper,
 }

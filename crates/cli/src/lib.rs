@@ -1,15 +1,17 @@
 //! The `skyhaul` command as a library: the binary of `cargo install` and the entry point of the Python package
 //! call the same [`run`].
 //!
-//! Exit status: 0 all is well; 1 a claim does not hold; 2 wrong input or output that cannot be written, with one
-//! line on standard error; 130 stopped with Ctrl-C.
+//! Exit status: 0 all is well; 1 a claim does not hold, or results differ; 2 wrong input, output that cannot be
+//! written, or a claim that could not be evaluated, with one line on standard error; 130 stopped with Ctrl-C.
 #![forbid(unsafe_code)]
 
 mod args;
 pub mod cases;
 mod clock;
 mod command;
+pub mod compare;
 mod interrupt;
+pub mod library;
 pub mod measure;
 mod picture;
 pub mod results;
@@ -59,7 +61,7 @@ fn finish(result: Result<(), Stop>) -> u8 {
         Stop::Bad(line) => format!("skyhaul: {line}\n"),
         Stop::Interrupted(line) => format!("skyhaul: {line}\n"),
         Stop::Usage(text) => text.clone(),
-        Stop::Claim | Stop::Closed => String::new(),
+        Stop::Claim | Stop::Different | Stop::Closed => String::new(),
     };
     // If standard error is closed nobody can be told.
     let _ = std::io::stderr().write_all(line.as_bytes());

@@ -18,7 +18,8 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-const MANIFEST: &str = "manifest.json";
+/// In every folder of results.
+pub(crate) const MANIFEST: &str = "manifest.json";
 /// Finished cells, where they are kept beside the results.
 pub(crate) const CACHE: &str = "cache";
 
@@ -32,7 +33,10 @@ pub fn prepare(folder: &Path) -> Result<(), Stop> {
     };
     match fs::read_dir(folder) {
         Ok(entries) => {
-            let foreign = entries.flatten().any(|e| e.file_name() != CACHE);
+            // What a killed program was just writing is nobody's.
+            let left_over = |name: &str| name.starts_with('.') && name.ends_with(".tmp");
+            let names = entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned());
+            let foreign = names.into_iter().any(|name| name != CACHE && !left_over(&name));
             if foreign && !folder.join(MANIFEST).is_file() {
                 let folder = folder.display();
                 return Err(Stop::bad(format!(

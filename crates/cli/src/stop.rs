@@ -12,6 +12,8 @@ pub enum Stop {
     Bad(String),
     /// Everything went well, but a claim does not hold. Status 1.
     Claim,
+    /// Everything went well, but two results differ. Status 1.
+    Different,
     /// The user asked to stop: what is kept and how to go on. Status 130.
     Interrupted(String),
     /// Nobody reads our output any more. Status 0.
@@ -26,9 +28,20 @@ impl Stop {
     pub const fn status(&self) -> u8 {
         match self {
             Self::Bad(_) | Self::Usage(_) => 2,
-            Self::Claim => 1,
+            Self::Claim | Self::Different => 1,
             Self::Interrupted(_) => 130,
             Self::Closed => 0,
+        }
+    }
+
+    /// What it says, in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        match self {
+            Self::Bad(line) | Self::Interrupted(line) | Self::Usage(line) => line.clone(),
+            Self::Claim => "a claim does not hold".to_owned(),
+            Self::Different => "the results differ".to_owned(),
+            Self::Closed => "nobody reads the output".to_owned(),
         }
     }
 

@@ -1,10 +1,11 @@
 //! Studies: those that come with the program, running them, and what is shown of them.
 
 use crate::cases::progress;
+use crate::clock::Stopwatch;
 use crate::stop::Stop;
 use crate::table::{Column, Table};
 use crate::text::Grid;
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressStyle};
 use skyhaul_scenario::Resolved;
 use skyhaul_study::engine::Simulator;
 use skyhaul_study::evaluation::{Evaluation, ValueRow};
@@ -18,30 +19,13 @@ use skyhaul_study::table as study_table;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
-/// Name and text of studies, by name.
-macro_rules! embedded {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../studies/", $name, ".toml")))),*]
-    };
+/// Name and text of the studies and papers inside the program, by name.
+mod embedded {
+    include!(concat!(env!("OUT_DIR"), "/studies.rs"));
 }
-
-/// Studies inside the program.
-const STUDIES: &[(&str, &str)] = embedded![
-    "geo-today/alone",
-    "geo-today/harm",
-    "peach-2001/fig03",
-    "peach-2001/fig07",
-    "peach-2001/fig09",
-    "peach-2001/fig11",
-    "peach-2001/fig12",
-    "peach-2001/fig13",
-    "peach-2001/fig14",
-    "peach-2001/fig15",
-    "peach-2001/fig17",
-    "peach-2001/table1",
-];
+pub(crate) use embedded::{PAPERS, STUDIES};
 
 /// Names of the studies that come with the program.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -128,6 +112,64 @@ impl Progress for Bar {
     }
 }
 
+/// Shows a run of many studies: on a terminal as a bar; elsewhere as a line now and then.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    bar: ProgressBar,
+    watch: Stopwatch,
+    /// Cells at the beginning, and when the last line was written (s).
+    said: Mutex<(usize, u64)>,
+}
+
+/// Seconds between lines where there is no terminal.
+const BETWEEN: u64 = 30;
+
+impl Whole {
+    pub(crate) fn new() -> Self {
+        let bar = ProgressBar::new(0);
+        let style = "{bar:30} {pos} of {len} cells  {elapsed}, about {eta} left  {wide_msg}";
+        if let Ok(style) = ProgressStyle::with_template(style) {
+            bar.set_style(style);
+        }
+        Self { bar, watch: Stopwatch::start(), said: Mutex::new((0, 0)) }
+    }
+
+    /// A line for a log, if the last one is old.
+    fn line(&self, done: usize, total: usize) -> Option<String> {
+        let now = self.watch.elapsed().as_secs();
+        let mut said = self.said.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !self.bar.is_hidden() || now < said.1 + BETWEEN {
+            return None;
+        }
+        said.1 = now;
+        let ran = done.saturating_sub(said.0).max(1);
+        let left = now * (total - done) as u64 / ran as u64;
+        Some(format!("{done} of {total} cells, {now} s, about {left} s left"))
+    }
+}
+
+impl Progress for Whole {
+    fn begin(&self, total: usize, cached: usize) {
+        self.bar.set_length(total as u64);
+        self.bar.set_position(cached as u64);
+        self.bar.reset_eta();
+        self.said.lock().unwrap_or_else(std::sync::PoisonError::into_inner).0 = cached;
+    }
+    fn cell(&self, done: usize, total: usize, label: &str) {
+        self.bar.set_position(done as u64);
+        self.bar.set_message(label.to_owned());
+        if let Some(line) = self.line(done, total) {
+            warn(&line);
+        }
+    }
+    fn warn(&self, message: &str) {
+        self.bar.suspend(|| warn(message));
+    }
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// One line on standard error that stops nothing.
 pub(crate) fn warn(message: &str) {
     let _ = writeln!(std::io::stderr(), "skyhaul: {message}");
@@ -189,6 +231,13 @@ pub fn write(
         warn(crate::picture::HOW_TO);
         return Ok(written);
     };
+    written.extend(pictures(e, folder, renderer));
+    Ok(written)
+}
+
+/// Draws the figures of a study as PNG and SVG; those that could be drawn.
+pub(crate) fn pictures(e: &Evaluation, folder: &Path, renderer: &dyn FigureRenderer) -> Vec<PathBuf> {
+    let mut written = Vec::new();
     for figure in &e.figures {
         let spec = figure.spec.to_string();
         for ending in ["png", "svg"] {
@@ -199,7 +248,7 @@ pub fn write(
             }
         }
     }
-    Ok(written)
+    written
 }
 
 /// Means with intervals under the default reading: a table per metric, the last axis across and all others
@@ -263,7 +312,10 @@ mod tests {
             }
         }
         files.sort();
-        assert_eq!(names().collect::<Vec<_>>(), files);
+        let papers = PAPERS.iter().map(|(name, _)| format!("{name}/paper"));
+        let mut all: Vec<String> = names().map(str::to_owned).chain(papers).collect();
+        all.sort();
+        assert_eq!(all, files);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::claim::{self, ClaimResult, Verdict};
 use crate::error::StudyError;
 use crate::figure::{self, Drawn};
+use crate::model::{Axis, Profile};
 use crate::plan::{Plan, Space};
 use crate::results::Results;
 use crate::run::Cells;
@@ -28,6 +29,8 @@ pub struct Evaluation {
     pub provenance: Provenance,
     /// The base scenario in words.
     pub words: Vec<(String, String)>,
+    /// What varies: heading of each axis and the labels of its values.
+    pub axes: Vec<(String, Vec<String>)>,
     /// The base scenario, resolved.
     pub scenario_text: String,
     /// The study file.
@@ -70,6 +73,8 @@ pub struct Provenance {
     pub version: String,
     /// Version and fingerprint of the engine.
     pub engine: String,
+    /// How much of the study ran.
+    pub profile: Profile,
     /// Hash of scenario, study and engine.
     pub hash: String,
     /// First seed.
@@ -113,6 +118,28 @@ pub struct Counts {
     pub undecided: usize,
     /// Without numbers.
     pub not_evaluable: usize,
+    /// Not in the profile that ran.
+    pub not_in_profile: usize,
+}
+
+impl Counts {
+    /// All claims.
+    #[must_use]
+    pub const fn total(&self) -> usize {
+        self.holds + self.differs + self.undecided + self.not_evaluable + self.not_in_profile
+    }
+
+    /// Of both.
+    #[must_use]
+    pub const fn add(self, other: Self) -> Self {
+        Self {
+            holds: self.holds + other.holds,
+            differs: self.differs + other.differs,
+            undecided: self.undecided + other.undecided,
+            not_evaluable: self.not_evaluable + other.not_evaluable,
+            not_in_profile: self.not_in_profile + other.not_in_profile,
+        }
+    }
 }
 
 /// Evaluates metrics, claims and figures.
@@ -136,14 +163,16 @@ pub fn evaluate<S>(plan: &Plan<S>, cells: &Cells) -> Result<Evaluation, StudyErr
         provenance: Provenance {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             engine: plan.engine.clone(),
+            profile: plan.profile,
             hash: plan.hash.clone(),
             first_seed: study.seeds.first,
             seeds: study.seeds.count,
             cells: cells.observed.len(),
         },
         words: plan.words.clone(),
+        axes: study.axis.iter().zip(&plan.only).map(axis_words).collect(),
         scenario_text: plan.base_text.clone(),
-        study_text: plan.file.current_text(),
+        study_text: plan.study_text.clone(),
         readings: std::iter::once(default).chain(said).collect(),
         claims: claim::evaluate(&results),
         figures: figure::draw(&results)?,
@@ -153,6 +182,11 @@ pub fn evaluate<S>(plan: &Plan<S>, cells: &Cells) -> Result<Evaluation, StudyErr
         missing: cells.observed.iter().filter(|o| o.is_none()).count() - cells.failed.len(),
         failed: failed(plan, cells),
     })
+}
+
+fn axis_words((axis, only): (&Axis, &Option<Vec<usize>>)) -> (String, Vec<String>) {
+    let there = |i: &usize| only.as_ref().is_none_or(|o| o.contains(i));
+    (axis.heading(), (0..axis.values.len()).filter(there).map(|i| axis.label(i)).collect())
 }
 
 fn failed<S>(plan: &Plan<S>, cells: &Cells) -> Vec<FailedCell> {
@@ -171,7 +205,8 @@ fn combinations<S>(results: &Results<'_, S>) -> Vec<(usize, usize)> {
     let readings = results.plan.grid.len();
     let n = Space::of(&results.plan.file).len();
     let all = (0..readings).flat_map(|r| (0..n).map(move |c| (r, c)));
-    all.filter(|(r, c)| *r == 0 || results.differs(*r, *c)).collect()
+    let shown = |(r, c): &(usize, usize)| (*r == 0 || results.differs(*r, *c)) && results.is_planned(*r, *c);
+    all.filter(shown).collect()
 }
 
 fn labels<S>(plan: &Plan<S>, combination: usize) -> Vec<String> {
@@ -238,6 +273,7 @@ impl Evaluation {
                 Verdict::Holds => c.holds += 1,
                 Verdict::Differs => c.differs += 1,
                 Verdict::Undecided { .. } => c.undecided += 1,
+                Verdict::NotInProfile => c.not_in_profile += 1,
                 Verdict::NotEvaluable { .. } => c.not_evaluable += 1,
             }
         }

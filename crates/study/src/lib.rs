@@ -8,6 +8,8 @@
 //! Whatever runs a cell is behind [`runner::CellRunner`]; [`engine::Simulator`] is the one that simulates.
 #![forbid(unsafe_code)]
 
+pub mod batch;
+pub mod book;
 pub mod cache;
 pub mod claim;
 pub mod engine;
@@ -20,6 +22,7 @@ pub mod model;
 pub mod observed;
 pub mod output;
 pub mod plan;
+pub mod profile;
 pub mod report;
 pub mod results;
 pub mod run;

@@ -4,7 +4,8 @@
 use crate::claim::{self, PlannedClaim};
 use crate::error::StudyError;
 use crate::expr::{self, Expr, Names, Shape};
-use crate::model::{Metric, OneOrMany, Over, Pick, Selector, Settings, StudyFile};
+use crate::model::{Metric, OneOrMany, Over, Pick, Profile, Selector, Settings, StudyFile};
+use crate::profile;
 use crate::runner::{CellRunner, Problem, Setting, Vocabulary};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -13,8 +14,14 @@ use std::fmt::Write as _;
 /// A study in which nothing is open.
 #[derive(Debug)]
 pub struct Plan<S> {
-    /// The study.
+    /// The study, as the profile wants it.
     pub file: StudyFile,
+    /// How much of it runs.
+    pub profile: Profile,
+    /// The values of each axis that the profile leaves; `None`: all.
+    pub only: Vec<Option<Vec<usize>>>,
+    /// The study as it was asked for, before the profile.
+    pub study_text: String,
     /// Version of the engine.
     pub engine: String,
     /// Hash of the base scenario, the study's settings and the engine, hexadecimal.
@@ -46,8 +53,8 @@ pub struct Prepared<S> {
     pub label: String,
     /// Constants of the axis values in force.
     pub constants: BTreeMap<String, f64>,
-    /// Index of the run: scenarios that differ only in constants share it.
-    pub run: usize,
+    /// Index of the run: scenarios that differ only in constants share it. `None`: not in the profile.
+    pub run: Option<usize>,
 }
 
 /// A metric ready to be evaluated.
@@ -88,13 +95,13 @@ impl<S> Plan<S> {
     /// The first scenario of every different run.
     #[must_use]
     pub fn runs(&self) -> Vec<&Prepared<S>> {
-        let mut runs: Vec<&Prepared<S>> = Vec::new();
+        let mut runs = BTreeMap::new();
         for p in &self.scenarios {
-            if p.run == runs.len() {
-                runs.push(p);
+            if let Some(run) = p.run {
+                runs.entry(run).or_insert(p);
             }
         }
-        runs
+        runs.into_values().collect()
     }
 
     /// All cells: by run, then by seed. The position in this list is the cell's number.
@@ -211,6 +218,13 @@ pub(crate) fn pins(
                 file.refuse(key, format!("axis `{}` has no value `{p}`", axis.name), &labels)
             })
         };
+        if pick.0.is_empty() {
+            return Err(file.refuse(
+                key,
+                format!("no value of axis `{}` is named", axis.name),
+                &["at least one"],
+            ));
+        }
         pick.0.iter().map(one).collect()
     };
     axes.iter().map(|a| selector.0.get(&a.name).map(|p| find(a, p)).transpose()).collect()
@@ -221,14 +235,32 @@ pub(crate) fn pins(
 /// # Errors
 /// If anything in it names something that does not exist, or a combination is refused.
 pub fn plan<R: CellRunner>(runner: &R, file: StudyFile) -> Result<Plan<R::Scenario>, StudyError> {
+    plan_profile(runner, file, Profile::Full)
+}
+
+/// Resolves and checks a study of which a profile runs.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_profile<R: CellRunner>(
+    runner: &R,
+    mut file: StudyFile,
+    profile: Profile,
+) -> Result<Plan<R::Scenario>, StudyError> {
     check_axes(&file)?;
     check_names(&file)?;
     let engine = runner.engine();
+    let study_text = file.current_text();
+    let only = profile::apply(&mut file, profile)?;
     let base = settings_of(&file.study.set, "set");
-    let resolved = resolve(runner, &file, &base)?;
+    let in_words = [base.clone(), profile::settings(&file, profile)].concat();
+    let resolved = resolve(runner, &file, &in_words)?;
     let mut plan = Plan {
-        hash: hex(&Sha256::digest(format!("{engine}\0{}\0{}", resolved.text, file.current_text()))),
+        hash: hex(&Sha256::digest(format!("{engine}\0{}\0{study_text}{}", resolved.text, profile.salt()))),
         engine,
+        profile,
+        only,
+        study_text,
         scenarios: Vec::new(),
         grid: Vec::new(),
         metrics: Vec::new(),
@@ -339,9 +371,10 @@ fn fill_grid<R: CellRunner>(
     plan: &mut Plan<R::Scenario>,
     base: &[Setting],
 ) -> Result<(), StudyError> {
+    let last = profile::settings(&plan.file, plan.profile);
     let space = Space::of(&plan.file);
     let readings = plan.file.study.reading.len();
-    let mut known = BTreeMap::new();
+    let mut known = Known::default();
     for reading in 0..=readings {
         let only = match reading.checked_sub(1) {
             None => vec![None; space.lengths.len()],
@@ -350,7 +383,7 @@ fn fill_grid<R: CellRunner>(
         let mut row = Vec::with_capacity(space.len());
         for flat in 0..space.len() {
             let index = space.unflatten(flat);
-            let meant = index.iter().zip(&only).all(|(i, only)| only.as_ref().is_none_or(|o| o.contains(i)));
+            let meant = profile::within(&index, &only);
             if reading > 0 && !meant {
                 row.push(plan.grid[0][flat]);
                 continue;
@@ -367,33 +400,40 @@ fn fill_grid<R: CellRunner>(
                 settings.extend(settings_of(&of.set, &format!("reading[{r}].set")));
                 label = format!("{label}, {}", of.label);
             }
+            settings.extend(last.clone());
             let resolved = resolve(runner, &plan.file, &settings)?;
             let version = runner.version(&resolved.scenario);
-            row.push(place(&mut plan.scenarios, &mut known, resolved, version, label, constants));
+            let runs = profile::within(&index, &plan.only);
+            let (scenario, text) = (resolved.scenario, resolved.text);
+            let new = Prepared { scenario, text, version, label, constants, run: None };
+            row.push(place(&mut plan.scenarios, &mut known, new, runs));
         }
         plan.grid.push(row);
     }
     Ok(())
 }
 
+/// Scenarios met so far, by text: their indices, which differ in constants only, and the run that they share.
+#[derive(Default)]
+struct Known {
+    scenarios: BTreeMap<String, (Vec<usize>, Option<usize>)>,
+    runs: usize,
+}
+
 /// Index of the scenario, which is new or was met before.
-fn place<S>(
-    all: &mut Vec<Prepared<S>>,
-    known: &mut BTreeMap<String, Vec<usize>>,
-    new: crate::runner::Resolution<S>,
-    version: Result<String, String>,
-    label: String,
-    constants: BTreeMap<String, f64>,
-) -> usize {
-    // Scenarios with the same text differ in constants only.
-    let next = known.len();
-    let same = known.entry(new.text.clone()).or_default();
-    if let Some(i) = same.iter().find(|i| all[**i].constants == constants) {
+fn place<S>(all: &mut Vec<Prepared<S>>, known: &mut Known, new: Prepared<S>, runs: bool) -> usize {
+    let (same, run) = known.scenarios.entry(new.text.clone()).or_default();
+    if runs && run.is_none() {
+        *run = Some(known.runs);
+        known.runs += 1;
+        // Combinations outside the profile may have the same scenario: they then have its result too.
+        same.iter().for_each(|i| all[*i].run = *run);
+    }
+    if let Some(i) = same.iter().find(|i| all[**i].constants == new.constants) {
         return *i;
     }
-    let run = same.first().map_or(next, |i| all[*i].run);
     same.push(all.len());
-    all.push(Prepared { scenario: new.scenario, text: new.text, version, label, constants, run });
+    all.push(Prepared { run: *run, ..new });
     all.len() - 1
 }
 

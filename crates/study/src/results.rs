@@ -76,14 +76,20 @@ impl<'a, S> Results<'a, S> {
     /// What a cell measured.
     #[must_use]
     pub fn observed(&self, reading: usize, combination: usize, seed: usize) -> Option<&'a Observed> {
-        self.cell(self.plan.scenarios[self.plan.grid[reading][combination]].run, seed)
+        self.cell(self.plan.scenarios[self.plan.grid[reading][combination]].run?, seed)
     }
 
     /// Why a cell failed, if it did.
     #[must_use]
     pub fn failure(&self, reading: usize, combination: usize, seed: usize) -> Option<&'a Failure> {
-        let run = self.plan.scenarios[self.plan.grid[reading][combination]].run;
+        let run = self.plan.scenarios[self.plan.grid[reading][combination]].run?;
         self.cells.failed.get(&(run * self.plan.seeds() + seed))
+    }
+
+    /// True if a combination belongs to the profile.
+    #[must_use]
+    pub fn is_planned(&self, reading: usize, combination: usize) -> bool {
+        self.plan.scenarios[self.plan.grid[reading][combination]].run.is_some()
     }
 
     /// True if all seeds of a combination have run.

@@ -154,7 +154,11 @@ pub fn accept(job: &Job, answer: &str) -> Result<Result<Observed, Failure>, Stri
 }
 
 /// Runs one cell; a panic is a failure like any other.
-fn attempt<R: CellRunner>(runner: &R, scenario: &R::Scenario, seed: u64) -> Result<Observed, Failure> {
+pub(crate) fn attempt<R: CellRunner>(
+    runner: &R,
+    scenario: &R::Scenario,
+    seed: u64,
+) -> Result<Observed, Failure> {
     let result = catch_unwind(AssertUnwindSafe(|| runner.run(scenario, seed)));
     result.unwrap_or_else(|panic| Err(words_of(&*panic).into()))
 }

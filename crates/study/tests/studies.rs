@@ -3,8 +3,8 @@
 use skyhaul_study::claim::Verdict;
 use skyhaul_study::engine::Simulator;
 use skyhaul_study::evaluation::evaluate;
-use skyhaul_study::model::StudyFile;
-use skyhaul_study::plan::plan;
+use skyhaul_study::model::{Paper, Profile, StudyFile};
+use skyhaul_study::plan::{plan, plan_profile};
 use skyhaul_study::run::{RunOptions, run};
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ fn studies() -> Vec<PathBuf> {
             let path = entry.expect("an entry").path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "toml") {
+            } else if path.extension().is_some_and(|e| e == "toml") && !path.ends_with(Paper::FILE) {
                 found.push(path);
             }
         }
@@ -36,22 +36,29 @@ fn every_study_resolves() {
     assert!(all.len() >= 10, "{all:?}");
     for path in all {
         let file = StudyFile::read(&path).unwrap_or_else(|e| panic!("{e}"));
+        let quick = plan_profile(&simulator, file.clone(), Profile::Quick).unwrap_or_else(|e| panic!("{e}"));
         let plan = plan(&simulator, file).unwrap_or_else(|e| panic!("{e}"));
+        assert!(quick.cells().len() <= plan.cells().len());
         assert!(!plan.claims.is_empty() && !plan.file.study.figure.is_empty(), "{}", path.display());
     }
 }
 
+/// Every statement of the two papers on Peach is in a study, elsewhere in a test, or said to be open.
 #[test]
-fn the_claims_of_the_paper_are_all_there() {
-    let mut ids = Vec::new();
-    for path in studies().iter().filter(|p| p.to_string_lossy().contains("peach-2001")) {
-        let file = StudyFile::read(path).unwrap_or_else(|e| panic!("{e}"));
-        ids.extend(file.study.claim.into_iter().map(|c| c.id.split(' ').next().unwrap_or("").to_owned()));
-    }
-    let numbers = (1..=28).chain([31]).filter(|n| ![11, 19].contains(n));
-    for n in numbers {
-        let id = format!("0.{n}");
-        assert!(ids.contains(&id), "claim {id} belongs to no study");
+fn the_claims_of_the_papers_are_all_there() {
+    for (paper, section, last) in [("peach-2001", 0, 38), ("peach-plus-2002", 1, 10)] {
+        let about = Paper::read(&folder().join(paper).join(Paper::FILE)).unwrap_or_else(|e| panic!("{e}"));
+        let mut ids: Vec<String> = about.elsewhere.into_iter().map(|c| c.id).collect();
+        ids.extend(about.open.into_iter().map(|c| c.id));
+        for path in studies().iter().filter(|p| p.to_string_lossy().contains(paper)) {
+            let file = StudyFile::read(path).unwrap_or_else(|e| panic!("{e}"));
+            ids.extend(file.study.claim.into_iter().map(|c| c.id));
+        }
+        for n in 1..=last {
+            let id = format!("{section}.{n}");
+            let there = ids.iter().any(|i| i.split(' ').next() == Some(&id));
+            assert!(there, "claim {id} belongs to no study of {paper}");
+        }
     }
 }
 
@@ -66,5 +73,84 @@ fn worked_examples_give_the_same_verdicts_as_ever() {
         for c in &evaluation.claims {
             assert_eq!(*c.verdict(), Verdict::Holds, "{name}: claim {}: {}", c.id, c.outcomes[0].ours);
         }
+    }
+}
+
+/// Every folder of studies says what it belongs to; what it names exists.
+#[test]
+fn every_paper_is_sound() {
+    let root = folder().join("..");
+    for entry in std::fs::read_dir(folder()).expect("a folder").map(|e| e.expect("an entry").path()) {
+        let path = entry.join(Paper::FILE);
+        let paper = Paper::read(&path).unwrap_or_else(|e| panic!("{e}"));
+        for study in &paper.order {
+            assert!(entry.join(format!("{study}.toml")).is_file(), "{}: order: {study}", path.display());
+        }
+        for claim in &paper.elsewhere {
+            let (file, name) = claim.test().expect("checked when it was read");
+            let text = std::fs::read_to_string(root.join(file))
+                .unwrap_or_else(|e| panic!("{}: claim {}: {file}: {e}", path.display(), claim.id));
+            assert!(is_test(&text, name), "{}: claim {}: no test {name} in {file}", path.display(), claim.id);
+        }
+        let mut ids: Vec<String> = paper.elsewhere.iter().map(|c| c.id.clone()).collect();
+        ids.extend(paper.open.iter().map(|c| c.id.clone()));
+        for study in studies().iter().filter(|s| s.parent() == Some(&entry)) {
+            let file = StudyFile::read(study).unwrap_or_else(|e| panic!("{e}"));
+            let both = file.study.claim.iter().find(|c| ids.contains(&c.id));
+            assert!(both.is_none(), "{}: claim {both:?} is in {} too", path.display(), study.display());
+        }
+    }
+}
+
+/// Whether a source has a test function of this name: in Rust one with an attribute that ends in `test]` (proptest
+/// functions have it too), in Python one whose name begins with `test`.
+fn is_test(text: &str, name: &str) -> bool {
+    let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+    let rust = |i: usize| {
+        let attributes = lines[..i].iter().rev().take_while(|l| l.starts_with("#[") || l.starts_with("//"));
+        attributes.into_iter().any(|l| l.starts_with("#[") && l.contains("test"))
+    };
+    lines.iter().enumerate().any(|(i, line)| {
+        let starts = |head: &str| line.strip_prefix(head).is_some_and(|l| l.starts_with(&format!("{name}(")));
+        (starts("fn ") && rust(i)) || (name.starts_with("test") && starts("def "))
+    })
+}
+
+#[test]
+fn a_test_is_told_from_another_function() {
+    let text =
+        "#[test]\n// why\n#[ignore]\nfn a() {}\nfn b() {}\ndef test_c():\ndef d():\n    #[test]\n    fn e()";
+    for (name, is) in [("a", true), ("b", false), ("test_c", true), ("d", false), ("e", true), ("f", false)] {
+        assert_eq!(is_test(text, name), is, "{name}");
+    }
+}
+
+/// Every key of the format is in the page on it.
+#[test]
+fn the_page_on_the_format_has_every_key() {
+    let root = folder().join("..");
+    let page = std::fs::read_to_string(root.join("docs/study-format.md")).expect("the page");
+    for schema in ["study", "paper"] {
+        let text = std::fs::read_to_string(root.join(format!("schema/{schema}.json"))).expect("a schema");
+        let schema: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let mut keys = Vec::new();
+        words(&schema, &mut keys);
+        assert!(keys.len() > 10);
+        for key in keys {
+            assert!(page.contains(&format!("`{key}`")) || page.contains(&format!(" {key} =")), "`{key}`");
+        }
+    }
+}
+
+/// Names of properties, and the words that properties accept.
+fn words(schema: &serde_json::Value, found: &mut Vec<String>) {
+    if let Some(properties) = schema["properties"].as_object() {
+        found.extend(properties.keys().cloned());
+    }
+    found.extend(schema["const"].as_str().map(str::to_owned));
+    match schema {
+        serde_json::Value::Array(all) => all.iter().for_each(|s| words(s, found)),
+        serde_json::Value::Object(all) => all.values().for_each(|s| words(s, found)),
+        _ => {}
     }
 }

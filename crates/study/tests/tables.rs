@@ -83,7 +83,7 @@ fn tables_have_a_row_per_value_and_a_column_per_value_or_metric() {
     assert_eq!(all.text()[0].len(), 4);
     assert_eq!(all.rows[3].0, ["0.01", "Peach"]);
     let html = report::html(&e);
-    assert!(html.contains("<h3>Gain &lt;of&gt; each control</h3>") && html.contains("In percent."));
+    assert!(html.contains("<caption>Gain &lt;of&gt; each control</caption>") && html.contains("In percent."));
     let plain = report::text(&e);
     assert!(plain.contains("Gain <of> each control") && plain.contains("loss 0.01"), "{plain}");
     let folder = folder("tables");

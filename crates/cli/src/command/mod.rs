@@ -1,7 +1,9 @@
 //! One file per command.
 
 mod check;
+mod compare;
 mod demo;
+mod reproduce;
 mod run;
 mod schema;
 mod study;
@@ -13,7 +15,9 @@ use skyhaul_study::figure::FigureRenderer;
 pub(crate) fn run(command: &Command, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
     match command {
         Command::Check(args) => check::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Demo(args) => demo::run(args, renderer),
+        Command::Reproduce(args) => reproduce::run(args, renderer),
         Command::Run(args) => run::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Study(command) => study::run(command, renderer),

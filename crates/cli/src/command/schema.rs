@@ -8,5 +8,6 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<(), Stop> {
     match args.kind {
         SchemaKind::Scenario => print(&format!("{:#}\n", skyhaul_scenario::scenario_schema())),
         SchemaKind::Study => print(&skyhaul_study::schema::study_schema()),
+        SchemaKind::Paper => print(&skyhaul_study::schema::paper_schema()),
     }
 }

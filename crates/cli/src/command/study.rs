@@ -6,7 +6,7 @@ use crate::stop::Stop;
 use crate::studies::{self, Bar};
 use crate::{cases, interrupt, print};
 use skyhaul_study::cache::Cache;
-use skyhaul_study::evaluation::{Evaluation, evaluate};
+use skyhaul_study::evaluation::{Counts, Evaluation, evaluate};
 use skyhaul_study::figure::FigureRenderer;
 use skyhaul_study::model::StudyFile;
 use skyhaul_study::report;
@@ -46,12 +46,19 @@ pub(crate) fn run(command: &StudyCommand, renderer: Option<&dyn FigureRenderer>)
     }
     print(&out)?;
     all_ran(&e)?;
-    let counts = e.counts();
     match command {
-        StudyCommand::Check(_) if counts.differs + counts.undecided + counts.not_evaluable > 0 => {
-            Err(Stop::Claim)
-        }
+        StudyCommand::Check(_) => judge(e.counts()),
         _ => Ok(()),
+    }
+}
+
+/// Whether all claims hold.
+pub(crate) fn judge(counts: Counts) -> Result<(), Stop> {
+    match counts.not_evaluable {
+        0 if counts.differs + counts.undecided > 0 => Err(Stop::Claim),
+        0 => Ok(()),
+        1 => Err(Stop::Bad("a claim could not be evaluated".to_owned())),
+        n => Err(Stop::Bad(format!("{n} claims could not be evaluated"))),
     }
 }
 

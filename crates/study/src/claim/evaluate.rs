@@ -1,8 +1,8 @@
 //! From values to verdicts.
 
-use super::{Case, CaseOutcome, ClaimResult, Outcome, Point, Test, Verdict, combine, decide};
+use super::{Case, CaseOutcome, ClaimResult, Outcome, Point, Test, Verdict, combine};
 use crate::format;
-use crate::model::{Curve, Relation};
+use crate::model::{ClaimKind, Curve, Relation};
 use crate::observed::Observed;
 use crate::results::Results;
 use crate::stats::{self, Estimate};
@@ -17,11 +17,17 @@ pub fn evaluate<S>(results: &Results<'_, S>) -> Vec<ClaimResult> {
         let concerns = |r: usize| {
             let Some(reading) = r.checked_sub(1).map(|r| &study.reading[r]) else { return true };
             let named = reading.claims.is_empty() || reading.claims.contains(&claim.id);
-            let touched = |c: &Case| c.test.combinations().iter().any(|at| results.differs(r, *at));
-            named && planned.cases.iter().any(touched)
+            named && planned.needs.iter().any(|at| results.differs(r, *at))
         };
+        let chance = !matches!(claim.kind, ClaimKind::Exact | ClaimKind::Definition);
+        let judge = |reading: usize| Judge { results, reading, chance };
+        let left_out = |r: usize| planned.needs.iter().any(|at| !results.is_planned(r, *at));
         let outcome = |r: usize| {
-            let cases: Vec<_> = planned.cases.iter().map(|c| Judge { results, reading: r }.case(c)).collect();
+            if left_out(r) {
+                let (reading, verdict) = (readings[r].clone(), Verdict::NotInProfile);
+                return Outcome { reading, verdict, ours: String::new(), cases: Vec::new() };
+            }
+            let cases: Vec<_> = planned.cases.iter().map(|c| judge(r).case(c)).collect();
             let verdict = combine(cases.iter().map(|c| &c.verdict), claim.share);
             Outcome { reading: readings[r].clone(), verdict, ours: summary(&cases), cases }
         };
@@ -47,26 +53,23 @@ fn summary(cases: &[CaseOutcome]) -> String {
     cases.iter().map(line).collect::<Vec<_>>().join("; ")
 }
 
-impl Test {
-    /// The combinations that it looks at.
-    pub(crate) fn combinations(&self) -> Vec<usize> {
-        match self {
-            Self::Bounds { of, .. } => vec![of.at],
-            Self::Contrast { terms, .. } => terms.iter().map(|(_, p)| p.at).collect(),
-            Self::Curves { left, right, .. } => vec![*left, *right],
-            Self::Extreme { best, others, .. } => others.iter().chain([best]).map(|p| p.at).collect(),
-            Self::Greater { left, right, .. } | Self::Ratio { left, right, .. } => vec![left.at, right.at],
-            Self::Steps { points, .. } => points.iter().map(|p| p.at).collect(),
-        }
-    }
-}
-
 struct Judge<'a, S> {
     results: &'a Results<'a, S>,
     reading: usize,
+    /// Chance is involved: a single seed tells nothing.
+    chance: bool,
 }
 
 impl<S> Judge<'_, S> {
+    /// What can be said with the seeds at hand: a single one is certain only where no chance is involved.
+    fn certain(&self, e: Estimate) -> Estimate {
+        if e.n == 1 && !self.chance { Estimate { half: 0.0, ..e } } else { e }
+    }
+
+    fn decide(&self, e: &Estimate, low: Option<f64>, high: Option<f64>, strict: bool) -> Verdict {
+        super::decide(&self.certain(*e), low, high, strict)
+    }
+
     fn case(&self, case: &Case) -> CaseOutcome {
         let missing =
             case.test.combinations().into_iter().find(|at| !self.results.is_complete(self.reading, *at));
@@ -111,7 +114,7 @@ impl<S> Judge<'_, S> {
         match test {
             Test::Bounds { of, within } => points(&[*of]).unwrap_or_else(|| {
                 let e = stats::estimate(self.values(*of));
-                (self.shown(*of), decide(&e, Some(within[0]), Some(within[1]), false))
+                (self.shown(*of), self.decide(&e, Some(within[0]), Some(within[1]), false))
             }),
             Test::Contrast { terms, min, max } => {
                 let list: Vec<Point> = terms.iter().map(|(_, p)| *p).collect();
@@ -131,13 +134,19 @@ impl<S> Judge<'_, S> {
                     let gain = format::percent(&Estimate { mean: ratio.mean - 1.0, ..ratio });
                     ours = format!("{ours} ({gain})");
                 }
-                (ours, decide(&e, Some(0.0), None, *by == 0.0 && *by_abs == 0.0))
+                (ours, self.decide(&e, Some(0.0), None, *by == 0.0 && *by_abs == 0.0))
             }),
             Test::Ratio { left, right, within } => points(&[*left, *right]).unwrap_or_else(|| {
                 let e = stats::paired_ratio(self.values(*left), self.values(*right));
                 let ours =
                     format!("{} ({} / {})", format::estimate(&e), self.shown(*left), self.shown(*right));
-                (ours, decide(&e, Some(within[0]), Some(within[1]), false))
+                // The interval of a ratio means something only where its denominator is certainly not zero.
+                let below = self.certain(stats::estimate(self.values(*right)));
+                if below.low() <= 0.0 && below.high() >= 0.0 {
+                    let needs_seeds = stats::seeds_needed(&below, below.mean);
+                    return (ours, Verdict::Undecided { needs_seeds });
+                }
+                (ours, self.decide(&e, Some(within[0]), Some(within[1]), false))
             }),
             Test::Steps { points: list, labels, sign, strict } => {
                 points(list).unwrap_or_else(|| self.steps(list, labels, *sign, *strict))
@@ -156,13 +165,13 @@ impl<S> Judge<'_, S> {
             sum = format!("{sum} {sign}{factor}{}", self.shown(*p));
         }
         let sum = sum.trim_start_matches(" +").trim();
-        (format!("{} (= {sum})", format::estimate(&e)), decide(&e, min, max, false))
+        (format!("{} (= {sum})", format::estimate(&e)), self.decide(&e, min, max, false))
     }
 
     fn extreme(&self, best: Point, others: &[Point], sign: f64) -> (String, Verdict) {
         let lead = |p: &Point| {
             let d = stats::paired_difference(self.values(best), self.values(*p), 1.0, 0.0);
-            decide(&Estimate { mean: sign * d.mean, ..d }, Some(0.0), None, true)
+            self.decide(&Estimate { mean: sign * d.mean, ..d }, Some(0.0), None, true)
         };
         let verdicts: Vec<Verdict> = others.iter().map(lead).collect();
         let of = |p: &Point| stats::mean(self.values(*p));
@@ -178,7 +187,7 @@ impl<S> Judge<'_, S> {
             list.iter().zip(labels).map(|(p, l)| format!("{l}: {}", self.shown(*p))).collect();
         let step = |a: Point, b: Point| {
             let d = stats::paired_difference(self.values(b), self.values(a), 1.0, 0.0);
-            decide(&Estimate { mean: sign * d.mean, ..d }, Some(0.0), None, true)
+            self.decide(&Estimate { mean: sign * d.mean, ..d }, Some(0.0), None, true)
         };
         let steps: Vec<Verdict> = list.windows(2).map(|w| step(w[0], w[1])).collect();
         let verdict = if strict {
@@ -187,6 +196,7 @@ impl<S> Judge<'_, S> {
             // A step without any change is no step back.
             let back = |w: &[Point]| {
                 let d = stats::paired_difference(self.values(w[1]), self.values(w[0]), 1.0, 0.0);
+                let d = self.certain(d);
                 sign * d.mean + d.half < 0.0
             };
             let whole = step(list[0], list[list.len() - 1]);
@@ -208,11 +218,11 @@ impl<S> Judge<'_, S> {
         match curve.relation {
             Relation::Above => {
                 let ours = format!("smallest lead {}", format::estimate(&e));
-                (ours, decide(&e, Some(-curve.tolerance), None, false))
+                (ours, self.decide(&e, Some(-curve.tolerance), None, false))
             }
             Relation::Equal => {
                 let ours = format!("largest distance {}", format::estimate(&e));
-                (ours, decide(&e, None, Some(curve.tolerance), false))
+                (ours, self.decide(&e, None, Some(curve.tolerance), false))
             }
         }
     }

@@ -26,6 +26,8 @@ pub enum Verdict {
         /// An estimate of how many would do; `None`: more than 10 000, it is too close to the limit.
         needs_seeds: Option<u64>,
     },
+    /// Some of its cells do not belong to the profile that ran.
+    NotInProfile,
     /// The numbers are missing.
     NotEvaluable {
         /// Why.
@@ -41,7 +43,8 @@ impl Verdict {
             Self::Holds => "holds",
             Self::Differs => "differs",
             Self::Undecided { .. } => "undecided",
-            Self::NotEvaluable { .. } => "not evaluable",
+            Self::NotInProfile => "not in the quick profile",
+            Self::NotEvaluable { .. } => "could not be evaluated",
         }
     }
 
@@ -49,7 +52,7 @@ impl Verdict {
     #[must_use]
     pub fn detail(&self) -> String {
         match self {
-            Self::Holds | Self::Differs => String::new(),
+            Self::Holds | Self::Differs | Self::NotInProfile => String::new(),
             Self::Undecided { needs_seeds: Some(n) } => format!("needs about {n} seeds"),
             Self::Undecided { needs_seeds: None } => {
                 "too close to the limit for any sensible number".to_owned()

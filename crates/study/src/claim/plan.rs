@@ -3,6 +3,8 @@
 use crate::error::StudyError;
 use crate::model::{Check, Claim, Curve, Direction, Selector, Side, StudyFile};
 use crate::plan::{PlannedMetric, Space, pins};
+use crate::profile;
+use std::collections::BTreeSet;
 
 /// A claim ready to be tested.
 #[derive(Clone, Debug)]
@@ -11,6 +13,8 @@ pub struct PlannedClaim {
     pub index: usize,
     /// What is tested.
     pub cases: Vec<Case>,
+    /// All combinations that it needs, in ascending order.
+    pub needs: Vec<usize>,
 }
 
 /// One case.
@@ -101,6 +105,34 @@ pub enum Test {
     },
 }
 
+impl Test {
+    /// The metrics and combinations that it looks at; curves have no metric.
+    pub(crate) fn points(&self) -> Vec<Point> {
+        match self {
+            Self::Bounds { of, .. } => vec![*of],
+            Self::Contrast { terms, .. } => terms.iter().map(|(_, p)| *p).collect(),
+            Self::Curves { .. } => Vec::new(),
+            Self::Extreme { best, others, .. } => others.iter().chain([best]).copied().collect(),
+            Self::Greater { left, right, .. } | Self::Ratio { left, right, .. } => vec![*left, *right],
+            Self::Steps { points, .. } => points.clone(),
+        }
+    }
+
+    /// The combinations that it looks at.
+    pub(crate) fn combinations(&self) -> Vec<usize> {
+        match self {
+            Self::Curves { left, right, .. } => vec![*left, *right],
+            other => other.points().iter().map(|p| p.at).collect(),
+        }
+    }
+
+    /// The combinations that it looks at, and those that their metrics are compared with.
+    fn needs(&self, file: &StudyFile, metrics: &[PlannedMetric]) -> Vec<usize> {
+        let behind = |p: &Point| profile::needed(file, metrics, p.metric, p.at);
+        self.combinations().into_iter().chain(self.points().iter().flat_map(behind)).collect()
+    }
+}
+
 /// Checks claims and turns them into tests.
 ///
 /// # Errors
@@ -162,8 +194,10 @@ impl Planner<'_> {
             };
             cases = cases.into_iter().flat_map(with).collect();
         }
-        let cases = cases.into_iter().map(|c| self.case(&c, &at)).collect::<Result<_, _>>()?;
-        Ok(PlannedClaim { index: self.index, cases })
+        let cases: Vec<Case> = cases.into_iter().map(|c| self.case(&c, &at)).collect::<Result<_, _>>()?;
+        let of_case = |c: &Case| c.test.needs(self.file, self.metrics);
+        let needs: BTreeSet<usize> = cases.iter().flat_map(of_case).collect();
+        Ok(PlannedClaim { index: self.index, cases, needs: needs.into_iter().collect() })
     }
 
     fn axis(&self, name: &str, key: &str) -> Result<usize, StudyError> {
@@ -237,6 +271,9 @@ impl Planner<'_> {
                         message,
                         &["terms = [{ weight = …, at = { … } }]", "min", "max"],
                     ));
+                }
+                if let (Some(min), Some(max)) = (min, max) {
+                    limits(&[*min, *max])?;
                 }
                 Test::Contrast { terms, min: *min, max: *max }
             }

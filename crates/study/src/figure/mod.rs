@@ -2,6 +2,7 @@
 //!
 //! One definition serves the report, notebooks, the browser and pictures on disk.
 
+mod thin;
 mod vega;
 
 use crate::error::StudyError;
@@ -29,6 +30,8 @@ pub struct Drawn {
     pub x_title: String,
     /// Heading of the rows' `y`.
     pub y_title: String,
+    /// Some curves have fewer points than samples.
+    pub thinned: bool,
 }
 
 /// One point.
@@ -156,9 +159,6 @@ struct Draw<'a, S> {
     extent: Extent,
 }
 
-/// More samples per curve than this only make the file heavier.
-const MAX_SAMPLES: usize = 4000;
-
 impl<S> Draw<'_, S> {
     /// Every drawn combination: by reading, then in the order of the axes.
     fn combinations(&self) -> Vec<(usize, Vec<usize>)> {
@@ -229,7 +229,7 @@ impl<S> Draw<'_, S> {
             [one] => plan.metrics[*one].heading.clone(),
             many => many.first().map_or_else(String::new, |m| format::axis_of(&plan.metrics[*m].unit)),
         };
-        self.finish(rows, scale, x_axis.heading(), y_title)
+        self.finish(rows, scale, x_axis.heading(), y_title, false)
     }
 
     fn over_time(&self) -> Drawn {
@@ -238,14 +238,17 @@ impl<S> Draw<'_, S> {
         let (space, names) = (Space::of(&plan.file), plan.readings());
         let to = time.to.unwrap_or(f64::INFINITY);
         let mut rows = Vec::new();
+        let mut thinned = false;
         for (reading, c) in self.combinations() {
             let Some(observed) = self.results.observed(reading, space.flatten(&c), 0) else { continue };
             let metric = time.origin.as_ref().and_then(|o| plan.metric(o));
             let origin = metric.map_or(0.0, |m| self.results.metric(reading, space.flatten(&c), m)[0]);
             for curve in observed.curves(&time.series, time.group.as_deref()) {
                 let points = curve.within(time.from + origin, to + origin);
-                let points: Vec<(f64, f64)> = points.map(|(t, v)| (t - origin, v)).collect();
-                let stride = points.len().div_ceil(MAX_SAMPLES).max(1);
+                let points = points.map(|(t, v)| (t - origin, v)).filter(|(_, v)| v.is_finite());
+                let points: Vec<(f64, f64)> = points.collect();
+                let drawn = thin::thin(&points, vega::WIDTH);
+                thinned |= drawn.len() < points.len();
                 let label = self.series_label(&c);
                 let row = |(x, y): &(f64, f64)| Row {
                     x: Some(*x),
@@ -257,13 +260,13 @@ impl<S> Draw<'_, S> {
                     reading: names[reading].clone(),
                     flow: Some(curve.flow),
                 };
-                rows.extend(points.iter().step_by(stride).filter(|(_, y)| y.is_finite()).map(row));
+                rows.extend(drawn.iter().map(row));
             }
         }
-        self.finish(rows, self.figure.x_scale, "Time (s)".to_owned(), time.series.clone())
+        self.finish(rows, self.figure.x_scale, "Time (s)".to_owned(), time.series.clone(), thinned)
     }
 
-    fn finish(&self, rows: Vec<Row>, scale: Scale, x_title: String, y_title: String) -> Drawn {
+    fn finish(&self, rows: Vec<Row>, scale: Scale, x_title: String, y_title: String, thinned: bool) -> Drawn {
         let f = self.figure;
         let study = &self.results.plan.file.study;
         let name = f.file.rsplit_once('.').map_or(f.file.as_str(), |(stem, _)| stem).to_owned();
@@ -288,7 +291,7 @@ impl<S> Draw<'_, S> {
             rows: &rows,
         };
         let spec = spec.build();
-        Drawn { name, title, caption: f.caption.clone(), spec, rows, x_title, y_title }
+        Drawn { name, title, caption: f.caption.clone(), spec, rows, x_title, y_title, thinned }
     }
 }
 

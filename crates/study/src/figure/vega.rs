@@ -21,7 +21,7 @@ const SHAPES: [&str; 8] = [
 ];
 
 /// Width of the plot in pixels.
-const WIDTH: usize = 560;
+pub(super) const WIDTH: usize = 560;
 
 /// Half a decade.
 const SQRT_10: f64 = 3.162_277_660_168_379_5;
@@ -192,10 +192,20 @@ impl Spec<'_> {
         self.channel(SHAPES, 1)
     }
 
-    /// Dashes mark other readings.
+    /// Dashes mark other readings, or else curves without shapes, so that colour is never the only difference.
     fn dash(&self) -> Option<Value> {
         if self.rows.iter().all(|r| self.is_default(r)) {
-            return None;
+            let domain = self.curves();
+            let shapes = self.figure.mark == Mark::LinePoint && self.figure.time.is_none();
+            if shapes || domain.len() < 2 {
+                return None;
+            }
+            let range: Vec<&[u32]> = DASHES.iter().copied().cycle().take(domain.len()).collect();
+            return Some(json!({
+                "field": "curve", "type": "nominal", "title": self.legend,
+                "scale": { "domain": domain, "range": range },
+                "legend": { "symbolOpacity": 1, "symbolStrokeWidth": 2 },
+            }));
         }
         let range: Vec<&[u32]> = DASHES.iter().copied().cycle().take(self.readings.len()).collect();
         Some(json!({

@@ -7,13 +7,17 @@
 mod axis;
 mod check;
 mod figure;
+mod paper;
 mod pick;
+mod quick;
 mod table;
 
 pub use axis::{Axis, AxisValue, Raw, Settings};
 pub use check::{Check, Curve, Direction, Relation, Term};
 pub use figure::{Band, Figure, Mark, RefPoint, Rule, RuleAxis, Scale, TimeFigure};
+pub use paper::{Elsewhere, Open, Paper};
 pub use pick::{Label, OneOrMany, Pick, Selector, Side};
+pub use quick::{Profile, Quick};
 pub use table::Table;
 
 use crate::error::StudyError;
@@ -48,6 +52,9 @@ pub struct Study {
     /// Which seeds every combination runs with: the same for all, so that differences are paired.
     #[serde(default)]
     pub seeds: Seeds,
+    /// What the quick profile runs instead; by default three seeds of the default reading.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quick: Option<Quick>,
     /// Name of the default reading in the report.
     #[serde(default = "literal")]
     pub as_read: String,
@@ -257,6 +264,9 @@ impl StudyFile {
         }
         if file.study.seeds.count == 0 {
             return Err(file.refuse("seeds.count", "a study without seeds has no cells", &["1 and more"]));
+        }
+        if file.study.quick.as_ref().is_some_and(|q| q.seeds == 0) {
+            return Err(file.refuse("quick.seeds", "a study without seeds has no cells", &["1 and more"]));
         }
         Ok(file)
     }

@@ -1,7 +1,11 @@
-//! The report: one HTML file that opens anywhere, and a text for terminals.
+//! The reports: one HTML file that opens anywhere, per study and over all, and a text for terminals.
 
+mod all;
 mod html;
+mod packed;
+mod parts;
 mod text;
 
+pub use all::all;
 pub use html::{html, index};
 pub use text::text;

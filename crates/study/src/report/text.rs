@@ -21,7 +21,10 @@ pub fn text(e: &Evaluation) -> String {
     let c = e.counts();
     let _ = write!(out, "\n{} hold, {} differ, {} undecided", c.holds, c.differs, c.undecided);
     if c.not_evaluable > 0 {
-        let _ = write!(out, ", {} not evaluable", c.not_evaluable);
+        let _ = write!(out, ", {} could not be evaluated", c.not_evaluable);
+    }
+    if c.not_in_profile > 0 {
+        let _ = write!(out, ", {} not in the quick profile", c.not_in_profile);
     }
     let p = &e.provenance;
     let _ = writeln!(out, " · {} cells, {} seeds, engine {}", p.cells, p.seeds, p.engine);
@@ -114,6 +117,7 @@ pub(super) const fn symbol(v: &Verdict) -> &'static str {
         Verdict::Holds => "✓",
         Verdict::Differs => "≠",
         Verdict::Undecided { .. } => "?",
+        Verdict::NotInProfile => "·",
         Verdict::NotEvaluable { .. } => "–",
     }
 }

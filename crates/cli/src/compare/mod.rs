@@ -1,0 +1,247 @@
+//! Two results directories side by side: which metrics of which cells differ by more than chance, and which verdicts
+//! changed.
+//!
+//! The same seed gives the same random losses, so what both have with equal seeds is compared seed by seed (the 95 %
+//! interval of the paired differences); with other seeds by Welch's interval of the difference of means. A single
+//! common seed has no interval: any difference then counts. One seed each that are not the same tell nothing.
+
+mod read;
+mod show;
+
+pub use read::{Kind, Measured, Results, Set, read};
+pub use show::{json, text};
+
+use crate::stop::Stop;
+use skyhaul_study::stats::{self, Estimate};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What became of a metric of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// The interval of the difference contains zero: nothing is certain.
+    Within,
+    /// One seed each, and not the same: there is no interval.
+    Unknown,
+    /// It does not.
+    Different,
+}
+
+/// A metric of a cell on both sides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The cell, in words.
+    pub cell: String,
+    /// The metric.
+    pub metric: String,
+    /// Mean on the left.
+    pub left: f64,
+    /// Mean on the right.
+    pub right: f64,
+    /// Right minus left with its interval; `n` counts pairs, or the smaller side.
+    pub difference: Estimate,
+    /// Compared seed by seed.
+    pub paired: bool,
+    /// The outcome.
+    pub status: Status,
+}
+
+/// A study, or a run, on both sides.
+#[derive(Clone, Debug, Default)]
+pub struct Compared {
+    /// Name; empty if there is only one.
+    pub name: String,
+    /// Metrics with the same numbers.
+    pub identical: usize,
+    /// All others that both have.
+    pub differences: Vec<Difference>,
+    /// What only the left has.
+    pub only_left: Vec<String>,
+    /// What only the right has.
+    pub only_right: Vec<String>,
+    /// Claims whose verdict changed: claim, left, right.
+    pub verdicts: Vec<(String, String, String)>,
+}
+
+impl Compared {
+    /// Metrics that differ by more than chance.
+    pub fn certain(&self) -> impl Iterator<Item = &Difference> {
+        self.differences.iter().filter(|d| d.status == Status::Different)
+    }
+
+    /// True if nothing differs by more than chance.
+    #[must_use]
+    pub fn is_equal(&self) -> bool {
+        let sides = self.only_left.is_empty() && self.only_right.is_empty() && self.verdicts.is_empty();
+        sides && self.certain().next().is_none()
+    }
+}
+
+/// Compares two results directories.
+///
+/// # Errors
+/// If they are of different kinds, profiles or, unless `across_versions`, engines.
+pub fn compare(left: &Results, right: &Results, across_versions: bool) -> Result<Vec<Compared>, Stop> {
+    let (a, b) = (left.path.display(), right.path.display());
+    if left.kind != right.kind {
+        let (left, right) = (left.kind.word(), right.kind.word());
+        return Err(Stop::bad(format!("{a} is of {left}, {b} of {right}: compare two of the same kind")));
+    }
+    if left.profile != right.profile {
+        let (left, right) = (&left.profile, &right.profile);
+        return Err(Stop::bad(format!(
+            "{a} is of the {left} profile, {b} of the {right} one: these are different experiments"
+        )));
+    }
+    if left.engine != right.engine && !across_versions {
+        let (left, right) = (&left.engine, &right.engine);
+        return Err(Stop::bad(format!(
+            "{a} is of engine {left}, {b} of engine {right}: with --across-versions they are compared all the same"
+        )));
+    }
+    let empty = Set::default();
+    let names: BTreeSet<&String> = left.sets.keys().chain(right.sets.keys()).collect();
+    let one = |name: &String| match (left.sets.get(name), right.sets.get(name)) {
+        (Some(_), None) => {
+            Compared { name: name.clone(), only_left: vec!["all of it".into()], ..Compared::default() }
+        }
+        (None, Some(_)) => {
+            Compared { name: name.clone(), only_right: vec!["all of it".into()], ..Compared::default() }
+        }
+        (l, r) => sets(name, l.unwrap_or(&empty), r.unwrap_or(&empty)),
+    };
+    Ok(names.into_iter().map(one).collect())
+}
+
+fn sets(name: &str, left: &Set, right: &Set) -> Compared {
+    let mut out = Compared { name: name.to_owned(), ..Compared::default() };
+    let cells: BTreeSet<&String> = left.cells.keys().chain(right.cells.keys()).collect();
+    for cell in cells {
+        match (left.cells.get(cell), right.cells.get(cell)) {
+            (Some(l), Some(r)) => metrics(&mut out, cell, l, r),
+            (Some(_), None) => out.only_left.push(cell.clone()),
+            _ => out.only_right.push(cell.clone()),
+        }
+    }
+    let claims: BTreeSet<&String> = left.verdicts.keys().chain(right.verdicts.keys()).collect();
+    for claim in claims {
+        let of = |set: &Set| set.verdicts.get(claim).cloned().unwrap_or_else(|| "not there".to_owned());
+        let (l, r) = (of(left), of(right));
+        if l != r {
+            out.verdicts.push((claim.clone(), l, r));
+        }
+    }
+    out
+}
+
+fn metrics(out: &mut Compared, cell: &str, left: &Measured, right: &Measured) {
+    let names: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+    let words = |metric: &String| if cell.is_empty() { metric.clone() } else { format!("{cell}: {metric}") };
+    for metric in names {
+        match (left.get(metric), right.get(metric)) {
+            (Some(l), Some(r)) => match one(cell, metric, l, r) {
+                Some(d) => out.differences.push(d),
+                None => out.identical += 1,
+            },
+            (Some(_), None) => out.only_left.push(words(metric)),
+            _ => out.only_right.push(words(metric)),
+        }
+    }
+}
+
+/// Compares the values by seed; `None` if they are the same.
+fn one(
+    cell: &str,
+    metric: &str,
+    left: &BTreeMap<u64, f64>,
+    right: &BTreeMap<u64, f64>,
+) -> Option<Difference> {
+    let same = |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan());
+    if left.len() == right.len() && left.iter().zip(right).all(|((s, a), (t, b))| s == t && same(*a, *b)) {
+        return None;
+    }
+    let pairs: Vec<(f64, f64)> = left.iter().filter_map(|(s, a)| Some((*a, *right.get(s)?))).collect();
+    let alone = |side: &BTreeMap<u64, f64>| side.values().copied().collect::<Vec<f64>>();
+    let paired = pairs.len() > 1 || (pairs.len() == 1 && left.len() == 1 && right.len() == 1);
+    let (l, r): (Vec<f64>, Vec<f64>) =
+        if paired { pairs.into_iter().unzip() } else { (alone(left), alone(right)) };
+    let difference = if paired { stats::paired_difference(&r, &l, 1.0, 0.0) } else { welch(&l, &r) };
+    if !paired && difference.n < 2 && l == r {
+        return None;
+    }
+    let status = if !difference.mean.is_finite() {
+        // A value is missing on one side only, or with one seed only.
+        Status::Different
+    } else if paired && difference.n == 1 {
+        Status::Different
+    } else if difference.half.is_infinite() {
+        Status::Unknown
+    } else if difference.mean.abs() > difference.half {
+        Status::Different
+    } else {
+        Status::Within
+    };
+    let (left, right) = (stats::mean(&l), stats::mean(&r));
+    let (cell, metric) = (cell.to_owned(), metric.to_owned());
+    Some(Difference { cell, metric, left, right, difference, paired, status })
+}
+
+/// The difference of means of independent samples with Welch's interval; the degrees of freedom (Satterthwaite) are
+/// rounded down, which makes the interval wider.
+fn welch(left: &[f64], right: &[f64]) -> Estimate {
+    let mean = stats::mean(right) - stats::mean(left);
+    let n = left.len().min(right.len());
+    if n < 2 {
+        return Estimate { mean, half: f64::INFINITY, n };
+    }
+    let share = |v: &[f64]| stats::deviation(v).powi(2) / v.len() as f64;
+    let (a, b) = (share(left), share(right));
+    if a + b == 0.0 {
+        return Estimate { mean, half: 0.0, n };
+    }
+    let freedom = (a + b).powi(2) / (a * a / (left.len() - 1) as f64 + b * b / (right.len() - 1) as f64);
+    let half = stats::t_quantile_975((freedom as usize).max(1)) * (a + b).sqrt();
+    Estimate { mean, half, n }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(first: u64, values: &[f64]) -> BTreeMap<u64, f64> {
+        values.iter().enumerate().map(|(i, v)| (first + i as u64, *v)).collect()
+    }
+
+    #[test]
+    fn equal_seeds_are_compared_in_pairs_and_others_are_not() {
+        // A common spread of 10 hides a difference of 1 unless it is taken out seed by seed.
+        let left = [10.0, 20.0, 30.0, 40.0];
+        let right = [11.0, 21.1, 30.9, 41.0];
+        let status = |r| one("", "m", &values(1, &left), &r).map(|d| (d.paired, d.status));
+        assert_eq!(status(values(1, &left)), None);
+        assert_eq!(status(values(1, &right)), Some((true, Status::Different)));
+        assert_eq!(status(values(5, &right)), Some((false, Status::Within)));
+        assert_eq!(status(values(5, &[110.0, 121.0, 131.0, 140.0])), Some((false, Status::Different)));
+        // Differences of both signs: nothing is certain.
+        assert_eq!(status(values(1, &[11.0, 19.0, 31.0, 39.0])), Some((true, Status::Within)));
+        // A missing value is a difference; both missing is none.
+        assert_eq!(status(values(1, &[10.0, 20.0, 30.0, f64::NAN])), Some((true, Status::Different)));
+    }
+
+    #[test]
+    fn a_single_seed_counts_only_if_it_is_the_same() {
+        let status = |l: (u64, f64), r: (u64, f64)| {
+            one("", "m", &values(l.0, &[l.1]), &values(r.0, &[r.1])).map(|d| d.status)
+        };
+        assert_eq!(status((1, 5.0), (1, 5.0)), None);
+        assert_eq!(status((1, 5.0), (1, 5.1)), Some(Status::Different));
+        assert_eq!(status((1, 5.0), (2, 5.1)), Some(Status::Unknown));
+        assert_eq!(status((1, 5.0), (2, 5.0)), None);
+    }
+
+    #[test]
+    fn welch_is_that_of_the_textbook() {
+        // Means 3 and 5, variances 2.5 and 10, n = 5: standard error √2.5, 5.88 degrees of freedom.
+        let e = welch(&[1.0, 2.0, 3.0, 4.0, 5.0], &[1.0, 3.0, 5.0, 7.0, 9.0]);
+        assert!((e.mean - 2.0).abs() < 1e-12 && (e.half - 2.570_582 * 2.5f64.sqrt()).abs() < 1e-5, "{e:?}");
+    }
+}

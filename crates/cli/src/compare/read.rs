@@ -1,0 +1,225 @@
+//! Reading results directories.
+
+use crate::results::MANIFEST;
+use crate::stop::{Stop, io_words};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// What a results directory is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `skyhaul run`
+    Run,
+    /// `skyhaul study`
+    Study,
+    /// `skyhaul reproduce`
+    Reproduce,
+}
+
+impl Kind {
+    /// In words.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Run => "a run",
+            Self::Study => "a study",
+            Self::Reproduce => "a reproduction",
+        }
+    }
+}
+
+/// A results directory.
+#[derive(Clone, Debug)]
+pub struct Results {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it is of.
+    pub kind: Kind,
+    /// Version and fingerprint of the engine.
+    pub engine: String,
+    /// Which profile ran.
+    pub profile: String,
+    /// Studies by name; a single one, or a run, has an empty name.
+    pub sets: BTreeMap<String, Set>,
+}
+
+/// Metric → seed → value.
+pub type Measured = BTreeMap<String, BTreeMap<u64, f64>>;
+
+/// The results of a study or a run.
+#[derive(Clone, Debug, Default)]
+pub struct Set {
+    /// By cell, in words.
+    pub cells: BTreeMap<String, Measured>,
+    /// Verdict by claim and reading.
+    pub verdicts: BTreeMap<String, String>,
+}
+
+/// Reads a results directory.
+///
+/// # Errors
+/// If it is none, or damaged.
+pub fn read(path: &Path) -> Result<Results, Stop> {
+    let manifest = manifest(path)?;
+    let text = |key: &str| manifest[key].as_str().unwrap_or("").to_owned();
+    let kind = match (text("kind").as_str(), text("command").as_str()) {
+        ("reproduce", _) => Kind::Reproduce,
+        ("study", _) | ("", "study") => Kind::Study,
+        ("" | "run", "run") => Kind::Run,
+        (kind, command) => {
+            let kind = if kind.is_empty() { command } else { kind };
+            return Err(Stop::bad(format!(
+                "{}: results of an unknown kind, `{kind}`; accepted: run, study, reproduce",
+                path.join(MANIFEST).display()
+            )));
+        }
+    };
+    if kind == Kind::Reproduce && manifest["complete"] != true {
+        let path = path.display();
+        return Err(Stop::bad(format!(
+            "{path}: the reproduction was interrupted: run it again to complete it"
+        )));
+    }
+    let profile =
+        manifest["profile"].as_str().or(manifest["provenance"]["profile"].as_str()).unwrap_or("full");
+    let mut sets = BTreeMap::new();
+    match kind {
+        Kind::Run => drop(sets.insert(String::new(), run(path, &manifest)?)),
+        Kind::Study => drop(sets.insert(String::new(), study(path)?)),
+        Kind::Reproduce => {
+            for paper in folders(&path.join("studies"))? {
+                for folder in folders(&paper)? {
+                    let name = |p: &Path| p.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                    sets.insert(format!("{}/{}", name(&paper), name(&folder)), study(&folder)?);
+                }
+            }
+        }
+    }
+    Ok(Results { path: path.to_owned(), kind, engine: text("engine"), profile: profile.to_owned(), sets })
+}
+
+fn manifest(path: &Path) -> Result<Value, Stop> {
+    if !path.is_dir() {
+        let words = if path.exists() { "it is no directory" } else { "no such directory" };
+        return Err(Stop::bad(format!("cannot read {}: {words}", path.display())));
+    }
+    if !path.join(MANIFEST).is_file() {
+        return Err(Stop::bad(format!("{} is no results directory: it has no {MANIFEST}", path.display())));
+    }
+    read_json(&path.join(MANIFEST))
+}
+
+fn read_json(path: &Path) -> Result<Value, Stop> {
+    let text = fs::read_to_string(path)
+        .map_err(|e| Stop::bad(format!("cannot read {}: {}", path.display(), io_words(&e))))?;
+    serde_json::from_str(&text).map_err(|e| Stop::bad(format!("{}: it is damaged: {e}", path.display())))
+}
+
+fn folders(path: &Path) -> Result<Vec<PathBuf>, Stop> {
+    let wrong = |e: &std::io::Error| Stop::bad(format!("cannot read {}: {}", path.display(), io_words(e)));
+    let mut all = Vec::new();
+    for entry in fs::read_dir(path).map_err(|e| wrong(&e))? {
+        all.push(entry.map_err(|e| wrong(&e))?.path());
+    }
+    all.retain(|p| p.is_dir());
+    all.sort();
+    Ok(all)
+}
+
+/// One run, or one per combination of `--set`.
+fn run(path: &Path, manifest: &Value) -> Result<Set, Stop> {
+    let mut set = Set::default();
+    let one = |set: &mut Set, folder: &Path, cell: String| -> Result<(), Stop> {
+        let summary = read_json(&folder.join("summary.json"))?;
+        let seed = summary["seed"].as_u64().unwrap_or(0);
+        let measured = set.cells.entry(cell).or_default();
+        leaves(&summary, String::new(), &mut |name, x| {
+            measured.entry(name).or_default().insert(seed, x);
+        });
+        Ok(())
+    };
+    match manifest["cases"].as_array() {
+        None => one(&mut set, path, String::new())?,
+        Some(cases) => {
+            for case in cases {
+                let choice = case["choice"].as_object().into_iter().flatten();
+                let words = choice.map(|(k, v)| format!("{k} = {}", v.as_str().unwrap_or("?")));
+                let cell = words.collect::<Vec<_>>().join(", ");
+                one(&mut set, &path.join(case["folder"].as_str().unwrap_or("")), cell)?;
+            }
+        }
+    }
+    Ok(set)
+}
+
+/// All numbers of a summary, with the way to them; entries of lists by what they are called.
+fn leaves(value: &Value, name: String, found: &mut dyn FnMut(String, f64)) {
+    let below = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
+    match value {
+        Value::Object(all) => {
+            for (key, v) in all.iter().filter(|(k, _)| !matches!(k.as_str(), "seed" | "index")) {
+                leaves(v, below(key), found);
+            }
+        }
+        Value::Array(all) => {
+            for (i, v) in all.iter().enumerate() {
+                let part = |key: &str| v[key].as_str().map(str::to_owned);
+                let index = v["index"].as_u64().map(|i| format!("[{i}]"));
+                let called = part("group").or_else(|| part("link"));
+                let called = called.map_or_else(|| i.to_string(), |c| c + &index.unwrap_or_default());
+                let called = part("direction").map_or(called.clone(), |d| format!("{called}.{d}"));
+                leaves(v, below(&called), found);
+            }
+        }
+        Value::Number(x) => found(name, x.as_f64().unwrap_or(f64::NAN)),
+        _ => {}
+    }
+}
+
+fn study(path: &Path) -> Result<Set, Stop> {
+    let summary = read_json(&path.join("summary.json"))?;
+    let mut set = Set::default();
+    for claim in summary["claims"].as_array().into_iter().flatten() {
+        for outcome in claim["outcomes"].as_array().into_iter().flatten() {
+            let text = |v: &Value| v.as_str().unwrap_or("?").to_owned();
+            let key = format!("{} ({})", text(&claim["id"]), text(&outcome["reading"]));
+            set.verdicts.insert(key, text(&outcome["verdict"]).replace('-', " "));
+        }
+    }
+    let file = path.join("cells.parquet");
+    let damaged = |e: &dyn std::fmt::Display| Stop::bad(format!("{}: it is damaged: {e}", file.display()));
+    let open = File::open(&file)
+        .map_err(|e| Stop::bad(format!("cannot read {}: {}", file.display(), io_words(&e))))?;
+    let reader = SerializedFileReader::new(open).map_err(|e| damaged(&e))?;
+    for row in reader.get_row_iter(None).map_err(|e| damaged(&e))? {
+        let row = row.map_err(|e| damaged(&e))?;
+        let columns: Vec<(&String, &Field)> = row.get_column_iter().collect();
+        let texts = columns.iter().filter_map(|(name, field)| match field {
+            Field::Str(text) if *name != "failed" => Some((name.as_str(), text.as_str())),
+            _ => None,
+        });
+        let texts: Vec<(&str, &str)> = texts.collect();
+        let words: Vec<String> = texts.iter().map(|(name, text)| format!("{name} = {text}")).collect();
+        let seed = columns.iter().find_map(|(name, field)| match field {
+            Field::ULong(seed) if *name == "seed" => Some(*seed),
+            _ => None,
+        });
+        let seed = seed.ok_or_else(|| damaged(&"there is no column `seed`"))?;
+        let measured = set.cells.entry(words.join(", ")).or_default();
+        for (name, field) in &columns {
+            // The places of axis values on a numeric axis are no results.
+            let place = name.strip_suffix("_x").is_some_and(|axis| texts.iter().any(|(n, _)| *n == axis));
+            let x = match field {
+                Field::Double(x) if !place => *x,
+                Field::Null if !place => f64::NAN,
+                _ => continue,
+            };
+            measured.entry((*name).clone()).or_default().insert(seed, x);
+        }
+    }
+    Ok(set)
+}

@@ -1,0 +1,122 @@
+//! What a comparison shows.
+
+use super::{Compared, Difference, Results, Status};
+use crate::text::Grid;
+use serde_json::{Value, json};
+use skyhaul_study::format;
+use std::fmt::Write as _;
+
+/// More lines than this per study are counted only.
+const MOST: usize = 20;
+
+/// For a terminal.
+#[must_use]
+pub fn text(left: &Results, right: &Results, all: &[Compared]) -> String {
+    let mut out = String::new();
+    for (name, r) in [("A", left), ("B", right)] {
+        let (path, kind, engine, profile) = (r.path.display(), r.kind.word(), &r.engine, &r.profile);
+        let _ = writeln!(out, "{name}  {path}: {kind}, engine {engine}, {profile} profile");
+    }
+    for c in all.iter().filter(|c| !c.is_equal() || all.len() == 1 || !c.differences.is_empty()) {
+        if !c.name.is_empty() {
+            let _ = writeln!(out, "\n{}", c.name);
+        } else {
+            out.push('\n');
+        }
+        let mut certain: Vec<&Difference> = c.certain().collect();
+        // Single flows of a run after what is said of all.
+        certain.sort_by_key(|d| d.metric.starts_with("flows."));
+        let count = |status| c.differences.iter().filter(|d| d.status == status).count();
+        let (within, unknown) = (count(Status::Within), count(Status::Unknown));
+        let _ = writeln!(
+            out,
+            "  {} metrics identical, {within} equal within intervals, {} different",
+            c.identical,
+            certain.len()
+        );
+        if unknown > 0 {
+            let _ = writeln!(out, "  {unknown} without an interval: one seed on each side, and not the same");
+        }
+        if !certain.is_empty() {
+            let mut grid = Grid::new(&["cell", "metric", "A", "B", "B − A"]).left(1);
+            for d in certain.iter().take(MOST) {
+                let number = |x: f64| format::number(x);
+                let row = [d.cell.clone(), d.metric.clone(), number(d.left), number(d.right)];
+                let row = row.into_iter().chain([format::estimate(&d.difference)]);
+                grid.row(row.collect());
+            }
+            out.push_str(&grid.lines(4));
+            more(&mut out, certain.len());
+        }
+        for (side, list) in [("A", &c.only_left), ("B", &c.only_right)] {
+            for what in list.iter().take(MOST) {
+                let _ = writeln!(out, "  only in {side}: {what}");
+            }
+            more(&mut out, list.len());
+        }
+        for (claim, l, r) in &c.verdicts {
+            let _ = writeln!(out, "  claim {claim}: {l} → {r}");
+        }
+    }
+    let differ = all.iter().filter(|c| !c.is_equal()).count();
+    let verdict = match (differ, all.len()) {
+        (0, _) if all.iter().all(|c| c.differences.is_empty()) => "Identical.".to_owned(),
+        (0, _) if all.iter().any(|c| c.differences.iter().any(|d| d.status == Status::Unknown)) => {
+            "Nothing is certainly different; more seeds would tell.".to_owned()
+        }
+        (0, _) => "Equal within intervals.".to_owned(),
+        (_, 1) => "Different.".to_owned(),
+        (n, all) => format!("{n} of {all} studies are different."),
+    };
+    let _ = writeln!(out, "\n{verdict}");
+    out
+}
+
+fn more(out: &mut String, n: usize) {
+    if n > MOST {
+        let _ = writeln!(out, "    and {} more (--json has all)", n - MOST);
+    }
+}
+
+/// Everything that is not identical.
+#[must_use]
+pub fn json(left: &Results, right: &Results, all: &[Compared]) -> Value {
+    let side = |r: &Results| json!({ "path": r.path, "engine": r.engine, "profile": r.profile });
+    let number = |x: f64| if x.is_finite() { json!(x) } else { Value::Null };
+    let difference = |d: &Difference| {
+        json!({
+            "cell": d.cell,
+            "metric": d.metric,
+            "a": number(d.left),
+            "b": number(d.right),
+            "difference": number(d.difference.mean),
+            "ci95": number(d.difference.half),
+            "n": d.difference.n,
+            "paired": d.paired,
+            "status": match d.status {
+                Status::Within => "within",
+                Status::Unknown => "unknown",
+                Status::Different => "different",
+            },
+        })
+    };
+    let one = |c: &Compared| {
+        let verdict = |(claim, a, b): &(String, String, String)| json!({ "claim": claim, "a": a, "b": b });
+        json!({
+            "name": c.name,
+            "equal": c.is_equal(),
+            "identical": c.identical,
+            "differences": c.differences.iter().map(difference).collect::<Vec<_>>(),
+            "only_a": c.only_left,
+            "only_b": c.only_right,
+            "verdicts": c.verdicts.iter().map(verdict).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "kind": format!("{:?}", left.kind).to_lowercase(),
+        "a": side(left),
+        "b": side(right),
+        "equal": all.iter().all(Compared::is_equal),
+        "studies": all.iter().map(one).collect::<Vec<_>>(),
+    })
+}

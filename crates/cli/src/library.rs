@@ -1,0 +1,187 @@
+//! The studies to reproduce: those that come with the program, or those of a folder, by paper.
+
+use crate::stop::{Stop, io_words};
+use crate::studies::{PAPERS, STUDIES};
+use skyhaul_study::model::{Paper, StudyFile};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The studies of a paper.
+#[derive(Clone, Debug)]
+pub struct Shelf {
+    /// Name of the folder.
+    pub name: String,
+    /// What it belongs to.
+    pub paper: Paper,
+    /// Names, and the studies, or why one cannot be read; in the order of the paper.
+    pub studies: Vec<(String, Result<StudyFile, Stop>)>,
+}
+
+/// What comes with the program.
+///
+/// # Errors
+/// None: the tests read all of it.
+pub fn embedded() -> Result<Vec<Shelf>, Stop> {
+    let mut shelves: Vec<Shelf> = Vec::new();
+    for (name, text) in STUDIES {
+        let (paper, study) = name.split_once('/').unwrap_or(("", name));
+        let file = StudyFile::parse(text, &PathBuf::from(format!("{name}.toml"))).map_err(Stop::from);
+        let entry = (study.to_owned(), file);
+        match shelves.last_mut().filter(|s| s.name == paper) {
+            Some(shelf) => shelf.studies.push(entry),
+            None => {
+                let known = PAPERS.iter().find(|(p, _)| *p == paper);
+                let read = |(_, text): &(&str, &str)| {
+                    Paper::parse(text, &Path::new(paper).join(Paper::FILE)).map_err(Stop::from)
+                };
+                let about = known.map(read).transpose()?.unwrap_or_else(|| untitled(paper));
+                shelves.push(Shelf { name: paper.to_owned(), paper: about, studies: vec![entry] });
+            }
+        }
+    }
+    shelves.iter_mut().for_each(Shelf::sort);
+    Ok(in_order(shelves))
+}
+
+/// The studies of a folder: of its subfolders, one per paper, or, if it holds studies itself, its own.
+///
+/// # Errors
+/// If it cannot be read or holds no studies.
+pub fn folder(dir: &Path) -> Result<Vec<Shelf>, Stop> {
+    let entries = |dir: &Path| -> Result<Vec<PathBuf>, Stop> {
+        let wrong = |e: &std::io::Error| Stop::bad(format!("cannot read {}: {}", dir.display(), io_words(e)));
+        let mut all = Vec::new();
+        for entry in fs::read_dir(dir).map_err(|e| wrong(&e))? {
+            all.push(entry.map_err(|e| wrong(&e))?.path());
+        }
+        all.sort();
+        Ok(all)
+    };
+    let shelf = |dir: &Path| -> Result<Option<Shelf>, Stop> {
+        let files = entries(dir)?;
+        let files = files.iter().filter(|p| p.is_file() && p.extension().is_some_and(|e| e == "toml"));
+        let (papers, studies): (Vec<&PathBuf>, Vec<&PathBuf>) = files.partition(|p| p.ends_with(Paper::FILE));
+        let full = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+        let name = full.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let about = papers.first().map(|p| Paper::read(p).map_err(Stop::from)).transpose()?;
+        let study = |p: &&PathBuf| {
+            let name = p.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            (name, StudyFile::read(p).map_err(Stop::from))
+        };
+        let studies: Vec<_> = studies.iter().map(study).collect();
+        if studies.is_empty() && about.is_none() {
+            return Ok(None);
+        }
+        let mut shelf = Shelf { paper: about.unwrap_or_else(|| untitled(&name)), name, studies };
+        shelf.sort();
+        Ok(Some(shelf))
+    };
+    if let Some(own) = shelf(dir)? {
+        return Ok(vec![own]);
+    }
+    let mut shelves = Vec::new();
+    for sub in entries(dir)?.iter().filter(|p| p.is_dir()) {
+        shelves.extend(shelf(sub)?);
+    }
+    if shelves.is_empty() {
+        let dir = dir.display();
+        return Err(Stop::bad(format!(
+            "{dir} holds no studies: name a folder with PAPER/STUDY.toml, or STUDY.toml"
+        )));
+    }
+    Ok(in_order(shelves))
+}
+
+/// What others published first, then subjects of our own; by name.
+fn in_order(mut shelves: Vec<Shelf>) -> Vec<Shelf> {
+    shelves.sort_by_key(|s| (s.paper.published.is_none(), s.name.clone()));
+    shelves
+}
+
+fn untitled(name: &str) -> Paper {
+    Paper { schema: 1, title: name.to_owned(), ..Paper::default() }
+}
+
+impl Shelf {
+    fn sort(&mut self) {
+        let paper = &self.paper;
+        self.studies.sort_by(|(a, _), (b, _)| (paper.place(a), a).cmp(&(paper.place(b), b)));
+    }
+}
+
+/// Leaves only what is named, as `PAPER` or `PAPER/STUDY`; everything if nothing is. Statements beside the studies
+/// stay only with whole papers.
+///
+/// # Errors
+/// If a name is not known.
+pub fn choose(shelves: Vec<Shelf>, names: &[String]) -> Result<Vec<Shelf>, Stop> {
+    if names.is_empty() {
+        return Ok(shelves);
+    }
+    let plain = |n: &String| {
+        n.trim_end_matches('/').trim_end_matches(".toml").trim_start_matches("studies/").to_owned()
+    };
+    let names: Vec<String> = names.iter().map(plain).collect();
+    let study = |s: &Shelf, name: &str| format!("{}/{name}", s.name);
+    for name in &names {
+        let known = |s: &Shelf| s.name == *name || s.studies.iter().any(|(n, _)| study(s, n) == *name);
+        if !shelves.iter().any(known) {
+            let near = shelves.iter().find(|s| name.starts_with(&format!("{}/", s.name)));
+            let known: Vec<String> = match near {
+                Some(s) => s.studies.iter().map(|(n, _)| study(s, n)).collect(),
+                None => shelves.iter().map(|s| s.name.clone()).collect(),
+            };
+            let what = if near.is_some() { "study" } else { "paper" };
+            return Err(Stop::bad(format!(
+                "{name}: there is no such {what}; there are: {}",
+                known.join(", ")
+            )));
+        }
+    }
+    let mut chosen = Vec::new();
+    for mut shelf in shelves {
+        if !names.contains(&shelf.name) {
+            let paper = shelf.name.clone();
+            shelf.studies.retain(|(n, _)| names.contains(&format!("{paper}/{n}")));
+            shelf.paper.elsewhere.clear();
+            shelf.paper.open.clear();
+        }
+        if !shelf.studies.is_empty() || names.contains(&shelf.name) {
+            chosen.push(shelf);
+        }
+    }
+    Ok(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(shelves: &[Shelf]) -> Vec<String> {
+        let of = |s: &Shelf| s.studies.iter().map(|(n, _)| format!("{}/{n}", s.name)).collect::<Vec<_>>();
+        shelves.iter().flat_map(of).collect()
+    }
+
+    #[test]
+    fn the_program_and_the_repository_have_the_same() {
+        let inside = embedded().expect("sound");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+        assert_eq!(names(&inside), names(&folder(&root).expect("studies")));
+        let peach = inside.iter().find(|s| s.name == "peach-2001").expect("a paper");
+        assert_eq!(peach.studies[0].0, "table1", "the order of the paper");
+    }
+
+    #[test]
+    fn names_choose_papers_and_studies() {
+        let chosen = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
+            choose(embedded().expect("sound"), &names)
+        };
+        let two = chosen(&["peach-2001/fig11", "geo-today"]).expect("known");
+        assert_eq!(names(&two), ["peach-2001/fig11", "geo-today/alone", "geo-today/harm"]);
+        assert_eq!(names(&chosen(&["studies/peach-2001/fig03.toml"]).expect("known")), ["peach-2001/fig03"]);
+        let line = |names: &[&str]| format!("{:?}", chosen(names).expect_err("unknown"));
+        assert!(line(&["peach-2001/fig99"]).contains("peach-2001/fig11"), "{}", line(&["peach-2001/fig99"]));
+        assert!(line(&["luigi"]).contains("geo-today"));
+    }
+}

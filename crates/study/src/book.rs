@@ -1,0 +1,229 @@
+//! Everything that came out of a set of studies, by paper: what one report shows.
+
+use crate::claim::Outcome;
+use crate::evaluation::{Counts, Evaluation};
+use crate::model::{Paper, Profile};
+use crate::table::{Column, Table};
+use serde_json::{Value, json};
+
+/// All studies that ran together.
+#[derive(Clone, Debug)]
+pub struct Book {
+    /// How much of each study ran.
+    pub profile: Profile,
+    /// Version of this software.
+    pub version: String,
+    /// Version and fingerprint of the engine.
+    pub engine: String,
+    /// When, for people; nothing else in a book depends on it.
+    pub created: String,
+    /// The papers, in order.
+    pub chapters: Vec<Chapter>,
+}
+
+/// The studies of a folder.
+#[derive(Clone, Debug)]
+pub struct Chapter {
+    /// Name of the folder.
+    pub name: String,
+    /// What it belongs to.
+    pub paper: Paper,
+    /// Its studies, in the order of the paper.
+    pub parts: Vec<Part>,
+}
+
+/// A study, or why there is none.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Name of the file, without ending.
+    pub name: String,
+    /// What came out; `Err`: why it could not be run, in one line.
+    pub outcome: Result<Evaluation, String>,
+}
+
+/// What became of the claims of several studies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Verdicts.
+    pub counts: Counts,
+    /// Proved by a unit test.
+    pub elsewhere: usize,
+    /// Not reproduced.
+    pub open: usize,
+}
+
+impl Tally {
+    /// All claims.
+    #[must_use]
+    pub const fn total(&self) -> usize {
+        self.counts.total() + self.elsewhere + self.open
+    }
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            counts: self.counts.add(other.counts),
+            elsewhere: self.elsewhere + other.elsewhere,
+            open: self.open + other.open,
+        }
+    }
+
+    fn json(&self) -> Value {
+        let mut value = json!(self.counts);
+        value["elsewhere"] = json!(self.elsewhere);
+        value["open"] = json!(self.open);
+        value["total"] = json!(self.total());
+        value
+    }
+}
+
+impl Chapter {
+    /// The studies that ran.
+    pub fn evaluations(&self) -> impl Iterator<Item = &Evaluation> {
+        self.parts.iter().filter_map(|p| p.outcome.as_ref().ok())
+    }
+
+    /// What became of its claims.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        let counts = self.evaluations().map(Evaluation::counts).fold(Counts::default(), Counts::add);
+        Tally { counts, elsewhere: self.paper.elsewhere.len(), open: self.paper.open.len() }
+    }
+}
+
+impl Book {
+    /// What became of all claims.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        self.chapters.iter().map(Chapter::tally).fold(Tally::default(), Tally::add)
+    }
+
+    /// Studies that could not be run, as `paper/study` and why.
+    #[must_use]
+    pub fn refused(&self) -> Vec<(String, String)> {
+        let of = |c: &Chapter| {
+            let name = c.name.clone();
+            let one = move |p: &Part| Some((format!("{name}/{}", p.name), p.outcome.as_ref().err()?.clone()));
+            c.parts.iter().filter_map(one).collect::<Vec<_>>()
+        };
+        self.chapters.iter().flat_map(of).collect()
+    }
+
+    /// Number of cells that failed.
+    #[must_use]
+    pub fn failed_cells(&self) -> usize {
+        self.chapters.iter().flat_map(Chapter::evaluations).map(|e| e.failed.len()).sum()
+    }
+
+    /// The first and last seed and how many there were, over all studies.
+    #[must_use]
+    pub fn seeds(&self) -> Option<(u32, u32)> {
+        let counts = || self.chapters.iter().flat_map(Chapter::evaluations).map(|e| e.provenance.seeds);
+        counts().min().zip(counts().max())
+    }
+
+    /// `summary.json`.
+    #[must_use]
+    pub fn summary(&self) -> Value {
+        let part = |p: &Part| match &p.outcome {
+            Ok(e) => json!({
+                "name": p.name,
+                "title": e.title,
+                "source": e.source,
+                "provenance": e.provenance,
+                "counts": e.counts(),
+                "failed_cells": e.failed,
+                "claims": e.claims,
+            }),
+            Err(why) => json!({ "name": p.name, "error": why }),
+        };
+        let chapter = |c: &Chapter| {
+            json!({
+                "name": c.name,
+                "title": c.paper.title,
+                "counts": c.tally().json(),
+                "studies": c.parts.iter().map(part).collect::<Vec<_>>(),
+                "elsewhere": c.paper.elsewhere,
+                "open": c.paper.open,
+            })
+        };
+        json!({
+            "kind": "reproduce",
+            "version": self.version,
+            "engine": self.engine,
+            "profile": self.profile,
+            "counts": self.tally().json(),
+            "failed_cells": self.failed_cells(),
+            "papers": self.chapters.iter().map(chapter).collect::<Vec<_>>(),
+        })
+    }
+
+    /// A row per claim and reading; claims that a unit test proves and open ones have one row each.
+    #[must_use]
+    pub fn claims(&self) -> Table {
+        let names = [
+            "paper", "study", "claim", "kind", "where", "says", "stated", "reading", "ours", "verdict",
+            "detail", "profile", "seeds", "version", "engine",
+        ];
+        let mut rows: Vec<[String; 15]> = Vec::new();
+        let (version, engine) = (self.version.clone(), self.engine.clone());
+        let profile = self.profile.word().to_owned();
+        let text = |t: &Option<String>| t.clone().unwrap_or_default();
+        for c in &self.chapters {
+            for (part, e) in c.parts.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
+                let seeds = e.provenance.seeds.to_string();
+                for claim in &e.claims {
+                    let row = |o: &Outcome| {
+                        [
+                            c.name.clone(),
+                            part.name.clone(),
+                            claim.id.clone(),
+                            claim.kind.word().to_owned(),
+                            text(&claim.place),
+                            claim.says.clone(),
+                            text(&claim.paper),
+                            o.reading.clone(),
+                            o.ours.clone(),
+                            o.verdict.word().to_owned(),
+                            o.verdict.detail(),
+                            profile.clone(),
+                            seeds.clone(),
+                            version.clone(),
+                            engine.clone(),
+                        ]
+                    };
+                    rows.extend(claim.outcomes.iter().map(row));
+                }
+            }
+            let other = |id: &str, place: String, says: &str, stated: String, verdict: &str, detail: &str| {
+                let empty = String::new;
+                let (id, says, verdict) = (id.to_owned(), says.to_owned(), verdict.to_owned());
+                let (version, engine) = (version.clone(), engine.clone());
+                [
+                    c.name.clone(),
+                    empty(),
+                    id,
+                    empty(),
+                    place,
+                    says,
+                    stated,
+                    empty(),
+                    empty(),
+                    verdict,
+                    detail.to_owned(),
+                    profile.clone(),
+                    empty(),
+                    version,
+                    engine,
+                ]
+            };
+            for o in &c.paper.elsewhere {
+                rows.push(other(&o.id, text(&o.place), &o.says, text(&o.paper), "unit test", &o.test));
+            }
+            for o in &c.paper.open {
+                rows.push(other(&o.id, text(&o.place), &o.says, text(&o.paper), "open", &o.why));
+            }
+        }
+        let column = |i: usize| Column::Text(rows.iter().map(|r| r[i].clone()).collect());
+        Table { columns: names.iter().enumerate().map(|(i, n)| ((*n).to_owned(), column(i))).collect() }
+    }
+}

@@ -1,0 +1,175 @@
+//! `paper.toml`: what belongs to a folder of studies and to none of them.
+
+use crate::error::StudyError;
+use crate::model::locate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// A publication, or a subject of our own, to which the studies of a folder belong.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paper {
+    /// Version of the format: 1.
+    pub schema: u32,
+    /// Its title.
+    pub title: String,
+    /// Who wrote it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub authors: Vec<String>,
+    /// Where and when it appeared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<String>,
+    /// What it is about and how it was read, in a few sentences of our own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// Names of studies in the order of the report; those not listed come after, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub order: Vec<String>,
+    /// Statements that a unit test proves instead of a study.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<Elsewhere>,
+    /// Statements that are not reproduced.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<Open>,
+}
+
+/// A statement that a unit test proves.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Elsewhere {
+    /// Unique within the folder, studies included; by convention the number in the list of claims.
+    pub id: String,
+    /// The statement, in our own words.
+    pub says: String,
+    /// Where the source says it.
+    #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// What the source gives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paper: Option<String>,
+    /// The test: `path/of/file.rs::name`, or `path/of/file.py::name`; the path starts at the root of the repository.
+    pub test: String,
+}
+
+impl Elsewhere {
+    /// File and function of the test.
+    #[must_use]
+    pub fn test(&self) -> Option<(&str, &str)> {
+        self.test.split_once("::").filter(|(file, name)| !file.is_empty() && !name.is_empty())
+    }
+}
+
+/// A statement that is not reproduced.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Open {
+    /// Unique within the folder, studies included; by convention the number in the list of claims.
+    pub id: String,
+    /// The statement, in our own words.
+    pub says: String,
+    /// Why not.
+    pub why: String,
+    /// Where the source says it.
+    #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// What the source gives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paper: Option<String>,
+}
+
+impl Paper {
+    /// Name of the file.
+    pub const FILE: &'static str = "paper.toml";
+
+    /// Reads a paper.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is no paper; the message names file, line and key.
+    pub fn read(path: &Path) -> Result<Self, StudyError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| StudyError::Read { path: path.to_owned(), source })?;
+        Self::parse(&text, path)
+    }
+
+    /// Parses a paper; `path` is for messages only.
+    ///
+    /// # Errors
+    /// If the text is no paper; the message names file, line and key.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, StudyError> {
+        let paper: Self = toml::from_str(text).map_err(|e| {
+            let line = e.span().map(|s| 1 + text[..s.start.min(text.len())].matches('\n').count());
+            StudyError::Parse { path: path.to_owned(), line, message: e.message().to_owned() }
+        })?;
+        let refuse = |key: &str, message: String, accepted: &[&str]| StudyError::Invalid {
+            path: PathBuf::from(path),
+            line: locate(text, key),
+            key: key.to_owned(),
+            message,
+            accepted: accepted.iter().map(|s| (*s).to_owned()).collect(),
+        };
+        if paper.schema != 1 {
+            return Err(refuse("schema", format!("format {} is not known", paper.schema), &["1"]));
+        }
+        for (i, name) in paper.order.iter().enumerate() {
+            if paper.order[..i].contains(name) {
+                return Err(refuse("order", format!("`{name}` is there twice"), &[]));
+            }
+        }
+        for (i, e) in paper.elsewhere.iter().enumerate() {
+            if e.test().is_none() {
+                let message = format!("`{}` names no test", e.test);
+                return Err(refuse(
+                    &format!("elsewhere[{i}].test"),
+                    message,
+                    &["\"crates/…/file.rs::name\""],
+                ));
+            }
+        }
+        let ids = paper.elsewhere.iter().map(|e| &e.id).chain(paper.open.iter().map(|o| &o.id));
+        let ids: Vec<&String> = ids.collect();
+        if let Some(i) = (0..ids.len()).find(|i| ids[..*i].contains(&ids[*i])) {
+            let n = paper.elsewhere.len();
+            let key = if i < n { format!("elsewhere[{i}].id") } else { format!("open[{}].id", i - n) };
+            return Err(refuse(&key, format!("`{}` is there twice", ids[i]), &[]));
+        }
+        Ok(paper)
+    }
+
+    /// Place of a study in the report: first the listed ones in their order.
+    #[must_use]
+    pub fn place(&self, study: &str) -> usize {
+        self.order.iter().position(|o| o == study).unwrap_or(self.order.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "schema = 1\ntitle = \"A paper\"\norder = [\"table1\", \"fig03\"]\n\n[[elsewhere]]\n\
+                        id = \"0.9\"\nsays = \"s\"\ntest = \"crates/cc/src/a.rs::t\"\n\n[[open]]\nid = \"0.10\"\n\
+                        says = \"s\"\nwhy = \"w\"\n";
+
+    #[test]
+    fn studies_that_are_not_listed_come_last() {
+        let p = Paper::parse(GOOD, Path::new("x/paper.toml")).expect("a paper");
+        assert_eq!((p.place("table1"), p.place("fig03"), p.place("other")), (0, 1, 2));
+        assert_eq!(p.elsewhere[0].test(), Some(("crates/cc/src/a.rs", "t")));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        for (from, to, line, part) in [
+            ("schema = 1", "schema = 2", "1", "format 2"),
+            ("title =", "titel =", "2", "titel"),
+            ("[\"table1\", \"fig03\"]", "[\"a\", \"a\"]", "3", "twice"),
+            ("a.rs::t", "a.rs", "8", "names no test"),
+            ("\"0.10\"", "\"0.9\"", "11", "twice"),
+        ] {
+            let e = Paper::parse(&GOOD.replacen(from, to, 1), Path::new("x/paper.toml"));
+            let e = e.expect_err(part).to_string();
+            assert!(e.starts_with(&format!("x/paper.toml:{line}: ")) && e.contains(part), "{e}");
+        }
+    }
+}

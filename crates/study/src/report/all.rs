@@ -1,0 +1,289 @@
+//! One page over all studies: a summary on the first screen, then paper by paper, then an index of all claims.
+
+use super::parts::{RULE, badge, claims, escape, failed, figure, head, readings, scenario, scripts, tables};
+use crate::book::{Book, Chapter, Part, Tally};
+use crate::evaluation::Evaluation;
+use crate::model::Profile;
+use std::fmt::Write as _;
+
+/// The report over all studies.
+#[must_use]
+pub fn all(book: &Book) -> String {
+    let mut b = String::new();
+    let title = "What the studies reproduce";
+    head(&mut b, title);
+    let _ = writeln!(b, "<header><h1>{title}</h1></header>");
+    provenance(&mut b, book);
+    summary(&mut b, book);
+    warnings(&mut b, book);
+    for c in &book.chapters {
+        chapter(&mut b, c);
+    }
+    claims_index(&mut b, book);
+    let figures = book.chapters.iter().flat_map(Chapter::evaluations).map(|e| e.figures.len()).sum();
+    scripts(&mut b, figures);
+    b.push_str("</main></body></html>\n");
+    b
+}
+
+fn provenance(b: &mut String, book: &Book) {
+    let seeds = match book.seeds() {
+        None => "none".to_owned(),
+        Some((least, most)) if least == most => format!("{least} for every combination"),
+        Some((least, most)) => format!("{least} to {most} for every combination, as the study says"),
+    };
+    let cells: usize = book.chapters.iter().flat_map(Chapter::evaluations).map(|e| e.provenance.cells).sum();
+    let _ = writeln!(
+        b,
+        "<p class=\"source\">Profile <b>{}</b> · Skyhaul {} · engine {} · seeds: {seeds} · {cells} cells · \
+         <time>{}</time></p>",
+        book.profile.word(),
+        escape(&book.version),
+        escape(&book.engine),
+        escape(&book.created)
+    );
+    if book.profile == Profile::Quick {
+        b.push_str(
+            "<p class=\"warning\">The quick profile: fewer seeds, and shorter or fewer runs than the studies have. \
+             Its numbers and verdicts are those of this smaller experiment.</p>\n",
+        );
+    }
+}
+
+/// The first screen.
+fn summary(b: &mut String, book: &Book) {
+    b.push_str(
+        "<div class=\"wide\"><table class=\"summary\"><thead><tr><th>Paper</th><th>Hold</th><th>Differ</th><th>Undecided</th>\
+         <th>Could not be evaluated</th><th>Not in the profile</th><th>Proved by a unit test</th><th>Open</th><th>All</th>\
+         </tr></thead><tbody>\n",
+    );
+    for c in &book.chapters {
+        let name = escape(&c.name);
+        let head = format!("<a href=\"#{name}\">{}</a>", escape(&c.paper.title));
+        row(b, "", &head, &c.tally());
+    }
+    row(b, " class=\"total\"", "All", &book.tally());
+    b.push_str("</tbody></table></div>\n");
+    let _ = writeln!(
+        b,
+        "<p class=\"hint\">{RULE} Claims that differ are results, not errors: nothing was tuned to fit. \
+         <a href=\"#claims\">All claims</a></p>"
+    );
+}
+
+fn row(b: &mut String, class: &str, head: &str, t: &Tally) {
+    let _ = write!(b, "<tr{class}><th scope=\"row\">{head}</th>");
+    let c = t.counts;
+    for (class, n) in [
+        ("holds", c.holds),
+        ("differs", c.differs),
+        ("undecided", c.undecided),
+        ("none", c.not_evaluable),
+        ("none", c.not_in_profile),
+        ("none", t.elsewhere),
+        ("none", t.open),
+        ("", t.total()),
+    ] {
+        let class = if n == 0 { "zero" } else { class };
+        let _ = write!(b, "<td class=\"number {class}\">{n}</td>");
+    }
+    b.push_str("</tr>\n");
+}
+
+fn warnings(b: &mut String, book: &Book) {
+    for (study, why) in book.refused() {
+        let _ = writeln!(
+            b,
+            "<p class=\"warning\"><b>{}</b> could not be run: {}</p>",
+            escape(&study),
+            escape(&why)
+        );
+    }
+    if book.failed_cells() > 0 {
+        let _ = writeln!(
+            b,
+            "<p class=\"warning\">{} cells failed; claims over them could not be evaluated. They are named with \
+             their studies below.</p>",
+            book.failed_cells()
+        );
+    }
+}
+
+fn chapter(b: &mut String, c: &Chapter) {
+    let p = &c.paper;
+    let _ = write!(b, "<section class=\"paper\" id=\"{}\"><h2>{}</h2>", escape(&c.name), escape(&p.title));
+    let by: Vec<String> = [p.authors.join(", "), p.published.clone().unwrap_or_default()]
+        .into_iter()
+        .filter(|t| !t.is_empty())
+        .collect();
+    if !by.is_empty() {
+        let _ = write!(b, "<p class=\"source\">{}</p>", escape(&by.join(" · ")));
+    }
+    if let Some(about) = &p.about {
+        let _ = write!(b, "<p class=\"about\">{}</p>", escape(about));
+    }
+    b.push_str("<ul class=\"contents\">\n");
+    for part in &c.parts {
+        let id = anchor(c, part);
+        let (title, counts) = match &part.outcome {
+            Ok(e) => (e.title.as_str(), verdicts(e)),
+            Err(_) => (part.name.as_str(), "could not be run".to_owned()),
+        };
+        let _ =
+            writeln!(b, "<li><a href=\"#{id}\">{}</a> {}: {counts}</li>", escape(&part.name), escape(title));
+    }
+    b.push_str("</ul>\n");
+    for part in &c.parts {
+        match &part.outcome {
+            Ok(e) => study(b, &anchor(c, part), e),
+            Err(why) => {
+                let _ = writeln!(
+                    b,
+                    "<article id=\"{}\"><h3>{}</h3><p class=\"warning\">{}</p></article>",
+                    anchor(c, part),
+                    escape(&part.name),
+                    escape(why)
+                );
+            }
+        }
+    }
+    beyond(b, c);
+    b.push_str("</section>\n");
+}
+
+fn anchor(c: &Chapter, part: &Part) -> String {
+    escape(&format!("{}--{}", c.name, part.name))
+}
+
+fn verdicts(e: &Evaluation) -> String {
+    let c = e.counts();
+    let words = [
+        (c.holds, "hold"),
+        (c.differs, "differ"),
+        (c.undecided, "undecided"),
+        (c.not_evaluable, "could not be evaluated"),
+        (c.not_in_profile, "not in the quick profile"),
+    ];
+    let said: Vec<String> = words.iter().filter(|(n, _)| *n > 0).map(|(n, w)| format!("{n} {w}")).collect();
+    if said.is_empty() { "no claims".to_owned() } else { said.join(", ") }
+}
+
+fn study(b: &mut String, id: &str, e: &Evaluation) {
+    let _ = write!(b, "<article id=\"{id}\"><h3>{}</h3>", escape(&e.title));
+    let source = e.source.as_ref().map_or_else(String::new, |s| format!("{} · ", escape(s)));
+    let p = &e.provenance;
+    let last = p.first_seed + u64::from(p.seeds) - 1;
+    let _ = writeln!(
+        b,
+        "<p class=\"source\">{source}{} · seeds {}–{last} · {} cells</p>",
+        verdicts(e),
+        p.first_seed,
+        p.cells
+    );
+    failed(b, e);
+    if let Some(about) = &e.about {
+        let _ = writeln!(b, "<p class=\"about\">{}</p>", escape(about));
+    }
+    let prefix = format!("{id}--");
+    for (i, f) in e.figures.iter().enumerate() {
+        figure(b, &prefix, i, f);
+    }
+    if !e.claims.is_empty() {
+        b.push_str("<h4>Claims</h4>\n");
+        claims(b, &prefix, e);
+    }
+    if e.readings.len() > 1 {
+        b.push_str("<h4>Readings</h4>\n");
+        readings(b, e);
+    }
+    if !e.tables.is_empty() {
+        b.push_str("<details class=\"tables\"><summary>Tables</summary>\n");
+        tables(b, e);
+        b.push_str("</details>\n");
+    }
+    b.push_str("<h4>Scenario</h4>\n");
+    scenario(b, e);
+    b.push_str("</article>\n");
+}
+
+/// What no study of the paper shows.
+fn beyond(b: &mut String, c: &Chapter) {
+    if !c.paper.elsewhere.is_empty() {
+        b.push_str(
+            "<h3>Proved by unit tests</h3><div class=\"wide\"><table class=\"claims\"><thead><tr><th>Claim</th><th>Statement</th>\
+             <th>Paper</th><th>Test</th></tr></thead><tbody>\n",
+        );
+        for (i, o) in c.paper.elsewhere.iter().enumerate() {
+            let _ = writeln!(
+                b,
+                "<tr id=\"{}--elsewhere-{i}\"><th scope=\"row\">{}{}</th><td>{}</td><td>{}</td><td><code>{}</code></td></tr>",
+                escape(&c.name),
+                escape(&o.id),
+                place(o.place.as_deref()),
+                escape(&o.says),
+                escape(o.paper.as_deref().unwrap_or("–")),
+                escape(&o.test)
+            );
+        }
+        b.push_str("</tbody></table></div>\n");
+    }
+    if !c.paper.open.is_empty() {
+        b.push_str(
+            "<h3>Open</h3><div class=\"wide\"><table class=\"claims\"><thead><tr><th>Claim</th><th>Statement</th><th>Paper</th>\
+             <th>Why not</th></tr></thead><tbody>\n",
+        );
+        for (i, o) in c.paper.open.iter().enumerate() {
+            let _ = writeln!(
+                b,
+                "<tr id=\"{}--open-{i}\"><th scope=\"row\">{}{}</th><td>{}</td><td>{}</td><td>{}</td></tr>",
+                escape(&c.name),
+                escape(&o.id),
+                place(o.place.as_deref()),
+                escape(&o.says),
+                escape(o.paper.as_deref().unwrap_or("–")),
+                escape(&o.why)
+            );
+        }
+        b.push_str("</tbody></table></div>\n");
+    }
+}
+
+fn place(place: Option<&str>) -> String {
+    place.map_or_else(String::new, |p| format!("<br><small>{}</small>", escape(p)))
+}
+
+/// Every claim in one line, with its place on the page.
+fn claims_index(b: &mut String, book: &Book) {
+    b.push_str("<section id=\"claims\"><h2>All claims</h2>\n<div class=\"wide\"><table class=\"index\">\n");
+    for c in &book.chapters {
+        let _ = writeln!(
+            b,
+            "<tbody><tr><th colspan=\"4\" scope=\"rowgroup\">{}</th></tr>",
+            escape(&c.paper.title)
+        );
+        let mut line = |id: &str, anchor: &str, says: &str, place: &str, verdict: &str| {
+            let _ = writeln!(
+                b,
+                "<tr><td><a href=\"#{anchor}\">{}</a></td><td>{}</td><td>{place}</td><td>{verdict}</td></tr>",
+                escape(id),
+                escape(says)
+            );
+        };
+        for (part, e) in c.parts.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
+            let id = anchor(c, part);
+            for (i, claim) in e.claims.iter().enumerate() {
+                let place = format!("{id}--claim-{i}");
+                line(&claim.id, &place, &claim.says, &escape(&part.name), &badge(claim.verdict()));
+            }
+        }
+        let name = escape(&c.name);
+        for (i, o) in c.paper.elsewhere.iter().enumerate() {
+            line(&o.id, &format!("{name}--elsewhere-{i}"), &o.says, "unit test", "✓ unit test");
+        }
+        for (i, o) in c.paper.open.iter().enumerate() {
+            line(&o.id, &format!("{name}--open-{i}"), &o.says, "", "○ open");
+        }
+        b.push_str("</tbody>\n");
+    }
+    b.push_str("</table></div></section>\n");
+}
