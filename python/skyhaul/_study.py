@@ -37,7 +37,7 @@ class Claim:
     id: str
     says: str
     verdict: str
-    """"holds", "differs", "undecided" or "not-evaluable"."""
+    """"holds", "differs", "undecided", "not-evaluable" or, of the quick profile, "not-in-profile"."""
     ours: str
     """What was measured, in one line."""
     paper: str | None

@@ -15,7 +15,11 @@ use std::sync::atomic::Ordering;
 const CELLS: usize = 72;
 
 fn plans(runner: &Fake) -> Vec<Plan<common::Scenario>> {
-    let texts = [STUDY.to_owned(), STUDY.replace("1e-3, 0.01]", "2e-3, 0.01]"), STUDY.replace("1e-3, 0.01]", "3e-3, 0.01]")];
+    let texts = [
+        STUDY.to_owned(),
+        STUDY.replace("1e-3, 0.01]", "2e-3, 0.01]"),
+        STUDY.replace("1e-3, 0.01]", "3e-3, 0.01]"),
+    ];
     texts.iter().map(|t| plan(runner, parse(t)).expect("a study")).collect()
 }
 
