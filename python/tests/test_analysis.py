@@ -87,7 +87,7 @@ def test_the_active_limit():
 def test_what_is_outside_of_the_domain_is_an_error_not_nan():
     with pytest.raises(ValueError, match=r"p is 1\.5: a probability lies from 0 to 1"):
         analysis.pftk(1.5, 0.55, 1.0)
-    with pytest.raises(ValueError, match="rtt is nan"):
+    with pytest.raises(ValueError, match="rtt is NaN"):
         analysis.slow_start_time(math.nan, 1e6)
     with pytest.raises(ValueError, match="no closed form"):
         _core.closed_form("nonsense")
