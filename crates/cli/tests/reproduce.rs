@@ -261,6 +261,18 @@ fn the_report_has_everything_and_needs_nothing() {
     let claims = fs::read_to_string(here.join("out/claims.csv")).expect("a table");
     // Claims under the literal reading; both of three studies touch the other one; two beside.
     assert_eq!(claims.lines().count(), 1 + 3 * 2 + 3 * 2 + 2, "{claims}");
+    // The number behind a claim with a single case; none where there are several, or no study.
+    let numbers = |head: &str| {
+        let line = claims.lines().find(|l| l.starts_with(head)).unwrap_or_else(|| panic!("{head}"));
+        line.rsplitn(4, ',').take(3).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let [ci95, mean, quantity] = &numbers("own,three,1,")[..] else { panic!("three columns") };
+    assert_eq!(quantity, "lead");
+    let (ci95, mean): (f64, f64) = (ci95.parse().expect("a number"), mean.parse().expect("a number"));
+    assert!(ci95 >= 0.0 && mean > ci95, "Peach leads certainly: {mean} {ci95}");
+    for head in ["own,three,2,", "old,,3,", "old,,4,"] {
+        assert_eq!(numbers(head), ["", "", ""], "{head}");
+    }
     assert!(claims.starts_with("paper,study,claim,kind,where,says,stated,reading,ours,verdict,"), "{claims}");
 }
 

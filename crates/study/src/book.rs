@@ -1,6 +1,6 @@
 //! Everything that came out of a set of studies, by paper: what one report shows.
 
-use crate::claim::Outcome;
+use crate::claim::{Decided, Outcome};
 use crate::evaluation::{Counts, Evaluation};
 use crate::model::{Paper, Profile};
 use crate::table::{Column, Table};
@@ -165,6 +165,8 @@ impl Book {
             "detail", "profile", "seeds", "version", "engine",
         ];
         let mut rows: Vec<[String; 15]> = Vec::new();
+        // The numbers of claims with a single case.
+        let mut decided: Vec<Option<Decided>> = Vec::new();
         let (version, engine) = (self.version.clone(), self.engine.clone());
         let profile = self.profile.word().to_owned();
         let text = |t: &Option<String>| t.clone().unwrap_or_default();
@@ -192,6 +194,10 @@ impl Book {
                         ]
                     };
                     rows.extend(claim.outcomes.iter().map(row));
+                    decided.extend(claim.outcomes.iter().map(|o| match &o.cases[..] {
+                        [one] => one.decided,
+                        _ => None,
+                    }));
                 }
             }
             let other = |id: &str, place: String, says: &str, stated: String, verdict: &str, detail: &str| {
@@ -222,8 +228,17 @@ impl Book {
             for o in &c.paper.open {
                 rows.push(other(&o.id, text(&o.place), &o.says, text(&o.paper), "open", &o.why));
             }
+            decided.resize(rows.len(), None);
         }
         let column = |i: usize| Column::Text(rows.iter().map(|r| r[i].clone()).collect());
-        Table { columns: names.iter().enumerate().map(|(i, n)| ((*n).to_owned(), column(i))).collect() }
+        let mut columns: Vec<(String, Column)> =
+            names.iter().enumerate().map(|(i, n)| ((*n).to_owned(), column(i))).collect();
+        let quantity = decided.iter().map(|d| d.map_or_else(String::new, |d| d.quantity.to_owned()));
+        columns.push(("quantity".to_owned(), Column::Text(quantity.collect())));
+        let real =
+            |f: fn(Decided) -> f64| Column::Real(decided.iter().map(|d| d.map_or(f64::NAN, f)).collect());
+        columns.push(("mean".to_owned(), real(|d| d.mean)));
+        columns.push(("ci95".to_owned(), real(|d| d.ci95.unwrap_or(f64::NAN))));
+        Table { columns }
     }
 }

@@ -1,6 +1,6 @@
 //! From values to verdicts.
 
-use super::{Case, CaseOutcome, ClaimResult, Outcome, Point, Test, Verdict, combine};
+use super::{Case, CaseOutcome, ClaimResult, Decided, Outcome, Point, Test, Verdict, combine};
 use crate::format;
 use crate::model::{ClaimKind, Curve, Relation};
 use crate::observed::Observed;
@@ -80,7 +80,30 @@ impl<S> Judge<'_, S> {
             }
             None => self.test(&case.test),
         };
-        CaseOutcome { case: case.label.clone(), ours, verdict }
+        let known = !matches!(verdict, Verdict::NotEvaluable { .. });
+        let decided = if known { self.decided(&case.test) } else { None };
+        CaseOutcome { case: case.label.clone(), ours, verdict, decided }
+    }
+
+    /// The quantity whose interval decides, where it is a single one.
+    fn decided(&self, test: &Test) -> Option<Decided> {
+        let (quantity, e) = match test {
+            Test::Bounds { of, .. } => ("value", stats::estimate(self.values(*of))),
+            Test::Contrast { terms, .. } => ("sum", self.sum(terms)),
+            Test::Greater { left, right, by, by_abs } => {
+                ("lead", stats::paired_difference(self.values(*left), self.values(*right), 1.0 + by, *by_abs))
+            }
+            Test::Ratio { left, right, .. } => {
+                ("ratio", stats::paired_ratio(self.values(*left), self.values(*right)))
+            }
+            Test::Curves { .. } | Test::Extreme { .. } | Test::Steps { .. } => return None,
+        };
+        Some(Decided { quantity, mean: e.mean, ci95: e.half.is_finite().then_some(e.half), n: e.n })
+    }
+
+    fn sum(&self, terms: &[(f64, Point)]) -> Estimate {
+        let of_seed = |seed: usize| terms.iter().map(|(w, p)| w * self.values(*p)[seed]).sum();
+        stats::estimate(&(0..self.results.plan.seeds()).map(of_seed).collect::<Vec<_>>())
     }
 
     fn why_missing(&self, at: usize) -> String {
@@ -155,8 +178,7 @@ impl<S> Judge<'_, S> {
     }
 
     fn contrast(&self, terms: &[(f64, Point)], min: Option<f64>, max: Option<f64>) -> (String, Verdict) {
-        let of_seed = |seed: usize| terms.iter().map(|(w, p)| w * self.values(*p)[seed]).sum();
-        let e = stats::estimate(&(0..self.results.plan.seeds()).map(of_seed).collect::<Vec<_>>());
+        let e = self.sum(terms);
         let mut sum = String::new();
         for (w, p) in terms {
             let sign = if *w < 0.0 { "− " } else { "+ " };

@@ -114,6 +114,23 @@ pub struct CaseOutcome {
     /// The verdict.
     #[serde(flatten)]
     pub verdict: Verdict,
+    /// The number behind it, where it is a single one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided: Option<Decided>,
+}
+
+/// The quantity whose interval decides a case.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Decided {
+    /// What it is: `value` (of the metric), `sum` (of a contrast), `ratio`, or `lead` (left − right·(1 + by) − `by_abs`,
+    /// paired), in the unit of the metric.
+    pub quantity: &'static str,
+    /// Its mean over the seeds.
+    pub mean: f64,
+    /// Half the length of its 95 % interval; missing with a single seed.
+    pub ci95: Option<f64>,
+    /// Number of seeds.
+    pub n: usize,
 }
 
 /// Whether an estimate lies within bounds; with `strict` a bound itself is outside.
