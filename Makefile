@@ -99,7 +99,7 @@ lint: $(VENV)/.dev
 lock:
 	uv pip compile pyproject.toml --extra plot --group build --universal --python-version 3.11 \
 	  --generate-hashes --no-header --quiet --upgrade --output-file requirements.lock
-	uv pip compile pyproject.toml --extra plot --extra frames --group build --group test --universal \
+	uv pip compile pyproject.toml --extra plot --extra frames --extra cluster --group build --group test --universal \
 	  --python-version 3.11 --generate-hashes --no-header --quiet --upgrade --output-file requirements-dev.lock
 
 clean:

@@ -10,24 +10,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from . import _core
 from ._control import Controls, Spec, run_cell, spec
 from ._core import SkyhaulError, StudyError
 from ._draw import picture, renderer
+from ._elsewhere import Executor, answers
 from ._settings import Value, settings
 from ._table import Table
 
 Progress = Callable[[int, int, str], None]
 """Called with the number of finished cells, of all cells, and the last one in words."""
-
-
-class Executor(Protocol):
-    """Whatever runs functions elsewhere: an executor of concurrent.futures, a client of Dask."""
-
-    def submit(self, fn: Callable[[str], str], arg: str, /) -> Any:
-        """Starts a call and returns a future with `result()`."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +175,9 @@ class Study:
 
         `jobs` is the number of threads (0: one per processor); `cache` a folder that keeps finished cells, so
         that an interrupted study goes on where it stopped; `progress` True for a line on the terminal, or a
-        function. An `executor` runs the cells elsewhere: one of concurrent.futures, or a client of Dask.
+        function. An `executor` runs the cells elsewhere: one of concurrent.futures, or a client of Dask; its
+        workers need the same version of this package, and refuse work of another. Cells are stored as they
+        come in.
 
         A cell that fails is told as a warning and listed in `Outcome.failed`; the others go on.
         """
@@ -196,25 +192,18 @@ class Study:
             work: Callable[[str], str] = functools.partial(run_cell, controls=self._controls)
         else:
             work = _core.run_cell
-        futures = [executor.submit(work, job) for job in todo]
-        answers: list[tuple[str, str]] = []
+        found: list[tuple[str, str]] = []
         try:
-            for job, future in zip(todo, futures, strict=True):
-                try:
-                    answer = str(future.result())
-                except Exception as e:
-                    self._explain(e)
-                    raise
-                answers.append((job, answer))
+            for job, answer in answers(executor, work, todo):
+                found.append((job, answer))
                 if folder is not None:
                     self._core.store(folder, job, answer)
                 if tell is not None:
-                    tell(len(self) - len(todo) + len(answers), len(self), str(json.loads(job)["label"]))
-        except BaseException:
-            for future in futures:
-                future.cancel()
+                    tell(len(self) - len(todo) + len(found), len(self), str(json.loads(job)["label"]))
+        except Exception as e:
+            self._explain(e)
             raise
-        outcome = Outcome(self._core.collect(answers, folder))
+        outcome = Outcome(self._core.collect(found, folder))
         for f in outcome.failed:
             _warn(f"cell {f.cell} (seed {f.seed}) failed: {f.message}")
         return outcome

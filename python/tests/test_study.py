@@ -123,7 +123,9 @@ def test_unknown_study():
 
 
 LONG = """
-import skyhaul as sh, sys
+import signal, skyhaul as sh, sys
+# A parent in the background may have had the signal ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 st = sh.study("small.toml", text=sys.argv[1], seeds=400, set={"duration": "500 s", "flows.bulk.count": 20})
 print("go", flush=True)
 st.run(cache=sys.argv[2])

@@ -1,0 +1,59 @@
+"""Cells that run elsewhere: in other processes, on other machines."""
+
+import queue
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+IN_FLIGHT = 512
+"""Jobs handed out at a time: enough for the workers of a cluster, little enough to keep a scheduler quick."""
+
+
+class Executor(Protocol):
+    """Whatever runs functions elsewhere: an executor of concurrent.futures, a client of Dask.
+
+    Its futures have `result()`, `cancel()` and `add_done_callback()`.
+    """
+
+    def submit(self, fn: Callable[[str], str], arg: str, /) -> Any:
+        """Starts a call and returns a future."""
+
+
+def answers(
+    executor: Executor, work: Callable[[str], str], jobs: Sequence[str], in_flight: int = IN_FLIGHT
+) -> Iterator[tuple[str, str]]:
+    """Jobs with their answers, in the order in which they are done.
+
+    A bounded number is handed out at a time, so that a study of any size needs little memory here and on a
+    scheduler. When the caller stops, or something fails, what has not begun is cancelled.
+    """
+    done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    waiting = iter(jobs)
+    flying: dict[int, tuple[str, Any]] = {}
+
+    def hand_out() -> None:
+        job = next(waiting, None)
+        if job is None:
+            return
+        future = executor.submit(work, job)
+        flying[id(future)] = (job, future)
+        future.add_done_callback(done.put)
+
+    try:
+        for _ in range(in_flight):
+            hand_out()
+        while flying:
+            # With a time limit, so that Ctrl-C gets through on every platform.
+            try:
+                future = done.get(timeout=0.5)
+            except queue.Empty:
+                continue
+            # Dask answers a call for the same job with another object of the same future.
+            job, _ = flying.pop(id(future), (None, None))
+            if job is None:
+                continue
+            answer = str(future.result())
+            hand_out()
+            yield job, answer
+    finally:
+        for _, future in flying.values():
+            future.cancel()
