@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+pub mod capture;
 pub mod cases;
 mod clock;
 mod command;

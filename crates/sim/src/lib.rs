@@ -26,6 +26,7 @@ mod parcel;
 pub mod result;
 mod sample;
 mod sim;
+mod tap;
 pub mod tournament;
 mod truth;
 mod user;
@@ -33,18 +34,18 @@ mod user;
 pub use build::{Agents, BuildError};
 pub use result::{ClassResult, FlowResult, LinkResult, RunResult, SampledSeries, Telemetry};
 pub use sim::{Sim, Status};
+pub use tap::{Place, Sighting, Tap};
 pub use truth::Cuts;
 pub use user::{Failure, RunError, check_controls};
 
 use skyhaul_cc::Controls;
 use skyhaul_scenario::resolved::Resolved;
-use skyhaul_trace::Recorder;
 
 /// Runs a scenario from its start to its end. `seed` takes the place of the scenario's own.
 ///
 /// # Errors
 /// If the scenario cannot be simulated; see [`BuildError`].
-pub fn run<R: Recorder>(scenario: &Resolved, seed: u64, recorder: R) -> Result<RunResult, BuildError> {
+pub fn run<R: Tap>(scenario: &Resolved, seed: u64, recorder: R) -> Result<RunResult, BuildError> {
     Ok(Sim::new(scenario, seed, recorder)?.finish())
 }
 
@@ -52,7 +53,7 @@ pub fn run<R: Recorder>(scenario: &Resolved, seed: u64, recorder: R) -> Result<R
 ///
 /// # Errors
 /// If the scenario cannot be simulated, or a control ends the run.
-pub fn run_with<R: Recorder>(
+pub fn run_with<R: Tap>(
     scenario: &Resolved,
     seed: u64,
     recorder: R,

@@ -8,13 +8,14 @@ use crate::network::Network;
 use crate::observe;
 use crate::parcel::{Label, Parcel};
 use crate::sample::Sampler;
+use crate::tap::{self, Place, Tap};
 use crate::user;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::Controls;
 use skyhaul_path::PacketView;
 use skyhaul_scenario::resolved::{App, FlowGroup};
 use skyhaul_tcp::Segment;
-use skyhaul_trace::{Event, Recorder};
+use skyhaul_trace::Event;
 
 /// What remains to be done after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ pub struct Sim<R> {
     pub(crate) run: Run,
 }
 
-impl<R: Recorder> Sim<R> {
+impl<R: Tap> Sim<R> {
     /// The time that has been simulated.
     #[must_use]
     pub fn now(&self) -> Instant {
@@ -139,6 +140,9 @@ impl<R: Recorder> Sim<R> {
         if R::ENABLED {
             observe::arrival(now, parcel, net);
         }
+        if R::PACKETS {
+            tap::show(now, parcel, Place::Arrived, net);
+        }
         let segment = parcel.unpack(flow.header, &mut net.bodies);
         if backward {
             flow.last_ack = Some(now);
@@ -189,6 +193,9 @@ impl<R: Recorder> Sim<R> {
         if R::ENABLED {
             let event = Event::Discarded { flow: parcel.flow(), packet: parcel.packet() };
             self.net.recorder.record(self.now, &event);
+        }
+        if R::PACKETS {
+            tap::show(self.now, parcel, Place::Arrived, &mut self.net);
         }
         parcel.discard(&mut self.net.bodies);
     }
@@ -374,7 +381,7 @@ impl<R: Recorder> Sim<R> {
 /// Puts a segment on its way.
 #[expect(clippy::too_many_arguments, reason = "fields of a flow whose agent is borrowed")]
 #[inline(never)]
-fn send<R: Recorder>(
+fn send<R: Tap>(
     net: &mut Network<R>,
     now: Instant,
     flow: u32,
@@ -385,9 +392,12 @@ fn send<R: Recorder>(
     segment: &Segment,
 ) {
     let label = Label { flow, generation, hop: route, backward };
-    let parcel = Parcel::pack(segment, header, label, &mut net.bodies);
+    let parcel = Parcel::pack(segment, header, label, &mut net.bodies, R::PACKETS);
     if R::ENABLED {
         observe::departure(now, parcel, net);
+    }
+    if R::PACKETS {
+        tap::show(now, parcel, Place::Sent, net);
     }
     net.forward(now, parcel);
 }

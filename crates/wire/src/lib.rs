@@ -19,6 +19,8 @@ pub mod checksum;
 mod encode;
 pub mod ip;
 mod packet;
+#[cfg(feature = "pcapng")]
+pub mod pcapng;
 mod refusal;
 mod seq;
 pub mod tcp;
