@@ -27,7 +27,7 @@ REQUIRED_PERCENT = 5.0
 NOTABLE_PERCENT = 10.0
 
 # Differences are taken apart at these.
-ISOLATION_LOSSES = (1e-3, 1e-2)
+ISOLATION_LOSSES = (1e-3, 1e-2, 5e-2)
 
 # Endpoint of ns-2.35 as it comes: RTOmin 0.2 s, clock of 10 ms, initial window 2, limited transmit.
 NS2_ENDPOINT = "preset = 'ns2-2004'"

@@ -3,7 +3,6 @@
 use super::{Active, Check, Warning, display::percent, display::short, reno_class};
 use crate::analysis;
 use crate::resolved::{App, ErrorModel, QueueKind, Resolved, Start};
-use skyhaul_cc::CongestionControl;
 use skyhaul_tcp::config::ProbeNegotiation;
 
 /// A queue outside this range of BDPs deserves a word.

@@ -4,7 +4,7 @@ use super::{Result, refuse};
 use crate::model::{EndpointSpec, FlowSpec};
 use crate::quantity::Window;
 use skyhaul_base::Duration;
-use skyhaul_cc::{Config as Control, CongestionControl};
+use skyhaul_cc::Config as Control;
 use skyhaul_tcp::Config;
 use skyhaul_tcp::config::{LossDetection, RttSource};
 

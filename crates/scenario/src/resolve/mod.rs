@@ -9,7 +9,6 @@ use crate::model::{AppSpec, FlowSpec, Scenario, Short, StartSpec};
 use crate::quantity::{Count, Span};
 use crate::resolved::{App, FlowGroup, Link, Record, Resolved, Series, Start};
 use skyhaul_base::Duration;
-use skyhaul_cc::CongestionControl;
 
 type Result<T> = core::result::Result<T, Problem>;
 
