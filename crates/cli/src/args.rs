@@ -26,6 +26,9 @@ pub(crate) enum Command {
     /// Studies: scenarios × axes × seeds, with claims and figures.
     #[command(subcommand)]
     Study(StudyCommand),
+    /// Write the tables of a results directory in another format.
+    #[command(after_help = "Example:\n  skyhaul export results/geo --format csv --out results/geo-csv")]
+    Export(ExportArgs),
     /// Print the JSON Schema of a kind of file.
     #[command(after_help = "Example:\n  skyhaul schema scenario > scenario.schema.json")]
     Schema(SchemaArgs),
@@ -145,6 +148,26 @@ pub(crate) struct DemoArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExportArgs {
+    /// A results directory of `run --out` or of a study.
+    #[arg(value_name = "DIR")]
+    pub(crate) results: PathBuf,
+    /// Format of the files.
+    #[arg(long)]
+    pub(crate) format: ExportFormat,
+    /// Where the files go; by default beside the tables.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// What a results directory can become.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// A file per table (RFC 4180), units in the names of the columns.
+    Csv,
 }
 
 #[derive(Args, Debug)]

@@ -10,6 +10,7 @@ pub mod capture;
 pub mod cases;
 mod clock;
 mod command;
+pub mod export;
 mod interrupt;
 pub mod measure;
 mod picture;

@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod export;
 mod run;
 mod schema;
 mod study;
@@ -14,6 +15,7 @@ pub(crate) fn run(command: &Command, renderer: Option<&dyn FigureRenderer>) -> R
     match command {
         Command::Check(args) => check::run(args),
         Command::Demo(args) => demo::run(args, renderer),
+        Command::Export(args) => export::run(args),
         Command::Run(args) => run::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Study(command) => study::run(command, renderer),
