@@ -19,7 +19,7 @@ use std::time::Duration;
 /// Most packets that wait for their fate.
 pub const HELD: usize = 1 << 16;
 /// Zeros for payloads that are captured in part.
-const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// A packet that waits to be written.
 #[derive(Clone, Debug)]
