@@ -12,13 +12,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("path", &["base"]),
     ("trace", &["base"]),
     ("tcp", &["base", "cc"]),
+    ("wire", &["base", "tcp"]),
     ("scenario", &["analysis", "base", "cc", "path", "tcp"]),
     ("sim", &["base", "cc", "path", "tcp", "trace", "scenario"]),
     ("study", &["analysis", "base", "cc", "tcp", "trace", "scenario", "sim"]),
-    ("cli", &["base", "cc", "trace", "scenario", "sim", "study"]),
+    ("cli", &["base", "cc", "tcp", "trace", "wire", "scenario", "sim", "study"]),
     ("py", &["analysis", "base", "cc", "trace", "scenario", "sim", "study", "cli"]),
     ("wasm", &["base", "trace", "scenario", "sim"]),
-    ("testkit", &["base", "cc", "path", "tcp"]),
+    ("testkit", &["base", "cc", "path", "tcp", "wire"]),
 ];
 
 fn main() -> ExitCode {

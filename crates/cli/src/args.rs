@@ -32,6 +32,9 @@ pub(crate) enum Command {
     /// Run all studies and write one report over them: which claims of which paper hold.
     #[command(after_help = REPRODUCE_EXAMPLES)]
     Reproduce(ReproduceArgs),
+    /// Write the tables of a results directory in another format.
+    #[command(after_help = "Example:\n  skyhaul export results/geo --format csv --out results/geo-csv")]
+    Export(ExportArgs),
     /// Print the JSON Schema of a kind of file.
     #[command(after_help = "Example:\n  skyhaul schema scenario > scenario.schema.json")]
     Schema(SchemaArgs),
@@ -39,7 +42,8 @@ pub(crate) enum Command {
 
 const RUN_EXAMPLES: &str = "Examples:
   skyhaul run preset:peach-geo
-  skyhaul run geo.toml --set links.sat.error.p=1e-2 --set flows.bulk.cc=sack,peach --out results/geo";
+  skyhaul run geo.toml --set links.sat.error.p=1e-2 --set flows.bulk.cc=sack,peach --out results/geo
+  skyhaul run geo.toml --pcap trace.pcapng --pcap-at sender --pcap-flow bulk[0]";
 
 #[derive(Args, Debug)]
 pub(crate) struct Scenario {
@@ -93,6 +97,18 @@ pub(crate) struct RunArgs {
     /// Compute the hash of all events, which is equal exactly for equal runs.
     #[arg(long)]
     pub(crate) digest: bool,
+    /// Write the packets as a capture file (pcapng), as Wireshark reads it; the cause of a loss is its comment.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Where packets are captured: sender, receiver, links.NAME, links.NAME.forward; may be repeated [default: sender].
+    #[arg(long, value_name = "PLACE", requires = "pcap")]
+    pub(crate) pcap_at: Vec<String>,
+    /// Whose packets are captured: a group, or GROUP[INDEX]; may be repeated [default: all].
+    #[arg(long, value_name = "FLOW", requires = "pcap")]
+    pub(crate) pcap_flow: Vec<String>,
+    /// Bytes kept of each packet; headers are kept in any case. With all of them Wireshark can verify the checksums.
+    #[arg(long, value_name = "BYTES", requires = "pcap", default_value_t = 100)]
+    pub(crate) pcap_snaplen: u16,
 }
 
 /// A file can express no larger seed.
@@ -190,6 +206,26 @@ pub(crate) struct DemoArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExportArgs {
+    /// A results directory of `run --out` or of a study.
+    #[arg(value_name = "DIR")]
+    pub(crate) results: PathBuf,
+    /// Format of the files.
+    #[arg(long)]
+    pub(crate) format: ExportFormat,
+    /// Where the files go; by default beside the tables.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// What a results directory can become.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// A file per table (RFC 4180), units in the names of the columns.
+    Csv,
 }
 
 #[derive(Args, Debug)]

@@ -1,12 +1,13 @@
 //! Runs of a scenario: one, or one per combination of values given with commas.
 
+use crate::capture::{CaptureOptions, PcapTap};
 use crate::interrupt;
 use crate::stop::{Stop, io_words};
 use indicatif::{ProgressBar, ProgressStyle};
 use skyhaul_base::Instant;
 use skyhaul_scenario::{Document, Resolved};
-use skyhaul_sim::{RunResult, Sim};
-use skyhaul_trace::{Digest, Null, Recorder};
+use skyhaul_sim::{RunResult, Sim, Tap};
+use skyhaul_trace::{Digest, Null};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -133,7 +134,30 @@ pub fn execute(cases: &[Case], jobs: usize, digest: bool) -> Result<Vec<RunResul
     done.into_iter().map(|d| d.unwrap_or_else(stopped)).collect()
 }
 
-fn one<R: Recorder>(case: &Case, recorder: R, bar: &ProgressBar) -> Result<RunResult, Stop> {
+/// Runs one case and captures its packets. Whatever ends the run, what was captured until then is readable.
+///
+/// # Errors
+/// As [`execute`], and if the capture cannot be written.
+pub fn captured(case: &Case, digest: bool, options: &CaptureOptions) -> Result<RunResult, Stop> {
+    interrupt::listen();
+    let bar = progress(STEPS);
+    let mut tap = PcapTap::open(options, case)?;
+    let result =
+        if digest { one(case, (Digest::default(), &mut tap), &bar) } else { one(case, &mut tap, &bar) };
+    bar.finish_and_clear();
+    let written = tap.finish();
+    let file = options.path.display();
+    match result {
+        Err(Stop::Interrupted(_)) => {
+            written?;
+            Err(Stop::Interrupted(format!("stopped; {file} holds the packets until then")))
+        }
+        Err(e) => Err(e),
+        Ok(result) => written.map(|()| result),
+    }
+}
+
+fn one<R: Tap>(case: &Case, recorder: R, bar: &ProgressBar) -> Result<RunResult, Stop> {
     let mut sim = Sim::new(&case.scenario, case.seed, recorder).map_err(Stop::bad)?;
     let end = sim.end().as_nanos();
     for step in 1..=STEPS {

@@ -6,10 +6,12 @@
 #![forbid(unsafe_code)]
 
 mod args;
+pub mod capture;
 pub mod cases;
 mod clock;
 mod command;
 pub mod compare;
+pub mod export;
 mod interrupt;
 pub mod library;
 pub mod measure;

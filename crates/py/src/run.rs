@@ -8,8 +8,8 @@ use skyhaul_base::Instant;
 use skyhaul_cc::Controls;
 use skyhaul_cli::{cases, measure, results};
 use skyhaul_scenario::{Document, Resolved};
-use skyhaul_sim::Sim;
-use skyhaul_trace::{Digest, Null, Recorder};
+use skyhaul_sim::{Sim, Tap};
+use skyhaul_trace::{Digest, Null};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ pub(crate) fn run(
     Ok(RunResult { case, result })
 }
 
-fn simulate<R: Recorder>(
+fn simulate<R: Tap>(
     case: &cases::Case,
     controls: &Controls,
     recorder: R,

@@ -6,6 +6,7 @@ use crate::heap::Heap;
 use crate::network::{Hop, Network, Routes};
 use crate::sample::Sampler;
 use crate::sim::{Run, Sim};
+use crate::tap::Tap;
 use crate::truth::Truth;
 use crate::user::check_controls;
 use core::fmt;
@@ -14,7 +15,6 @@ use skyhaul_cc::Controls;
 use skyhaul_path::link::Streams;
 use skyhaul_path::{Delay, Link, LinkConfig};
 use skyhaul_scenario::resolved::{App, FlowGroup, Resolved, Start};
-use skyhaul_trace::Recorder;
 use std::collections::BTreeMap;
 
 /// Who talks over the paths of a scenario.
@@ -71,7 +71,7 @@ impl fmt::Display for BuildError {
 
 impl core::error::Error for BuildError {}
 
-impl<R: Recorder> Sim<R> {
+impl<R: Tap> Sim<R> {
     /// A world at time zero.
     ///
     /// # Errors

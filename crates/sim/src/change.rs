@@ -2,10 +2,10 @@
 
 use crate::network::Network;
 use crate::sim::Sim;
+use crate::tap::Tap;
 use skyhaul_base::Instant;
 use skyhaul_path::{Delay, DropReason};
 use skyhaul_scenario::resolved::{self, Change, Resolved, What};
-use skyhaul_trace::Recorder;
 
 /// The changes that are still to come.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl Changes {
     }
 }
 
-impl<R: Recorder> Sim<R> {
+impl<R: Tap> Sim<R> {
     /// Makes the changes that are due.
     #[cold]
     pub(crate) fn change(&mut self) {
@@ -48,7 +48,7 @@ impl<R: Recorder> Sim<R> {
     }
 }
 
-impl<R: Recorder> Network<R> {
+impl<R: Tap> Network<R> {
     /// Changes a directed link, and arms its events anew.
     fn change(&mut self, now: Instant, index: u32, what: &What) {
         self.with_link(now, index, |link, lost| match what {

@@ -29,6 +29,7 @@ pub mod result;
 mod sample;
 mod sim;
 mod source;
+mod tap;
 pub mod tournament;
 mod transfer;
 mod truth;
@@ -38,18 +39,18 @@ pub use build::{Agents, BuildError};
 pub use datagram::DatagramResult;
 pub use result::{ClassResult, FlowResult, LinkResult, RunResult, SampledSeries, Telemetry};
 pub use sim::{Sim, Status};
+pub use tap::{Place, Sighting, Tap};
 pub use truth::Cuts;
 pub use user::{Failure, RunError, check_controls};
 
 use skyhaul_cc::Controls;
 use skyhaul_scenario::resolved::Resolved;
-use skyhaul_trace::Recorder;
 
 /// Runs a scenario from its start to its end. `seed` takes the place of the scenario's own.
 ///
 /// # Errors
 /// If the scenario cannot be simulated; see [`BuildError`].
-pub fn run<R: Recorder>(scenario: &Resolved, seed: u64, recorder: R) -> Result<RunResult, BuildError> {
+pub fn run<R: Tap>(scenario: &Resolved, seed: u64, recorder: R) -> Result<RunResult, BuildError> {
     Ok(Sim::new(scenario, seed, recorder)?.finish())
 }
 
@@ -57,7 +58,7 @@ pub fn run<R: Recorder>(scenario: &Resolved, seed: u64, recorder: R) -> Result<R
 ///
 /// # Errors
 /// If the scenario cannot be simulated, or a control ends the run.
-pub fn run_with<R: Recorder>(
+pub fn run_with<R: Tap>(
     scenario: &Resolved,
     seed: u64,
     recorder: R,

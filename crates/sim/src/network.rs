@@ -1,11 +1,12 @@
 //! Links, routes, and what is between the end points.
 
 use crate::parcel::{Bodies, Parcel};
+use crate::tap::{self, Place, Tap};
 use crate::tournament::Tournament;
 use crate::truth::Truth;
 use skyhaul_base::Instant;
 use skyhaul_path::{DropReason, Link, PacketView};
-use skyhaul_trace::{Class, Event, LossCause, Recorder};
+use skyhaul_trace::{Class, Event, LossCause};
 
 /// Entry of the route table that stands for the end point.
 const END: u32 = u32::MAX;
@@ -71,7 +72,7 @@ impl Routes {
     }
 }
 
-impl<R: Recorder> Network<R> {
+impl<R: Tap> Network<R> {
     pub(crate) fn new(hops: Vec<Hop>, routes: Routes, truth: Truth, recorder: R) -> Self {
         Self {
             pending: Tournament::new(2 * hops.len()),
@@ -89,6 +90,9 @@ impl<R: Recorder> Network<R> {
         let index = self.routes[usize::from(parcel.hop())];
         parcel.advance();
         let links = self.hops.len() as u32;
+        if R::PACKETS {
+            tap::show(now, parcel, Place::Entered { link: index }, self);
+        }
         let Self { pending, hops, bodies, truth, recorder, .. } = self;
         let Hop { link, spare_acks, offered, dropped, .. } = &mut hops[index as usize];
         let class = parcel.class();
@@ -139,6 +143,9 @@ impl<R: Recorder> Network<R> {
         self.pending.set(links + index, hop.link.next_delivery().unwrap_or(Instant::MAX));
         let parcel = parcel?;
         hop.delivered[parcel.class() as usize] += 1;
+        if R::PACKETS {
+            tap::show(now, parcel, Place::Left { link: index }, self);
+        }
         if self.routes[usize::from(parcel.hop())] == END {
             return Some(parcel);
         }
@@ -147,7 +154,7 @@ impl<R: Recorder> Network<R> {
     }
 }
 
-impl<R: Recorder> Network<R> {
+impl<R: Tap> Network<R> {
     /// Does something with a directed link and arms its events anew. What it loses is accounted for.
     pub(crate) fn with_link(
         &mut self,
@@ -166,7 +173,7 @@ impl<R: Recorder> Network<R> {
 
 /// Accounts for a lost parcel.
 #[expect(clippy::too_many_arguments, reason = "fields of a network one of whose links is borrowed")]
-fn lose<R: Recorder>(
+fn lose<R: Tap>(
     now: Instant,
     link: u32,
     parcel: Parcel,
@@ -186,6 +193,10 @@ fn lose<R: Recorder>(
     if R::ENABLED {
         let flow = parcel.flow();
         recorder.record(now, &Event::Dropped { flow, link, cause, packet: parcel.packet() });
+    }
+    if R::PACKETS {
+        let place = Place::Lost { link, cause };
+        recorder.packet(now, &tap::sighting(parcel, place, bodies.get(parcel.key())));
     }
     truth.lost(parcel, cause);
     parcel.discard(bodies);

@@ -3,14 +3,15 @@
 use crate::flow::Seen;
 use crate::network::Network;
 use crate::parcel::Parcel;
+use crate::tap::Tap;
 use skyhaul_base::Instant;
 use skyhaul_cc::Phase;
 use skyhaul_path::PacketView;
 use skyhaul_tcp::{Connection, Counted};
-use skyhaul_trace::{Class, Event, Recorder};
+use skyhaul_trace::{Class, Event};
 
 /// A parcel leaves its end point.
-pub(crate) fn departure<R: Recorder>(now: Instant, parcel: Parcel, net: &mut Network<R>) {
+pub(crate) fn departure<R: Tap>(now: Instant, parcel: Parcel, net: &mut Network<R>) {
     let (flow, packet) = (parcel.flow(), parcel.packet());
     net.recorder.record(now, &Event::Sent { flow, packet });
     if packet.class == Class::Probe {
@@ -19,7 +20,7 @@ pub(crate) fn departure<R: Recorder>(now: Instant, parcel: Parcel, net: &mut Net
 }
 
 /// A parcel reaches its end point.
-pub(crate) fn arrival<R: Recorder>(now: Instant, parcel: Parcel, net: &mut Network<R>) {
+pub(crate) fn arrival<R: Tap>(now: Instant, parcel: Parcel, net: &mut Network<R>) {
     let (flow, packet) = (parcel.flow(), parcel.packet());
     net.recorder.record(now, &Event::Delivered { flow, packet });
     if parcel.backward() {
@@ -28,7 +29,7 @@ pub(crate) fn arrival<R: Recorder>(now: Instant, parcel: Parcel, net: &mut Netwo
 }
 
 /// A sender was called: says what changed since the last time.
-pub(crate) fn sender<R: Recorder>(
+pub(crate) fn sender<R: Tap>(
     now: Instant,
     flow: u32,
     sender: &Connection<Counted>,

@@ -79,9 +79,15 @@ fn join(high: u32, low: u32) -> u64 {
 }
 
 impl Parcel {
-    /// Packs a segment that is `header` bytes longer on a link than its payload.
+    /// Packs a segment that is `header` bytes longer on a link than its payload. With `keep` it has a body in any case.
     #[inline]
-    pub(crate) fn pack(segment: &Segment, header: u32, label: Label, bodies: &mut Bodies) -> Self {
+    pub(crate) fn pack(
+        segment: &Segment,
+        header: u32,
+        label: Label,
+        bodies: &mut Bodies,
+        keep: bool,
+    ) -> Self {
         let s = segment;
         let control = Flags::SYN.with(Flags::FIN).with(Flags::RST).bits();
         let pure_ack = s.len == 0 && s.flags.bits() & control == 0;
@@ -94,7 +100,7 @@ impl Parcel {
         };
         let waves = s.wave.is_some() | s.receiver_rate.is_some();
         let fits = s.ts.is_none() && s.sack.is_empty() && !s.flags.has(Flags::SYN) && !waves;
-        let body = if fits { NO_BODY } else { bodies.insert(*s) };
+        let body = if fits && !keep { NO_BODY } else { bodies.insert(*s) };
         let bits = bit(s.low_priority, LOW_PRIORITY)
             | bit(label.backward, BACKWARD)
             | bit(s.probe_id.is_some(), PROBE_ID)
@@ -143,6 +149,10 @@ impl Parcel {
         }
     }
 
+    /// Key of the body.
+    pub(crate) fn key(self) -> u32 {
+        self.window_body as u32
+    }
     #[inline]
     fn bits(self) -> u8 {
         self.rest as u8
@@ -272,7 +282,7 @@ mod tests {
             (Segment { flags: Flags::FIN.with(Flags::ACK), len: 0, ..plain }, Class::Data, 0),
         ];
         for (segment, class, stored) in segments {
-            let parcel = Parcel::pack(&segment, 40, label(), &mut bodies);
+            let parcel = Parcel::pack(&segment, 40, label(), &mut bodies, false);
             assert_eq!((parcel.class(), bodies.len()), (class, stored), "{segment:?}");
             assert_eq!(parcel.size(), segment.len + 40);
             assert_eq!(

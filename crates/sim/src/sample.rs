@@ -6,11 +6,12 @@ use crate::network::Network;
 use crate::result::{ClassResult, FlowResult, LinkResult, RunResult, SampledSeries, Telemetry};
 use crate::sim::Sim;
 use crate::source::Source;
+use crate::tap::Tap;
 use crate::truth::Account;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::CongestionControl;
 use skyhaul_scenario::resolved::{self, FlowGroup, Series as Kind};
-use skyhaul_trace::{Event, LossCause, Recorder, Series};
+use skyhaul_trace::{Event, LossCause, Series};
 
 /// Takes rows at regular times.
 #[derive(Debug)]
@@ -52,7 +53,7 @@ impl Sampler {
     }
 
     /// Takes one row for each flow and link; returns when the next is due.
-    pub(crate) fn sample<R: Recorder>(
+    pub(crate) fn sample<R: Tap>(
         &mut self,
         now: Instant,
         flows: &[Flow],
@@ -104,7 +105,7 @@ impl Sampler {
         }
     }
 
-    fn sample_links<R: Recorder>(&mut self, now: Instant, net: &mut Network<R>) {
+    fn sample_links<R: Tap>(&mut self, now: Instant, net: &mut Network<R>) {
         let Network { hops, recorder, .. } = net;
         for (i, (hop, before)) in hops.iter().zip(&mut self.busy).enumerate().take(self.links) {
             let (link, index) = (&hop.link, i as u32);
@@ -136,7 +137,7 @@ fn ratio(part: Duration, whole: Duration) -> f64 {
     if whole.is_zero() { 0.0 } else { part.as_secs_f64() / whole.as_secs_f64() }
 }
 
-impl<R: Recorder> Sim<R> {
+impl<R: Tap> Sim<R> {
     /// Runs to the end and returns what was measured.
     #[must_use]
     pub fn finish(mut self) -> RunResult {

@@ -11,13 +11,14 @@ use crate::observe;
 use crate::parcel::{Label, Parcel};
 use crate::sample::Sampler;
 use crate::source::Source;
+use crate::tap::{self, Place, Tap};
 use crate::user;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::Controls;
 use skyhaul_path::PacketView;
 use skyhaul_scenario::resolved::{App, FlowGroup, Transport};
 use skyhaul_tcp::Segment;
-use skyhaul_trace::{Event, Recorder};
+use skyhaul_trace::Event;
 
 /// What remains to be done after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +62,7 @@ pub struct Sim<R> {
     pub(crate) run: Run,
 }
 
-impl<R: Recorder> Sim<R> {
+impl<R: Tap> Sim<R> {
     /// The time that has been simulated.
     #[must_use]
     pub fn now(&self) -> Instant {
@@ -148,6 +149,9 @@ impl<R: Recorder> Sim<R> {
         if R::ENABLED {
             observe::arrival(now, parcel, net);
         }
+        if R::PACKETS {
+            tap::show(now, parcel, Place::Arrived, net);
+        }
         let segment = parcel.unpack(flow.header, &mut net.bodies);
         if backward {
             flow.last_ack = Some(now);
@@ -199,6 +203,9 @@ impl<R: Recorder> Sim<R> {
         if R::ENABLED {
             let event = Event::Discarded { flow: parcel.flow(), packet: parcel.packet() };
             self.net.recorder.record(self.now, &event);
+        }
+        if R::PACKETS {
+            tap::show(self.now, parcel, Place::Arrived, &mut self.net);
         }
         parcel.discard(&mut self.net.bodies);
     }
@@ -451,7 +458,7 @@ impl<R: Recorder> Sim<R> {
 /// Puts a segment on its way.
 #[expect(clippy::too_many_arguments, reason = "fields of a flow whose agent is borrowed")]
 #[inline(never)]
-pub(crate) fn send<R: Recorder>(
+pub(crate) fn send<R: Tap>(
     net: &mut Network<R>,
     now: Instant,
     flow: u32,
@@ -462,9 +469,12 @@ pub(crate) fn send<R: Recorder>(
     segment: &Segment,
 ) {
     let label = Label { flow, generation, hop: route, backward };
-    let parcel = Parcel::pack(segment, header, label, &mut net.bodies);
+    let parcel = Parcel::pack(segment, header, label, &mut net.bodies, R::PACKETS);
     if R::ENABLED {
         observe::departure(now, parcel, net);
+    }
+    if R::PACKETS {
+        tap::show(now, parcel, Place::Sent, net);
     }
     net.forward(now, parcel);
 }

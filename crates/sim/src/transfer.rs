@@ -4,11 +4,12 @@ use crate::agent::Agent;
 use crate::flow::{Flow, Record, Seen, Totals, Transfer};
 use crate::sim::{Sim, send};
 use crate::source::Source;
+use crate::tap::Tap;
 use crate::truth::Account;
 use skyhaul_base::Instant;
-use skyhaul_trace::{Event, Recorder};
+use skyhaul_trace::Event;
 
-impl<R: Recorder> Sim<R> {
+impl<R: Tap> Sim<R> {
     /// Produces what the source of a flow has had since the last time.
     pub(crate) fn produce(&mut self, index: u32) {
         let now = self.now;

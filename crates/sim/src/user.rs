@@ -3,13 +3,13 @@
 use crate::build::BuildError;
 use crate::result::RunResult;
 use crate::sim::{Sim, Status};
+use crate::tap::Tap;
 use core::any::Any;
 use core::fmt;
 use skyhaul_base::Instant;
 use skyhaul_cc::user::Failed;
 use skyhaul_cc::{Ack, Algorithm, Config, CongestionControl, Controls, Cx, Policy, Signal, Window};
 use skyhaul_scenario::resolved::{FlowGroup, Resolved};
-use skyhaul_trace::Recorder;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Refuses a scenario with a user's control that `controls` does not have, or whose options it does not take.
@@ -92,7 +92,7 @@ impl fmt::Display for RunError {
 
 impl core::error::Error for RunError {}
 
-impl<R: Recorder> Sim<R> {
+impl<R: Tap> Sim<R> {
     /// As [`Self::run_until`]; a control that panics, or that fails on purpose (see [`Failed`]), ends the run with an
     /// error. Nothing can be done with the world then but to drop it.
     ///

@@ -24,7 +24,7 @@ mod store;
 mod wave;
 
 pub use config::Config;
-pub use connection::{Connection, Established, Event, State};
+pub use connection::{Connection, Established, Event, State, scale_for};
 pub use error::Rejected;
 pub use receiver::Receiver;
 pub use scoreboard::{NextSeg, Scoreboard};

@@ -1,7 +1,7 @@
 //! The fuzz targets without a fuzzer: the corpus, then pseudo-random bytes.
 
 use skyhaul_base::Rng;
-use skyhaul_testkit::fuzz::{queue_ops, rack_ops, scoreboard_ops, tcp_ops};
+use skyhaul_testkit::fuzz::{queue_ops, rack_ops, scoreboard_ops, tcp_ops, wire_packet};
 use std::path::Path;
 
 /// Inputs per target; `SKYHAUL_CASES` overrides.
@@ -52,4 +52,9 @@ fn queue_ops_survives() {
 #[test]
 fn rack_ops_survives() {
     replay(rack_ops, "rack_ops");
+}
+
+#[test]
+fn wire_packet_survives() {
+    replay(wire_packet, "wire_packet");
 }

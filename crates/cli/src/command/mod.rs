@@ -3,6 +3,7 @@
 mod check;
 mod compare;
 mod demo;
+mod export;
 mod reproduce;
 mod run;
 mod schema;
@@ -18,6 +19,7 @@ pub(crate) fn run(command: &Command, renderer: Option<&dyn FigureRenderer>) -> R
         Command::Compare(args) => compare::run(args),
         Command::Demo(args) => demo::run(args, renderer),
         Command::Reproduce(args) => reproduce::run(args, renderer),
+        Command::Export(args) => export::run(args),
         Command::Run(args) => run::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Study(command) => study::run(command, renderer),

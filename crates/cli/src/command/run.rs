@@ -1,6 +1,7 @@
 //! `skyhaul run`.
 
 use crate::args::RunArgs;
+use crate::capture::{self, CaptureOptions};
 use crate::clock::Stopwatch;
 use crate::stop::Stop;
 use crate::{cases, measure, print, results};
@@ -14,7 +15,21 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
         results::prepare(folder)?;
     }
     let watch = Stopwatch::start();
-    let done = cases::execute(&cases, cases::jobs(args.jobs), args.digest)?;
+    let done = match (&args.pcap, cases.as_slice()) {
+        (None, _) => cases::execute(&cases, cases::jobs(args.jobs), args.digest)?,
+        (Some(path), [case]) => {
+            capture::check_path(path)?;
+            let (at, flows) = (args.pcap_at.clone(), args.pcap_flow.clone());
+            let options = CaptureOptions { path: path.clone(), at, flows, snaplen: args.pcap_snaplen.into() };
+            vec![cases::captured(case, args.digest, &options)?]
+        }
+        (Some(_), _) => {
+            let n = cases.len();
+            return Err(Stop::bad(format!(
+                "--pcap captures one run, --set makes {n}: give each key one value"
+            )));
+        }
+    };
     let took = watch.elapsed().as_secs_f64();
     if let Some(folder) = &args.out {
         match cases.as_slice() {

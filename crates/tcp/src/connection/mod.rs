@@ -426,7 +426,9 @@ impl Handshake {
 }
 
 /// Smallest shift that lets 16 bits announce `buffer` (RFC 7323 §2.3).
-fn scale_for(buffer: u64) -> u8 {
+/// The window scale that lets 16 bits express a buffer of so many bytes, at most 14 (RFC 7323 §2.3).
+#[must_use]
+pub fn scale_for(buffer: u64) -> u8 {
     (0..14).find(|s| buffer >> s <= 65_535).unwrap_or(14)
 }
 

@@ -6,11 +6,13 @@ mod queue;
 mod rack;
 mod scoreboard;
 mod tcp;
+mod wire;
 
 pub use queue::queue_ops;
 pub use rack::rack_ops;
 pub use scoreboard::scoreboard_ops;
 pub use tcp::tcp_ops;
+pub use wire::wire_packet;
 
 /// Bytes read as numbers; zeros after the end.
 #[derive(Clone, Debug)]

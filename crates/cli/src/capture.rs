@@ -1,0 +1,310 @@
+//! `run --pcap`: the packets of a run as a capture file.
+//!
+//! Every flow has addresses of its own: 10.0.0.1 and up for senders, 10.128.0.1 and up for receivers, in the order of
+//! the result; each of its connections has a port of its own. A packet's headers are those of the wire, written by
+//! `skyhaul-wire`; its payload is zeros.
+
+use crate::cases::Case;
+use crate::stop::{Stop, io_words};
+use skyhaul_base::Instant;
+use skyhaul_scenario::Resolved;
+use skyhaul_sim::{Place, Sighting, Tap};
+use skyhaul_tcp::Mark;
+use skyhaul_tcp::config::ProbeNegotiation;
+use skyhaul_trace::{Event, Recorder};
+use skyhaul_wire::pcapng::{Capture, Ticket};
+use skyhaul_wire::{Agreement, Envelope, MAX_HEADER, Payload, Profile, encode};
+use std::fs::File;
+use std::io::BufWriter;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// Port of all receivers.
+const RECEIVER_PORT: u16 = 5001;
+/// First of the senders' ports: those that nobody registers.
+const FIRST_PORT: u16 = 49_152;
+
+/// What to capture.
+#[derive(Clone, Debug)]
+pub struct CaptureOptions {
+    /// The file.
+    pub path: PathBuf,
+    /// `sender`, `receiver`, `links.NAME`, `links.NAME.forward` or `.reverse`.
+    pub at: Vec<String>,
+    /// Groups, or single flows `GROUP[INDEX]`; all if empty.
+    pub flows: Vec<String>,
+    /// Bytes kept of each packet, but never less than its headers.
+    pub snaplen: u32,
+}
+
+/// What is known of a flow.
+#[derive(Clone, Debug)]
+struct FlowCapture {
+    agreed: Agreement,
+    /// Interfaces at the sender and at the receiver.
+    ends: [Option<u32>; 2],
+    /// IPv4 identification of the next packet to the receiver and to the sender.
+    ids: [u16; 2],
+}
+
+/// Interfaces where packets enter a directed link and where they leave it.
+type LinkCapture = Option<(u32, u32)>;
+
+/// Writes packets as they are seen.
+#[derive(Debug)]
+pub struct PcapTap {
+    path: PathBuf,
+    capture: Capture<BufWriter<File>>,
+    flows: Vec<Option<FlowCapture>>,
+    links: Vec<LinkCapture>,
+    link_names: Vec<String>,
+    /// For each packet on its way, by key, the records that wait for its fate, and its identification.
+    open: Vec<(Vec<Ticket>, u16)>,
+    failed: Option<String>,
+}
+
+impl PcapTap {
+    /// Opens the file and writes its interfaces.
+    ///
+    /// # Errors
+    /// If something to capture does not exist, or the file cannot be written.
+    pub fn open(options: &CaptureOptions, case: &Case) -> Result<Self, Stop> {
+        let s = &case.scenario;
+        let wrong = |e: &std::io::Error| Stop::write(&options.path, e);
+        let at = Points::read(&options.at, s)?;
+        let chosen = choose(&options.flows, s)?;
+        let file = File::create(&options.path).map_err(|e| wrong(&e))?;
+        let mut capture = Capture::new(BufWriter::new(file), options.snaplen).map_err(|e| wrong(&e))?;
+        let mut flows = Vec::new();
+        for (group, index) in s.flows.iter().flat_map(|g| (0..g.count).map(move |i| (g, i))) {
+            if !chosen.iter().any(|(name, i)| *name == group.name && i.is_none_or(|i| i == index)) {
+                flows.push(None);
+                continue;
+            }
+            let mut end = |wanted: bool, words: &str| {
+                let name = format!("flows.{}[{index}].{words}", group.name);
+                wanted.then(|| capture.interface(&name, &format!("as seen by the {words}"))).transpose()
+            };
+            let ends = [
+                end(at.sender, "sender").map_err(|e| wrong(&e))?,
+                end(at.receiver, "receiver").map_err(|e| wrong(&e))?,
+            ];
+            let e = &group.endpoint;
+            let profile = match e.probes {
+                ProbeNegotiation::Off => Profile::Off,
+                ProbeNegotiation::Paper => Profile::Paper,
+                ProbeNegotiation::Negotiate if e.probe_ids => Profile::Option,
+                ProbeNegotiation::Negotiate => Profile::Compact,
+            };
+            let window_shift = if e.window_scaling { skyhaul_tcp::scale_for(e.receive_buffer) } else { 0 };
+            let agreed = Agreement { window_shift, ..Agreement::with(profile) };
+            flows.push(Some(FlowCapture { agreed, ends, ids: [0; 2] }));
+        }
+        let mut links = Vec::new();
+        let mut link_names = Vec::new();
+        for (i, link) in s.links.iter().enumerate() {
+            for (way, words) in ["forward", "reverse"].into_iter().enumerate() {
+                let name = format!("links.{}.{words}", link.name);
+                let mut interface = |end: &str, words: &str| {
+                    capture.interface(&format!("{name}.{end}"), words).map_err(|e| wrong(&e))
+                };
+                links.push(if at.links[2 * i + way] {
+                    Some((interface("in", "packets offered")?, interface("out", "packets delivered")?))
+                } else {
+                    None
+                });
+                link_names.push(name);
+            }
+        }
+        let path = options.path.clone();
+        Ok(Self { path, capture, flows, links, link_names, open: Vec::new(), failed: None })
+    }
+
+    /// Writes what waits.
+    ///
+    /// # Errors
+    /// What went wrong while packets were written, or now.
+    pub fn finish(self) -> Result<(), Stop> {
+        if let Some(words) = self.failed {
+            return Err(Stop::bad(words));
+        }
+        self.capture.finish().map(|_| ()).map_err(|e| Stop::write(&self.path, &e))
+    }
+
+    fn written<T>(&mut self, result: std::io::Result<T>) -> Option<T> {
+        result
+            .map_err(|e| {
+                let words = format!("cannot write {}: {}", self.path.display(), io_words(&e));
+                self.failed.get_or_insert(words);
+            })
+            .ok()
+    }
+
+    /// The fate of a packet: lost for a reason, or not.
+    fn settle(&mut self, key: u32, comment: Option<&str>) {
+        let Some((tickets, _)) = self.open.get_mut(key as usize) else { return };
+        let mut tickets = core::mem::take(tickets);
+        for ticket in tickets.drain(..) {
+            let result = self.capture.settle(ticket, comment);
+            self.written(result);
+        }
+        // Its room is used again.
+        self.open[key as usize].0 = tickets;
+    }
+
+    /// Captures a packet at an interface.
+    fn write(&mut self, now: Instant, seen: &Sighting<'_>, interface: u32, open: bool) {
+        let Some(flow) = &self.flows[seen.flow as usize] else { return };
+        let mut segment = *seen.segment;
+        if flow.agreed.profile == Profile::Paper || segment.mark == Mark::None {
+            // Bits carry no number.
+            segment.probe_id = None;
+        }
+        let n = seen.flow + 1;
+        let [_, b, c, d] = n.to_be_bytes();
+        let port = FIRST_PORT + seen.generation % (u16::MAX - FIRST_PORT);
+        let sender = SocketAddr::from(([10, b & 0x7f, c, d], port));
+        let receiver = SocketAddr::from(([10, b | 0x80, c, d], RECEIVER_PORT));
+        let (src, dst) = if seen.backward { (receiver, sender) } else { (sender, receiver) };
+        let id = self.open.get(seen.key as usize).map_or(0, |o| o.1);
+        let envelope = Envelope { id, ..Envelope::new(src, dst) };
+        let mut header = [0; MAX_HEADER];
+        match encode(&mut header, &envelope, &flow.agreed, &segment, Payload::Zeros) {
+            Ok(e) => {
+                let header = &header[..e.written];
+                let result = self.capture.packet(now.as_nanos(), interface, header, e.total, open, None);
+                if let (Some(ticket), true) = (self.written(result), open) {
+                    self.open[seen.key as usize].0.push(ticket);
+                }
+            }
+            Err(e) => {
+                let t = now.as_secs_f64();
+                let words = format!("--pcap: a packet at {t} s cannot be written: {e}");
+                self.failed.get_or_insert(words);
+            }
+        }
+    }
+}
+
+impl Recorder for PcapTap {
+    const ENABLED: bool = false;
+
+    fn record(&mut self, _now: Instant, _event: &Event) {}
+}
+
+impl Tap for PcapTap {
+    const PACKETS: bool = true;
+
+    fn packet(&mut self, now: Instant, seen: &Sighting<'_>) {
+        let Some(flow) = self.flows.get_mut(seen.flow as usize).and_then(Option::as_mut) else { return };
+        let ends = flow.ends;
+        let way = usize::from(seen.backward);
+        match seen.place {
+            Place::Sent => {
+                flow.ids[way] = flow.ids[way].wrapping_add(1);
+                let id = flow.ids[way];
+                let key = seen.key as usize;
+                if self.open.len() <= key {
+                    self.open.resize_with(key + 1, Default::default);
+                }
+                self.open[key].1 = id;
+                if let Some(interface) = ends[way] {
+                    self.write(now, seen, interface, true);
+                }
+            }
+            Place::Arrived => {
+                self.settle(seen.key, None);
+                if let Some(interface) = ends[1 - way] {
+                    self.write(now, seen, interface, false);
+                }
+            }
+            Place::Entered { link } => {
+                if let Some(Some((entry, _))) = self.links.get(link as usize).copied() {
+                    self.write(now, seen, entry, true);
+                }
+            }
+            Place::Left { link } => {
+                if let Some(Some((_, exit))) = self.links.get(link as usize).copied() {
+                    self.write(now, seen, exit, true);
+                }
+            }
+            Place::Lost { link, cause } => {
+                let name = self.link_names.get(link as usize).map_or("access", String::as_str);
+                let words = format!("lost on {name}: {} at {} s", cause.name(), now.as_secs_f64());
+                self.settle(seen.key, Some(&words));
+            }
+        }
+    }
+}
+
+/// Where packets are seen.
+struct Points {
+    sender: bool,
+    receiver: bool,
+    /// By directed link.
+    links: Vec<bool>,
+}
+
+impl Points {
+    fn read(words: &[String], s: &Resolved) -> Result<Self, Stop> {
+        let mut p = Self { sender: words.is_empty(), receiver: false, links: vec![false; 2 * s.links.len()] };
+        for word in words {
+            let link = word.strip_prefix("links.").and_then(|rest| {
+                let (name, ways) = match rest.rsplit_once('.') {
+                    Some((name, "forward")) => (name, 0..1),
+                    Some((name, "reverse")) => (name, 1..2),
+                    _ => (rest, 0..2),
+                };
+                let i = s.links.iter().position(|l| l.name == name)?;
+                Some(2 * i + ways.start..2 * i + ways.end)
+            });
+            match (word.as_str(), link) {
+                ("sender", _) => p.sender = true,
+                ("receiver", _) => p.receiver = true,
+                (_, Some(link)) => p.links[link].fill(true),
+                _ => {
+                    let links = s.links.iter().map(|l| format!(", links.{}", l.name)).collect::<String>();
+                    return Err(Stop::bad(format!(
+                        "--pcap-at {word}: no such place; write sender, receiver{links}, or a link with .forward or .reverse"
+                    )));
+                }
+            }
+        }
+        Ok(p)
+    }
+}
+
+/// Groups and indices of the chosen flows.
+fn choose(words: &[String], s: &Resolved) -> Result<Vec<(String, Option<u32>)>, Stop> {
+    if words.is_empty() {
+        return Ok(s.flows.iter().map(|g| (g.name.clone(), None)).collect());
+    }
+    let one = |word: &String| {
+        let bare = word.strip_prefix("flows.").unwrap_or(word);
+        let (name, index) = match bare.strip_suffix(']').and_then(|w| w.split_once('[')) {
+            Some((name, index)) => (name, Some(index.parse::<u32>().ok()?)),
+            None => (bare, None),
+        };
+        let group = s.flows.iter().find(|g| g.name == name)?;
+        index.is_none_or(|i| i < group.count).then(|| (name.to_owned(), index))
+    };
+    let known = || s.flows.iter().map(|g| g.name.as_str()).collect::<Vec<_>>().join(", ");
+    let refuse = |word: &String| {
+        Stop::bad(format!("--pcap-flow {word}: no such flow; write a group ({}) or GROUP[INDEX]", known()))
+    };
+    words.iter().map(|w| one(w).ok_or_else(|| refuse(w))).collect()
+}
+
+/// Refuses a file that results would replace, or that is none.
+///
+/// # Errors
+/// If the folder that is to hold it does not exist.
+pub fn check_path(path: &Path) -> Result<(), Stop> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+    match folder {
+        Some(f) if !f.is_dir() => {
+            Err(Stop::bad(format!("--pcap {}: the folder {} does not exist", path.display(), f.display())))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,98 @@
+//! `skyhaul export`: the tables of a results directory in other formats.
+
+use crate::stop::{Stop, io_words};
+use parquet::basic::Type as Physical;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+/// Most levels of folders below a results directory.
+const DEPTH: usize = 4;
+
+/// Writes every table of a results directory, of a run or of a study, as CSV (RFC 4180) under `out`, in the same
+/// folders; returns the files. Columns keep their names, which carry the units; numbers have the fewest digits that read
+/// back to the same value; what is missing is empty.
+///
+/// # Errors
+/// If the directory holds no results, or something cannot be read or written.
+pub fn csv(results: &Path, out: &Path) -> Result<Vec<PathBuf>, Stop> {
+    if !results.join("manifest.json").is_file() {
+        return Err(Stop::bad(format!(
+            "{}: there is no manifest.json: name a results directory of `skyhaul run --out` or `study report`",
+            results.display()
+        )));
+    }
+    let mut tables = Vec::new();
+    find(results, DEPTH, &mut tables)?;
+    tables.sort();
+    if tables.is_empty() {
+        return Err(Stop::bad(format!("{}: it holds no tables", results.display())));
+    }
+    let mut written = Vec::new();
+    for table in tables {
+        let inside = table.strip_prefix(results).unwrap_or(&table);
+        let target = out.join(inside).with_extension("csv");
+        if let Some(folder) = target.parent() {
+            fs::create_dir_all(folder).map_err(|e| Stop::write(folder, &e))?;
+        }
+        one(&table, &target)?;
+        written.push(target);
+    }
+    Ok(written)
+}
+
+fn find(folder: &Path, depth: usize, tables: &mut Vec<PathBuf>) -> Result<(), Stop> {
+    let entries = fs::read_dir(folder).map_err(|e| cannot_read(folder, &io_words(&e)))?;
+    for path in entries.flatten().map(|e| e.path()) {
+        if path.is_dir() && depth > 0 {
+            find(&path, depth - 1, tables)?;
+        } else if path.extension().is_some_and(|e| e == "parquet") {
+            tables.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn cannot_read(path: &Path, why: &str) -> Stop {
+    Stop::bad(format!("cannot read {}: {}", path.display(), why.lines().next().unwrap_or_default()))
+}
+
+fn one(table: &Path, target: &Path) -> Result<(), Stop> {
+    let unreadable = |e: &dyn std::fmt::Display| cannot_read(table, &e.to_string());
+    let file = File::open(table).map_err(|e| cannot_read(table, &io_words(&e)))?;
+    let reader = SerializedFileReader::new(file).map_err(|e| unreadable(&e))?;
+    let schema = reader.metadata().file_metadata().schema_descr_ptr();
+    let texts: Vec<bool> =
+        schema.columns().iter().map(|c| c.physical_type() == Physical::BYTE_ARRAY).collect();
+    let unwritable = |e: csv::Error| match e.into_kind() {
+        csv::ErrorKind::Io(e) => Stop::write(target, &e),
+        other => Stop::bad(format!("cannot write {}: {other:?}", target.display())),
+    };
+    let to = File::create(target).map_err(|e| Stop::write(target, &e))?;
+    let mut out = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(BufWriter::new(to));
+    out.write_record(schema.columns().iter().map(|c| c.name())).map_err(unwritable)?;
+    let mut record = csv::StringRecord::new();
+    for row in reader.get_row_iter(None).map_err(|e| unreadable(&e))? {
+        let row = row.map_err(|e| unreadable(&e))?;
+        record.clear();
+        for ((_, field), is_text) in row.get_column_iter().zip(&texts) {
+            match field {
+                Field::Null => record.push_field(""),
+                Field::Str(text) => record.push_field(text),
+                Field::Double(x) => record.push_field(&x.to_string()),
+                Field::Float(x) => record.push_field(&x.to_string()),
+                Field::ULong(n) => record.push_field(&n.to_string()),
+                Field::Long(n) => record.push_field(&n.to_string()),
+                Field::Bool(b) => record.push_field(if *b { "true" } else { "false" }),
+                other => {
+                    let kind = if *is_text { "text" } else { "number" };
+                    return Err(unreadable(&format!("a {kind} of an unknown kind: {other}")));
+                }
+            }
+        }
+        out.write_record(&record).map_err(unwritable)?;
+    }
+    out.flush().map_err(|e| Stop::write(target, &e))
+}

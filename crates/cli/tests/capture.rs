@@ -1,0 +1,211 @@
+//! `run --pcap`: the file against the run that made it, read by independent parsers.
+
+use pcap_file::pcapng::{Block, PcapNgReader, blocks::enhanced_packet::EnhancedPacketOption};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn run(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_skyhaul"));
+    command.args(args).current_dir(folder).output().expect("the program starts")
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder for the test");
+    folder
+}
+
+/// Runs TCP-Peach's path with these changes and captures; returns what the run measured.
+fn captured(folder: &Path, more: &[&str]) -> serde_json::Value {
+    let common = [
+        "run",
+        "preset:peach-geo",
+        "--json",
+        "--digest",
+        "--pcap",
+        "t.pcapng",
+        "--set",
+        "duration='40 s'",
+        "--set",
+        "links.sat.error.p=3e-3",
+    ];
+    let out = run(folder, &[&common[..], more].concat());
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    serde_json::from_slice(&out.stdout).expect("JSON")
+}
+
+/// A packet of the file.
+struct Record {
+    interface: String,
+    /// Bytes of payload.
+    len: u32,
+    forward: bool,
+    dscp: u8,
+    comment: String,
+}
+
+/// All packets; checks order and checksums on the way.
+fn records(path: &Path) -> Vec<Record> {
+    let mut file = PcapNgReader::new(File::open(path).expect("a file")).expect("a section");
+    let (mut names, mut last, mut records) = (Vec::new(), None, Vec::new());
+    while let Some(block) = file.next_block() {
+        match block.expect("a whole block") {
+            Block::InterfaceDescription(i) => {
+                use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption as O;
+                let name = i.options.iter().find_map(|o| match o {
+                    O::IfName(n) => Some(n.to_string()),
+                    _ => None,
+                });
+                assert!(i.options.contains(&O::IfTsResol(9)), "nanoseconds");
+                names.push(name.expect("a name"));
+            }
+            Block::EnhancedPacket(p) => {
+                assert!(last.is_none_or(|l| l <= p.timestamp), "in the order of time");
+                last = Some(p.timestamp);
+                // The bytes that were left out are zeros.
+                let mut bytes = p.data.to_vec();
+                bytes.resize(p.original_len as usize, 0);
+                let packet = etherparse::SlicedPacket::from_ip(&bytes).expect("well-formed");
+                let Some(etherparse::NetSlice::Ipv4(ip)) = packet.net else { panic!("IPv4") };
+                let head = ip.header();
+                assert_eq!(head.to_header().calc_header_checksum(), head.header_checksum());
+                let Some(etherparse::TransportSlice::Tcp(tcp)) = packet.transport else { panic!("TCP") };
+                let sum = tcp.calc_checksum_ipv4(head.source(), head.destination()).expect("short");
+                assert_eq!(sum, tcp.checksum());
+                let comment = p.options.iter().find_map(|o| match o {
+                    EnhancedPacketOption::Comment(c) => Some(c.to_string()),
+                    _ => None,
+                });
+                records.push(Record {
+                    interface: names[p.interface_id as usize].clone(),
+                    len: tcp.payload().len() as u32,
+                    forward: tcp.destination_port() == 5001,
+                    dscp: head.dcp().value(),
+                    comment: comment.unwrap_or_default(),
+                });
+            }
+            _ => {}
+        }
+    }
+    records
+}
+
+fn sum(run: &serde_json::Value, key: &str) -> u64 {
+    run["flows"].as_array().expect("flows").iter().map(|f| f[key].as_u64().expect("a count")).sum()
+}
+
+#[test]
+fn the_senders_view_counts_as_the_run_does() {
+    let folder = folder("capture-sender");
+    for cc in ["newreno", "peach"] {
+        let set = format!("flows.bulk.cc={cc}");
+        let run = captured(&folder, &["--set", &set, "--set", "flows.bulk.count=3"]);
+        let plain = [
+            "run",
+            "preset:peach-geo",
+            "--json",
+            "--digest",
+            "--set",
+            "duration='40 s'",
+            "--set",
+            "links.sat.error.p=3e-3",
+            "--set",
+            &set,
+            "--set",
+            "flows.bulk.count=3",
+        ];
+        let plain = self::run(&folder, &plain);
+        let plain: serde_json::Value = serde_json::from_slice(&plain.stdout).expect("JSON");
+        assert_eq!(run["digest"], plain["digest"], "a capture changes nothing");
+
+        let records = records(&folder.join("t.pcapng"));
+        let data = records.iter().filter(|r| r.forward && r.len > 0 && r.dscp == 0).count() as u64;
+        let probes = records.iter().filter(|r| r.forward && r.dscp == 1).count() as u64;
+        assert_eq!((data, probes), (sum(&run, "segments_sent"), sum(&run, "probes_sent")), "{cc}");
+        assert_eq!(probes > 0, cc == "peach");
+        // Every loss of the forward direction is the comment of the packet that was lost.
+        let classes = &run["links"][0]["packets"];
+        for cause in ["error", "full", "pushed-out", "link-down"] {
+            let lost: u64 = ["data", "probe", "ack"]
+                .iter()
+                .map(|c| classes[c]["dropped"][cause].as_u64().expect("a count"))
+                .sum();
+            let words = format!("lost on links.sat.forward: {cause} ");
+            let noted = records.iter().filter(|r| r.forward && r.comment.starts_with(&words)).count() as u64;
+            assert_eq!(noted, lost, "{cc}: {cause}");
+            assert!(cause != "error" || lost > 0, "the test needs losses");
+        }
+    }
+}
+
+#[test]
+fn a_link_shows_what_goes_in_and_what_comes_out() {
+    let folder = folder("capture-link");
+    let run = captured(
+        &folder,
+        &["--set", "flows.bulk.count=2", "--pcap-at", "links.sat", "--pcap-at", "receiver"],
+    );
+    let records = records(&folder.join("t.pcapng"));
+    let at = |name: &str| records.iter().filter(|r| r.interface == name).count() as u64;
+    for (i, way) in ["forward", "reverse"].iter().enumerate() {
+        let classes = &run["links"][i]["packets"];
+        let count = |key: &str| -> u64 {
+            ["data", "probe", "ack"].iter().map(|c| classes[c][key].as_u64().expect("a count")).sum()
+        };
+        assert_eq!(at(&format!("links.sat.{way}.in")), count("offered"));
+        assert_eq!(at(&format!("links.sat.{way}.out")), count("delivered"));
+    }
+    assert!(at("flows.bulk[0].receiver") > 0 && at("flows.bulk[0].sender") == 0);
+    let one = captured(&folder, &["--pcap-flow", "bulk[1]", "--set", "flows.bulk.count=2"]);
+    let records = self::records(&folder.join("t.pcapng"));
+    assert!(records.iter().all(|r| r.interface == "flows.bulk[1].sender"));
+    let sent = one["flows"][1]["segments_sent"].as_u64().expect("a count");
+    let probes = one["flows"][1]["probes_sent"].as_u64().expect("a count");
+    assert_eq!(records.iter().filter(|r| r.forward && r.len > 0).count() as u64, sent + probes);
+}
+
+#[test]
+fn wireshark_finds_nothing_wrong_and_as_many_retransmissions() {
+    if Command::new("tshark").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no tshark");
+        return;
+    }
+    let folder = folder("capture-tshark");
+    let run = captured(
+        &folder,
+        &["--set", "flows.bulk.cc=newreno", "--set", "flows.bulk.count=1", "--pcap-snaplen", "65535"],
+    );
+    let count = |filter: &str| {
+        let args =
+            ["-r", "t.pcapng", "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-Y", filter];
+        let out = Command::new("tshark").args(args).current_dir(&folder).output().expect("tshark runs");
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8_lossy(&out.stdout).lines().count() as u64
+    };
+    assert_eq!(count("_ws.malformed or tcp.checksum.status != 1 or ip.checksum.status != 1"), 0);
+    assert_eq!(
+        count("tcp.analysis.retransmission or tcp.analysis.out_of_order"),
+        sum(&run, "retransmissions")
+    );
+    assert!(sum(&run, "retransmissions") > 0);
+}
+
+#[test]
+fn what_cannot_be_captured_is_refused_in_one_line() {
+    let folder = folder("capture-refused");
+    for (more, words) in [
+        (&["--pcap-at", "links.moon"][..], "no such place"),
+        (&["--pcap-flow", "bulk[99]"], "no such flow"),
+        (&["--set", "flows.bulk.cc=sack,peach"], "captures one run"),
+    ] {
+        let args = [&["run", "preset:peach-geo", "--pcap", "t.pcapng"][..], more].concat();
+        let out = run(&folder, &args);
+        let line = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!((out.status.code(), line.lines().count()), (Some(2), 1), "{line}");
+        assert!(line.contains(words), "{line}");
+    }
+    let out = run(&folder, &["run", "preset:peach-geo", "--pcap", "nowhere/t.pcapng"]);
+    assert!(String::from_utf8_lossy(&out.stderr).contains("does not exist"));
+}

@@ -1,0 +1,79 @@
+//! The Internet checksum (RFC 1071), and its repair when a field changes (RFC 1624).
+
+/// A sum in ones' complement, not yet folded. Bytes that are zero contribute nothing, so that the checksum of a
+/// payload of zeros needs no bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum(u64);
+
+impl Sum {
+    /// Adds bytes; a part of odd length must be the last one.
+    #[must_use]
+    pub fn bytes(mut self, bytes: &[u8]) -> Self {
+        let mut words = bytes.chunks_exact(2);
+        for w in &mut words {
+            self.0 += u64::from(u16::from_be_bytes([w[0], w[1]]));
+        }
+        if let [last] = words.remainder() {
+            self.0 += u64::from(*last) << 8;
+        }
+        self
+    }
+    /// Adds a number of 32 bits as two words.
+    #[must_use]
+    pub const fn long(mut self, n: u32) -> Self {
+        self.0 += (n >> 16) as u64 + (n & 0xffff) as u64;
+        self
+    }
+    /// The checksum: the complement of the folded sum. Over bytes that contain their checksum it is 0.
+    #[must_use]
+    pub const fn finish(self) -> u16 {
+        let mut s = self.0;
+        while s > 0xffff {
+            s = (s & 0xffff) + (s >> 16);
+        }
+        !(s as u16)
+    }
+}
+
+/// The checksum after a word under it has changed (RFC 1624, equation 3).
+#[must_use]
+pub const fn repaired(checksum: u16, from: u16, to: u16) -> u16 {
+    Sum(!checksum as u64 + !from as u64 + to as u64).finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_of_rfc_1071() {
+        // §3: 00 01 f2 03 f4 f5 f6 f7 sum up to ddf2.
+        let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
+        assert_eq!(!Sum::default().bytes(&bytes).finish(), 0xddf2);
+        // An odd byte stands for a word with a zero behind it.
+        assert_eq!(!Sum::default().bytes(&bytes[..7]).finish(), {
+            let mut padded = bytes;
+            padded[7] = 0;
+            !Sum::default().bytes(&padded).finish()
+        });
+    }
+
+    #[test]
+    fn the_example_of_rfc_1624() {
+        // §4: checksum dd2f, a word changes from 5555 to 3285; equation 3 gives 0000.
+        assert_eq!(repaired(0xdd2f, 0x5555, 0x3285), 0x0000);
+    }
+
+    #[test]
+    fn a_repaired_checksum_is_the_one_computed_anew() {
+        let mut bytes = [0x45u8, 0, 0x05, 0xdc, 0xab, 0xcd, 0x40, 0, 64, 6];
+        let before = Sum::default().bytes(&bytes).finish();
+        for to in [0u16, 1, 0x8000, 0xffff, 0x1234] {
+            let from = u16::from_be_bytes([bytes[4], bytes[5]]);
+            let old = Sum::default().bytes(&bytes).finish();
+            bytes[4..6].copy_from_slice(&to.to_be_bytes());
+            assert_eq!(repaired(old, from, to), Sum::default().bytes(&bytes).finish(), "{to:04x}");
+        }
+        assert_ne!(before, Sum::default().bytes(&bytes).finish());
+    }
+}

@@ -1,0 +1,252 @@
+//! Segments into bytes.
+
+use crate::ip::Header;
+use crate::tcp::{self, BIT_ANSWER, BIT_NIL, BIT_PROBE, OPTION_SPACE, Writer, aligned, may_be_marked};
+use crate::{Agreement, Capability, Profile, udp};
+use core::fmt;
+use core::net::SocketAddr;
+use skyhaul_tcp::{Flags, Mark, Segment};
+
+/// Why a segment cannot be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EncodeError {
+    /// The buffer is too small.
+    Buffer,
+    /// One address is of IPv4, the other of IPv6.
+    Families,
+    /// The profile cannot express the mark: no probes agreed, a probe without payload, an answer with payload, a mark on
+    /// SYN, FIN or RST, an option mark without number, or bits with one.
+    Mark,
+    /// The options do not fit, even without SACK blocks.
+    Options,
+    /// The payload given is not as long as the segment says.
+    PayloadLength,
+    /// Longer than an IP packet can be.
+    TooLong,
+    /// The window does not fit into 16 bits under the agreed scale.
+    Window,
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Buffer => "the buffer is too small for the packet",
+            Self::Families => "one address is of IPv4, the other of IPv6",
+            Self::Mark => "the agreed marks of probes cannot express this segment",
+            Self::Options => "the options do not fit into the header",
+            Self::PayloadLength => "the payload is not as long as the segment says",
+            Self::TooLong => "the packet would be longer than 65535 bytes",
+            Self::Window => "the window does not fit into 16 bits under the agreed scale",
+        })
+    }
+}
+
+impl core::error::Error for EncodeError {}
+
+/// Where the payload comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum Payload<'a> {
+    /// These bytes, which are copied behind the header.
+    Bytes(&'a [u8]),
+    /// Zeros, which are not written: checksums and lengths are those of the whole packet.
+    Zeros,
+}
+
+/// What a packet needs besides its segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    /// From.
+    pub src: SocketAddr,
+    /// To.
+    pub dst: SocketAddr,
+    /// Time to live, or hop limit.
+    pub ttl: u8,
+    /// Identification (IPv4 only).
+    pub id: u16,
+    /// Flow label (IPv6 only).
+    pub flow_label: u32,
+    /// Explicit congestion notification, two bits; packets of low priority are never ECN-capable.
+    pub ecn: u8,
+}
+
+impl Envelope {
+    /// Between these ends, the rest by default.
+    #[must_use]
+    pub const fn new(src: SocketAddr, dst: SocketAddr) -> Self {
+        Self { src, dst, ttl: 64, id: 0, flow_label: 0, ecn: 0 }
+    }
+
+    fn header(&self, protocol: u8, agreed: &Agreement, low_priority: bool) -> Header {
+        Header {
+            src: self.src.ip(),
+            dst: self.dst.ip(),
+            protocol,
+            dscp: agreed.plan.dscp(low_priority),
+            ecn: if low_priority { 0 } else { self.ecn & 3 },
+            ttl: self.ttl,
+            id: self.id,
+            flow_label: self.flow_label,
+        }
+    }
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    /// Bytes in the buffer.
+    pub written: usize,
+    /// Bytes of the packet; more if the payload was [`Payload::Zeros`].
+    pub total: usize,
+}
+
+/// Writes a segment as an IP packet. SACK blocks that do not fit beside the other options are left out, the last ones
+/// first ([`sack_room`]). A window is rounded down to what its scale can express.
+///
+/// # Errors
+/// If the segment cannot be expressed, or the buffer is too small.
+pub fn encode(
+    out: &mut [u8],
+    envelope: &Envelope,
+    agreed: &Agreement,
+    segment: &Segment,
+    payload: Payload<'_>,
+) -> Result<Encoded, EncodeError> {
+    let data = bytes_of(payload, segment.len as usize)?;
+    let (options, bits) = options(agreed, segment)?;
+    let header = tcp::HEADER + options.as_slice().len();
+    let ip = envelope.header(tcp::PROTOCOL, agreed, segment.low_priority);
+    let length = header + segment.len as usize;
+    let at = ip.write(out, length)?;
+    let out = out.get_mut(at..).ok_or(EncodeError::Buffer)?;
+    let head = out.get_mut(..header).ok_or(EncodeError::Buffer)?;
+    let shift = if segment.flags.has(Flags::SYN) { 0 } else { agreed.window_shift.min(14) };
+    let window = u16::try_from(segment.window >> shift).map_err(|_| EncodeError::Window)?;
+    head[..2].copy_from_slice(&envelope.src.port().to_be_bytes());
+    head[2..4].copy_from_slice(&envelope.dst.port().to_be_bytes());
+    head[4..8].copy_from_slice(&segment.seq.0.to_be_bytes());
+    head[8..12].copy_from_slice(&segment.ack.0.to_be_bytes());
+    head[12] = ((header / 4) as u8) << 4 | bits;
+    head[13] = segment.flags.bits();
+    head[14..16].copy_from_slice(&window.to_be_bytes());
+    // Checksum and urgent pointer.
+    head[16..20].fill(0);
+    head[20..].copy_from_slice(options.as_slice());
+    let sum = ip.pseudo(length).bytes(head).bytes(data).finish();
+    head[16..18].copy_from_slice(&sum.to_be_bytes());
+    copy(out, header, data)?;
+    Ok(Encoded { written: at + header + data.len(), total: at + length })
+}
+
+/// Writes a UDP datagram of `len` bytes of payload as an IP packet.
+///
+/// # Errors
+/// If it is too long, or the buffer too small.
+pub fn encode_udp(
+    out: &mut [u8],
+    envelope: &Envelope,
+    agreed: &Agreement,
+    low_priority: bool,
+    len: usize,
+    payload: Payload<'_>,
+) -> Result<Encoded, EncodeError> {
+    let data = bytes_of(payload, len)?;
+    let ip = envelope.header(udp::PROTOCOL, agreed, low_priority);
+    let at = ip.write(out, udp::HEADER + len)?;
+    let out = out.get_mut(at..).ok_or(EncodeError::Buffer)?;
+    udp::write(&ip, (envelope.src.port(), envelope.dst.port()), out, len, data)?;
+    copy(out, udp::HEADER, data)?;
+    Ok(Encoded { written: at + udp::HEADER + data.len(), total: at + udp::HEADER + len })
+}
+
+fn bytes_of(payload: Payload<'_>, len: usize) -> Result<&[u8], EncodeError> {
+    match payload {
+        Payload::Bytes(b) if b.len() != len => Err(EncodeError::PayloadLength),
+        Payload::Bytes(b) => Ok(b),
+        Payload::Zeros => Ok(&[]),
+    }
+}
+
+fn copy(out: &mut [u8], at: usize, data: &[u8]) -> Result<(), EncodeError> {
+    out.get_mut(at..at + data.len()).ok_or(EncodeError::Buffer)?.copy_from_slice(data);
+    Ok(())
+}
+
+/// How many SACK blocks fit into a segment with these other options.
+#[must_use]
+pub fn sack_room(agreed: &Agreement, segment: &Segment) -> usize {
+    other_options(agreed, segment).map_or(0, |(w, _)| blocks_in(w.room()))
+}
+
+const fn blocks_in(room: usize) -> usize {
+    room.saturating_sub(aligned(2)) / 8
+}
+
+/// All options and the reserved bits.
+fn options(agreed: &Agreement, s: &Segment) -> Result<(Writer, u8), EncodeError> {
+    let (mut w, bits) = other_options(agreed, s)?;
+    let blocks = s.sack.as_slice();
+    let blocks = &blocks[..blocks.len().min(blocks_in(w.room()))];
+    if !blocks.is_empty() {
+        w.sack(blocks);
+    }
+    debug_assert!(w.as_slice().len() <= OPTION_SPACE && w.as_slice().len() % 4 == 0);
+    Ok((w, bits))
+}
+
+/// All options but SACK blocks, and the reserved bits.
+fn other_options(agreed: &Agreement, s: &Segment) -> Result<(Writer, u8), EncodeError> {
+    let mut w = Writer::new();
+    let mut fits = true;
+    if s.flags.has(Flags::SYN) {
+        fits &= s.syn.mss.is_none_or(|mss| w.mss(mss));
+        fits &= match (s.syn.sack_permitted, s.ts) {
+            (true, ts) => w.sack_permitted(ts),
+            (false, Some(ts)) => w.timestamps(ts),
+            (false, None) => true,
+        };
+        fits &= s.syn.window_scale.is_none_or(|shift| w.window_scale(shift));
+        if s.syn.probes {
+            if !agreed.profile.negotiates() {
+                return Err(EncodeError::Mark);
+            }
+            let mut c = agreed.capability;
+            c.flags |= Capability::ANSWERS;
+            fits &= w.capability(agreed.probe_exid, c);
+        }
+    } else if let Some(ts) = s.ts {
+        fits &= w.timestamps(ts);
+    }
+    let bits = mark(agreed, s, &mut w, &mut fits)?;
+    if s.wave.is_some() || s.receiver_rate.is_some() {
+        fits &= w.rate(s.wave, s.receiver_rate);
+    }
+    if fits { Ok((w, bits)) } else { Err(EncodeError::Options) }
+}
+
+/// The mark of a probe, as an option or as bits.
+fn mark(agreed: &Agreement, s: &Segment, w: &mut Writer, fits: &mut bool) -> Result<u8, EncodeError> {
+    if s.mark == Mark::None {
+        // A number without a mark says nothing.
+        return if s.probe_id.is_none() { Ok(0) } else { Err(EncodeError::Mark) };
+    }
+    let sound = may_be_marked(s.flags) && s.mark.is_probe() == (s.len > 0);
+    match (agreed.profile, s.probe_id) {
+        (Profile::Option | Profile::Compact, Some(id)) if sound => {
+            let kind = match s.mark {
+                Mark::Dummy => 0x01,
+                Mark::Nil => 0x02,
+                Mark::DummyAck => 0x81,
+                _ => 0x82,
+            };
+            *fits &= w.mark(agreed.probe_exid, kind, id);
+            Ok(0)
+        }
+        (Profile::Paper | Profile::Compact, None) if sound => Ok(match s.mark {
+            Mark::Dummy => BIT_PROBE,
+            Mark::Nil => BIT_PROBE | BIT_NIL,
+            Mark::DummyAck => BIT_ANSWER,
+            _ => BIT_ANSWER | BIT_NIL,
+        }),
+        _ => Err(EncodeError::Mark),
+    }
+}

@@ -1,0 +1,81 @@
+//! IPv4 (RFC 791).
+
+use super::{Header, V4_HEADER};
+use crate::checksum::{self, Sum};
+use crate::{EncodeError, Refusal};
+use core::net::{IpAddr, Ipv4Addr};
+
+pub(super) fn write(
+    h: &Header,
+    src: Ipv4Addr,
+    dst: Ipv4Addr,
+    out: &mut [u8],
+    payload: usize,
+) -> Result<usize, EncodeError> {
+    let total = u16::try_from(V4_HEADER + payload).map_err(|_| EncodeError::TooLong)?;
+    let out = out.get_mut(..V4_HEADER).ok_or(EncodeError::Buffer)?;
+    out[0] = 0x45;
+    out[1] = h.dscp << 2 | h.ecn & 3;
+    out[2..4].copy_from_slice(&total.to_be_bytes());
+    out[4..6].copy_from_slice(&h.id.to_be_bytes());
+    // Do not fragment: segments fit, or the path says so.
+    out[6..8].copy_from_slice(&[0x40, 0]);
+    out[8] = h.ttl;
+    out[9] = h.protocol;
+    out[10..12].copy_from_slice(&[0, 0]);
+    out[12..16].copy_from_slice(&src.octets());
+    out[16..20].copy_from_slice(&dst.octets());
+    let sum = Sum::default().bytes(out).finish();
+    out[10..12].copy_from_slice(&sum.to_be_bytes());
+    Ok(V4_HEADER)
+}
+
+pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Refusal> {
+    let fixed: &[u8; V4_HEADER] = bytes.first_chunk().ok_or(Refusal::IpTruncated)?;
+    let header = usize::from(fixed[0] & 0x0f) * 4;
+    let total = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
+    if header < V4_HEADER || total < header {
+        return Err(Refusal::IpLength);
+    }
+    let packet = bytes.get(..total).ok_or(Refusal::IpTruncated)?;
+    let (head, payload) = packet.split_at(header);
+    if Sum::default().bytes(head).finish() != 0 {
+        return Err(Refusal::IpChecksum);
+    }
+    // More fragments, or an offset.
+    if u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff != 0 {
+        return Err(Refusal::Fragment);
+    }
+    let address = |at: usize| IpAddr::from([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
+    let h = Header {
+        src: address(12),
+        dst: address(16),
+        protocol: fixed[9],
+        dscp: fixed[1] >> 2,
+        ecn: fixed[1] & 3,
+        ttl: fixed[8],
+        id: u16::from_be_bytes([fixed[4], fixed[5]]),
+        flow_label: 0,
+    };
+    Ok((h, payload))
+}
+
+/// Changes the differentiated services of a packet where it lies, and repairs the checksum that covers them. Anything
+/// that is no IP packet stays as it is.
+pub fn remark(packet: &mut [u8], dscp: u8) {
+    let dscp = dscp & 0x3f;
+    match packet {
+        [v, ..] if *v >> 4 == 4 && packet.len() >= V4_HEADER => {
+            let from = u16::from_be_bytes([packet[0], packet[1]]);
+            packet[1] = dscp << 2 | packet[1] & 3;
+            let to = u16::from_be_bytes([packet[0], packet[1]]);
+            let sum = u16::from_be_bytes([packet[10], packet[11]]);
+            packet[10..12].copy_from_slice(&checksum::repaired(sum, from, to).to_be_bytes());
+        }
+        [v, next, ..] if *v >> 4 == 6 => {
+            *v = 0x60 | dscp >> 2;
+            *next = dscp << 6 | *next & 0x3f;
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,82 @@
+//! IPv6 (RFC 8200).
+
+use super::{Header, V6_HEADER};
+use crate::{EncodeError, Refusal};
+use core::net::{IpAddr, Ipv6Addr};
+
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const DESTINATION: u8 = 60;
+/// More extension headers than any honest packet has.
+const MOST_EXTENSIONS: usize = 8;
+
+pub(super) fn write(
+    h: &Header,
+    src: Ipv6Addr,
+    dst: Ipv6Addr,
+    out: &mut [u8],
+    payload: usize,
+) -> Result<usize, EncodeError> {
+    let length = u16::try_from(payload).map_err(|_| EncodeError::TooLong)?;
+    let out = out.get_mut(..V6_HEADER).ok_or(EncodeError::Buffer)?;
+    let class = u32::from(h.dscp << 2 | h.ecn & 3);
+    let first = 6 << 28 | class << 20 | h.flow_label & 0xf_ffff;
+    out[..4].copy_from_slice(&first.to_be_bytes());
+    out[4..6].copy_from_slice(&length.to_be_bytes());
+    out[6] = h.protocol;
+    out[7] = h.ttl;
+    out[8..24].copy_from_slice(&src.octets());
+    out[24..40].copy_from_slice(&dst.octets());
+    Ok(V6_HEADER)
+}
+
+pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Refusal> {
+    let (fixed, rest) = bytes.split_first_chunk::<V6_HEADER>().ok_or(Refusal::IpTruncated)?;
+    let length = usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
+    let mut payload = rest.get(..length).ok_or(Refusal::IpTruncated)?;
+    let mut next = fixed[6];
+    let mut extensions = 0;
+    loop {
+        match next {
+            HOP_BY_HOP | ROUTING | DESTINATION => {
+                let [after, eighths, ..] = *payload else { return Err(Refusal::ExtensionHeader) };
+                payload = payload.get(usize::from(eighths) * 8 + 8..).ok_or(Refusal::ExtensionHeader)?;
+                next = after;
+            }
+            FRAGMENT => {
+                let Some((head, rest)) = payload.split_first_chunk::<8>() else {
+                    return Err(Refusal::ExtensionHeader);
+                };
+                // An atomic fragment (RFC 6946) is whole.
+                if u16::from_be_bytes([head[2], head[3]]) & 0xfff9 != 0 {
+                    return Err(Refusal::Fragment);
+                }
+                next = head[0];
+                payload = rest;
+            }
+            _ => break,
+        }
+        extensions += 1;
+        if extensions > MOST_EXTENSIONS {
+            return Err(Refusal::ExtensionHeader);
+        }
+    }
+    let first = u32::from_be_bytes([fixed[0], fixed[1], fixed[2], fixed[3]]);
+    let address = |at: usize| {
+        let mut octets = [0; 16];
+        octets.copy_from_slice(&fixed[at..at + 16]);
+        IpAddr::from(octets)
+    };
+    let h = Header {
+        src: address(8),
+        dst: address(24),
+        protocol: next,
+        dscp: (first >> 22 & 0x3f) as u8,
+        ecn: (first >> 20 & 3) as u8,
+        ttl: fixed[7],
+        id: 0,
+        flow_label: first & 0xf_ffff,
+    };
+    Ok((h, payload))
+}

@@ -1,0 +1,36 @@
+//! Bytes to segments and back.
+//!
+//! ```text
+//! bytes ── Packet::parse ──▶ Packet ── Tcp::segment ──▶ skyhaul_tcp::Segment + payload
+//!          (validates)       (views)   (what was agreed)
+//! bytes ◀─────────────────── encode ◀────────────────── Segment + payload
+//! ```
+//! IPv4 (RFC 791), IPv6 (RFC 8200), TCP with options (RFC 9293, 2018, 2883, 7323), UDP (RFC 768), checksums
+//! (RFC 1071, 1624), and the marks of probes in three profiles ([`Profile`]). What is refused is refused for a reason
+//! that is counted ([`Refusal`], [`Refusals`]); no bytes make anything here panic.
+//!
+//! A packet is read where it lies and written into a buffer of the caller: nothing allocates. With the feature
+//! `pcapng`, which needs the standard library, packets go to a capture file.
+#![cfg_attr(not(feature = "pcapng"), no_std)]
+#![forbid(unsafe_code)]
+
+mod agreement;
+pub mod checksum;
+mod encode;
+pub mod ip;
+mod packet;
+#[cfg(feature = "pcapng")]
+pub mod pcapng;
+mod refusal;
+mod seq;
+pub mod tcp;
+pub mod udp;
+
+pub use agreement::{Agreement, Capability, PROBE_EXID, Plan, Profile, RATE_EXID};
+pub use encode::{EncodeError, Encoded, Envelope, Payload, encode, encode_udp, sack_room};
+pub use packet::{Packet, Transport};
+pub use refusal::{Refusal, Refusals};
+pub use seq::Unwrapper;
+
+/// No header of ours is longer, bytes: IPv6 without extensions, TCP with all of its options.
+pub const MAX_HEADER: usize = ip::V6_HEADER + tcp::MAX_HEADER;

@@ -1,0 +1,40 @@
+//! A whole packet where it lies.
+
+use crate::Refusal;
+use crate::ip::{self, Header};
+use crate::tcp::{self, Tcp};
+use crate::udp::{self, Udp};
+
+/// What an IP packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport<'a> {
+    /// A TCP segment.
+    Tcp(Tcp<'a>),
+    /// A UDP datagram.
+    Udp(Udp<'a>),
+}
+
+/// A packet that is well-formed and whose checksums are right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// The network's header.
+    pub ip: Header,
+    /// What it carries.
+    pub transport: Transport<'a>,
+}
+
+impl<'a> Packet<'a> {
+    /// Reads a packet from the first byte of its IP header.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, Refusal> {
+        let (ip, payload) = ip::parse(bytes)?;
+        let transport = match ip.protocol {
+            tcp::PROTOCOL => Transport::Tcp(Tcp::parse(&ip, payload)?),
+            udp::PROTOCOL => Transport::Udp(Udp::parse(&ip, payload)?),
+            _ => return Err(Refusal::Protocol),
+        };
+        Ok(Self { ip, transport })
+    }
+}

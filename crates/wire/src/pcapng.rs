@@ -1,0 +1,197 @@
+//! Capture files (pcapng), written as packets come.
+//!
+//! A packet whose fate is still open is held back until it is known, so that its comment can say why it was lost; what
+//! was captured after it waits behind it, since captures are in the order of time. At most [`HELD`] packets wait:
+//! beyond that the oldest is written without its fate, and counted.
+
+use crate::MAX_HEADER;
+use pcap_file::DataLink;
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::time::Duration;
+
+/// Most packets that wait for their fate.
+pub const HELD: usize = 1 << 16;
+/// Zeros for payloads that are captured in part.
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
+/// A packet that waits to be written.
+#[derive(Clone, Debug)]
+struct Held {
+    nanos: u64,
+    interface: u32,
+    /// What its sender's ticket says; `None` once its fate is known.
+    open: bool,
+    header: [u8; MAX_HEADER],
+    len: u8,
+    total: u32,
+    comment: Option<Box<str>>,
+}
+
+/// Names a packet whose fate is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket(u64);
+
+/// Writes a capture file: raw IP packets, times in nanoseconds, payloads of zeros.
+pub struct Capture<W: Write> {
+    file: PcapNgWriter<W>,
+    snaplen: u32,
+    interfaces: u32,
+    held: VecDeque<Held>,
+    /// Number of the packet at the front.
+    first: u64,
+    packets: u64,
+    unknown: u64,
+}
+
+impl<W: Write> core::fmt::Debug for Capture<W> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Capture").field("held", &self.held.len()).finish_non_exhaustive()
+    }
+}
+
+fn io(e: pcap_file::PcapError) -> io::Error {
+    match e {
+        pcap_file::PcapError::IoError(e) => e,
+        other => io::Error::other(other),
+    }
+}
+
+impl<W: Write> Capture<W> {
+    /// A file without interfaces; of each packet at most `snaplen` bytes are kept, but never less than its header.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn new(to: W, snaplen: u32) -> io::Result<Self> {
+        Ok(Self {
+            file: PcapNgWriter::new(to).map_err(io)?,
+            snaplen: snaplen.clamp(MAX_HEADER as u32, 1 << 16),
+            interfaces: 0,
+            held: VecDeque::new(),
+            first: 0,
+            packets: 0,
+            unknown: 0,
+        })
+    }
+
+    /// Adds a point where packets are seen; returns its number. All of them come before the first packet.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn interface(&mut self, name: &str, description: &str) -> io::Result<u32> {
+        let mut block = InterfaceDescriptionBlock::new(DataLink::RAW, self.snaplen);
+        block.options = vec![
+            InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
+            InterfaceDescriptionOption::IfDescription(Cow::Borrowed(description)),
+            // Times in units of 10^-9 s.
+            InterfaceDescriptionOption::IfTsResol(9),
+        ];
+        self.file.write_pcapng_block(block).map_err(io)?;
+        self.interfaces += 1;
+        Ok(self.interfaces - 1)
+    }
+
+    /// Adds a packet of `total` bytes that begins with `header`; the rest is zeros. Times never decrease. With a
+    /// comment its fate is known, otherwise it may be told later with the ticket ([`Self::settle`]).
+    ///
+    /// # Errors
+    /// If something cannot be written.
+    ///
+    /// # Panics
+    /// If the header is longer than any.
+    pub fn packet(
+        &mut self,
+        nanos: u64,
+        interface: u32,
+        header: &[u8],
+        total: usize,
+        open: bool,
+        comment: Option<&str>,
+    ) -> io::Result<Ticket> {
+        let mut h = Held {
+            nanos,
+            interface,
+            open,
+            header: [0; MAX_HEADER],
+            len: header.len() as u8,
+            total: total as u32,
+            comment: comment.map(Into::into),
+        };
+        h.header[..header.len()].copy_from_slice(header);
+        let ticket = Ticket(self.first + self.held.len() as u64);
+        self.held.push_back(h);
+        if self.held.len() > HELD {
+            self.unknown += u64::from(self.held[0].open);
+            self.held[0].open = false;
+        }
+        self.drain()?;
+        Ok(ticket)
+    }
+
+    /// The fate of a packet is known.
+    ///
+    /// # Errors
+    /// If something cannot be written.
+    pub fn settle(&mut self, ticket: Ticket, comment: Option<&str>) -> io::Result<()> {
+        let at = ticket.0.checked_sub(self.first).and_then(|at| usize::try_from(at).ok());
+        if let Some(h) = at.and_then(|at| self.held.get_mut(at)) {
+            h.open = false;
+            h.comment = comment.map(Into::into);
+        }
+        self.drain()
+    }
+
+    /// Writes what need not wait.
+    fn drain(&mut self) -> io::Result<()> {
+        while self.held.front().is_some_and(|h| !h.open) {
+            self.write_first()?;
+        }
+        Ok(())
+    }
+
+    fn write_first(&mut self) -> io::Result<()> {
+        let Some(h) = self.held.pop_front() else { return Ok(()) };
+        self.first += 1;
+        self.packets += 1;
+        let header = &h.header[..usize::from(h.len)];
+        let kept = (h.total.min(self.snaplen) as usize).max(header.len());
+        let data = if kept == header.len() {
+            Cow::Borrowed(header)
+        } else {
+            Cow::Owned([header, &ZEROS[..kept - header.len()]].concat())
+        };
+        let options = match &h.comment {
+            Some(c) => vec![EnhancedPacketOption::Comment(Cow::Borrowed(c))],
+            None => Vec::new(),
+        };
+        let block = EnhancedPacketBlock {
+            interface_id: h.interface,
+            timestamp: Duration::from_nanos(h.nanos),
+            original_len: h.total,
+            data,
+            options,
+        };
+        self.file.write_pcapng_block(block).map_err(io)?;
+        Ok(())
+    }
+
+    /// Writes what waits, and says how many packets there are and of how many the fate was not noted because too
+    /// many waited.
+    ///
+    /// # Errors
+    /// If something cannot be written.
+    pub fn finish(mut self) -> io::Result<(u64, u64)> {
+        while !self.held.is_empty() {
+            self.write_first()?;
+        }
+        let mut to = self.file.into_inner();
+        to.flush()?;
+        Ok((self.packets, self.unknown))
+    }
+}

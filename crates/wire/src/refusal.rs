@@ -1,0 +1,108 @@
+//! Why bytes are refused.
+
+use core::fmt;
+
+/// Why bytes are no packet of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Refusal {
+    /// Neither version 4 nor 6.
+    IpVersion,
+    /// Shorter than the IP header, or than the length that it states.
+    IpTruncated,
+    /// The IP header's own length, or the packet's, contradicts itself.
+    IpLength,
+    /// The checksum of the IPv4 header is wrong.
+    IpChecksum,
+    /// A fragment: segments are read whole or not at all.
+    Fragment,
+    /// An IPv6 extension header that is cut short, or one of too many.
+    ExtensionHeader,
+    /// Neither TCP nor UDP.
+    Protocol,
+    /// Shorter than a TCP header.
+    TcpTruncated,
+    /// The TCP header would be shorter than 20 bytes, or longer than the packet.
+    DataOffset,
+    /// The checksum of the TCP segment is wrong.
+    TcpChecksum,
+    /// A TCP option runs beyond the header, or is shorter than its own head.
+    OptionCut,
+    /// A TCP option that is known has a length that it cannot have.
+    OptionLength,
+    /// The length of the UDP datagram contradicts that of the packet.
+    UdpLength,
+    /// The checksum of the UDP datagram is wrong, or missing over IPv6.
+    UdpChecksum,
+}
+
+impl Refusal {
+    /// How many reasons there are.
+    pub const COUNT: usize = 14;
+    /// All reasons, in the order of their index (`reason as usize`).
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::IpVersion,
+        Self::IpTruncated,
+        Self::IpLength,
+        Self::IpChecksum,
+        Self::Fragment,
+        Self::ExtensionHeader,
+        Self::Protocol,
+        Self::TcpTruncated,
+        Self::DataOffset,
+        Self::TcpChecksum,
+        Self::OptionCut,
+        Self::OptionLength,
+        Self::UdpLength,
+        Self::UdpChecksum,
+    ];
+
+    /// Name used in counts.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::IpVersion => "ip-version",
+            Self::IpTruncated => "ip-truncated",
+            Self::IpLength => "ip-length",
+            Self::IpChecksum => "ip-checksum",
+            Self::Fragment => "fragment",
+            Self::ExtensionHeader => "extension-header",
+            Self::Protocol => "protocol",
+            Self::TcpTruncated => "tcp-truncated",
+            Self::DataOffset => "data-offset",
+            Self::TcpChecksum => "tcp-checksum",
+            Self::OptionCut => "option-cut",
+            Self::OptionLength => "option-length",
+            Self::UdpLength => "udp-length",
+            Self::UdpChecksum => "udp-checksum",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl core::error::Error for Refusal {}
+
+/// How often each reason was met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refusals([u64; Refusal::COUNT]);
+
+impl Refusals {
+    /// Takes note of a refusal and passes the outcome on.
+    pub fn count<T>(&mut self, outcome: Result<T, Refusal>) -> Option<T> {
+        outcome.map_err(|why| self.0[why as usize] += 1).ok()
+    }
+    /// How often for this reason.
+    #[must_use]
+    pub const fn of(&self, why: Refusal) -> u64 {
+        self.0[why as usize]
+    }
+    /// How often for any reason.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}

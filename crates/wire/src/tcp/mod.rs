@@ -1,0 +1,154 @@
+//! TCP headers (RFC 9293).
+
+mod options;
+
+pub use options::{Options, ProbeOption};
+pub(crate) use options::{Writer, aligned};
+
+use crate::ip::Header;
+use crate::{Agreement, Refusal};
+use skyhaul_tcp::{Flags, Mark, Segment, Seq, SynOptions};
+
+/// Number of the protocol.
+pub const PROTOCOL: u8 = 6;
+/// Length of the header without options, bytes.
+pub const HEADER: usize = 20;
+/// Room for options, bytes.
+pub const OPTION_SPACE: usize = 40;
+/// Length of the header with all options, bytes.
+pub const MAX_HEADER: usize = HEADER + OPTION_SPACE;
+
+/// Reserved bits that mark probes (closed networks, or as negotiated): a probe, an answer, with usable payload.
+pub(crate) const BIT_PROBE: u8 = 0x08;
+pub(crate) const BIT_ANSWER: u8 = 0x04;
+pub(crate) const BIT_NIL: u8 = 0x02;
+const MARK_BITS: u8 = BIT_PROBE | BIT_ANSWER | BIT_NIL;
+
+/// A segment where it lies: well-formed, with the right checksum. What its bytes mean depends on what the ends agreed
+/// on: [`Self::segment`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tcp<'a> {
+    /// From.
+    pub src_port: u16,
+    /// To.
+    pub dst_port: u16,
+    /// Sequence number of the first byte.
+    pub seq: Seq,
+    /// Acknowledgement number, valid with the ACK flag.
+    pub ack: Seq,
+    /// Control flags.
+    pub flags: Flags,
+    /// The four bits between data offset and flags: three reserved ones and AE (RFC 9768).
+    pub reserved: u8,
+    /// Window as written, not scaled.
+    pub window: u16,
+    /// All options.
+    pub options: Options<'a>,
+    /// What it carries.
+    pub payload: &'a [u8],
+    dscp: u8,
+}
+
+impl<'a> Tcp<'a> {
+    pub(crate) fn parse(ip: &Header, bytes: &'a [u8]) -> Result<Self, Refusal> {
+        let (head, _) = bytes.split_first_chunk::<HEADER>().ok_or(Refusal::TcpTruncated)?;
+        let header = usize::from(head[12] >> 4) * 4;
+        if header < HEADER || header > bytes.len() {
+            return Err(Refusal::DataOffset);
+        }
+        if ip.pseudo(bytes.len()).bytes(bytes).finish() != 0 {
+            return Err(Refusal::TcpChecksum);
+        }
+        let short = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+        let long = |at: usize| u32::from(short(at)) << 16 | u32::from(short(at + 2));
+        Ok(Self {
+            src_port: short(0),
+            dst_port: short(2),
+            seq: Seq(long(4)),
+            ack: Seq(long(8)),
+            flags: Flags::from_bits(head[13]),
+            reserved: head[12] & 0x0f,
+            window: short(14),
+            options: Options::parse(&bytes[HEADER..header])?,
+            payload: &bytes[header..],
+            dscp: ip.dscp,
+        })
+    }
+
+    /// The segment by its meaning, given what its sender and we agreed on. The payload stays where it is.
+    #[must_use]
+    pub fn segment(&self, agreed: &Agreement) -> Segment {
+        let syn = self.flags.has(Flags::SYN);
+        let o = &self.options;
+        let shift = if syn { 0 } else { agreed.window_shift.min(14) };
+        let (mark, probe_id) = self.mark(agreed);
+        let capable = match o.probe(agreed.probe_exid) {
+            Some(ProbeOption::Capability(c)) if agreed.profile.negotiates() => {
+                c.has(crate::Capability::ANSWERS)
+            }
+            _ => false,
+        };
+        let (wave, receiver_rate) = o.rate();
+        Segment {
+            seq: self.seq,
+            ack: self.ack,
+            len: self.payload.len() as u32,
+            window: u32::from(self.window) << shift,
+            ts: o.timestamps,
+            sack: o.sack(),
+            syn: if syn {
+                SynOptions {
+                    mss: o.mss,
+                    window_scale: o.window_scale,
+                    sack_permitted: o.sack_permitted,
+                    probes: capable,
+                }
+            } else {
+                SynOptions::default()
+            },
+            flags: self.flags,
+            mark,
+            probe_id,
+            low_priority: agreed.plan.is_low(self.dscp),
+            wave,
+            receiver_rate,
+        }
+    }
+
+    /// The mark of a probe or an answer, and its number. What is contradictory counts as no mark.
+    fn mark(&self, agreed: &Agreement) -> (Mark, Option<u16>) {
+        let empty = self.payload.is_empty();
+        if !may_be_marked(self.flags) {
+            return (Mark::None, None);
+        }
+        let sound = |m: Mark| m.is_probe() != empty;
+        if agreed.profile.negotiates() {
+            if let Some(ProbeOption::Mark { mark, id }) = o_mark(self, agreed) {
+                return if sound(mark) { (mark, Some(id)) } else { (Mark::None, None) };
+            }
+        }
+        if agreed.profile.bits() {
+            let mark = match self.reserved & MARK_BITS {
+                BIT_PROBE => Mark::Dummy,
+                b if b == BIT_PROBE | BIT_NIL => Mark::Nil,
+                BIT_ANSWER => Mark::DummyAck,
+                b if b == BIT_ANSWER | BIT_NIL => Mark::NilAck,
+                _ => Mark::None,
+            };
+            if mark != Mark::None && sound(mark) {
+                return (mark, None);
+            }
+        }
+        (Mark::None, None)
+    }
+}
+
+fn o_mark(tcp: &Tcp<'_>, agreed: &Agreement) -> Option<ProbeOption> {
+    tcp.options.probe(agreed.probe_exid)
+}
+
+/// Marks stand only on segments with ACK and without SYN, FIN and RST.
+pub(crate) fn may_be_marked(flags: Flags) -> bool {
+    let control = Flags::SYN.with(Flags::FIN).with(Flags::RST).bits();
+    flags.has(Flags::ACK) && flags.bits() & control == 0
+}

@@ -1,0 +1,229 @@
+//! TCP options: MSS (RFC 9293), window scale and timestamps (RFC 7323), SACK (RFC 2018, 2883), and two experiments
+//! (RFC 6994): probes, and the rate that a receiver reports.
+
+use super::OPTION_SPACE;
+use crate::{Capability, RATE_EXID, Refusal};
+use core::num::{NonZeroU16, NonZeroU32};
+use skyhaul_tcp::{Mark, SackBlocks, Seq};
+
+const END: u8 = 0;
+const NOP: u8 = 1;
+const MSS: u8 = 2;
+const WINDOW_SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+const EXPERIMENT: u8 = 253;
+
+/// Lengths of the experiments' options.
+const CAPABILITY_LEN: usize = 8;
+const MARK_LEN: usize = 10;
+const RATE_LEN: usize = 12;
+
+/// The options of a segment. Of one that is repeated the last counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options<'a> {
+    /// Maximum segment size.
+    pub mss: Option<u16>,
+    /// Window scale.
+    pub window_scale: Option<u8>,
+    /// SACK permitted.
+    pub sack_permitted: bool,
+    /// TSval, TSecr.
+    pub timestamps: Option<(u32, u32)>,
+    sack: &'a [u8],
+    /// All options as they stand, for those that are looked up by identifier.
+    all: &'a [u8],
+}
+
+/// What the option for probes says: in a SYN what its sender can do, elsewhere what the segment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeOption {
+    /// Of a SYN.
+    Capability(Capability),
+    /// Of a probe, or of the answer to one.
+    Mark {
+        /// Which of them.
+        mark: Mark,
+        /// Number of the probe.
+        id: u16,
+    },
+}
+
+/// The options one by one: kind and content.
+fn each(mut bytes: &[u8]) -> impl Iterator<Item = Result<(u8, &[u8]), Refusal>> {
+    core::iter::from_fn(move || {
+        loop {
+            match *bytes {
+                [] | [END, ..] => return None,
+                [NOP, ref rest @ ..] => bytes = rest,
+                [kind, ref rest @ ..] => {
+                    let content = rest
+                        .split_first()
+                        .and_then(|(len, _)| usize::from(*len).checked_sub(2))
+                        .and_then(|len| rest.get(1..1 + len));
+                    let Some(content) = content else {
+                        bytes = &[];
+                        return Some(Err(Refusal::OptionCut));
+                    };
+                    bytes = &rest[1 + content.len()..];
+                    return Some(Ok((kind, content)));
+                }
+            }
+        }
+    })
+}
+
+fn long(b: &[u8]) -> Option<u32> {
+    b.first_chunk().map(|b| u32::from_be_bytes(*b))
+}
+
+impl<'a> Options<'a> {
+    pub(super) fn parse(all: &'a [u8]) -> Result<Self, Refusal> {
+        let mut o = Self { all, ..Self::default() };
+        for option in each(all) {
+            match option? {
+                (MSS, &[a, b]) => o.mss = Some(u16::from_be_bytes([a, b])),
+                (WINDOW_SCALE, &[shift]) => o.window_scale = Some(shift),
+                (SACK_PERMITTED, &[]) => o.sack_permitted = true,
+                (TIMESTAMPS, &[a, b, c, d, e, f, g, h]) => {
+                    o.timestamps = Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])));
+                }
+                (SACK, blocks) if !blocks.is_empty() && blocks.len() % 8 == 0 => o.sack = blocks,
+                (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) => {
+                    return Err(Refusal::OptionLength);
+                }
+                // RFC 6994: the identifier comes first. Of other experiments nothing is known.
+                (EXPERIMENT, content) if content.len() < 2 => return Err(Refusal::OptionLength),
+                _ => {}
+            }
+        }
+        Ok(o)
+    }
+
+    /// The SACK blocks in order, a D-SACK block first if there is one.
+    #[must_use]
+    pub fn sack(&self) -> SackBlocks {
+        let mut blocks = SackBlocks::EMPTY;
+        for b in self.sack.chunks_exact(8) {
+            if let (Some(from), Some(to)) = (long(b), long(&b[4..])) {
+                blocks.push(Seq(from), Seq(to));
+            }
+        }
+        blocks
+    }
+
+    /// The content of an experiment's option of this length, behind its identifier.
+    fn experiment(&self, exid: u32, len: usize) -> Option<&'a [u8]> {
+        each(self.all).filter_map(Result::ok).find_map(|(kind, content)| {
+            let ours = kind == EXPERIMENT && content.len() + 2 == len && long(content) == Some(exid);
+            ours.then(|| &content[4..])
+        })
+    }
+
+    /// What is said of probes under this identifier; nothing if it is not known.
+    #[must_use]
+    pub fn probe(&self, exid: u32) -> Option<ProbeOption> {
+        if let Some(&[flags, log2_most]) = self.experiment(exid, CAPABILITY_LEN) {
+            return Some(ProbeOption::Capability(Capability { flags, log2_most }));
+        }
+        let &[kind, _, a, b] = self.experiment(exid, MARK_LEN)? else { return None };
+        let mark = match kind {
+            0x01 => Mark::Dummy,
+            0x02 => Mark::Nil,
+            0x81 => Mark::DummyAck,
+            0x82 => Mark::NilAck,
+            _ => return None,
+        };
+        Some(ProbeOption::Mark { mark, id: u16::from_be_bytes([a, b]) })
+    }
+
+    /// The number of the wave and the rate that its receiver reports (TCP-Real).
+    #[must_use]
+    pub fn rate(&self) -> (Option<NonZeroU16>, Option<NonZeroU32>) {
+        let Some(&[a, b, c, d, e, f]) = self.experiment(RATE_EXID, RATE_LEN) else { return (None, None) };
+        (NonZeroU16::new(u16::from_be_bytes([a, b])), NonZeroU32::new(u32::from_be_bytes([c, d, e, f])))
+    }
+}
+
+/// Writes options one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Writer {
+    bytes: [u8; OPTION_SPACE],
+    len: usize,
+}
+
+/// Length of an option of `len` bytes, filled up to whole words.
+pub(crate) const fn aligned(len: usize) -> usize {
+    len.div_ceil(4) * 4
+}
+
+impl Writer {
+    pub(crate) const fn new() -> Self {
+        Self { bytes: [NOP; OPTION_SPACE], len: 0 }
+    }
+    /// What was written.
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+    /// Bytes left.
+    pub(crate) const fn room(&self) -> usize {
+        OPTION_SPACE - self.len
+    }
+    /// Appends an option, after fillers that align its end; false if there is no room.
+    fn option(&mut self, kind: u8, content: &[&[u8]]) -> bool {
+        let len = 2 + content.iter().map(|c| c.len()).sum::<usize>();
+        let end = self.len + aligned(len);
+        if end > OPTION_SPACE {
+            return false;
+        }
+        let mut at = end - len;
+        self.bytes[at] = kind;
+        self.bytes[at + 1] = len as u8;
+        at += 2;
+        for c in content {
+            self.bytes[at..at + c.len()].copy_from_slice(c);
+            at += c.len();
+        }
+        self.len = end;
+        true
+    }
+    pub(crate) fn mss(&mut self, mss: u16) -> bool {
+        self.option(MSS, &[&mss.to_be_bytes()])
+    }
+    pub(crate) fn window_scale(&mut self, shift: u8) -> bool {
+        self.option(WINDOW_SCALE, &[&[shift]])
+    }
+    /// SACK permitted takes the place of the fillers before the timestamps, as all stacks have it.
+    pub(crate) fn sack_permitted(&mut self, ts: Option<(u32, u32)>) -> bool {
+        let Some(ts) = ts else { return self.option(SACK_PERMITTED, &[]) };
+        let at = self.len;
+        let fits = self.timestamps(ts);
+        if fits {
+            self.bytes[at..at + 2].copy_from_slice(&[SACK_PERMITTED, 2]);
+        }
+        fits
+    }
+    pub(crate) fn timestamps(&mut self, (val, ecr): (u32, u32)) -> bool {
+        self.option(TIMESTAMPS, &[&val.to_be_bytes(), &ecr.to_be_bytes()])
+    }
+    pub(crate) fn sack(&mut self, blocks: &[(Seq, Seq)]) -> bool {
+        let mut content = [0; 32];
+        for (slot, (from, to)) in content.chunks_exact_mut(8).zip(blocks) {
+            slot[..4].copy_from_slice(&from.0.to_be_bytes());
+            slot[4..].copy_from_slice(&to.0.to_be_bytes());
+        }
+        self.option(SACK, &[&content[..8 * blocks.len().min(4)]])
+    }
+    pub(crate) fn capability(&mut self, exid: u32, c: Capability) -> bool {
+        self.option(EXPERIMENT, &[&exid.to_be_bytes(), &[c.flags, c.log2_most]])
+    }
+    pub(crate) fn mark(&mut self, exid: u32, kind: u8, id: u16) -> bool {
+        self.option(EXPERIMENT, &[&exid.to_be_bytes(), &[kind, 0], &id.to_be_bytes()])
+    }
+    pub(crate) fn rate(&mut self, wave: Option<NonZeroU16>, rate: Option<NonZeroU32>) -> bool {
+        let wave = wave.map_or(0, NonZeroU16::get).to_be_bytes();
+        let rate = rate.map_or(0, NonZeroU32::get).to_be_bytes();
+        self.option(EXPERIMENT, &[&RATE_EXID.to_be_bytes(), &wave, &rate])
+    }
+}

@@ -1,0 +1,66 @@
+//! UDP (RFC 768).
+
+use crate::ip::Header;
+use crate::{EncodeError, Refusal};
+
+/// Number of the protocol.
+pub const PROTOCOL: u8 = 17;
+/// Length of the header, bytes.
+pub const HEADER: usize = 8;
+
+/// A datagram where it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Udp<'a> {
+    /// From.
+    pub src_port: u16,
+    /// To.
+    pub dst_port: u16,
+    /// What it carries.
+    pub payload: &'a [u8],
+}
+
+impl<'a> Udp<'a> {
+    pub(crate) fn parse(ip: &Header, bytes: &'a [u8]) -> Result<Self, Refusal> {
+        let (head, _) = bytes.split_first_chunk::<HEADER>().ok_or(Refusal::UdpLength)?;
+        let length = usize::from(u16::from_be_bytes([head[4], head[5]]));
+        if length < HEADER {
+            return Err(Refusal::UdpLength);
+        }
+        let datagram = bytes.get(..length).ok_or(Refusal::UdpLength)?;
+        let none = head[6..8] == [0, 0];
+        if none && ip.src.is_ipv6() {
+            return Err(Refusal::UdpChecksum); // RFC 8200 §8.1
+        }
+        if !none && ip.pseudo(length).bytes(datagram).finish() != 0 {
+            return Err(Refusal::UdpChecksum);
+        }
+        Ok(Self {
+            src_port: u16::from_be_bytes([head[0], head[1]]),
+            dst_port: u16::from_be_bytes([head[2], head[3]]),
+            payload: &datagram[HEADER..],
+        })
+    }
+}
+
+/// Writes the header of a datagram whose payload is `len` bytes; `payload` are they, or nothing where they are zeros.
+pub(crate) fn write(
+    ip: &Header,
+    (src, dst): (u16, u16),
+    out: &mut [u8],
+    len: usize,
+    payload: &[u8],
+) -> Result<(), EncodeError> {
+    let out = out.get_mut(..HEADER).ok_or(EncodeError::Buffer)?;
+    let length = u16::try_from(HEADER + len).map_err(|_| EncodeError::TooLong)?;
+    out[..2].copy_from_slice(&src.to_be_bytes());
+    out[2..4].copy_from_slice(&dst.to_be_bytes());
+    out[4..6].copy_from_slice(&length.to_be_bytes());
+    out[6..8].copy_from_slice(&[0, 0]);
+    // 0 would say that there is none.
+    let sum = match ip.pseudo(length.into()).bytes(out).bytes(payload).finish() {
+        0 => 0xffff,
+        sum => sum,
+    };
+    out[6..8].copy_from_slice(&sum.to_be_bytes());
+    Ok(())
+}
