@@ -8,12 +8,13 @@ use crate::cases::Case;
 use crate::stop::{Stop, io_words};
 use skyhaul_base::Instant;
 use skyhaul_scenario::Resolved;
+use skyhaul_scenario::resolved::{App, Transport};
 use skyhaul_sim::{Place, Sighting, Tap};
 use skyhaul_tcp::Mark;
 use skyhaul_tcp::config::ProbeNegotiation;
 use skyhaul_trace::{Event, Recorder};
 use skyhaul_wire::pcapng::{Capture, Ticket};
-use skyhaul_wire::{Agreement, Envelope, MAX_HEADER, Payload, Profile, encode};
+use skyhaul_wire::{Agreement, Envelope, MAX_HEADER, Payload, Profile, encode, encode_udp};
 use std::fs::File;
 use std::io::BufWriter;
 use std::net::SocketAddr;
@@ -41,6 +42,8 @@ pub struct CaptureOptions {
 #[derive(Clone, Debug)]
 struct FlowCapture {
     agreed: Agreement,
+    /// Its packets are datagrams.
+    udp: bool,
     /// Interfaces at the sender and at the receiver.
     ends: [Option<u32>; 2],
     /// IPv4 identification of the next packet to the receiver and to the sender.
@@ -81,6 +84,13 @@ impl PcapTap {
                 flows.push(None);
                 continue;
             }
+            if matches!(group.app, App::Arrivals { .. }) {
+                return Err(Stop::bad(format!(
+                    "--pcap: the transfers of flows.{0} arrive at random, and their connections cannot be captured: \
+                     name other flows with --pcap-flow, or give flows.{0} the app \"pages\"",
+                    group.name
+                )));
+            }
             let mut end = |wanted: bool, words: &str| {
                 let name = format!("flows.{}[{index}].{words}", group.name);
                 wanted.then(|| capture.interface(&name, &format!("as seen by the {words}"))).transpose()
@@ -98,7 +108,8 @@ impl PcapTap {
             };
             let window_shift = if e.window_scaling { skyhaul_tcp::scale_for(e.receive_buffer) } else { 0 };
             let agreed = Agreement { window_shift, ..Agreement::with(profile) };
-            flows.push(Some(FlowCapture { agreed, ends, ids: [0; 2] }));
+            let udp = group.transport == Transport::Udp;
+            flows.push(Some(FlowCapture { agreed, udp, ends, ids: [0; 2] }));
         }
         let mut links = Vec::new();
         let mut link_names = Vec::new();
@@ -154,7 +165,7 @@ impl PcapTap {
 
     /// Captures a packet at an interface.
     fn write(&mut self, now: Instant, seen: &Sighting<'_>, interface: u32, open: bool) {
-        let Some(flow) = &self.flows[seen.flow as usize] else { return };
+        let Some(Some(flow)) = self.flows.get(seen.flow as usize) else { return };
         let mut segment = *seen.segment;
         if flow.agreed.profile == Profile::Paper || segment.mark == Mark::None {
             // Bits carry no number.
@@ -169,7 +180,14 @@ impl PcapTap {
         let id = self.open.get(seen.key as usize).map_or(0, |o| o.1);
         let envelope = Envelope { id, ..Envelope::new(src, dst) };
         let mut header = [0; MAX_HEADER];
-        match encode(&mut header, &envelope, &flow.agreed, &segment, Payload::Zeros) {
+        let (agreed, payload) = (&flow.agreed, Payload::Zeros);
+        let encoded = if flow.udp {
+            let (low, len) = (segment.low_priority, segment.len as usize);
+            encode_udp(&mut header, &envelope, agreed, low, len, payload)
+        } else {
+            encode(&mut header, &envelope, agreed, &segment, payload)
+        };
+        match encoded {
             Ok(e) => {
                 let header = &header[..e.written];
                 let result = self.capture.packet(now.as_nanos(), interface, header, e.total, open, None);

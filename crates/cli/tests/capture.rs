@@ -71,17 +71,28 @@ fn records(path: &Path) -> Vec<Record> {
                 let Some(etherparse::NetSlice::Ipv4(ip)) = packet.net else { panic!("IPv4") };
                 let head = ip.header();
                 assert_eq!(head.to_header().calc_header_checksum(), head.header_checksum());
-                let Some(etherparse::TransportSlice::Tcp(tcp)) = packet.transport else { panic!("TCP") };
-                let sum = tcp.calc_checksum_ipv4(head.source(), head.destination()).expect("short");
-                assert_eq!(sum, tcp.checksum());
+                let (len, port, sums) = match packet.transport {
+                    Some(etherparse::TransportSlice::Tcp(tcp)) => {
+                        let sum = tcp.calc_checksum_ipv4(head.source(), head.destination()).expect("short");
+                        (tcp.payload().len(), tcp.destination_port(), (sum, tcp.checksum()))
+                    }
+                    Some(etherparse::TransportSlice::Udp(udp)) => {
+                        let (header, payload) = (udp.to_header(), udp.payload());
+                        let (src, dst) = (head.source(), head.destination());
+                        let sum = header.calc_checksum_ipv4_raw(src, dst, payload).expect("short");
+                        (payload.len(), udp.destination_port(), (sum, udp.checksum()))
+                    }
+                    _ => panic!("TCP or UDP"),
+                };
+                assert_eq!(sums.0, sums.1);
                 let comment = p.options.iter().find_map(|o| match o {
                     EnhancedPacketOption::Comment(c) => Some(c.to_string()),
                     _ => None,
                 });
                 records.push(Record {
                     interface: names[p.interface_id as usize].clone(),
-                    len: tcp.payload().len() as u32,
-                    forward: tcp.destination_port() == 5001,
+                    len: len as u32,
+                    forward: port == 5001,
                     dscp: head.dcp().value(),
                     comment: comment.unwrap_or_default(),
                 });
@@ -190,6 +201,43 @@ fn wireshark_finds_nothing_wrong_and_as_many_retransmissions() {
         sum(&run, "retransmissions")
     );
     assert!(sum(&run, "retransmissions") > 0);
+}
+
+/// Datagrams, and transfers that arrive at random.
+const MIXED: &str = r#"
+schema = 1
+duration = "10 s"
+[links.sat]
+packet = "1000 B"
+rate = "1 Mbit/s"
+delay = "250 ms"
+queue = "10 packets"
+[flows.voice]
+transport = "udp"
+app = { kind = "cbr", rate = "1.2 Mbit/s" }
+[flows.web]
+app = { kind = "arrivals", rate = "1 /s", size = "3 kB" }
+"#;
+
+#[test]
+fn datagrams_are_captured_as_such() {
+    let folder = folder("capture-udp");
+    fs::write(folder.join("mixed.toml"), MIXED).expect("written");
+    let args = ["run", "mixed.toml", "--json", "--pcap", "t.pcapng", "--pcap-flow", "voice"];
+    let out = run(&folder, &args);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let result: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    let voice = &result["flows"][0];
+    let found = records(&folder.join("t.pcapng"));
+    assert_eq!(found.len() as u64, voice["segments_sent"].as_u64().expect("a count"));
+    assert!(found.iter().all(|r| r.forward && r.len == 972));
+    let lost = found.iter().filter(|r| r.comment.starts_with("lost on links.sat.forward: full")).count();
+    assert!(lost > 100);
+    assert_eq!(lost as u64, voice["lost"]["full"].as_u64().expect("a count"));
+
+    let out = run(&folder, &["run", "mixed.toml", "--pcap", "t.pcapng"]);
+    let line = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.code() == Some(2) && line.contains("flows.web arrive at random"), "{line}");
 }
 
 #[test]
