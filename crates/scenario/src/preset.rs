@@ -3,6 +3,7 @@
 /// Names and texts of the presets, by name.
 const PRESETS: &[(&str, &str)] = &[
     ("geo-today", include_str!("../../../presets/geo-today.toml")),
+    ("luglio", include_str!("../../../presets/luglio.toml")),
     ("neglia", include_str!("../../../presets/neglia.toml")),
     ("papadimitriou", include_str!("../../../presets/papadimitriou.toml")),
     ("peach-geo", include_str!("../../../presets/peach-geo.toml")),

@@ -479,7 +479,7 @@ fn files() {
         (
             "schema = 1",
             "schema = 1\nextends = \"preset:peach-gso\"",
-            "geo.toml:2: extends: there is no preset \"peach-gso\", did you mean \"peach-geo\"? (known: geo-today, neglia, papadimitriou, peach-geo, peach-hetero, peach-leo, peach-meo)",
+            "geo.toml:2: extends: there is no preset \"peach-gso\", did you mean \"peach-geo\"? (known: geo-today, luglio, neglia, papadimitriou, peach-geo, peach-hetero, peach-leo, peach-meo)",
         ),
         (
             "schema = 1",

@@ -1,7 +1,7 @@
 //! The endpoint of a flow: a preset and what differs from it.
 
-use super::Short;
 use super::short::DEFAULT_ENDPOINT;
+use super::{OsSpec, Short};
 use crate::error::{Problem, did_you_mean};
 use crate::quantity::{Decimal, Size, Time};
 use core::fmt;
@@ -31,6 +31,10 @@ macro_rules! endpoint_keys {
             /// The preset that the other keys change; "modern" by default.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub preset: Option<String>,
+            /// Buffers, window scaling and timestamps of an operating system of around 2002, such as "linux-2.4"; the
+            /// other keys, and `rwnd` and `sndbuf` of the flow, go before it.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub os: Option<Short<OsSpec>>,
             $(
                 $(#[doc = $doc])*
                 #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,17 +47,24 @@ macro_rules! endpoint_keys {
             pub(crate) fn apply(self, at: &str) -> Result<Config, Problem> {
                 let name = self.preset.as_deref().unwrap_or(DEFAULT_ENDPOINT);
                 let mut config = preset(name).map_err(|e| Problem::new(format!("{at}.preset"), e))?;
+                let of_os = |e| Problem::new(format!("{at}.os"), e);
+                if let Some(Short(os)) = &self.os {
+                    os.apply_options(&mut config).map_err(of_os)?;
+                }
                 $(if let Some(value) = self.$key {
                     config.$($place).+ = value.into_value().map_err(|e| {
                         Problem::new(format!("{at}.{}", stringify!($key).replace('_', "-")), e)
                     })?;
                 })*
+                if let Some(Short(os)) = &self.os {
+                    os.apply_buffers(&mut config).map_err(of_os)?;
+                }
                 Ok(config)
             }
 
             /// Every key as it is in `config`, so that the meaning of no preset can change what is written.
             pub(crate) fn of(config: &Config) -> Self {
-                Self { preset: None, $($key: Some(Key::of(config.$($place).+)),)* }
+                Self { preset: None, os: None, $($key: Some(Key::of(config.$($place).+)),)* }
             }
         }
     };

@@ -6,12 +6,14 @@
 
 mod app;
 mod endpoint;
+mod os;
 mod short;
 
 pub use app::{AppSpec, SizesSpec, TimesSpec, TransportSpec};
 pub use endpoint::{
     EndpointSpec, InitialSsthreshSpec, InitialWindowSpec, ProbesSpec, RttSourceSpec, SackSpec,
 };
+pub use os::{OsBuffers, OsSpec};
 pub use short::{CcSpec, Short};
 pub(crate) use short::{default_cc, expand, expand_default, tags};
 

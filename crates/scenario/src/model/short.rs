@@ -1,7 +1,9 @@
 //! Short forms: a text that stands for a table.
 
 use super::endpoint::DelayedAckSpec;
-use super::{AppSpec, DelaySpec, EndpointSpec, ErrorSpec, QueueSpec, SizesSpec, StartSpec, TimesSpec};
+use super::{
+    AppSpec, DelaySpec, EndpointSpec, ErrorSpec, OsSpec, QueueSpec, SizesSpec, StartSpec, TimesSpec,
+};
 use crate::error::did_you_mean;
 use crate::quantity::{QueueLimit, Size, Span, Time};
 use core::fmt;
@@ -105,6 +107,17 @@ impl ShortForm for EndpointSpec {
     }
     fn text_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "enum": skyhaul_tcp::config::PRESETS })
+    }
+}
+
+impl ShortForm for OsSpec {
+    const EXPECTING: &'static str =
+        "a name such as \"linux-2.4\", or a table such as { name = \"linux-2.4\", buffers = \"max\" }";
+    fn from_text(text: &str) -> Result<Self, String> {
+        Ok(Self::named(text))
+    }
+    fn text_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": super::os::names().collect::<Vec<_>>() })
     }
 }
 
@@ -226,6 +239,7 @@ impl ShortForm for DelayedAckSpec {
 /// The table that the text `value` of key `key` stands for, so that a file or an override can go inside.
 pub(crate) fn expand(key: &str, value: &str) -> Option<Table> {
     let pairs: &[(&str, &str)] = match key {
+        "os" => &[("name", value)],
         "cc" => match value.strip_prefix("user:") {
             Some(control) => &[("name", "user"), ("control", control)],
             None => &[("name", value)],

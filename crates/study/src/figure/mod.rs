@@ -2,11 +2,13 @@
 //!
 //! One definition serves the report, notebooks, the browser and pictures on disk.
 
+mod rate;
 mod thin;
 mod vega;
 
 use crate::error::StudyError;
 use crate::model::{Band, Figure, Scale, StudyFile};
+use crate::observed::Sampled;
 use crate::plan::{PlannedMetric, Space, pins};
 use crate::results::Results;
 use crate::stats;
@@ -243,9 +245,16 @@ impl<S> Draw<'_, S> {
             let Some(observed) = self.results.observed(reading, space.flatten(&c), 0) else { continue };
             let metric = time.origin.as_ref().and_then(|o| plan.metric(o));
             let origin = metric.map_or(0.0, |m| self.results.metric(reading, space.flatten(&c), m)[0]);
-            for curve in observed.curves(&time.series, time.group.as_deref()) {
-                let points = curve.within(time.from + origin, to + origin);
-                let points = points.map(|(t, v)| (t - origin, v)).filter(|(_, v)| v.is_finite());
+            let curves = observed.curves(&time.series, time.group.as_deref());
+            let curves: Vec<(String, Option<u32>, Vec<(f64, f64)>)> = if time.rate {
+                rate::per_group(curves).into_iter().map(|(group, points)| (group, None, points)).collect()
+            } else {
+                let points = |c: &Sampled| c.within(f64::NEG_INFINITY, f64::INFINITY).collect();
+                curves.map(|c| (c.group.clone(), Some(c.flow), points(c))).collect()
+            };
+            for (group, flow, points) in curves {
+                let points = points.into_iter().map(|(t, v)| (t - origin, v * time.factor));
+                let points = points.filter(|(t, v)| *t >= time.from && *t <= to && v.is_finite());
                 let points: Vec<(f64, f64)> = points.collect();
                 let drawn = thin::thin(&points, vega::WIDTH);
                 thinned |= drawn.len() < points.len();
@@ -256,9 +265,9 @@ impl<S> Draw<'_, S> {
                     y: *y,
                     low: None,
                     high: None,
-                    series: if label.is_empty() { curve.group.clone() } else { label.clone() },
+                    series: if label.is_empty() { group.clone() } else { label.clone() },
                     reading: names[reading].clone(),
-                    flow: Some(curve.flow),
+                    flow,
                 };
                 rows.extend(drawn.iter().map(row));
             }

@@ -78,6 +78,12 @@ pub struct TimeFigure {
     /// Every flow a line of its own colour, instead of the values of the axis in `Figure::series`.
     #[serde(default)]
     pub each_flow: bool,
+    /// What a cumulative series gains per second, from sample to sample: one line per group of flows, their sum.
+    #[serde(default)]
+    pub rate: bool,
+    /// What the values are multiplied by, for another unit; 1 by default.
+    #[serde(default = "one")]
+    pub factor: f64,
     /// Metric whose value is shown as time 0, such as the moment of a loss; 0 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
@@ -87,6 +93,10 @@ pub struct TimeFigure {
     /// End, s after the origin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<f64>,
+}
+
+const fn one() -> f64 {
+    1.0
 }
 
 /// How lines are drawn.
