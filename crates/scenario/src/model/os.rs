@@ -179,9 +179,12 @@ mod tests {
     }
 
     /// Luglio, Roseti, Gerla, Table 1, typed in again: default and largest buffer in kbyte, RFC 1323, RFC 1191.
+    /// Name, default and largest buffer in kbytes, window scaling, timestamps, path MTU discovery.
+    type Printed = (&'static str, u64, f64, bool, bool, Option<bool>);
+
     #[test]
     fn table_1() {
-        let of_the_paper: [(&str, u64, f64, bool, bool, Option<bool>); 10] = [
+        let of_the_paper: [Printed; 10] = [
             ("bsd-os", 8, 256.0, true, true, Some(true)),
             ("digital-unix-4.0", 32, 128.0, true, false, None),
             ("freebsd-2.1.5", 16, 256.0, true, true, Some(true)),

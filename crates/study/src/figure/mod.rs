@@ -161,6 +161,9 @@ struct Draw<'a, S> {
     extent: Extent,
 }
 
+/// A line over time: its group, its flow if it is one's, its points.
+type Line = (String, Option<u32>, Vec<(f64, f64)>);
+
 impl<S> Draw<'_, S> {
     /// Every drawn combination: by reading, then in the order of the axes.
     fn combinations(&self) -> Vec<(usize, Vec<usize>)> {
@@ -246,7 +249,7 @@ impl<S> Draw<'_, S> {
             let metric = time.origin.as_ref().and_then(|o| plan.metric(o));
             let origin = metric.map_or(0.0, |m| self.results.metric(reading, space.flatten(&c), m)[0]);
             let curves = observed.curves(&time.series, time.group.as_deref());
-            let curves: Vec<(String, Option<u32>, Vec<(f64, f64)>)> = if time.rate {
+            let curves: Vec<Line> = if time.rate {
                 rate::per_group(curves).into_iter().map(|(group, points)| (group, None, points)).collect()
             } else {
                 let points = |c: &Sampled| c.within(f64::NEG_INFINITY, f64::INFINITY).collect();
