@@ -1,0 +1,9 @@
+//! The transport and the link models in real time, on Linux.
+//!
+//! ```text
+//! host      user-space TCP: connections over one device that carries IP packets
+//! emulator  a scenario's links between two such devices, driven by the real clock
+//! ```
+//! Everything below (`tcp`, `path`, `wire`) reads no clock and owns no socket; this crate has both. Names of the
+//! operating system appear nowhere else.
+#![cfg(target_os = "linux")]
