@@ -75,6 +75,11 @@ pub struct Config {
     pub mss: u32,
     /// Header bytes per packet at the network layer, for simulated links.
     pub header: u32,
+    /// On a real wire: TCP options and payload that a packet has room for (MTU less the fixed headers of IP and TCP).
+    /// This is what a SYN then announces (RFC 6691), and the payload of a full segment is what is left of the smaller
+    /// limit of both ends beside the options that every segment carries. `None`: `mss` is announced, and options
+    /// take no room, as in the simulators of the papers.
+    pub segment_limit: Option<u32>,
     /// Window arithmetic handed to the congestion control.
     pub rules: Rules,
     /// RFC 3042.
@@ -158,6 +163,7 @@ impl Config {
         Self {
             mss: 960,
             header: 40,
+            segment_limit: None,
             rules: Rules::NS2_2001,
             limited_transmit: false,
             dup_thresh: 3,

@@ -6,6 +6,7 @@
 //! that answers more than that is not believed.
 
 use crate::segment::Mark;
+use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{ProbeSource, ProbeSupport, Train};
 
@@ -18,10 +19,18 @@ pub(crate) struct Probe {
     pub(crate) id: Option<u16>,
 }
 
+/// How many numbers are remembered, so that each is believed once.
+const REMEMBERED: usize = 4096;
+
 #[derive(Clone, Debug)]
 pub(crate) struct Prober {
     pub(crate) support: ProbeSupport,
     ids: bool,
+    /// Payload that fits beside the mark.
+    pub(crate) longest: u32,
+    /// Numbers that were sent and not answered, a bit for each of the last [`REMEMBERED`]; only where probes have
+    /// numbers, and only once there are any.
+    open: Option<Box<[u64; REMEMBERED / 64]>>,
     next_id: u16,
     /// First number of the current start or recovery; older answers are stale.
     epoch: u16,
@@ -54,6 +63,8 @@ impl Prober {
         Self {
             support: ProbeSupport::Unknown,
             ids,
+            longest: u32::MAX,
+            open: None,
             next_id: 0,
             epoch: 0,
             train: None,
@@ -166,14 +177,43 @@ impl Prober {
             self.legacy_credit += 1;
         }
         let id = self.ids.then_some(self.next_id);
+        if let Some(id) = id {
+            let (word, bit) = slot(id);
+            self.open.get_or_insert_with(|| Box::new([0; REMEMBERED / 64]))[word] |= bit;
+        }
         self.next_id = self.next_id.wrapping_add(1);
-        Some(Probe { seq, len, mark, id })
+        Some(Probe { seq, len: len.min(self.longest), mark, id })
+    }
+
+    /// Some were asked for.
+    pub(crate) fn in_use(&self) -> bool {
+        self.sent > 0 || self.due > 0 || self.train.is_some()
+    }
+    /// From now on probes carry numbers, or they do not.
+    pub(crate) fn number(&mut self, ids: bool) {
+        self.ids = ids;
+    }
+    /// The path takes shorter segments than before.
+    pub(crate) fn shorten(&mut self, longest: u32) {
+        self.longest = longest;
+    }
+    /// The range of the data that the next dummy copies.
+    pub(crate) fn copied(&self) -> Option<(u64, u32)> {
+        self.last
     }
 
     /// An answer arrived. Returns whether it is stale, or `None` if it exceeds what was sent.
     pub(crate) fn answer(&mut self, id: Option<u16>) -> Option<bool> {
         if self.credit == 0 || self.support == ProbeSupport::No {
             return None;
+        }
+        if let (true, Some(open)) = (self.ids, &mut self.open) {
+            // Each number once: a path may duplicate answers, a peer may invent some.
+            let (word, bit) = slot(id?);
+            if open[word] & bit == 0 {
+                return None;
+            }
+            open[word] &= !bit;
         }
         self.credit -= 1;
         self.answered += 1;
@@ -199,6 +239,12 @@ impl Prober {
     pub(crate) fn has_due(&self) -> bool {
         self.due > 0
     }
+}
+
+/// Where a number stands among those remembered.
+const fn slot(id: u16) -> (usize, u64) {
+    let at = id as usize % REMEMBERED;
+    (at / 64, 1 << (at % 64))
 }
 
 #[cfg(test)]
@@ -243,6 +289,19 @@ mod tests {
         assert!(p.poll(true, none).is_some());
         assert_eq!(p.answer(Some(0)), Some(false));
         assert_eq!(p.answer(Some(0)), None);
+    }
+
+    #[test]
+    fn a_number_is_believed_once() {
+        let mut p = prober();
+        p.ask(ProbeSource::LastSegment, 3);
+        while p.poll(true, none).is_some() {}
+        assert_eq!(p.answer(Some(1)), Some(false));
+        assert_eq!(p.answer(Some(1)), None, "a duplicate of the answer");
+        assert_eq!(p.answer(Some(9)), None, "never sent");
+        assert_eq!(p.answer(None), None, "ours have numbers");
+        assert_eq!(p.answer(Some(0)), Some(false));
+        assert_eq!(p.answered, 2);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! with path compression, so that SACK blocks that repeat what is known cost next to nothing.
 
 mod order;
+mod recut;
 mod undo;
 
 use alloc::collections::VecDeque;

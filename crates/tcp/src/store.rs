@@ -5,6 +5,9 @@ use core::fmt::Debug;
 
 /// Payload of one direction of a stream, addressed relative to its first retained byte.
 pub trait Store: Default + Debug {
+    /// True if there are bytes to be kept.
+    const KEEPS: bool;
+
     /// Appends `n` bytes; `data` holds them, or is empty where only lengths are kept.
     fn append(&mut self, data: &[u8], n: u64);
     /// Writes `data` at `at`, growing the store as needed (reassembly).
@@ -22,6 +25,8 @@ pub trait Store: Default + Debug {
 pub struct Counted;
 
 impl Store for Counted {
+    const KEEPS: bool = false;
+
     fn append(&mut self, _data: &[u8], _n: u64) {}
     fn write_at(&mut self, _at: u64, _data: &[u8]) {}
     fn read_at(&self, _at: u64, _out: &mut [u8]) {}
@@ -36,6 +41,8 @@ pub struct Bytes {
 }
 
 impl Store for Bytes {
+    const KEEPS: bool = true;
+
     fn append(&mut self, data: &[u8], n: u64) {
         debug_assert_eq!(data.len() as u64, n);
         self.ring.extend(data);

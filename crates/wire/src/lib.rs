@@ -5,7 +5,7 @@
 //!          (validates)       (views)   (what was agreed)
 //! bytes ◀─────────────────── encode ◀────────────────── Segment + payload
 //! ```
-//! IPv4 (RFC 791), IPv6 (RFC 8200), TCP with options (RFC 9293, 2018, 2883, 7323), UDP (RFC 768), checksums
+//! IPv4 (RFC 791), IPv6 (RFC 8200), TCP with options (RFC 9293, 2018, 2883, 7323), UDP (RFC 768), ICMP (RFC 792, 4443), checksums
 //! (RFC 1071, 1624), and the marks of probes in three profiles ([`Profile`]). What is refused is refused for a reason
 //! that is counted ([`Refusal`], [`Refusals`]); no bytes make anything here panic.
 //!
@@ -17,6 +17,7 @@
 mod agreement;
 pub mod checksum;
 mod encode;
+pub mod icmp;
 pub mod ip;
 mod packet;
 #[cfg(feature = "pcapng")]

@@ -1,6 +1,7 @@
 //! A whole packet where it lies.
 
 use crate::Refusal;
+use crate::icmp::{self, Icmp};
 use crate::ip::{self, Header};
 use crate::tcp::{self, Tcp};
 use crate::udp::{self, Udp};
@@ -12,6 +13,8 @@ pub enum Transport<'a> {
     Tcp(Tcp<'a>),
     /// A UDP datagram.
     Udp(Udp<'a>),
+    /// An ICMP message.
+    Icmp(Icmp<'a>),
 }
 
 /// A packet that is well-formed and whose checksums are right.
@@ -33,6 +36,8 @@ impl<'a> Packet<'a> {
         let transport = match ip.protocol {
             tcp::PROTOCOL => Transport::Tcp(Tcp::parse(&ip, payload)?),
             udp::PROTOCOL => Transport::Udp(Udp::parse(&ip, payload)?),
+            icmp::PROTOCOL_V4 if ip.src.is_ipv4() => Transport::Icmp(Icmp::parse(&ip, payload)?),
+            icmp::PROTOCOL_V6 if ip.src.is_ipv6() => Transport::Icmp(Icmp::parse(&ip, payload)?),
             _ => return Err(Refusal::Protocol),
         };
         Ok(Self { ip, transport })

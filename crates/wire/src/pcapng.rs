@@ -28,8 +28,8 @@ struct Held {
     interface: u32,
     /// What its sender's ticket says; `None` once its fate is known.
     open: bool,
-    header: [u8; MAX_HEADER],
-    len: u8,
+    /// The bytes given; what follows up to `total` is zeros.
+    bytes: Box<[u8]>,
     total: u32,
     comment: Option<Box<str>>,
 }
@@ -97,14 +97,11 @@ impl<W: Write> Capture<W> {
         Ok(self.interfaces - 1)
     }
 
-    /// Adds a packet of `total` bytes that begins with `header`; the rest is zeros. Times never decrease. With a
-    /// comment its fate is known, otherwise it may be told later with the ticket ([`Self::settle`]).
+    /// Adds a packet of `total` bytes that begins with `header`, or is given whole; the rest is zeros. Times never
+    /// decrease. If its fate is `open` it is told later with the ticket ([`Self::settle`]).
     ///
     /// # Errors
     /// If something cannot be written.
-    ///
-    /// # Panics
-    /// If the header is longer than any.
     pub fn packet(
         &mut self,
         nanos: u64,
@@ -114,16 +111,15 @@ impl<W: Write> Capture<W> {
         open: bool,
         comment: Option<&str>,
     ) -> io::Result<Ticket> {
-        let mut h = Held {
+        let kept = header.len().min(self.snaplen as usize);
+        let h = Held {
             nanos,
             interface,
             open,
-            header: [0; MAX_HEADER],
-            len: header.len() as u8,
+            bytes: header[..kept].into(),
             total: total as u32,
             comment: comment.map(Into::into),
         };
-        h.header[..header.len()].copy_from_slice(header);
         let ticket = Ticket(self.first + self.held.len() as u64);
         self.held.push_back(h);
         if self.held.len() > HELD {
@@ -159,10 +155,10 @@ impl<W: Write> Capture<W> {
         let Some(h) = self.held.pop_front() else { return Ok(()) };
         self.first += 1;
         self.packets += 1;
-        let header = &h.header[..usize::from(h.len)];
+        let header = &h.bytes;
         let kept = (h.total.min(self.snaplen) as usize).max(header.len());
         let data = if kept == header.len() {
-            Cow::Borrowed(header)
+            Cow::Borrowed(&**header)
         } else {
             Cow::Owned([header, &ZEROS[..kept - header.len()]].concat())
         };

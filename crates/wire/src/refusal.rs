@@ -17,7 +17,7 @@ pub enum Refusal {
     Fragment,
     /// An IPv6 extension header that is cut short, or one of too many.
     ExtensionHeader,
-    /// Neither TCP nor UDP.
+    /// Neither TCP nor UDP nor ICMP.
     Protocol,
     /// Shorter than a TCP header.
     TcpTruncated,
@@ -33,11 +33,15 @@ pub enum Refusal {
     UdpLength,
     /// The checksum of the UDP datagram is wrong, or missing over IPv6.
     UdpChecksum,
+    /// Shorter than an ICMP header.
+    IcmpTruncated,
+    /// The checksum of the ICMP message is wrong.
+    IcmpChecksum,
 }
 
 impl Refusal {
     /// How many reasons there are.
-    pub const COUNT: usize = 14;
+    pub const COUNT: usize = 16;
     /// All reasons, in the order of their index (`reason as usize`).
     pub const ALL: [Self; Self::COUNT] = [
         Self::IpVersion,
@@ -54,6 +58,8 @@ impl Refusal {
         Self::OptionLength,
         Self::UdpLength,
         Self::UdpChecksum,
+        Self::IcmpTruncated,
+        Self::IcmpChecksum,
     ];
 
     /// Name used in counts.
@@ -74,6 +80,8 @@ impl Refusal {
             Self::OptionLength => "option-length",
             Self::UdpLength => "udp-length",
             Self::UdpChecksum => "udp-checksum",
+            Self::IcmpTruncated => "icmp-truncated",
+            Self::IcmpChecksum => "icmp-checksum",
         }
     }
 }

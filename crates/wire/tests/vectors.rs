@@ -101,7 +101,8 @@ fn every_wrong_byte_is_refused_for_its_reason() {
     assert_eq!(reason(&with(0, 0x44)), R::IpLength);
     assert_eq!(reason(&with(8, 63)), R::IpChecksum);
     assert_eq!(reason(&repaired(6, 0x20)), R::Fragment);
-    assert_eq!(reason(&repaired(9, 1)), R::Protocol);
+    assert_eq!(reason(&repaired(9, 2)), R::Protocol);
+    assert_eq!(reason(&repaired(9, 1)), R::IcmpChecksum);
     assert_eq!(reason(&repaired(3, 30)), R::TcpTruncated);
     assert_eq!(reason(&with(32, 0x40)), R::DataOffset);
     assert_eq!(reason(&with(32, 0xf0)), R::DataOffset);

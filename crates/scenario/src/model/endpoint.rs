@@ -437,6 +437,7 @@ mod tests {
             eifel: _,
             f_rto: _,
             header: _,
+            segment_limit: _,
             rules: _,
             limited_transmit: _,
             dup_thresh: _,

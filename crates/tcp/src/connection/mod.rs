@@ -130,6 +130,12 @@ struct Handshake {
     closed_by_user: bool,
 }
 
+/// Smallest segment size that is taken from a peer, as in Linux (`TCP_MIN_SND_MSS`).
+pub(crate) const MIN_MSS: u32 = 48;
+/// Bytes that options of each segment take, filled up to whole words: timestamps (RFC 7323), and the rate of TCP-Real.
+const OPTION_TIMESTAMPS: u32 = 12;
+const OPTION_RATE: u32 = 12;
+
 impl<S: Store> Connection<S> {
     fn new(state: State, config: &Config, cc: Algorithm, iss: Seq, rng: Rng) -> Self {
         let sack = config.sack.unwrap_or_else(|| cc.policy().recovery.uses_pipe());
@@ -202,6 +208,7 @@ impl<S: Store> Connection<S> {
             now,
             &Peer {
                 mss: e.peer.mss,
+                options: 0,
                 window,
                 sack: c.sack_ok,
                 probes: e.probes,
@@ -220,8 +227,7 @@ impl<S: Store> Connection<S> {
             ProbeNegotiation::Off => false,
         };
         self.receiver.start(self.sack_ok, answer);
-        self.marks_waves =
-            self.peer_waves && self.config.receiver_rate && self.sender.control().policy().receiver_rate;
+        self.marks_waves = self.wants_waves();
         self.sender.start(now, peer);
         self.wl1 = self.receiver.next_expected();
         self.wl2 = self.sender.una();
@@ -241,6 +247,56 @@ impl<S: Store> Connection<S> {
     /// for it ([`Policy::path_cache`](skyhaul_cc::Policy::path_cache)), or if the window is no number from one up.
     pub fn recall(&mut self, state: PathState) {
         self.sender.recall(state);
+    }
+
+    /// Timestamps start here instead of at 1 (RFC 7323 §5.4: with a random offset they tell nothing about the host).
+    /// Before the handshake.
+    pub fn set_timestamp_offset(&mut self, offset: u32) {
+        self.ts_offset = offset;
+    }
+    /// Probes carry numbers, or none, whatever the configuration says.
+    pub fn number_probes(&mut self, ids: bool) {
+        self.sender.number_probes(ids);
+    }
+    /// The path takes no more than `limit` bytes of options and payload per packet: shorter segments from now on, and
+    /// what is not acknowledged goes again. Without effect if that is no news.
+    pub fn narrow(&mut self, now: Instant, limit: u32) {
+        if self.synchronised() {
+            let options = self.options_of_each();
+            self.sender.narrow(now, limit.saturating_sub(options).max(MIN_MSS - OPTION_TIMESTAMPS));
+        }
+    }
+    /// Bytes of options that each segment carries.
+    fn options_of_each(&self) -> u32 {
+        let timestamps = if self.timestamps { OPTION_TIMESTAMPS } else { 0 };
+        let wave = if self.wants_waves() { OPTION_RATE } else { 0 };
+        timestamps + wave
+    }
+    /// Data will be marked with the wave it belongs to.
+    fn wants_waves(&self) -> bool {
+        self.peer_waves && self.config.receiver_rate && self.sender.control().policy().receiver_rate
+    }
+    /// Window scales that this end and the peer announced, as agreed on: (ours, the peer's).
+    #[must_use]
+    pub fn scales(&self) -> (u8, u8) {
+        (self.our_scale, self.peer_scale)
+    }
+    /// Where the peer's window starts in sequence numbers: what it has acknowledged.
+    #[must_use]
+    pub fn acknowledged(&self) -> Seq {
+        self.iss.add(self.sender.una() as u32)
+    }
+    /// The next sequence number expected from the peer.
+    #[must_use]
+    pub fn expected(&self) -> Seq {
+        self.irs.add(self.receiver.next_expected() as u32)
+    }
+    /// True if `seq` lies within what is outstanding: an ICMP message that quotes another one is forged or late
+    /// (RFC 5927 §4).
+    #[must_use]
+    pub fn is_outstanding(&self, seq: Seq) -> bool {
+        let una = self.acknowledged();
+        seq.diff(una) >= 0 && seq.diff(self.iss.add(self.sender.max() as u32)) < 0
     }
 
     /// The state.

@@ -95,8 +95,14 @@ impl<S: Store> Connection<S> {
         self.state = State::Established;
         self.deadline = Instant::MAX;
         self.handshake.syn_due = false;
+        // The smaller limit of both ends, less the options of each segment (RFC 6691).
+        let (mss, options) = match self.config.segment_limit {
+            Some(limit) => (self.peer_mss.min(limit), self.options_of_each()),
+            None => (self.peer_mss, 0),
+        };
         let peer = Peer {
-            mss: self.peer_mss,
+            mss,
+            options,
             window,
             sack: self.sack_ok,
             probes: self.peer_probes,
@@ -130,7 +136,7 @@ impl<S: Store> Connection<S> {
             window: self.receiver.window().min(65_535) as u32,
             flags: Flags::SYN,
             syn: SynOptions {
-                mss: Some(self.config.mss.min(65_535) as u16),
+                mss: Some(self.config.segment_limit.unwrap_or(self.config.mss).min(65_535) as u16),
                 window_scale: scale.then_some(scale_for(self.config.receive_buffer)),
                 sack_permitted: self.sack_ok,
                 // RFC 6994 §3 spirit: after two losses the path may be eating unknown options.

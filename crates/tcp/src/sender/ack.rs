@@ -85,6 +85,9 @@ impl<S: Store> Sender<S> {
             self.dupacks = 0;
             self.limited_sent = 0;
             let fin = u64::from(self.fin == FinState::Sent && self.sb.is_empty());
+            if S::KEEPS && self.prober.in_use() {
+                self.keep_copied(una, ack);
+            }
             self.store.release(acked.bytes - fin);
             self.counters.bytes_acked += acked.bytes - fin;
             self.highest_delivered = self.highest_delivered.max(ack);

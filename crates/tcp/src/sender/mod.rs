@@ -3,10 +3,12 @@
 //! `ack` holds the order of processing of an acknowledgement, `transmit` the send loop, `timers` what expires.
 
 mod ack;
+mod copy;
 mod counters;
 mod detect;
 mod frto;
 mod judged;
+mod path_mtu;
 mod prr;
 mod rack;
 mod timers;
@@ -15,6 +17,7 @@ mod transmit;
 mod undo;
 
 use crate::config::{Config, LossDetection, ProbeNegotiation};
+use crate::connection::MIN_MSS;
 use crate::pacer::Pacer;
 use crate::probe::Prober;
 use crate::rate::Sampler;
@@ -145,6 +148,8 @@ pub struct Sender<S: Store> {
     pipe_counter: i64,
     rng: Rng,
     store: S,
+    /// Bytes that dummies copy after they were acknowledged.
+    copy: copy::Copy,
 }
 
 /// What became of our FIN.
@@ -157,9 +162,6 @@ enum FinState {
     /// In the scoreboard.
     Sent,
 }
-
-/// Smallest segment size that is taken from a peer, as in Linux (`TCP_MIN_SND_MSS`).
-const MIN_MSS: u32 = 48;
 
 /// Offset of the first byte of data: the SYN has offset 0.
 pub(crate) const FIRST: u64 = 1;
@@ -243,6 +245,7 @@ impl<S: Store> Sender<S> {
             pipe_counter: 0,
             rng,
             store: S::default(),
+            copy: copy::Copy::default(),
             cc,
         }
     }
@@ -251,8 +254,9 @@ impl<S: Store> Sender<S> {
     /// the first data, so that it sees how much there is.
     pub(crate) fn start(&mut self, now: Instant, peer: &Peer) {
         // A peer may not make us send in crumbs (CVE-2019-11479).
-        self.smss = self.config.mss.min(peer.mss.max(MIN_MSS)).max(1);
+        self.smss = self.config.mss.min(peer.mss.max(MIN_MSS).saturating_sub(peer.options)).max(1);
         self.path.smss = self.smss;
+        self.limit_probes();
         self.sb = Scoreboard::new(FIRST, self.config.dup_thresh, self.smss);
         self.sack = peer.sack;
         let by_time = self.config.loss_detection == LossDetection::Rack;
@@ -426,13 +430,13 @@ impl<S: Store> Sender<S> {
     pub(crate) fn max(&self) -> u64 {
         self.sb.max()
     }
-    /// Copies payload of `[seq, seq + out.len())`; what was acknowledged meanwhile (a dummy copies old data) is
-    /// left as zeros.
+    /// Copies payload of `[seq, seq + out.len())`. Of what was acknowledged meanwhile only that is left which the next
+    /// dummy copies; the rest, which nothing sends, reads as zeros.
     pub(crate) fn payload(&self, seq: u64, out: &mut [u8]) {
         let una = self.sb.una();
         let skip = (una.saturating_sub(seq) as usize).min(out.len());
         let (gone, kept) = out.split_at_mut(skip);
-        gone.fill(0);
+        self.copy.read(seq, gone);
         self.store.read_at(seq.saturating_sub(una), kept);
     }
     /// Stops everything: nothing will be sent any more.
@@ -602,6 +606,8 @@ impl<S: Store> Sender<S> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
     pub(crate) mss: u32,
+    /// Bytes of `mss` that the options of each segment take.
+    pub(crate) options: u32,
     pub(crate) window: u64,
     pub(crate) sack: bool,
     pub(crate) probes: bool,

@@ -1,0 +1,38 @@
+//! The bytes that a dummy copies when they are acknowledged already: what lies at one place of the stream must read the
+//! same however often it is sent, or a box on the way takes the connection for an attack.
+
+use super::Sender;
+use crate::store::Store;
+use alloc::vec::Vec;
+
+/// Bytes of one stretch of the stream.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Copy {
+    from: u64,
+    bytes: Vec<u8>,
+}
+
+impl Copy {
+    /// Copies what it has of `[seq, seq + out.len())`, zeros elsewhere.
+    pub(super) fn read(&self, seq: u64, out: &mut [u8]) {
+        for (at, b) in (seq..).zip(out) {
+            let kept = at.checked_sub(self.from).and_then(|at| usize::try_from(at).ok());
+            *b = kept.and_then(|at| self.bytes.get(at)).copied().unwrap_or(0);
+        }
+    }
+}
+
+impl<S: Store> Sender<S> {
+    /// `ack` is about to release bytes: those that the next dummy copies are kept.
+    pub(super) fn keep_copied(&mut self, una: u64, ack: u64) {
+        let Some((seq, len)) = self.prober.copied() else { return };
+        let end = seq + u64::from(len);
+        // Once for each segment: when its last byte goes, all of it is still there or here.
+        if ack < end || una >= end {
+            return;
+        }
+        let mut bytes = alloc::vec![0; len as usize];
+        self.payload(seq, &mut bytes);
+        self.copy = Copy { from: seq, bytes };
+    }
+}
