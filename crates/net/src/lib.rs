@@ -7,3 +7,5 @@
 //! Everything below (`tcp`, `path`, `wire`) reads no clock and owns no socket; this crate has both. Names of the
 //! operating system appear nowhere else.
 #![cfg(target_os = "linux")]
+
+pub mod host;

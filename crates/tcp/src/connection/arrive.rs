@@ -54,12 +54,13 @@ impl<S: Store> Connection<S> {
         if !seg.mark.is_probe() && !self.receiver.acceptable(seq, seg.span()) {
             return self.unacceptable(seq, seg);
         }
-        let echo = if self.timestamps { self.check_timestamps(now, seg, seq)? } else { None };
+        let echo = if self.timestamps { self.check_timestamps(now, seg)? } else { None };
         // Half of all segments of a one-way transfer say nothing to the sending half that receives them.
         let says_nothing = seg.len > 0 && self.sender.nothing_new(self.iss, seg.ack, seg.window);
         if !says_nothing {
             self.acknowledgement(now, seg, seq, echo)?;
         }
+        self.take_timestamp(seg, seq);
         if seg.len > 0 {
             let data =
                 Data { seq, len: seg.len, fin: false, payload, mark: seg.mark, probe_id: seg.probe_id };
@@ -89,12 +90,11 @@ impl<S: Store> Connection<S> {
         Err(Rejected::OutOfWindow)
     }
 
-    /// PAWS and `TS.Recent` (RFC 7323 §5); the RTT by the echo.
+    /// PAWS (RFC 7323 §5); the RTT by the echo.
     pub(super) fn check_timestamps(
         &mut self,
         now: Instant,
         seg: &Segment,
-        seq: u64,
     ) -> Result<Option<Duration>, Rejected> {
         let Some((val, echo)) = seg.ts else { return Ok(None) };
         if (val.wrapping_sub(self.ts_recent) as i32) < 0 && !seg.mark.is_probe() && !seg.flags.has(Flags::RST)
@@ -102,13 +102,20 @@ impl<S: Store> Connection<S> {
             self.receiver.ack_now();
             return Err(Rejected::Paws);
         }
-        // Not from a probe: its sequence number is old on purpose.
-        if seq <= self.last_ack_sent && !seg.mark.is_probe() {
-            self.ts_recent = val;
-        }
         let ticks = self.timestamp(now).wrapping_sub(echo);
         // An echo from the future or of an age beyond reason is noise.
         Ok((echo != 0 && ticks < 1 << 31).then(|| self.tick * u64::from(ticks)))
+    }
+
+    /// `TS.Recent` (RFC 7323 §4.3), once the acknowledgement has proved acceptable: a blind segment must not set it, or
+    /// the peer's own ones would be old (RFC 5961 §5). Not from a probe: its sequence number is old on purpose.
+    #[inline]
+    fn take_timestamp(&mut self, seg: &Segment, seq: u64) {
+        if let Some((val, _)) = seg.ts.filter(|_| self.timestamps) {
+            if seq <= self.last_ack_sent && !seg.mark.is_probe() {
+                self.ts_recent = val;
+            }
+        }
     }
 
     /// A challenge acknowledgement, unless there were too many lately (RFC 5961 §7): blind segments must not make us
@@ -232,7 +239,7 @@ impl<S: Store> Connection<S> {
             }
             return self.unacceptable(seq, seg);
         }
-        let echo = if self.timestamps { self.check_timestamps(now, seg, seq)? } else { None };
+        let echo = if self.timestamps { self.check_timestamps(now, seg)? } else { None };
         if self.state == State::SynReceived {
             if self.snd_offset(seg.ack) != Some(1) {
                 let mut rst = self.blank(Flags::RST);
@@ -243,6 +250,7 @@ impl<S: Store> Connection<S> {
             self.establish(now, u64::from(seg.window), self.handshake.rtt(now));
         }
         self.acknowledgement(now, seg, seq, echo)?;
+        self.take_timestamp(seg, seq);
         let had_finished = self.receiver.finished();
         let mut outcome = Ok(());
         if span > 0 {

@@ -1,0 +1,407 @@
+//! One connection of a host: the endpoint, its ends, and what its segments look like as bytes.
+
+use super::journal::Op;
+use super::{Counts, Journal, Outlet};
+use skyhaul_base::Instant;
+use skyhaul_cc::ProbeSupport;
+use skyhaul_tcp::{Bytes, Connection, Counters, Event, Flags, Rejected, Segment, Seq, Snapshot, State};
+use skyhaul_wire::tcp::{ProbeOption, Tcp};
+use skyhaul_wire::{Agreement, Capability, Envelope, Payload, Profile};
+use std::net::SocketAddr;
+
+/// Probes without a marked answer after which bits are taken to be zeroed on the way, if the peer is seen to receive them.
+const BITS_ZEROED_AFTER: u64 = 8;
+
+/// Why a connection is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// Nobody listens there.
+    #[error("connection refused: nobody listens there")]
+    Refused,
+    /// The peer reset it.
+    #[error("connection reset by the peer")]
+    Reset,
+    /// The peer does not answer.
+    #[error("the peer does not answer any more")]
+    TimedOut,
+    /// A router says that it cannot be reached.
+    #[error("the peer cannot be reached (ICMP)")]
+    Unreachable,
+}
+
+/// One connection of a host.
+#[derive(Debug)]
+pub struct Conn {
+    tcp: Connection<Bytes>,
+    local: SocketAddr,
+    remote: SocketAddr,
+    /// What our segments are written with.
+    ours: Agreement,
+    /// What the peer's are read with.
+    theirs: Agreement,
+    peer_states: Option<Capability>,
+    connected: bool,
+    closed: bool,
+    failure: Option<Failure>,
+    /// Not yet told of since its last return from `next_changed`: what was readable, writable and so on then.
+    seen: Seen,
+    pub(super) told: bool,
+    pub(super) ready: bool,
+    pub(super) released: bool,
+    pub(super) half_open: bool,
+    pub(super) listener: Option<u16>,
+    pub(super) armed: Instant,
+    orphan_until: Instant,
+    /// The last probe sent in bits, and whether the peer was seen to receive one as an ordinary duplicate.
+    last_probe: Option<(Seq, u32)>,
+    received_unmarked: bool,
+    bytes_read: u64,
+    bytes_written: u64,
+    pub(super) journal: Option<Box<Journal>>,
+}
+
+/// What an application may have seen of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Seen {
+    readable: bool,
+    writable: bool,
+    connected: bool,
+    finished: bool,
+    over: bool,
+}
+
+impl Conn {
+    pub(super) fn new(
+        tcp: Connection<Bytes>,
+        local: SocketAddr,
+        remote: SocketAddr,
+        agreed: Agreement,
+        listener: Option<u16>,
+    ) -> Self {
+        Self {
+            tcp,
+            local,
+            remote,
+            ours: agreed,
+            theirs: agreed,
+            peer_states: None,
+            connected: false,
+            closed: false,
+            failure: None,
+            seen: Seen::default(),
+            told: true,
+            ready: false,
+            released: false,
+            half_open: listener.is_some(),
+            listener,
+            armed: Instant::MAX,
+            orphan_until: Instant::MAX,
+            last_probe: None,
+            received_unmarked: false,
+            bytes_read: 0,
+            bytes_written: 0,
+            journal: None,
+        }
+    }
+
+    /// Our end.
+    #[must_use]
+    pub fn local(&self) -> SocketAddr {
+        self.local
+    }
+    /// The other end.
+    #[must_use]
+    pub fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+    /// The endpoint.
+    #[must_use]
+    pub fn tcp(&self) -> &Connection<Bytes> {
+        &self.tcp
+    }
+    /// The port of the listener that accepted it; `None` if we opened it.
+    #[must_use]
+    pub fn accepted_at(&self) -> Option<u16> {
+        self.listener
+    }
+    /// The handshake is complete (or was: it stays true after the end).
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.connected
+    }
+    /// Both directions are closed, in order or not.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.closed || self.failure.is_some() || self.tcp.state() == State::Closed
+    }
+    /// Everything written was acknowledged, the FIN of the peer has come and ours was acknowledged.
+    #[must_use]
+    pub fn ended_in_order(&self) -> bool {
+        self.closed && self.failure.is_none()
+    }
+    /// Why it is over, if not in order.
+    #[must_use]
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure
+    }
+    /// The peer sends no more, and everything it sent was read.
+    #[must_use]
+    pub fn at_end(&self) -> bool {
+        self.tcp.peer_finished() && self.tcp.readable() == 0
+    }
+    /// Bytes that the application has read.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+    /// Bytes that the application has written.
+    #[must_use]
+    pub fn bytes_written(&self) -> u64 {
+        self.bytes_written
+    }
+    /// The sending half now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.tcp.snapshot()
+    }
+    /// What the sending half has done.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.tcp.counters()
+    }
+    /// Whether the peer answers probes.
+    #[must_use]
+    pub fn probe_support(&self) -> ProbeSupport {
+        self.tcp.sender().probe_support()
+    }
+    /// What the peer stated of probes in its SYN.
+    #[must_use]
+    pub fn peer_states(&self) -> Option<Capability> {
+        self.peer_states
+    }
+    /// How our probes are marked now: bits may have given way to an option.
+    #[must_use]
+    pub fn marks_by_option(&self) -> bool {
+        self.last_probe.is_none() && self.ours.profile.negotiates()
+    }
+    /// What was recorded of it, if it was.
+    #[must_use]
+    pub fn journal(&self) -> Option<&Journal> {
+        self.journal.as_deref()
+    }
+
+    // ----- the application ----------------------------------------------------------------------------------
+
+    pub(super) fn write(&mut self, now: Instant, data: &[u8]) -> usize {
+        let n = (data.len() as u64).min(self.tcp.writable());
+        let taken = self.tcp.write(now, &data[..n as usize], n);
+        self.note(now, Op::Write(taken));
+        self.bytes_written += taken;
+        self.seen.writable = false;
+        taken as usize
+    }
+    pub(super) fn read(&mut self, now: Instant, out: &mut [u8]) -> usize {
+        let n = self.tcp.read(out, out.len() as u64);
+        self.note(now, Op::Read(n));
+        self.bytes_read += n;
+        self.seen.readable = false;
+        n as usize
+    }
+    pub(super) fn discard(&mut self, now: Instant) -> u64 {
+        let n = self.tcp.read(&mut [], u64::MAX);
+        self.note(now, Op::Read(n));
+        self.bytes_read += n;
+        self.seen.readable = false;
+        n
+    }
+    pub(super) fn shutdown(&mut self, now: Instant) {
+        self.tcp.shutdown(now);
+        self.note(now, Op::Shutdown);
+    }
+    pub(super) fn abort(&mut self, now: Instant) {
+        self.tcp.abort(now);
+        self.note(now, Op::Abort);
+    }
+    pub(super) fn release(&mut self, now: Instant, orphan_until: Instant) {
+        if self.released {
+            return;
+        }
+        self.released = true;
+        self.orphan_until = orphan_until;
+        if self.tcp.readable() > 0 {
+            // Data that nobody will read: the peer must not believe that it was taken (RFC 2525 §2.17).
+            self.abort(now);
+        } else {
+            self.shutdown(now);
+        }
+    }
+
+    // ----- arrivals -----------------------------------------------------------------------------------------
+
+    pub(super) fn handle(&mut self, now: Instant, tcp: &Tcp<'_>) -> Result<(), Rejected> {
+        let (_, shift) = self.tcp.scales();
+        self.theirs.window_shift = shift;
+        let mut seg = tcp.segment(&self.theirs);
+        if seg.flags.has(Flags::SYN) {
+            self.negotiate(now, tcp, &mut seg);
+        } else if !seg.mark.is_answer() {
+            self.watch_bits(now, &seg);
+        }
+        let refused_syn = self.tcp.state() == State::SynSent && seg.flags.has(Flags::RST);
+        let outcome = self.tcp.handle(now, &seg, tcp.payload);
+        self.note(now, Op::Handle(Box::new(seg)));
+        if refused_syn && self.tcp.state() == State::Closed {
+            self.failure = Some(Failure::Refused);
+        }
+        outcome
+    }
+
+    /// What the peer's SYN states of probes against what we want.
+    fn negotiate(&mut self, now: Instant, tcp: &Tcp<'_>, seg: &mut Segment) {
+        let Some(ProbeOption::Capability(c)) = tcp.options.probe(self.ours.probe_exid) else { return };
+        if !self.ours.profile.negotiates() {
+            return;
+        }
+        self.peer_states = Some(c);
+        // A peer that takes no NIL payload gets no probes at all: which kind an algorithm will want is not known here.
+        seg.syn.probes = c.has(Capability::ANSWERS | Capability::NIL);
+        let bits = self.ours.profile == Profile::Compact && c.has(Capability::BITS);
+        self.number(now, !bits);
+    }
+
+    /// Bits that were agreed on may be zeroed on the way. Then the peer takes probes for duplicates and says so without
+    /// a mark: from eight probes on without one marked answer, options mark them.
+    fn watch_bits(&mut self, now: Instant, seg: &Segment) {
+        let Some((from, len)) = self.last_probe else { return };
+        if self.ours.profile != Profile::Compact {
+            return;
+        }
+        if seg.sack.as_slice().first() == Some(&(from, from.add(len))) {
+            self.received_unmarked = true;
+        }
+        let c = self.tcp.counters();
+        if self.received_unmarked && c.probes_sent >= BITS_ZEROED_AFTER && c.probes_answered == 0 {
+            self.last_probe = None;
+            self.number(now, true);
+        }
+    }
+
+    fn number(&mut self, now: Instant, ids: bool) {
+        self.tcp.number_probes(ids);
+        self.note(now, Op::Number(ids));
+    }
+
+    pub(super) fn narrow(&mut self, now: Instant, limit: u32) {
+        self.tcp.narrow(now, limit);
+        self.note(now, Op::Narrow(limit));
+    }
+    pub(super) fn unreachable(&mut self) {
+        self.failure = Some(Failure::Unreachable);
+    }
+
+    // ----- departures ---------------------------------------------------------------------------------------
+
+    pub(super) fn depart(
+        &mut self,
+        now: Instant,
+        packet: &mut [u8],
+        payload: &mut [u8],
+        counts: &mut Counts,
+        out: &mut impl Outlet,
+    ) {
+        let mut sent = Vec::new();
+        while let Some(seg) = self.tcp.poll_transmit(now) {
+            if self.journal.is_some() {
+                sent.push(seg);
+            }
+            if seg.mark.is_probe() && seg.probe_id.is_none() {
+                self.last_probe = Some((seg.seq, seg.len));
+            }
+            let data = &mut payload[..seg.len as usize];
+            self.tcp.payload(&seg, data);
+            self.ours.window_shift = self.tcp.scales().0;
+            let envelope = Envelope::new(self.local, self.remote);
+            match skyhaul_wire::encode(packet, &envelope, &self.ours, &seg, Payload::Bytes(data)) {
+                Ok(e) => {
+                    counts.packets_out += 1;
+                    out.send(&packet[..e.written]);
+                }
+                Err(e) => {
+                    debug_assert!(false, "{e}: {seg:?}");
+                    counts.unwritable += 1;
+                }
+            }
+        }
+        self.note(now, Op::Sent(sent));
+    }
+
+    pub(super) fn next_timeout(&self) -> Instant {
+        let orphan = if self.tcp.state() == State::TimeWait { Instant::MAX } else { self.orphan_until };
+        self.tcp.next_timeout().min(orphan)
+    }
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if self.orphan_until <= now && self.tcp.state() != State::TimeWait {
+            self.orphan_until = Instant::MAX;
+            self.abort(now);
+        }
+        if self.tcp.next_timeout() <= now {
+            self.tcp.handle_timeout(now);
+            self.note(now, Op::Timeout);
+        }
+    }
+
+    // ----- news ---------------------------------------------------------------------------------------------
+
+    pub(super) fn collect_events(&mut self) {
+        while let Some(event) = self.tcp.poll_event() {
+            match event {
+                Event::Connected => self.connected = true,
+                Event::PeerFinished => {}
+                Event::Closed => self.closed = true,
+                Event::Reset => {
+                    let refused = !self.connected;
+                    self.failure.get_or_insert(if refused { Failure::Refused } else { Failure::Reset });
+                }
+                Event::TimedOut => {
+                    self.failure.get_or_insert(Failure::TimedOut);
+                }
+            }
+        }
+    }
+    /// True once: the handshake of a connection that a listener took is complete.
+    pub(super) fn take_accepted(&mut self) -> bool {
+        let established = !matches!(self.tcp.state(), State::Listen | State::SynReceived);
+        self.half_open && established
+    }
+    /// True if an application would see something new.
+    pub(super) fn has_news(&mut self) -> bool {
+        if self.half_open || self.released {
+            return false;
+        }
+        let now = Seen {
+            readable: self.tcp.readable() > 0,
+            writable: self.connected && self.tcp.writable() > 0,
+            connected: self.connected,
+            finished: self.tcp.peer_finished(),
+            over: self.is_over(),
+        };
+        let old = self.seen;
+        self.seen = now;
+        (now.readable && !old.readable)
+            || (now.writable && !old.writable)
+            || now.connected != old.connected
+            || now.finished != old.finished
+            || now.over != old.over
+    }
+    /// Nothing will happen any more, and nobody wants to know.
+    pub(super) fn is_gone(&self) -> bool {
+        let dead = self.tcp.state() == State::Closed || self.failure == Some(Failure::Unreachable);
+        dead && (self.released || self.half_open || self.tcp.state() == State::Listen)
+    }
+
+    fn note(&mut self, now: Instant, op: Op) {
+        if let Some(j) = &mut self.journal {
+            j.op(now, op);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What a host counts.
+
+use skyhaul_tcp::Rejected;
+use skyhaul_wire::Refusals;
+use std::collections::BTreeMap;
+
+/// What a host has met so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets that arrived.
+    pub packets_in: u64,
+    /// Packets sent.
+    pub packets_out: u64,
+    /// Segments that arrived well-formed.
+    pub segments_in: u64,
+    /// Bytes that are no packet of ours, by reason.
+    pub refusals: Refusals,
+    /// Segments that their connection dropped, by reason.
+    pub rejected: BTreeMap<&'static str, u64>,
+    /// Packets to somebody else.
+    pub not_ours: u64,
+    /// UDP datagrams.
+    pub not_tcp: u64,
+    /// Segments of no connection.
+    pub strangers: u64,
+    /// SYNs that found no room.
+    pub syns_dropped: u64,
+    /// Resets sent to strangers.
+    pub resets_out: u64,
+    /// Resets and echo replies not sent because there were too many.
+    pub answers_withheld: u64,
+    /// ICMP messages about nothing that is outstanding.
+    pub messages_refused: u64,
+    /// Times a path proved to be narrower.
+    pub paths_narrowed: u64,
+    /// Segments that could not be written: a defect of ours, never of a peer's.
+    pub unwritable: u64,
+}
+
+/// The name of a reason.
+pub(super) const fn name(why: Rejected) -> &'static str {
+    match why {
+        Rejected::AckOfUnsent => "ack-of-unsent",
+        Rejected::AckTooOld => "ack-too-old",
+        Rejected::Duplicate => "duplicate",
+        Rejected::OutOfWindow => "out-of-window",
+        Rejected::Paws => "paws",
+        Rejected::Challenged => "challenged",
+        Rejected::Flags => "flags",
+        Rejected::Closed => "closed",
+    }
+}
+
+impl Counts {
+    /// Segments dropped for the reason of this name ("paws", "challenged" and so on).
+    #[must_use]
+    pub fn rejected_as(&self, reason: &str) -> u64 {
+        self.rejected.get(reason).copied().unwrap_or(0)
+    }
+}

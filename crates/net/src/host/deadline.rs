@@ -1,0 +1,33 @@
+//! When connections want to be called.
+
+use skyhaul_base::Instant;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Deadlines of many connections, lazily kept: an entry is added only when a deadline moves towards now; one that has
+/// moved away is found out when it comes up. The retransmission timer, which moves away with every acknowledgement,
+/// costs nothing that way.
+#[derive(Debug, Default)]
+pub(super) struct Deadlines {
+    heap: BinaryHeap<Reverse<(Instant, u32, u32)>>,
+}
+
+impl Deadlines {
+    /// The connection in `slot` wants to be called at `at`.
+    pub(super) fn arm(&mut self, at: Instant, slot: u32, generation: u32) {
+        if at < Instant::MAX {
+            self.heap.push(Reverse((at, slot, generation)));
+        }
+    }
+    /// The first deadline; a connection may have put it off since.
+    pub(super) fn next(&self) -> Instant {
+        self.heap.peek().map_or(Instant::MAX, |Reverse((at, ..))| *at)
+    }
+    /// The next connection to be called by `now`.
+    pub(super) fn due(&mut self, now: Instant) -> Option<(u32, u32)> {
+        if self.next() > now {
+            return None;
+        }
+        self.heap.pop().map(|Reverse((_, slot, generation))| (slot, generation))
+    }
+}

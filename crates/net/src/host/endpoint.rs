@@ -1,0 +1,47 @@
+//! How connections of a host behave.
+
+use skyhaul_tcp::Config;
+use skyhaul_tcp::config::ProbeNegotiation;
+use skyhaul_wire::{Agreement, Capability, Plan, Profile};
+
+/// How connections of a host behave.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// The endpoint's settings; what packets have room for and how probes are negotiated is set by the host.
+    pub tcp: Config,
+    /// The congestion control.
+    pub cc: skyhaul_cc::Config,
+    /// How probes are marked.
+    pub profile: Profile,
+}
+
+impl Endpoint {
+    /// Today's endpoint with this congestion control; probes are negotiated and marked with an option.
+    #[must_use]
+    pub fn modern(cc: skyhaul_cc::Config) -> Self {
+        Self { tcp: Config::modern(), cc, profile: Profile::Option }
+    }
+
+    /// The settings of a connection whose packets have room for `limit` bytes of options and payload.
+    pub(super) fn config(&self, limit: u32) -> Config {
+        let mut c = self.tcp;
+        c.segment_limit = Some(limit);
+        c.mss = limit;
+        c.probes = match self.profile {
+            Profile::Off => ProbeNegotiation::Off,
+            Profile::Paper => ProbeNegotiation::Paper,
+            Profile::Option | Profile::Compact => ProbeNegotiation::Negotiate,
+        };
+        // Bits have no room for numbers; with `Compact` the handshake decides.
+        c.probe_ids = matches!(self.profile, Profile::Option | Profile::Compact);
+        c
+    }
+    /// What our own segments are written with.
+    pub(super) fn agreement(&self, plan: Plan, probe_exid: u32) -> Agreement {
+        let mut a = Agreement { plan, probe_exid, ..Agreement::with(self.profile) };
+        if !self.tcp.dsack {
+            a.capability.flags &= !Capability::DSACK;
+        }
+        a
+    }
+}

@@ -1,0 +1,37 @@
+//! Why a host does not do what it is asked to.
+
+use std::net::{IpAddr, SocketAddr};
+use thiserror::Error;
+
+/// Why a host does not do what it is asked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum HostError {
+    /// Somebody listens there already.
+    #[error("port {0} is in use by another listener of this stack: choose another one")]
+    PortInUse(u16),
+    /// The pair of ends is taken.
+    #[error("{local} has a connection to {remote} already: choose another local port, or none")]
+    InUse {
+        /// Our end.
+        local: SocketAddr,
+        /// The other end.
+        remote: SocketAddr,
+    },
+    /// The local address is none of the host's.
+    #[error("{0} is no address of this stack")]
+    NotOurs(IpAddr),
+    /// One is of IPv4, the other of IPv6.
+    #[error("{local} cannot reach {remote}: one is an IPv4 address, the other an IPv6 address")]
+    Families {
+        /// Our address.
+        local: IpAddr,
+        /// The other.
+        remote: IpAddr,
+    },
+    /// There are as many connections as there may be.
+    #[error("there are {0} connections, and no more are allowed")]
+    TooMany(usize),
+    /// All ports for connections to this end are taken.
+    #[error("no port is left for another connection to {0}")]
+    NoPort(SocketAddr),
+}

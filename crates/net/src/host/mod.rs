@@ -1,0 +1,614 @@
+//! User-space TCP: the connections of one host, over whatever carries IP packets.
+//!
+//! ```text
+//! packets ──▶ Host::arrive ──▶ Connection::handle ──▶ what changed, for the application
+//! packets ◀── Outlet        ◀── Connection::poll_transmit ◀── write, read, shutdown, timeouts
+//! ```
+//! A host reads no clock and owns no device, so that the same code runs over TUN ([`crate::driver`]) and, in tests, over
+//! paths that lose, duplicate, reorder, mangle and strip whatever a script says.
+
+mod conn;
+mod count;
+mod deadline;
+mod endpoint;
+mod error;
+mod journal;
+mod secret;
+
+pub use conn::{Conn, Failure};
+pub use count::Counts;
+pub use endpoint::Endpoint;
+pub use error::HostError;
+pub use journal::{Difference, Journal, Op};
+pub use secret::Secret;
+
+use deadline::Deadlines;
+use journal::Origin;
+use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_tcp::{Flags, Rejected, Segment, State};
+use skyhaul_wire::icmp::{self, Icmp, Quoted};
+use skyhaul_wire::tcp::Tcp;
+use skyhaul_wire::{Agreement, Envelope, Packet, Payload, Plan, Transport, ip};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+
+/// Where packets go. They are whole IP packets; what is done with one that finds no room is the outlet's business, as it
+/// is a network's.
+pub trait Outlet {
+    /// Takes a packet.
+    fn send(&mut self, packet: &[u8]);
+}
+
+impl<F: FnMut(&[u8])> Outlet for F {
+    fn send(&mut self, packet: &[u8]) {
+        self(packet);
+    }
+}
+
+/// Names a connection of a host; never given to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnId {
+    slot: u32,
+    generation: u32,
+}
+
+/// What a host is.
+#[derive(Clone, Debug)]
+pub struct HostConfig {
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
+    /// Longest packet that its device takes, bytes.
+    pub mtu: u32,
+    /// How low priority is written.
+    pub plan: Plan,
+    /// Keys of its sequence numbers and timestamps.
+    pub secret: Secret,
+    /// Seed of what congestion controls draw.
+    pub seed: u64,
+    /// Identifier of the option for probes ([`skyhaul_wire::PROBE_EXID`]).
+    pub probe_exid: u32,
+    /// Most connections, half-open ones included.
+    pub most: usize,
+    /// Most half-open connections per listener.
+    pub backlog: usize,
+    /// How long the host waits for the FIN of a peer after the application has let go of a connection (Linux:
+    /// `tcp_fin_timeout`).
+    pub orphan: Duration,
+    /// Keep what each connection does, so that it can be done again ([`Journal::replay`]). Memory grows with each segment.
+    pub record: bool,
+}
+
+impl HostConfig {
+    /// A host with these addresses; 1500-byte packets, the rest by default.
+    #[must_use]
+    pub fn new(addresses: Vec<IpAddr>, secret: Secret) -> Self {
+        Self {
+            addresses,
+            mtu: 1500,
+            plan: Plan::LowerEffort,
+            secret,
+            seed: 1,
+            probe_exid: skyhaul_wire::PROBE_EXID,
+            most: 65_536,
+            backlog: 4096,
+            orphan: Duration::from_secs(60),
+            record: false,
+        }
+    }
+}
+
+/// Resets and echo replies per second, at most: what strangers can make us send.
+const ANSWERS_PER_SECOND: u32 = 200;
+/// How long a narrower path is remembered for new connections (RFC 1191 §6.3), and for how many destinations.
+const PATH_MTU_AGE: Duration = Duration::from_secs(600);
+const PATH_MTUS: usize = 4096;
+/// First of the ports for connections that we open (RFC 6335: the dynamic ones).
+const FIRST_PORT: u16 = 49_152;
+
+#[derive(Debug)]
+struct Listener {
+    endpoint: Endpoint,
+    half_open: usize,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    generation: u32,
+    conn: Option<Box<Conn>>,
+}
+
+/// The connections of one host.
+#[derive(Debug)]
+pub struct Host {
+    config: HostConfig,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// (local, remote) → slot.
+    tuples: BTreeMap<(SocketAddr, SocketAddr), u32>,
+    listeners: BTreeMap<u16, Listener>,
+    deadlines: Deadlines,
+    /// Connections that may have something to send.
+    ready: VecDeque<u32>,
+    /// Connections of which the application has not heard since something changed.
+    changed: VecDeque<u32>,
+    narrow: BTreeMap<IpAddr, (u32, Instant)>,
+    answers: u32,
+    answers_until: Instant,
+    opened: u64,
+    next_port: u16,
+    counts: Counts,
+    /// A packet under construction, and the payload of one.
+    packet: Vec<u8>,
+    payload: Vec<u8>,
+}
+
+impl Host {
+    /// A host without connections.
+    #[must_use]
+    pub fn new(config: HostConfig) -> Self {
+        Self {
+            next_port: FIRST_PORT + (config.secret.of(b"port", &[]) % 16_000) as u16,
+            config,
+            slots: Vec::new(),
+            free: Vec::new(),
+            tuples: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            deadlines: Deadlines::default(),
+            ready: VecDeque::new(),
+            changed: VecDeque::new(),
+            narrow: BTreeMap::new(),
+            answers: 0,
+            answers_until: Instant::ZERO,
+            opened: 0,
+            counts: Counts::default(),
+            packet: vec![0; 65_536],
+            payload: vec![0; 65_536],
+        }
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn config(&self) -> &HostConfig {
+        &self.config
+    }
+    /// What it has counted.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+    /// Connections, half-open ones and those in TIME-WAIT included.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.tuples.len()
+    }
+
+    // ----- the application ----------------------------------------------------------------------------------
+
+    /// Takes connections to `port` at every address.
+    ///
+    /// # Errors
+    /// If somebody does already.
+    pub fn listen(&mut self, port: u16, endpoint: Endpoint) -> Result<(), HostError> {
+        if self.listeners.contains_key(&port) {
+            return Err(HostError::PortInUse(port));
+        }
+        self.listeners.insert(port, Listener { endpoint, half_open: 0 });
+        Ok(())
+    }
+    /// Takes no more connections to `port`; those that exist stay.
+    pub fn unlisten(&mut self, port: u16) {
+        self.listeners.remove(&port);
+    }
+
+    /// Opens a connection; a local port of 0 chooses one. The SYN leaves with the next [`Self::flush`].
+    ///
+    /// # Errors
+    /// If the address is not ours, or of the other family, the pair of ends is in use, or there are too many connections.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        local: SocketAddr,
+        remote: SocketAddr,
+        endpoint: &Endpoint,
+    ) -> Result<ConnId, HostError> {
+        if !self.config.addresses.contains(&local.ip()) {
+            return Err(HostError::NotOurs(local.ip()));
+        }
+        if local.is_ipv4() != remote.is_ipv4() {
+            return Err(HostError::Families { local: local.ip(), remote: remote.ip() });
+        }
+        if self.tuples.len() >= self.config.most {
+            return Err(HostError::TooMany(self.config.most));
+        }
+        let mut local = local;
+        if local.port() == 0 {
+            local.set_port(self.free_port(local.ip(), remote).ok_or(HostError::NoPort(remote))?);
+        } else if self.tuples.contains_key(&(local, remote)) {
+            return Err(HostError::InUse { local, remote });
+        }
+        let origin = self.origin(now, local, remote, endpoint, true);
+        Ok(self.insert(origin, local, remote, endpoint, None))
+    }
+
+    /// A connection of which something changed since it was last returned here: it was accepted, can be read, has room,
+    /// was closed, has failed. Each is returned once per change.
+    pub fn next_changed(&mut self) -> Option<ConnId> {
+        while let Some(slot) = self.changed.pop_front() {
+            if let Some(conn) = self.at_mut(slot) {
+                conn.told = true;
+                if !conn.released {
+                    return Some(self.id(slot));
+                }
+            }
+        }
+        None
+    }
+    /// The connection; `None` when it is gone.
+    #[must_use]
+    pub fn conn(&self, id: ConnId) -> Option<&Conn> {
+        let slot = self.slots.get(id.slot as usize)?;
+        (slot.generation == id.generation).then_some(slot.conn.as_deref()?)
+    }
+    /// Writes what there is room for; returns how many bytes.
+    pub fn write(&mut self, now: Instant, id: ConnId, data: &[u8]) -> usize {
+        self.act(id, |c| c.write(now, data)).unwrap_or(0)
+    }
+    /// Reads into `out`; returns how many bytes.
+    pub fn read(&mut self, now: Instant, id: ConnId, out: &mut [u8]) -> usize {
+        self.act(id, |c| c.read(now, out)).unwrap_or(0)
+    }
+    /// Reads and forgets everything there is; returns how many bytes.
+    pub fn discard(&mut self, now: Instant, id: ConnId) -> u64 {
+        self.act(id, |c| c.discard(now)).unwrap_or(0)
+    }
+    /// No more data from our side: a FIN follows what was written.
+    pub fn shutdown(&mut self, now: Instant, id: ConnId) {
+        self.act(id, |c| c.shutdown(now));
+    }
+    /// Gives the connection up with a RST.
+    pub fn abort(&mut self, now: Instant, id: ConnId) {
+        self.act(id, |c| c.abort(now));
+    }
+    /// The application is done with the connection: it is closed in order if it was not, and vanishes when it may.
+    pub fn release(&mut self, now: Instant, id: ConnId) {
+        let orphan = now + self.config.orphan;
+        self.act(id, |c| c.release(now, orphan));
+        if self.conn(id).is_some() {
+            self.settle(id.slot);
+        }
+    }
+
+    // ----- the driver ---------------------------------------------------------------------------------------
+
+    /// A packet arrived. What it makes us send goes to `out`.
+    pub fn arrive(&mut self, now: Instant, packet: &[u8], out: &mut impl Outlet) {
+        self.counts.packets_in += 1;
+        let Some(packet) = self.counts.refusals.count(Packet::parse(packet)) else { return };
+        if !self.config.addresses.contains(&packet.ip.dst) {
+            self.counts.not_ours += 1;
+            return;
+        }
+        match packet.transport {
+            Transport::Tcp(tcp) => self.segment(now, &packet.ip, &tcp, out),
+            Transport::Icmp(message) => self.message(now, &packet.ip, &message, out),
+            Transport::Udp(_) => self.counts.not_tcp += 1,
+        }
+    }
+
+    /// Sends what applications have caused since the last call.
+    pub fn flush(&mut self, now: Instant, out: &mut impl Outlet) {
+        while let Some(slot) = self.ready.pop_front() {
+            if let Some(c) = self.at_mut(slot) {
+                c.ready = false;
+                self.pump(now, slot, out);
+            }
+        }
+    }
+
+    /// When [`Self::handle_timeout`] is due; [`Instant::MAX`] for never.
+    #[must_use]
+    pub fn next_timeout(&mut self) -> Instant {
+        self.deadlines.next()
+    }
+    /// Handles every deadline that has passed, and sends what that causes.
+    pub fn handle_timeout(&mut self, now: Instant, out: &mut impl Outlet) {
+        while let Some((slot, generation)) = self.deadlines.due(now) {
+            let Some(s) = self.slots.get_mut(slot as usize).filter(|s| s.generation == generation) else {
+                continue;
+            };
+            let Some(conn) = s.conn.as_deref_mut() else { continue };
+            conn.armed = Instant::MAX;
+            conn.handle_timeout(now);
+            self.pump(now, slot, out);
+        }
+    }
+
+    // ----- arrivals -----------------------------------------------------------------------------------------
+
+    fn segment(&mut self, now: Instant, ip: &ip::Header, tcp: &Tcp<'_>, out: &mut impl Outlet) {
+        let local = SocketAddr::new(ip.dst, tcp.dst_port);
+        let remote = SocketAddr::new(ip.src, tcp.src_port);
+        self.counts.segments_in += 1;
+        if let Some(&slot) = self.tuples.get(&(local, remote)) {
+            if !self.reopens(slot, tcp) {
+                self.give(now, slot, tcp, out);
+                return;
+            }
+            self.remove(slot);
+        }
+        let syn = tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST);
+        let Some(listener) = self.listeners.get(&local.port()).filter(|_| syn) else {
+            self.stranger(now, local, remote, tcp, out);
+            return;
+        };
+        if listener.half_open >= self.config.backlog || self.tuples.len() >= self.config.most {
+            // Silence: the peer tries again, by when there may be room.
+            self.counts.syns_dropped += 1;
+            return;
+        }
+        let endpoint = listener.endpoint.clone();
+        let origin = self.origin(now, local, remote, &endpoint, false);
+        let id = self.insert(origin, local, remote, &endpoint, Some(local.port()));
+        if let Some(l) = self.listeners.get_mut(&local.port()) {
+            l.half_open += 1;
+        }
+        self.give(now, id.slot, tcp, out);
+    }
+
+    /// A SYN may take the place of a connection in TIME-WAIT if its number is beyond what that one received
+    /// (RFC 9293 §3.10.7.4, RFC 6191).
+    fn reopens(&self, slot: u32, tcp: &Tcp<'_>) -> bool {
+        let Some(c) = self.slots[slot as usize].conn.as_deref() else { return true };
+        tcp.flags == Flags::SYN
+            && c.tcp().state() == State::TimeWait
+            && tcp.seq.diff(c.tcp().expected()) > 0
+            && self.listeners.contains_key(&c.local().port())
+    }
+
+    fn give(&mut self, now: Instant, slot: u32, tcp: &Tcp<'_>, out: &mut impl Outlet) {
+        let Some(conn) = self.at_mut(slot) else { return };
+        if let Err(why) = conn.handle(now, tcp) {
+            self.counts.rejected(why);
+        }
+        self.pump(now, slot, out);
+    }
+
+    /// A segment of no connection (RFC 9293 §3.10.7.1).
+    fn stranger(
+        &mut self,
+        now: Instant,
+        local: SocketAddr,
+        remote: SocketAddr,
+        tcp: &Tcp<'_>,
+        out: &mut impl Outlet,
+    ) {
+        self.counts.strangers += 1;
+        if tcp.flags.has(Flags::RST) || !self.may_answer(now) {
+            return;
+        }
+        let mut rst = Segment { seq: tcp.ack, flags: Flags::RST, ..Segment::default() };
+        if !tcp.flags.has(Flags::ACK) {
+            rst.seq = skyhaul_tcp::Seq(0);
+            let span = tcp.payload.len() as u32
+                + u32::from(tcp.flags.has(Flags::SYN))
+                + u32::from(tcp.flags.has(Flags::FIN));
+            rst.ack = tcp.seq.add(span);
+            rst.flags = Flags::RST.with(Flags::ACK);
+        }
+        let envelope = Envelope::new(local, remote);
+        let agreed = Agreement { plan: self.config.plan, ..Agreement::default() };
+        if let Ok(e) = skyhaul_wire::encode(&mut self.packet, &envelope, &agreed, &rst, Payload::Bytes(&[])) {
+            self.counts.resets_out += 1;
+            self.counts.packets_out += 1;
+            out.send(&self.packet[..e.written]);
+        }
+    }
+
+    fn message(&mut self, now: Instant, ip: &ip::Header, message: &Icmp<'_>, out: &mut impl Outlet) {
+        match *message {
+            Icmp::EchoRequest(echo) if self.may_answer(now) => {
+                if let Ok(n) = icmp::encode_echo_reply(&mut self.packet, ip, echo) {
+                    self.counts.packets_out += 1;
+                    out.send(&self.packet[..n]);
+                }
+            }
+            Icmp::TooBig { mtu, quoted } => self.too_big(now, mtu, &quoted, out),
+            Icmp::Unreachable { hard, quoted } => {
+                // RFC 5927 §5.2: hard errors end only what is not established.
+                let Some(slot) = self.genuine(&quoted) else { return };
+                if let Some(c) = self.at_mut(slot).filter(|c| hard && c.tcp().state() == State::SynSent) {
+                    c.unreachable();
+                    self.pump(now, slot, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The connection that a message is about, if the segment that it quotes is outstanding (RFC 5927 §4).
+    fn genuine(&mut self, quoted: &Quoted) -> Option<u32> {
+        let slot = self.tuples.get(&(quoted.src, quoted.dst)).copied();
+        let slot = slot.filter(|&s| {
+            let conn = self.slots[s as usize].conn.as_deref();
+            conn.is_some_and(|c| c.tcp().state() == State::SynSent || c.tcp().is_outstanding(quoted.seq))
+        });
+        if slot.is_none() {
+            self.counts.messages_refused += 1;
+        }
+        slot
+    }
+
+    fn too_big(&mut self, now: Instant, mtu: u32, quoted: &Quoted, out: &mut impl Outlet) {
+        let Some(slot) = self.genuine(quoted) else { return };
+        let least = if quoted.dst.is_ipv4() { icmp::LEAST_MTU_V4 } else { icmp::LEAST_MTU_V6 };
+        let mtu = mtu.max(least);
+        if mtu >= self.config.mtu {
+            return;
+        }
+        self.counts.paths_narrowed += 1;
+        if self.narrow.len() >= PATH_MTUS {
+            self.narrow.retain(|_, (_, until)| *until > now);
+        }
+        if self.narrow.len() < PATH_MTUS {
+            self.narrow.insert(quoted.dst.ip(), (mtu, now + PATH_MTU_AGE));
+        }
+        let limit = segment_limit(mtu, quoted.dst.ip());
+        if let Some(c) = self.at_mut(slot) {
+            c.narrow(now, limit);
+            self.pump(now, slot, out);
+        }
+    }
+
+    fn may_answer(&mut self, now: Instant) -> bool {
+        if now >= self.answers_until {
+            self.answers_until = now + Duration::from_secs(1);
+            self.answers = 0;
+        }
+        self.answers += 1;
+        let may = self.answers <= ANSWERS_PER_SECOND;
+        self.counts.answers_withheld += u64::from(!may);
+        may
+    }
+
+    // ----- departures ---------------------------------------------------------------------------------------
+
+    /// Sends everything that a connection has to say, then looks at what became of it.
+    fn pump(&mut self, now: Instant, slot: u32, out: &mut impl Outlet) {
+        let Self { slots, packet, payload, counts, .. } = self;
+        let Some(conn) = slots[slot as usize].conn.as_deref_mut() else { return };
+        conn.depart(now, packet, payload, counts, out);
+        self.settle(slot);
+    }
+
+    /// Deadline, news for the application, end.
+    fn settle(&mut self, slot: u32) {
+        let Some(s) = self.slots.get_mut(slot as usize) else { return };
+        let Some(conn) = s.conn.as_deref_mut() else { return };
+        let deadline = conn.next_timeout();
+        if deadline < conn.armed {
+            conn.armed = deadline;
+            self.deadlines.arm(deadline, slot, s.generation);
+        }
+        let accepted = conn.take_accepted();
+        conn.collect_events();
+        if conn.told && conn.has_news() {
+            conn.told = false;
+            self.changed.push_back(slot);
+        }
+        let (dead, listener) = (conn.is_gone(), conn.listener);
+        if accepted || (dead && conn.half_open) {
+            conn.half_open = false;
+            if let Some(l) = listener.and_then(|port| self.listeners.get_mut(&port)) {
+                l.half_open = l.half_open.saturating_sub(1);
+            }
+        }
+        if dead {
+            self.remove(slot);
+        }
+    }
+
+    // ----- the table ----------------------------------------------------------------------------------------
+
+    fn origin(
+        &mut self,
+        now: Instant,
+        local: SocketAddr,
+        remote: SocketAddr,
+        endpoint: &Endpoint,
+        active: bool,
+    ) -> Origin {
+        self.opened += 1;
+        let secret = &self.config.secret;
+        Origin {
+            config: endpoint.config(self.limit(now, remote.ip())),
+            cc: endpoint.cc.clone(),
+            active,
+            opened_at: now,
+            iss: secret.isn(now, local, remote),
+            timestamp_offset: secret.timestamp_offset(local, remote),
+            rng: Rng::stream(self.config.seed, &format!("connection.{}", self.opened)),
+        }
+    }
+
+    fn insert(
+        &mut self,
+        origin: Origin,
+        local: SocketAddr,
+        remote: SocketAddr,
+        endpoint: &Endpoint,
+        listener: Option<u16>,
+    ) -> ConnId {
+        let agreed = endpoint.agreement(self.config.plan, self.config.probe_exid);
+        let mut conn = Box::new(Conn::new(origin.open(), local, remote, agreed, listener));
+        if self.config.record {
+            conn.journal = Some(Box::new(Journal::new(origin)));
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            (self.slots.len() - 1) as u32
+        });
+        self.slots[slot as usize].conn = Some(conn);
+        self.tuples.insert((local, remote), slot);
+        self.mark_ready(slot);
+        self.id(slot)
+    }
+
+    fn remove(&mut self, slot: u32) {
+        let s = &mut self.slots[slot as usize];
+        if let Some(conn) = s.conn.take() {
+            s.generation = s.generation.wrapping_add(1);
+            self.tuples.remove(&(conn.local(), conn.remote()));
+            self.free.push(slot);
+        }
+    }
+
+    fn id(&self, slot: u32) -> ConnId {
+        ConnId { slot, generation: self.slots[slot as usize].generation }
+    }
+    fn at_mut(&mut self, slot: u32) -> Option<&mut Conn> {
+        self.slots.get_mut(slot as usize)?.conn.as_deref_mut()
+    }
+    fn get_mut(&mut self, id: ConnId) -> Option<&mut Conn> {
+        let slot = self.slots.get_mut(id.slot as usize).filter(|s| s.generation == id.generation)?;
+        slot.conn.as_deref_mut()
+    }
+    /// The application does something with a connection, which may make it send.
+    fn act<T>(&mut self, id: ConnId, what: impl FnOnce(&mut Conn) -> T) -> Option<T> {
+        let done = what(self.get_mut(id)?);
+        self.mark_ready(id.slot);
+        Some(done)
+    }
+    fn mark_ready(&mut self, slot: u32) {
+        if let Some(c) = self.at_mut(slot).filter(|c| !c.ready) {
+            c.ready = true;
+            self.ready.push_back(slot);
+        }
+    }
+    fn free_port(&mut self, local: IpAddr, remote: SocketAddr) -> Option<u16> {
+        for _ in FIRST_PORT..=u16::MAX {
+            let port = self.next_port;
+            self.next_port = if port == u16::MAX { FIRST_PORT } else { port + 1 };
+            if !self.tuples.contains_key(&(SocketAddr::new(local, port), remote)) {
+                return Some(port);
+            }
+        }
+        None
+    }
+    /// TCP options and payload that fit into a packet to `remote`, bytes.
+    fn limit(&self, now: Instant, remote: IpAddr) -> u32 {
+        let known = self.narrow.get(&remote).filter(|(_, until)| now < *until).map(|(mtu, _)| *mtu);
+        segment_limit(known.unwrap_or(self.config.mtu), remote)
+    }
+}
+
+/// TCP options and payload that a packet of `mtu` bytes has room for.
+fn segment_limit(mtu: u32, to: IpAddr) -> u32 {
+    let ip = if to.is_ipv4() { ip::V4_HEADER } else { ip::V6_HEADER };
+    mtu.saturating_sub((ip + skyhaul_wire::tcp::HEADER) as u32)
+}
+
+impl Counts {
+    fn rejected(&mut self, why: Rejected) {
+        *self.rejected.entry(count::name(why)).or_default() += 1;
+    }
+}

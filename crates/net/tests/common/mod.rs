@@ -1,0 +1,304 @@
+//! Two hosts in virtual time, joined by paths that do to packets whatever a test wants.
+#![allow(
+    dead_code,
+    missing_docs,
+    missing_debug_implementations,
+    unreachable_pub,
+    reason = "each test uses a part"
+)]
+
+use sha2::{Digest, Sha256};
+use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_net::host::{ConnId, Endpoint, Host, HostConfig, Secret};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+
+/// What happens to packets in one direction. Probabilities.
+#[derive(Clone, Debug)]
+pub struct Weather {
+    pub delay: Duration,
+    pub loss: f64,
+    pub duplicate: f64,
+    /// Delayed by up to as much again.
+    pub reorder: f64,
+    /// One byte changes.
+    pub corrupt: f64,
+}
+
+impl Weather {
+    pub fn calm(delay: Duration) -> Self {
+        Self { delay, loss: 0.0, duplicate: 0.0, reorder: 0.0, corrupt: 0.0 }
+    }
+    pub fn stormy(delay: Duration) -> Self {
+        Self { delay, loss: 0.01, duplicate: 0.01, reorder: 0.02, corrupt: 0.005 }
+    }
+}
+
+/// What a box on the way does to a packet: returns false to drop it; what it adds to `back` goes to the sender.
+pub type Mangler = Box<dyn FnMut(Instant, &mut Vec<u8>, &mut Vec<Vec<u8>>) -> bool>;
+
+pub struct World {
+    pub now: Instant,
+    /// Client and server.
+    pub hosts: [Host; 2],
+    pub weather: [Weather; 2],
+    /// For what leaves each side.
+    pub boxes: [Option<Mangler>; 2],
+    pub sent: [u64; 2],
+    pub bytes: [u64; 2],
+    flying: BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
+    next: u64,
+    rng: Rng,
+}
+
+pub fn addresses(v6: bool) -> [IpAddr; 2] {
+    if v6 {
+        ["fd00:5359::1".parse().unwrap(), "fd00:5359::2".parse().unwrap()]
+    } else {
+        [[10, 84, 0, 1].into(), [10, 84, 0, 2].into()]
+    }
+}
+
+impl World {
+    pub fn new(start: Instant, v6: bool, weather: Weather) -> Self {
+        let host = |side: usize| {
+            let mut c = HostConfig::new(vec![addresses(v6)[side]], Secret::fixed([side as u8 + 1; 16]));
+            c.record = true;
+            Host::new(c)
+        };
+        Self {
+            now: start,
+            hosts: [host(0), host(1)],
+            weather: [weather.clone(), weather],
+            boxes: [None, None],
+            sent: [0; 2],
+            bytes: [0; 2],
+            flying: BTreeMap::new(),
+            next: 0,
+            rng: Rng::stream(7, "weather"),
+        }
+    }
+
+    /// Puts what one side sent on its way.
+    fn send(&mut self, side: usize, packets: Vec<Vec<u8>>) {
+        for mut p in packets {
+            self.sent[side] += 1;
+            self.bytes[side] += p.len() as u64;
+            let mut back = Vec::new();
+            let passes = self.boxes[side].as_mut().is_none_or(|m| m(self.now, &mut p, &mut back));
+            for b in back {
+                self.fly(side, Duration::from_micros(10), b);
+            }
+            if !passes {
+                continue;
+            }
+            let w = self.weather[side].clone();
+            let draws: Vec<f64> = (0..5).map(|_| self.rng.unit()).collect();
+            if draws[0] < w.loss {
+                continue;
+            }
+            if draws[1] < w.corrupt {
+                let at = (draws[4] * p.len() as f64) as usize;
+                p[at] ^= 1 << (self.next % 8);
+            }
+            let late = if draws[2] < w.reorder { w.delay.mul_f64(draws[4]) } else { Duration::ZERO };
+            if draws[3] < w.duplicate {
+                self.fly(1 - side, w.delay.mul_f64(1.0 + draws[4]), p.clone());
+            }
+            self.fly(1 - side, w.delay + late, p);
+        }
+    }
+    fn fly(&mut self, to: usize, after: Duration, packet: Vec<u8>) {
+        self.next += 1;
+        self.flying.insert((self.now + after, self.next), (to, packet));
+    }
+    /// Gives a side a packet that nobody sent.
+    pub fn inject(&mut self, to: usize, packet: &[u8]) {
+        let mut out = Vec::new();
+        self.hosts[to].arrive(self.now, packet, &mut |p: &[u8]| out.push(p.to_vec()));
+        self.send(to, out);
+    }
+    pub fn flush(&mut self) {
+        for side in 0..2 {
+            let mut out = Vec::new();
+            self.hosts[side].flush(self.now, &mut |p: &[u8]| out.push(p.to_vec()));
+            self.send(side, out);
+        }
+    }
+    /// When something happens next.
+    pub fn next_event(&mut self) -> Instant {
+        let packet = self.flying.first_key_value().map_or(Instant::MAX, |((at, _), _)| *at);
+        packet.min(self.hosts[0].next_timeout()).min(self.hosts[1].next_timeout())
+    }
+    /// Lets the next thing happen; false if nothing will.
+    pub fn step(&mut self) -> bool {
+        let at = self.next_event();
+        if at == Instant::MAX {
+            return false;
+        }
+        self.now = self.now.max(at);
+        for side in 0..2 {
+            let mut out = Vec::new();
+            self.hosts[side].handle_timeout(self.now, &mut |p: &[u8]| out.push(p.to_vec()));
+            self.send(side, out);
+        }
+        while let Some(e) = self.flying.first_entry().filter(|e| e.key().0 <= self.now) {
+            let (to, packet) = e.remove();
+            self.inject(to, &packet);
+        }
+        true
+    }
+    pub fn open(&mut self, v6: bool, port: u16, endpoint: &Endpoint) -> ConnId {
+        let [a, b] = addresses(v6);
+        let id = self.hosts[0].connect(self.now, SocketAddr::new(a, 0), SocketAddr::new(b, port), endpoint);
+        let id = id.expect("opens");
+        self.flush();
+        id
+    }
+}
+
+/// A stream of bytes that are all different from those at other places.
+pub fn fill(from: u64, out: &mut [u8]) {
+    for (at, b) in (from..).zip(out) {
+        *b = (at ^ (at >> 8) ^ (at >> 16).wrapping_mul(31)) as u8;
+    }
+}
+
+/// Sends so many bytes and closes; reads until the end.
+#[derive(Debug)]
+pub struct Party {
+    pub to_send: u64,
+    pub sent: u64,
+    pub received: u64,
+    pub hash: Sha256,
+    pub closed: bool,
+    pub at_end: bool,
+    /// Reads nothing until then.
+    pub reads_from: Instant,
+    pub failure: Option<skyhaul_net::host::Failure>,
+}
+
+impl Party {
+    pub fn new(to_send: u64) -> Self {
+        Self {
+            to_send,
+            sent: 0,
+            received: 0,
+            hash: Sha256::new(),
+            closed: false,
+            at_end: false,
+            reads_from: Instant::ZERO,
+            failure: None,
+        }
+    }
+    pub fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) {
+        let mut buf = vec![0; 1 << 16];
+        while self.sent < self.to_send && host.conn(id).is_some_and(|c| c.is_connected()) {
+            let n = (self.to_send - self.sent).min(buf.len() as u64) as usize;
+            fill(self.sent, &mut buf[..n]);
+            let taken = host.write(now, id, &buf[..n]);
+            self.sent += taken as u64;
+            if taken == 0 {
+                break;
+            }
+        }
+        if self.sent == self.to_send && !self.closed && host.conn(id).is_some_and(|c| c.is_connected()) {
+            host.shutdown(now, id);
+            self.closed = true;
+        }
+        while now >= self.reads_from {
+            let n = host.read(now, id, &mut buf);
+            if n == 0 {
+                break;
+            }
+            self.hash.update(&buf[..n]);
+            self.received += n as u64;
+        }
+        let conn = host.conn(id);
+        self.at_end |= conn.is_some_and(|c| c.at_end());
+        self.failure = self.failure.or(conn.and_then(|c| c.failure()));
+    }
+    pub fn hash(&self) -> String {
+        hex(&self.hash.clone().finalize())
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// What the hash of so many bytes of the stream is.
+pub fn hash_of(n: u64) -> String {
+    let (mut h, mut at, mut buf) = (Sha256::new(), 0, vec![0; 1 << 16]);
+    while at < n {
+        let len = (n - at).min(buf.len() as u64) as usize;
+        fill(at, &mut buf[..len]);
+        h.update(&buf[..len]);
+        at += len as u64;
+    }
+    hex(&h.finalize())
+}
+
+/// The id of the connection that a side knows under no other name: the first that it hears of.
+pub fn accepted(host: &mut Host) -> Option<ConnId> {
+    let mut seen = VecDeque::new();
+    while let Some(id) = host.next_changed() {
+        seen.push_back(id);
+    }
+    seen.into_iter().find(|id| host.conn(*id).is_some_and(|c| c.accepted_at().is_some()))
+}
+
+/// One connection to port 80: the client sends `up` bytes, the server `down`; runs until both have read to the end, or
+/// until nothing happens any more. Checks the bytes. Returns client, server and their ids.
+pub fn transfer(
+    w: &mut World,
+    v6: bool,
+    endpoints: [&Endpoint; 2],
+    up: u64,
+    down: u64,
+    mut at_each: impl FnMut(&mut World, ConnId, Option<ConnId>),
+) -> ([Party; 2], [ConnId; 2]) {
+    w.hosts[1].listen(80, endpoints[1].clone()).expect("listens");
+    let id = w.open(v6, 80, endpoints[0]);
+    let mut parties = [Party::new(up), Party::new(down)];
+    let mut server = None;
+    loop {
+        if server.is_none() {
+            server = accepted(&mut w.hosts[1]);
+        }
+        parties[0].turn(w.now, &mut w.hosts[0], id);
+        if let Some(s) = server {
+            parties[1].turn(w.now, &mut w.hosts[1], s);
+        }
+        w.flush();
+        at_each(w, id, server);
+        let done = parties.iter().all(|p| p.at_end && p.closed);
+        let over = |side: usize, id: Option<ConnId>| {
+            id.and_then(|id| w.hosts[side].conn(id)).is_some_and(|c| c.is_over())
+        };
+        if done && over(0, Some(id)) && over(1, server) || parties.iter().any(|p| p.failure.is_some()) {
+            break;
+        }
+        if !w.step() {
+            break;
+        }
+    }
+    (parties, [id, server.expect("a server")])
+}
+
+/// Both streams arrived as they were sent, and the endpoint of the simulator would have said the same.
+pub fn check(w: &World, parties: &[Party; 2], ids: [ConnId; 2]) {
+    assert_eq!([parties[0].failure, parties[1].failure], [None; 2]);
+    assert_eq!((parties[1].received, parties[0].received), (parties[0].to_send, parties[1].to_send));
+    assert_eq!(parties[1].hash(), hash_of(parties[0].to_send));
+    assert_eq!(parties[0].hash(), hash_of(parties[1].to_send));
+    for (side, id) in ids.into_iter().enumerate() {
+        let c = w.hosts[side].conn(id).expect("not released");
+        assert!(c.ended_in_order());
+        let journal = c.journal().expect("recorded");
+        if let Err(d) = journal.replay() {
+            panic!("side {side}, step {}: {:?} instead of {:?}", d.step, d.replayed, d.recorded);
+        }
+        assert_eq!(w.hosts[side].counts().unwritable, 0);
+    }
+}
