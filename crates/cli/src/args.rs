@@ -217,8 +217,11 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     pub(crate) format: ExportFormat,
     /// Where the files go; by default beside the tables.
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Whose events qlog holds: a group, or GROUP[INDEX]; may be repeated [default: all].
+    #[arg(long, value_name = "FLOW")]
+    pub(crate) flow: Vec<String>,
 }
 
 /// What a results directory can become.
@@ -226,6 +229,14 @@ pub(crate) struct ExportArgs {
 pub(crate) enum ExportFormat {
     /// A file per table (RFC 4180), units in the names of the columns.
     Csv,
+    /// A data file of flent (version 4) per run.
+    Flent,
+    /// The layout of `iperf3 -J`, a file per run and group of flows.
+    Iperf3,
+    /// A log of events (JSON-SEQ) per flow; runs the scenario again.
+    Qlog,
+    /// The tables as they are, a Parquet file each.
+    Parquet,
 }
 
 #[derive(Args, Debug)]

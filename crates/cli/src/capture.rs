@@ -8,22 +8,28 @@ use crate::cases::Case;
 use crate::stop::{Stop, io_words};
 use skyhaul_base::Instant;
 use skyhaul_scenario::Resolved;
-use skyhaul_scenario::resolved::{App, Transport};
-use skyhaul_sim::{Place, Sighting, Tap};
+use skyhaul_scenario::resolved::Transport;
+use skyhaul_sim::{Opened, Place, Sighting, Tap};
 use skyhaul_tcp::Mark;
 use skyhaul_tcp::config::ProbeNegotiation;
 use skyhaul_trace::{Event, Recorder};
 use skyhaul_wire::pcapng::{Capture, Ticket};
 use skyhaul_wire::{Agreement, Envelope, MAX_HEADER, Payload, Profile, encode, encode_udp};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// Port of all receivers.
+/// First port of receivers.
 const RECEIVER_PORT: u16 = 5001;
 /// First of the senders' ports: those that nobody registers.
 const FIRST_PORT: u16 = 49_152;
+/// How many ports senders have.
+const SENDER_PORTS: u64 = (u16::MAX - FIRST_PORT) as u64 + 1;
+/// Connections of a transfer that are remembered for each that may follow under the same number: packets of older
+/// ones have long arrived.
+const REMEMBERED: u16 = 64;
 
 /// What to capture.
 #[derive(Clone, Debug)]
@@ -61,6 +67,8 @@ pub struct PcapTap {
     flows: Vec<Option<FlowCapture>>,
     links: Vec<LinkCapture>,
     link_names: Vec<String>,
+    /// Flow and number within it of each transfer's connection, by what its packets are called.
+    transfers: BTreeMap<(u32, u16), (u32, u64)>,
     /// For each packet on its way, by key, the records that wait for its fate, and its identification.
     open: Vec<(Vec<Ticket>, u16)>,
     failed: Option<String>,
@@ -75,7 +83,7 @@ impl PcapTap {
         let s = &case.scenario;
         let wrong = |e: &std::io::Error| Stop::write(&options.path, e);
         let at = Points::read(&options.at, s)?;
-        let chosen = choose(&options.flows, s)?;
+        let chosen = choose("--pcap-flow", &options.flows, s)?;
         let file = File::create(&options.path).map_err(|e| wrong(&e))?;
         let mut capture = Capture::new(BufWriter::new(file), options.snaplen).map_err(|e| wrong(&e))?;
         let mut flows = Vec::new();
@@ -83,13 +91,6 @@ impl PcapTap {
             if !chosen.iter().any(|(name, i)| *name == group.name && i.is_none_or(|i| i == index)) {
                 flows.push(None);
                 continue;
-            }
-            if matches!(group.app, App::Arrivals { .. }) {
-                return Err(Stop::bad(format!(
-                    "--pcap: the transfers of flows.{0} arrive at random, and their connections cannot be captured: \
-                     name other flows with --pcap-flow, or give flows.{0} the app \"pages\"",
-                    group.name
-                )));
             }
             let mut end = |wanted: bool, words: &str| {
                 let name = format!("flows.{}[{index}].{words}", group.name);
@@ -128,7 +129,8 @@ impl PcapTap {
             }
         }
         let path = options.path.clone();
-        Ok(Self { path, capture, flows, links, link_names, open: Vec::new(), failed: None })
+        let (transfers, open) = (BTreeMap::new(), Vec::new());
+        Ok(Self { path, capture, flows, links, link_names, transfers, open, failed: None })
     }
 
     /// Writes what waits.
@@ -163,19 +165,30 @@ impl PcapTap {
         self.open[key as usize].0 = tickets;
     }
 
-    /// Captures a packet at an interface.
-    fn write(&mut self, now: Instant, seen: &Sighting<'_>, interface: u32, open: bool) {
-        let Some(Some(flow)) = self.flows.get(seen.flow as usize) else { return };
+    /// The flow of the result that a packet belongs to, and the number of its connection within the flow.
+    fn owner(&self, seen: &Sighting<'_>) -> Option<(u32, u64)> {
+        if (seen.flow as usize) < self.flows.len() {
+            return Some((seen.flow, seen.generation.into()));
+        }
+        self.transfers.get(&(seen.flow, seen.generation)).copied()
+    }
+
+    /// Captures a packet of connection `number` of flow `owner` at an interface.
+    fn write(
+        &mut self,
+        now: Instant,
+        seen: &Sighting<'_>,
+        (owner, number): (u32, u64),
+        interface: u32,
+        open: bool,
+    ) {
+        let Some(Some(flow)) = self.flows.get(owner as usize) else { return };
         let mut segment = *seen.segment;
         if flow.agreed.profile == Profile::Paper || segment.mark == Mark::None {
             // Bits carry no number.
             segment.probe_id = None;
         }
-        let n = seen.flow + 1;
-        let [_, b, c, d] = n.to_be_bytes();
-        let port = FIRST_PORT + seen.generation % (u16::MAX - FIRST_PORT);
-        let sender = SocketAddr::from(([10, b & 0x7f, c, d], port));
-        let receiver = SocketAddr::from(([10, b | 0x80, c, d], RECEIVER_PORT));
+        let (sender, receiver) = addresses(owner, number);
         let (src, dst) = if seen.backward { (receiver, sender) } else { (sender, receiver) };
         let id = self.open.get(seen.key as usize).map_or(0, |o| o.1);
         let envelope = Envelope { id, ..Envelope::new(src, dst) };
@@ -214,7 +227,8 @@ impl Tap for PcapTap {
     const PACKETS: bool = true;
 
     fn packet(&mut self, now: Instant, seen: &Sighting<'_>) {
-        let Some(flow) = self.flows.get_mut(seen.flow as usize).and_then(Option::as_mut) else { return };
+        let Some(of) = self.owner(seen) else { return };
+        let Some(flow) = self.flows.get_mut(of.0 as usize).and_then(Option::as_mut) else { return };
         let ends = flow.ends;
         let way = usize::from(seen.backward);
         match seen.place {
@@ -227,23 +241,23 @@ impl Tap for PcapTap {
                 }
                 self.open[key].1 = id;
                 if let Some(interface) = ends[way] {
-                    self.write(now, seen, interface, true);
+                    self.write(now, seen, of, interface, true);
                 }
             }
             Place::Arrived => {
                 self.settle(seen.key, None);
                 if let Some(interface) = ends[1 - way] {
-                    self.write(now, seen, interface, false);
+                    self.write(now, seen, of, interface, false);
                 }
             }
             Place::Entered { link } => {
                 if let Some(Some((entry, _))) = self.links.get(link as usize).copied() {
-                    self.write(now, seen, entry, true);
+                    self.write(now, seen, of, entry, true);
                 }
             }
             Place::Left { link } => {
                 if let Some(Some((_, exit))) = self.links.get(link as usize).copied() {
-                    self.write(now, seen, exit, true);
+                    self.write(now, seen, of, exit, true);
                 }
             }
             Place::Lost { link, cause } => {
@@ -253,6 +267,26 @@ impl Tap for PcapTap {
             }
         }
     }
+
+    fn transfer(&mut self, opened: &Opened) {
+        let Opened { flow, generation, owner, number } = *opened;
+        self.transfers.remove(&(flow, generation.wrapping_sub(REMEMBERED)));
+        self.transfers.insert((flow, generation), (owner, number));
+    }
+}
+
+/// Addresses of sender and receiver of connection `number` of a flow.
+pub(crate) fn addresses(flow: u32, number: u64) -> (SocketAddr, SocketAddr) {
+    let [_, b, c, d] = (flow + 1).to_be_bytes();
+    let (port, peer) = ports(number);
+    (SocketAddr::from(([10, b & 0x7f, c, d], port)), SocketAddr::from(([10, b | 0x80, c, d], peer)))
+}
+
+/// Ports of sender and receiver of a flow's connection `number`: no other has the same two until all are used up.
+fn ports(number: u64) -> (u16, u16) {
+    let receivers = u64::from(u16::MAX - RECEIVER_PORT) + 1;
+    let port = |first: u16, n: u64| first + n as u16;
+    (port(FIRST_PORT, number % SENDER_PORTS), port(RECEIVER_PORT, number / SENDER_PORTS % receivers))
 }
 
 /// Where packets are seen.
@@ -293,7 +327,11 @@ impl Points {
 }
 
 /// Groups and indices of the chosen flows.
-fn choose(words: &[String], s: &Resolved) -> Result<Vec<(String, Option<u32>)>, Stop> {
+pub(crate) fn choose(
+    option: &str,
+    words: &[String],
+    s: &Resolved,
+) -> Result<Vec<(String, Option<u32>)>, Stop> {
     if words.is_empty() {
         return Ok(s.flows.iter().map(|g| (g.name.clone(), None)).collect());
     }
@@ -308,7 +346,7 @@ fn choose(words: &[String], s: &Resolved) -> Result<Vec<(String, Option<u32>)>, 
     };
     let known = || s.flows.iter().map(|g| g.name.as_str()).collect::<Vec<_>>().join(", ");
     let refuse = |word: &String| {
-        Stop::bad(format!("--pcap-flow {word}: no such flow; write a group ({}) or GROUP[INDEX]", known()))
+        Stop::bad(format!("{option} {word}: no such flow; write a group ({}) or GROUP[INDEX]", known()))
     };
     words.iter().map(|w| one(w).ok_or_else(|| refuse(w))).collect()
 }

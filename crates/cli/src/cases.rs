@@ -157,6 +157,18 @@ pub fn captured(case: &Case, digest: bool, options: &CaptureOptions) -> Result<R
     }
 }
 
+/// Runs one case with a recorder of one's own.
+///
+/// # Errors
+/// As [`execute`].
+pub fn recorded<R: Tap>(case: &Case, recorder: R) -> Result<RunResult, Stop> {
+    interrupt::listen();
+    let bar = progress(STEPS);
+    let result = one(case, recorder, &bar);
+    bar.finish_and_clear();
+    result
+}
+
 fn one<R: Tap>(case: &Case, recorder: R, bar: &ProgressBar) -> Result<RunResult, Stop> {
     let mut sim = Sim::new(&case.scenario, case.seed, recorder).map_err(Stop::bad)?;
     let end = sim.end().as_nanos();

@@ -42,6 +42,8 @@ struct Record {
     /// Bytes of payload.
     len: u32,
     forward: bool,
+    /// Of the sender.
+    port: u16,
     dscp: u8,
     comment: String,
 }
@@ -71,16 +73,20 @@ fn records(path: &Path) -> Vec<Record> {
                 let Some(etherparse::NetSlice::Ipv4(ip)) = packet.net else { panic!("IPv4") };
                 let head = ip.header();
                 assert_eq!(head.to_header().calc_header_checksum(), head.header_checksum());
-                let (len, port, sums) = match packet.transport {
+                let (len, ports, sums) = match packet.transport {
                     Some(etherparse::TransportSlice::Tcp(tcp)) => {
                         let sum = tcp.calc_checksum_ipv4(head.source(), head.destination()).expect("short");
-                        (tcp.payload().len(), tcp.destination_port(), (sum, tcp.checksum()))
+                        (
+                            tcp.payload().len(),
+                            [tcp.source_port(), tcp.destination_port()],
+                            (sum, tcp.checksum()),
+                        )
                     }
                     Some(etherparse::TransportSlice::Udp(udp)) => {
                         let (header, payload) = (udp.to_header(), udp.payload());
                         let (src, dst) = (head.source(), head.destination());
                         let sum = header.calc_checksum_ipv4_raw(src, dst, payload).expect("short");
-                        (payload.len(), udp.destination_port(), (sum, udp.checksum()))
+                        (payload.len(), [udp.source_port(), udp.destination_port()], (sum, udp.checksum()))
                     }
                     _ => panic!("TCP or UDP"),
                 };
@@ -92,7 +98,8 @@ fn records(path: &Path) -> Vec<Record> {
                 records.push(Record {
                     interface: names[p.interface_id as usize].clone(),
                     len: len as u32,
-                    forward: port == 5001,
+                    forward: ports[1] == 5001,
+                    port: if ports[1] == 5001 { ports[0] } else { ports[1] },
                     dscp: head.dcp().value(),
                     comment: comment.unwrap_or_default(),
                 });
@@ -234,10 +241,72 @@ fn datagrams_are_captured_as_such() {
     let lost = found.iter().filter(|r| r.comment.starts_with("lost on links.sat.forward: full")).count();
     assert!(lost > 100);
     assert_eq!(lost as u64, voice["lost"]["full"].as_u64().expect("a count"));
+}
 
-    let out = run(&folder, &["run", "mixed.toml", "--pcap", "t.pcapng"]);
-    let line = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert!(out.status.code() == Some(2) && line.contains("flows.web arrive at random"), "{line}");
+/// Every transfer is a connection of its own, with ports of its own.
+#[test]
+fn transfers_that_arrive_at_random_are_whole_connections() {
+    let folder = folder("capture-arrivals");
+    let text = MIXED.replace("1.2 Mbit/s", "100 kbit/s").replace("rate = \"1 /s\"", "rate = \"5 /s\"");
+    fs::write(folder.join("mixed.toml"), text).expect("written");
+    let args = [
+        "run",
+        "mixed.toml",
+        "--json",
+        "--pcap",
+        "t.pcapng",
+        "--pcap-flow",
+        "web",
+        "--pcap-snaplen",
+        "65535",
+    ];
+    let out = run(&folder, &args);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let result: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    let web = &result["flows"][1];
+    let begun = web["transfers"].as_u64().expect("a count");
+    assert!(begun > 30);
+    // Payload by the sender's port; order and checksums are checked on the way.
+    let mut connections: std::collections::BTreeMap<u16, u32> = std::collections::BTreeMap::new();
+    for r in records(&folder.join("t.pcapng")) {
+        let (bytes, forward) = (connections.entry(r.port).or_default(), r.forward);
+        *bytes += if forward { r.len } else { 0 };
+    }
+    assert_eq!(connections.len() as u64, begun);
+    let ports: Vec<u16> = connections.keys().copied().collect();
+    assert!(ports.windows(2).all(|w| w[1] == w[0] + 1), "one after the other: {ports:?}");
+    // A transfer is 3 kB, and more where something was sent again.
+    let done = connections.values().filter(|b| **b >= 3000).count() as u64;
+    assert!(done >= web["pages"].as_u64().expect("a count") && done > 20, "{done}");
+    if Command::new("tshark").arg("--version").output().is_err() {
+        eprintln!("tshark is not installed: connections were checked by our own reader only");
+        return;
+    }
+    let count = |filter: &str| {
+        let mut command = Command::new("tshark");
+        command.args([
+            "-r",
+            "t.pcapng",
+            "-o",
+            "tcp.check_checksum:TRUE",
+            "-Y",
+            filter,
+            "-T",
+            "fields",
+            "-e",
+            "tcp.stream",
+        ]);
+        let out = command.current_dir(&folder).output().expect("tshark");
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8_lossy(&out.stdout)
+            .lines()
+            .map(str::to_owned)
+            .collect::<std::collections::BTreeSet<_>>()
+            .len() as u64
+    };
+    assert_eq!(count("tcp.flags.syn == 1 and tcp.flags.ack == 0"), begun);
+    assert_eq!(count("tcp"), begun);
+    assert_eq!(count("tcp.checksum.status == 0 or tcp.analysis.reused_ports"), 0);
 }
 
 #[test]

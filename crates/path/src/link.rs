@@ -293,6 +293,11 @@ impl<P> Link<P> {
     pub fn rate(&self) -> Option<Rate> {
         self.serializer.as_ref().map(Serializer::rate)
     }
+    /// The delay of transmissions that begin now.
+    #[must_use]
+    pub fn delay(&self) -> &Delay {
+        &self.delay
+    }
     /// How many packets wait; the one being transmitted does not.
     #[must_use]
     pub fn queue_len(&self) -> u32 {

@@ -464,7 +464,7 @@ fn files() {
         (
             "[\"cwnd\", \"srtt\", \"queue\"]",
             "[\"cwnd\", \"rtt\"]",
-            "geo.toml:22: record.series[1]: \"rtt\" is unknown, did you mean \"srtt\"? (known: acked, cwnd, in-flight, pipe, queue, rto, srtt, ssthresh, telemetry, utilization)",
+            "geo.toml:22: record.series[1]: \"rtt\" is unknown, did you mean \"srtt\"? (known: acked, cwnd, delay, in-flight, pipe, queue, rate, retransmissions, rto, srtt, ssthresh, telemetry, up, utilization)",
         ),
         (
             "[\"cwnd\", \"srtt\", \"queue\"]",

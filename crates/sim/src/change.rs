@@ -3,9 +3,13 @@
 use crate::network::Network;
 use crate::sim::Sim;
 use crate::tap::Tap;
-use skyhaul_base::Instant;
-use skyhaul_path::{Delay, DropReason};
+use skyhaul_base::{Instant, Rate};
+use skyhaul_path::{Delay, DropReason, Limit};
 use skyhaul_scenario::resolved::{self, Change, Resolved, What};
+use skyhaul_trace::{Event, LinkChange};
+
+/// Size of the packets that the recorded share of losses is about, in bytes.
+const NOTED_SIZE: u32 = 1000;
 
 /// The changes that are still to come.
 #[derive(Debug)]
@@ -33,6 +37,9 @@ impl<R: Tap> Sim<R> {
             let Change { link, forward, what, .. } = &self.changes.all[self.changes.done];
             // Forward directions are even, reverse ones odd.
             let hop = (2 * link + usize::from(!forward)) as u32;
+            if R::ENABLED {
+                self.net.note(self.now, hop, what);
+            }
             self.net.change(self.now, hop, what);
             self.changes.done += 1;
         }
@@ -62,5 +69,19 @@ impl<R: Tap> Network<R> {
             What::Limit(limit) => link.set_limit(*limit),
             What::Up(up) => link.set_up(now, *up, &mut |p, why: DropReason| lost(p, why)),
         });
+    }
+
+    /// Records a change.
+    fn note(&mut self, now: Instant, link: u32, what: &What) {
+        let (what, value) = match what {
+            What::Rate(rate) => (LinkChange::Rate, rate.map_or(u64::MAX, Rate::bits_per_sec)),
+            What::Delay(delay) => (LinkChange::Delay, delay.base().as_nanos()),
+            What::Error(error) => (LinkChange::Error, error.mean_loss(NOTED_SIZE).to_bits()),
+            What::Limit(Limit::Bytes(n)) => (LinkChange::LimitBytes, *n),
+            What::Limit(Limit::Packets(n)) => (LinkChange::LimitPackets, (*n).into()),
+            What::Limit(Limit::Unlimited) => (LinkChange::LimitPackets, u64::MAX),
+            What::Up(up) => (LinkChange::Up, (*up).into()),
+        };
+        self.recorder.record(now, &Event::LinkChanged { link, what, value });
     }
 }

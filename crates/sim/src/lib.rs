@@ -39,7 +39,7 @@ pub use build::{Agents, BuildError};
 pub use datagram::DatagramResult;
 pub use result::{ClassResult, FlowResult, LinkResult, RunResult, SampledSeries, Telemetry};
 pub use sim::{Sim, Status};
-pub use tap::{Place, Sighting, Tap};
+pub use tap::{Opened, Place, Sighting, Tap};
 pub use truth::Cuts;
 pub use user::{Failure, RunError, check_controls};
 

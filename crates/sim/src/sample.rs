@@ -30,7 +30,8 @@ pub(crate) struct Sampler {
 
 impl Sampler {
     pub(crate) fn new(record: &resolved::Record, links: usize) -> Self {
-        let of_links = |k: &Kind| matches!(k, Kind::Queue | Kind::Utilization);
+        let of_links =
+            |k: &Kind| matches!(k, Kind::Delay | Kind::Queue | Kind::Rate | Kind::Up | Kind::Utilization);
         let sampled = record.sample.is_some();
         let chosen = record.series.iter().copied().filter(|_| sampled);
         let (link_kinds, flow_kinds): (Vec<Kind>, Vec<Kind>) = chosen.partition(of_links);
@@ -85,10 +86,18 @@ impl Sampler {
                     Kind::Cwnd => state.map_or(f64::NAN, |s| s.cwnd),
                     Kind::InFlight => state.map_or(0.0, |s| s.in_flight as f64 / mss),
                     Kind::Pipe => state.map_or(0.0, |s| s.pipe as f64 / mss),
+                    Kind::Retransmissions => {
+                        flow.totals(&record.past, group.endpoint.mss).retransmissions as f64
+                    }
                     Kind::Rto => state.map_or(f64::NAN, |s| s.rto.as_secs_f64()),
                     Kind::Srtt => state.and_then(|s| s.srtt).map_or(f64::NAN, Duration::as_secs_f64),
                     Kind::Ssthresh => state.map_or(f64::NAN, |s| s.ssthresh),
-                    Kind::Telemetry | Kind::Queue | Kind::Utilization => continue,
+                    Kind::Delay
+                    | Kind::Telemetry
+                    | Kind::Queue
+                    | Kind::Rate
+                    | Kind::Up
+                    | Kind::Utilization => continue,
                 };
                 self.row.push(value);
             }
@@ -118,7 +127,14 @@ impl Sampler {
             self.row.clear();
             for kind in &self.link_kinds {
                 self.row.push(match kind {
+                    Kind::Delay => link.delay().base().as_secs_f64(),
                     Kind::Queue => f64::from(link.queue_len()),
+                    // A transmitter without a rate has no value: a gap in figures.
+                    Kind::Rate if link.is_up() => {
+                        link.rate().map_or(f64::NAN, |rate| rate.bits_per_sec() as f64)
+                    }
+                    Kind::Rate => 0.0,
+                    Kind::Up => f64::from(u8::from(link.is_up())),
                     Kind::Utilization => {
                         let busy = link.busy_time(now);
                         let span = now - self.last;

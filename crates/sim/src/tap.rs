@@ -57,6 +57,23 @@ pub trait Tap: Recorder {
 
     /// Takes note of a packet. Times never decrease.
     fn packet(&mut self, _now: Instant, _seen: &Sighting<'_>) {}
+
+    /// Takes note of a connection that is opened for a transfer, before its first packet. Events and packets name it
+    /// by a number above those of the result's flows, which other transfers use before and after it.
+    fn transfer(&mut self, _opened: &Opened) {}
+}
+
+/// A connection for one of a flow's transfers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// What its packets and events call it.
+    pub flow: u32,
+    /// With it, names the connection.
+    pub generation: u16,
+    /// The flow of the result that the transfer belongs to.
+    pub owner: u32,
+    /// Number of the transfer within that flow, from 0.
+    pub number: u64,
 }
 
 impl Tap for Null {}
@@ -70,6 +87,10 @@ impl<A: Tap, B: Tap> Tap for (A, B) {
         self.0.packet(now, seen);
         self.1.packet(now, seen);
     }
+    fn transfer(&mut self, opened: &Opened) {
+        self.0.transfer(opened);
+        self.1.transfer(opened);
+    }
 }
 
 impl<R: Tap> Tap for &mut R {
@@ -77,6 +98,9 @@ impl<R: Tap> Tap for &mut R {
 
     fn packet(&mut self, now: Instant, seen: &Sighting<'_>) {
         (**self).packet(now, seen);
+    }
+    fn transfer(&mut self, opened: &Opened) {
+        (**self).transfer(opened);
     }
 }
 

@@ -4,7 +4,7 @@ use crate::agent::Agent;
 use crate::flow::{Flow, Record, Seen, Totals, Transfer};
 use crate::sim::{Sim, send};
 use crate::source::Source;
-use crate::tap::Tap;
+use crate::tap::{Opened, Tap};
 use crate::truth::Account;
 use skyhaul_base::Instant;
 use skyhaul_trace::Event;
@@ -64,6 +64,15 @@ impl<R: Tap> Sim<R> {
         let Flow { forward, reverse, header, .. } = self.flows[transfer.owner as usize];
         let flow = &mut self.flows[index as usize];
         (flow.forward, flow.reverse, flow.header) = (forward, reverse, header);
+        if R::ENABLED || R::PACKETS {
+            let generation = self.flows[index as usize].generation;
+            self.net.recorder.transfer(&Opened {
+                flow: index,
+                generation,
+                owner: transfer.owner,
+                number: transfer.number,
+            });
+        }
         if R::ENABLED {
             self.net.recorder.record(self.now, &Event::FlowStarted { flow: index });
         }

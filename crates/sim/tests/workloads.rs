@@ -3,7 +3,7 @@
 use skyhaul_base::Duration;
 use skyhaul_scenario::Resolved;
 use skyhaul_sim::{FlowResult, RunResult, run};
-use skyhaul_trace::{Class, Digest, LossCause, Null};
+use skyhaul_trace::{Class, Digest, Event, LinkChange, LossCause, Memory, Null};
 
 fn resolve(text: &str) -> Resolved {
     skyhaul_scenario::resolve_text("test.toml", text, &[], &|_| Err("no files".into())).expect("a scenario")
@@ -219,6 +219,68 @@ set = { "links.sat.rate" = "2 Mbit/s", "links.sat.queue.limit" = "10 packets" }
     // For 40 s 250 of 500 packets per second find no room, but for the 10 that fill the queue.
     assert!((full - (10_000.0 - 10.0)).abs() <= 2.0, "{full}");
     assert_eq!(r.link("sat", true).unwrap().max_queue, 10);
+}
+
+#[test]
+fn series_and_events_tell_when_a_link_changed() {
+    let text = r#"
+[flows.udp]
+transport = "udp"
+app = { kind = "cbr", rate = "100 kbit/s" }
+[[event]]
+at = "20.5 s"
+set = { "links.sat.rate" = "2 Mbit/s", "links.sat.delay" = "100 ms" }
+[[event]]
+at = "30.5 s"
+set = { "links.sat.up" = false }
+[[event]]
+at = "40.5 s"
+set = { "links.sat.up" = true }
+[record]
+sample = "1 s"
+series = ["delay", "rate", "up"]
+"#;
+    let s = resolve(&format!("{LINK}{text}"));
+    let mut memory = Memory::default();
+    let r = run(&s, 1, &mut memory).expect("a run");
+    let before = |name: &str| r.series.links.of(0, name).next().expect("a sample").1;
+    let (rate, delay) = (before("rate"), before("delay"));
+    for (t, value) in r.series.links.of(0, "rate") {
+        let down = t > 30.5 && t < 40.5;
+        assert_eq!(
+            value,
+            if t < 20.5 {
+                rate
+            } else if down {
+                0.0
+            } else {
+                2e6
+            },
+            "{t}"
+        );
+    }
+    for (t, value) in r.series.links.of(0, "delay") {
+        assert_eq!(value, if t < 20.5 { delay } else { 0.1 }, "{t}");
+    }
+    let down = r.series.links.of(0, "up").filter(|(_, up)| *up == 0.0).count();
+    assert_eq!(down, 10);
+    // The reverse direction has a rate of its own: infinitely fast, which is a gap.
+    assert!(r.series.links.of(1, "rate").filter(|(t, _)| *t < 30.5).all(|(_, v)| v.is_nan()));
+    let told: Vec<(f64, LinkChange, u64)> = memory
+        .events
+        .iter()
+        .filter_map(|(at, e)| match e {
+            Event::LinkChanged { link: 0, what, value } => Some((at.as_secs_f64(), *what, *value)),
+            _ => None,
+        })
+        .collect();
+    let want = [
+        (20.5, LinkChange::Rate, 2_000_000),
+        (20.5, LinkChange::Delay, 100_000_000),
+        (30.5, LinkChange::Up, 0),
+        (40.5, LinkChange::Up, 1),
+    ];
+    assert_eq!(told, want);
 }
 
 #[test]

@@ -61,6 +61,37 @@ impl LossCause {
     }
 }
 
+/// What of a link changes during a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LinkChange {
+    /// The smallest propagation delay, in nanoseconds; for a trace that of the present.
+    Delay = 0,
+    /// The error model; the value is the share of packets of 1000 bytes that it loses in the long run, as the bits of a double.
+    Error = 1,
+    /// The capacity of the queue in bytes.
+    LimitBytes = 2,
+    /// The capacity of the queue in packets.
+    LimitPackets = 3,
+    /// The rate of the transmitter, in bit/s; for a trace the mean.
+    Rate = 4,
+    /// Up is 1, down is 0.
+    Up = 5,
+}
+
+impl LinkChange {
+    /// Name used in recorded results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Delay => "delay",
+            Self::Error => "error",
+            Self::LimitBytes | Self::LimitPackets => "queue.limit",
+            Self::Rate => "rate",
+            Self::Up => "up",
+        }
+    }
+}
+
 /// What an event says about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Packet {
@@ -120,6 +151,15 @@ pub enum Event {
     FlowStarted {
         /// The flow.
         flow: u32,
+    },
+    /// A directed link changed as the scenario says.
+    LinkChanged {
+        /// The directed link.
+        link: u32,
+        /// What changed.
+        what: LinkChange,
+        /// What it is from now on, in the unit of what changed; `u64::MAX` for no limit.
+        value: u64,
     },
     /// All of a page was acknowledged.
     PageDone {
@@ -233,6 +273,11 @@ impl Event {
                 put(head(15, *flow));
                 put(cwnd.to_bits());
                 put(ssthresh.to_bits());
+            }
+            Self::LinkChanged { link, what, value } => {
+                put(head(16, *link));
+                put(*what as u64);
+                put(*value);
             }
         }
     }

@@ -86,7 +86,7 @@ impl<R: Recorder> Recorder for &mut R {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Class, LossCause, Packet};
+    use crate::event::{Class, LinkChange, LossCause, Packet};
     use skyhaul_base::Duration;
 
     fn all() -> Vec<Event> {
@@ -99,6 +99,8 @@ mod tests {
             Event::Dropped { flow, link, cause: LossCause::Error, packet },
             Event::FlowFinished { flow },
             Event::FlowStarted { flow },
+            Event::LinkChanged { link, what: LinkChange::Rate, value: 5 },
+            Event::LinkChanged { link, what: LinkChange::Delay, value: 5 },
             Event::PageDone { flow, page: 0, took: Duration::from_secs(1) },
             Event::ProbeAnswered { flow },
             Event::ProbeSent { flow },

@@ -6,8 +6,15 @@ use crate::{export, print};
 
 pub(crate) fn run(args: &ExportArgs) -> Result<(), Stop> {
     let out = args.out.clone().unwrap_or_else(|| args.results.clone());
+    if !args.flow.is_empty() && !matches!(args.format, ExportFormat::Qlog) {
+        return Err(Stop::bad("--flow chooses flows of --format qlog only: leave it out"));
+    }
     let written = match args.format {
         ExportFormat::Csv => export::csv(&args.results, &out)?,
+        ExportFormat::Flent => export::flent(&args.results, &out)?,
+        ExportFormat::Iperf3 => export::iperf3(&args.results, &out)?,
+        ExportFormat::Qlog => export::qlog(&args.results, &out, &args.flow)?,
+        ExportFormat::Parquet => export::parquet(&args.results, &out)?,
     };
     print(&written.iter().map(|p| format!("{}\n", p.display())).collect::<String>())
 }

@@ -36,6 +36,13 @@ impl Default for Delay {
 }
 
 impl Delay {
+    /// The smallest delay.
+    #[must_use]
+    pub const fn base(&self) -> Duration {
+        match *self {
+            Self::Fixed(base) | Self::Normal { base, .. } | Self::Uniform { base, .. } => base,
+        }
+    }
     /// The delay of a packet whose last bit leaves at `departure`.
     #[inline]
     pub fn sample(&mut self, departure: Instant, rng: &mut Rng) -> Duration {

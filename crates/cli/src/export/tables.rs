@@ -1,5 +1,6 @@
-//! `skyhaul export`: the tables of a results directory in other formats.
+//! The tables of a results directory, as CSV and as they are.
 
+use super::{cannot_read, in_order};
 use crate::stop::{Stop, io_words};
 use parquet::basic::Type as Physical;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -18,29 +19,46 @@ const DEPTH: usize = 4;
 /// # Errors
 /// If the directory holds no results, or something cannot be read or written.
 pub fn csv(results: &Path, out: &Path) -> Result<Vec<PathBuf>, Stop> {
-    if !results.join("manifest.json").is_file() {
+    each(results, out, "csv", &one)
+}
+
+/// Copies every table of a results directory, of a run or of a study, to `out`, in the same folders; returns the files.
+///
+/// # Errors
+/// If the directory holds no results, `out` is that directory, or something cannot be read or written.
+pub fn parquet(results: &Path, out: &Path) -> Result<Vec<PathBuf>, Stop> {
+    let same = matches!((results.canonicalize(), out.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    if same {
         return Err(Stop::bad(format!(
-            "{}: there is no manifest.json: name a results directory of `skyhaul run --out` or `study report`",
+            "{}: its tables are Parquet files already: name another folder for copies with --out",
             results.display()
         )));
     }
+    each(results, out, "parquet", &|from, to| fs::copy(from, to).map(|_| ()).map_err(|e| Stop::write(to, &e)))
+}
+
+fn each(
+    results: &Path,
+    out: &Path,
+    extension: &str,
+    write: &dyn Fn(&Path, &Path) -> Result<(), Stop>,
+) -> Result<Vec<PathBuf>, Stop> {
+    super::manifest(results)?;
     let mut tables = Vec::new();
     find(results, DEPTH, &mut tables)?;
     tables.sort();
     if tables.is_empty() {
         return Err(Stop::bad(format!("{}: it holds no tables", results.display())));
     }
-    let mut written = Vec::new();
-    for table in tables {
-        let inside = table.strip_prefix(results).unwrap_or(&table);
-        let target = out.join(inside).with_extension("csv");
+    in_order(tables, |table| {
+        let inside = table.strip_prefix(results).unwrap_or(table);
+        let target = out.join(inside).with_extension(extension);
         if let Some(folder) = target.parent() {
             fs::create_dir_all(folder).map_err(|e| Stop::write(folder, &e))?;
         }
-        one(&table, &target)?;
-        written.push(target);
-    }
-    Ok(written)
+        write(table, &target)?;
+        Ok(target)
+    })
 }
 
 fn find(folder: &Path, depth: usize, tables: &mut Vec<PathBuf>) -> Result<(), Stop> {
@@ -53,10 +71,6 @@ fn find(folder: &Path, depth: usize, tables: &mut Vec<PathBuf>) -> Result<(), St
         }
     }
     Ok(())
-}
-
-fn cannot_read(path: &Path, why: &str) -> Stop {
-    Stop::bad(format!("cannot read {}: {}", path.display(), why.lines().next().unwrap_or_default()))
 }
 
 fn one(table: &Path, target: &Path) -> Result<(), Stop> {

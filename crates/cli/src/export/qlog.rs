@@ -1,0 +1,283 @@
+//! Logs of events in the form of qlog (draft-ietf-quic-qlog-main-schema-11), one file in JSON-SEQ (RFC 7464) per flow.
+//!
+//! A run records no single packets. Runs are deterministic, so the recorded scenario is run again with a recorder of
+//! events, and the result is held against the recorded one; smoothed RTT and data in flight come from the recorded
+//! series. The events of TCP are a schema of our own: docs/exports.md says what each holds.
+
+use super::in_order;
+use super::recorded::{Recorded, RecordedFlow, runs};
+use crate::capture::choose;
+use crate::cases;
+use crate::stop::Stop;
+use serde_json::{Map, Value, json};
+use skyhaul_base::Instant;
+use skyhaul_scenario::resolved::Transport;
+use skyhaul_sim::{Opened, Tap};
+use skyhaul_study::runner::CellRunner;
+use skyhaul_trace::{Class, Event, Packet, Recorder};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Identifies the events of TCP, which no registered schema describes.
+const EVENTS: &str = "urn:skyhaul:qlog:events:tcp";
+/// Series without which an event of metrics lacks what readers expect of it.
+const NEEDED: [&str; 2] = ["in-flight", "srtt"];
+/// Most files of one run: each is open while the scenario runs.
+const MOST_FILES: usize = 256;
+
+/// Writes `GROUP[INDEX].sqlog` for every chosen flow of every run under `out`; returns the files.
+///
+/// # Errors
+/// If a run has not recorded what is needed, cannot be run again by this program, or something cannot be read or written.
+pub fn qlog(results: &Path, out: &Path, flows: &[String]) -> Result<Vec<PathBuf>, Stop> {
+    let mut written = Vec::new();
+    for run in runs(results)? {
+        let folder = out.join(run.folder.strip_prefix(results).unwrap_or(Path::new("")));
+        run.need(&NEEDED)?;
+        let chosen = choose("--flow", flows, run.scenario())?;
+        same_engine(&run)?;
+        fs::create_dir_all(&folder).map_err(|e| Stop::write(&folder, &e))?;
+        let is_chosen = |flow: &RecordedFlow<'_>| {
+            chosen.iter().any(|(name, i)| *name == flow.group.name && i.is_none_or(|i| i == flow.number))
+        };
+        let flows = run.flows();
+        let files = flows.iter().filter(|f| is_chosen(f)).count();
+        if files > MOST_FILES {
+            let folder = run.folder.display();
+            return Err(Stop::bad(format!(
+                "{folder}: {files} flows are more than {MOST_FILES} files: choose some with --flow GROUP or GROUP[INDEX]"
+            )));
+        }
+        let mut log = Log {
+            flows: in_order(flows, |f| is_chosen(f).then(|| Trace::create(&run, f, &folder)).transpose())?,
+            ..Log::default()
+        };
+        log.links = run
+            .scenario()
+            .links
+            .iter()
+            .flat_map(|l| ["forward", "reverse"].map(|way| format!("links.{}.{way}", l.name)))
+            .collect();
+        let result = cases::recorded(&run.case, &mut log)?;
+        if Some(result.events) != run.summary["events"].as_u64() {
+            return Err(another(&run));
+        }
+        for trace in log.flows.into_iter().flatten() {
+            written.push(trace.finish()?);
+        }
+    }
+    Ok(written)
+}
+
+/// Only the engine that made a run makes it again.
+fn same_engine(run: &Recorded) -> Result<(), Stop> {
+    let here = crate::studies::simulator().engine();
+    if run.manifest["engine"] == json!(here) { Ok(()) } else { Err(another(run)) }
+}
+
+fn another(run: &Recorded) -> Stop {
+    let engine = run.manifest["engine"].as_str().unwrap_or("unknown");
+    Stop::bad(format!(
+        "{}: its run was made by engine {engine}, and this program, {}, would make another: run the scenario again",
+        run.folder.display(),
+        crate::studies::simulator().engine()
+    ))
+}
+
+/// What was sampled at a time: milliseconds, and the fields of an event of metrics.
+type Sample = (Instant, Map<String, Value>);
+
+/// The file of a flow.
+#[derive(Debug)]
+struct Trace {
+    path: PathBuf,
+    file: BufWriter<File>,
+    mss: f64,
+    /// What is still to be written, the earliest last.
+    samples: Vec<Sample>,
+    failed: Option<std::io::Error>,
+}
+
+/// Files by flow, and what a transfer's connection belongs to.
+#[derive(Debug, Default)]
+struct Log {
+    flows: Vec<Option<Trace>>,
+    links: Vec<String>,
+    /// Flow and number within it of the connection that a number above those of the flows means at present.
+    transfers: BTreeMap<u32, (u32, u64)>,
+}
+
+impl Trace {
+    fn create(run: &Recorded, flow: &RecordedFlow<'_>, folder: &Path) -> Result<Self, Stop> {
+        let path = folder.join(format!("{}[{}].sqlog", flow.group.name, flow.number));
+        let (object, transport) = (&flow.object, flow.group.transport);
+        let mss = f64::from(flow.group.endpoint.mss);
+        let file = File::create(&path).map_err(|e| Stop::write(&path, &e))?;
+        let mut samples: Vec<Sample> = Vec::new();
+        if transport == Transport::Tcp {
+            let (srtt, in_flight) = (run.curve(object, "srtt"), run.curve(object, "in-flight"));
+            for ((time, rtt), (_, flight)) in srtt.iter().zip(in_flight) {
+                let mut fields = Map::new();
+                if let Some(rtt) = rtt {
+                    fields.insert("smoothed_rtt".into(), json!(rtt * 1e3));
+                }
+                if let Some(segments) = flight {
+                    fields.insert("bytes_in_flight".into(), json!((segments * mss).round() as u64));
+                }
+                samples.push((Instant::from_secs_f64(*time), fields));
+            }
+            samples.reverse();
+        }
+        let mut trace = Self { path, file: BufWriter::new(file), mss, samples, failed: None };
+        trace.record(&json!({
+            "file_schema": "urn:ietf:params:qlog:file:sequential",
+            "serialization_format": "application/qlog+json-seq",
+            "title": run.scenario().title,
+            "description": format!("simulated by skyhaul {}", crate::VERSION),
+            "trace": {
+                "title": object,
+                "common_fields": {
+                    "time_format": "relative_to_epoch",
+                    "reference_time": { "clock_type": "monotonic", "epoch": "unknown" },
+                    "protocol_types": [if transport == Transport::Tcp { "TCP" } else { "UDP" }],
+                },
+                // The simulator sees both ends and what is between; what is sent and received is the data sender's.
+                "vantage_point": { "name": object, "type": "network", "flow": "client" },
+                "event_schemas": [EVENTS],
+            },
+        }));
+        Ok(trace)
+    }
+
+    fn record(&mut self, value: &Value) {
+        // RFC 7464: a record separator, the text, a line feed.
+        let result = writeln!(self.file, "\u{1e}{value}");
+        if let Err(e) = result {
+            self.failed.get_or_insert(e);
+        }
+    }
+
+    /// Writes an event, after what was sampled before it or at the same time.
+    fn event(&mut self, now: Instant, transfer: Option<u64>, name: &str, data: &Value) {
+        self.sampled(now);
+        let mut event = json!({ "time": millis(now), "name": format!("tcp:{name}"), "data": data });
+        if let Some(number) = transfer {
+            event["group_id"] = json!(number.to_string());
+        }
+        self.record(&event);
+    }
+
+    fn sampled(&mut self, until: Instant) {
+        while self.samples.last().is_some_and(|(at, _)| *at <= until) {
+            let Some((at, fields)) = self.samples.pop() else { return };
+            if !fields.is_empty() {
+                let data = Value::Object(fields);
+                self.record(&json!({ "time": millis(at), "name": "tcp:metrics_updated", "data": data }));
+            }
+        }
+    }
+
+    fn finish(mut self) -> Result<PathBuf, Stop> {
+        self.sampled(Instant::MAX);
+        let flushed = self.file.flush();
+        match self.failed.map_or(flushed, Err) {
+            Ok(()) => Ok(self.path),
+            Err(e) => Err(Stop::write(&self.path, &e)),
+        }
+    }
+}
+
+/// Milliseconds since the start of the run.
+fn millis(t: Instant) -> f64 {
+    t.as_nanos() as f64 / 1e6
+}
+
+fn packet(p: &Packet) -> Map<String, Value> {
+    let mut header = json!({ "packet_type": p.class.name() });
+    match p.class {
+        Class::Ack => header["ack"] = json!(p.ack),
+        Class::Data | Class::Probe => header["seq"] = json!(p.seq),
+    }
+    if p.low_priority {
+        header["low_priority"] = json!(true);
+    }
+    let mut data = Map::new();
+    data.insert("header".into(), header);
+    data.insert("raw".into(), json!({ "length": p.size }));
+    data
+}
+
+impl Recorder for Log {
+    fn record(&mut self, now: Instant, event: &Event) {
+        let (name, number, data) = match event {
+            Event::Sent { flow, packet: p } if p.class != Class::Ack => ("packet_sent", flow, packet(p)),
+            Event::Delivered { flow, packet: p } if p.class == Class::Ack => {
+                ("packet_received", flow, packet(p))
+            }
+            Event::Dropped { flow, link, cause, packet: p } => {
+                let mut data = packet(p);
+                data.insert("trigger".into(), json!(cause.name()));
+                let link = self.links.get(*link as usize).map_or("access", String::as_str);
+                data.insert("link".into(), json!(link));
+                ("packet_lost", flow, data)
+            }
+            Event::Window { flow, cwnd, ssthresh } => {
+                let mut data = Map::new();
+                let mss = self.of(*flow).map_or(0.0, |(trace, _)| trace.mss);
+                data.insert("congestion_window".into(), json!((cwnd * mss).round() as u64));
+                if ssthresh.is_finite() {
+                    data.insert("ssthresh".into(), json!((ssthresh * mss).round() as u64));
+                }
+                ("metrics_updated", flow, data)
+            }
+            Event::RecoveryEntered { flow } => ("congestion_state_updated", flow, state("recovery")),
+            Event::RecoveryLeft { flow } => ("congestion_state_updated", flow, state("open")),
+            Event::Timeout { flow } => {
+                let mut data = Map::new();
+                data.insert("timer_type".into(), json!("rto"));
+                data.insert("event_type".into(), json!("expired"));
+                ("loss_timer_updated", flow, data)
+            }
+            Event::FlowStarted { flow } => ("connection_started", flow, Map::new()),
+            Event::FlowFinished { flow } => ("connection_closed", flow, Map::new()),
+            // Told by the others, or no matter of a single flow.
+            Event::AckArrived { .. }
+            | Event::Delivered { .. }
+            | Event::Discarded { .. }
+            | Event::LinkChanged { .. }
+            | Event::PageDone { .. }
+            | Event::ProbeAnswered { .. }
+            | Event::ProbeSent { .. }
+            | Event::Queue { .. }
+            | Event::Sent { .. } => return,
+        };
+        if let Some((trace, transfer)) = self.of(*number) {
+            trace.event(now, transfer, name, &Value::Object(data));
+        }
+    }
+}
+
+fn state(new: &str) -> Map<String, Value> {
+    let mut data = Map::new();
+    data.insert("new".into(), json!(new));
+    data
+}
+
+impl Tap for Log {
+    fn transfer(&mut self, opened: &Opened) {
+        self.transfers.insert(opened.flow, (opened.owner, opened.number));
+    }
+}
+
+impl Log {
+    /// The file of a flow or of a transfer's connection, and the number of the transfer.
+    fn of(&mut self, flow: u32) -> Option<(&mut Trace, Option<u64>)> {
+        let (flow, number) = match self.transfers.get(&flow) {
+            Some((owner, number)) => (*owner, Some(*number)),
+            None => (flow, None),
+        };
+        Some((self.flows.get_mut(flow as usize)?.as_mut()?, number))
+    }
+}

@@ -1,0 +1,147 @@
+//! What a results directory of a run holds.
+
+use super::{cannot_read, json, manifest};
+use crate::cases::Case;
+use crate::stop::{Stop, io_words};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use serde_json::Value;
+use skyhaul_scenario::resolved::FlowGroup;
+use skyhaul_scenario::{Resolved, resolve_text};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// Times in seconds, with values; none where there was nothing to measure.
+pub(super) type Curve = Vec<(f64, Option<f64>)>;
+
+/// A run that was recorded.
+pub(super) struct Recorded {
+    /// Its folder.
+    pub(super) folder: PathBuf,
+    /// What it says of itself.
+    pub(super) manifest: Value,
+    /// What was run, with the seed that was used.
+    pub(super) case: Case,
+    /// What `run --json` printed.
+    pub(super) summary: Value,
+    /// By object (`flows.bulk[3]`) and series (`cwnd`).
+    series: BTreeMap<(String, String), Curve>,
+}
+
+/// A flow that was recorded.
+pub(super) struct RecordedFlow<'a> {
+    /// Index into the result.
+    pub(super) index: u32,
+    /// Number within its group.
+    pub(super) number: u32,
+    /// `flows.bulk[3]`.
+    pub(super) object: String,
+    /// Its group.
+    pub(super) group: &'a FlowGroup,
+    /// What was measured.
+    pub(super) measured: &'a Value,
+}
+
+/// The runs of a results directory: one, or those that it lists.
+pub(super) fn runs(results: &Path) -> Result<Vec<Recorded>, Stop> {
+    let top = manifest(results)?;
+    if let Some(cases) = top["cases"].as_array() {
+        let names = cases.iter().filter_map(|c| c["folder"].as_str());
+        return names.map(|name| Recorded::read(&results.join(name))).collect();
+    }
+    if top["command"] != "run" {
+        return Err(Stop::bad(format!(
+            "{}: this format holds single runs: name a results directory of `skyhaul run --out`",
+            results.display()
+        )));
+    }
+    Ok(vec![Recorded::read(results)?])
+}
+
+impl Recorded {
+    fn read(folder: &Path) -> Result<Self, Stop> {
+        let manifest = manifest(folder)?;
+        let path = folder.join("scenario.resolved.toml");
+        let text = fs::read_to_string(&path).map_err(|e| cannot_read(&path, &io_words(&e)))?;
+        let alone = |_: &str| Err("a resolved scenario needs no other file".to_owned());
+        let scenario = resolve_text(&path.to_string_lossy(), &text, &[], &alone).map_err(Stop::bad)?;
+        let seed =
+            manifest["seed"].as_u64().ok_or_else(|| cannot_read(folder, "the manifest has no seed"))?;
+        let summary = json(&folder.join("summary.json"))?;
+        let series = series(&folder.join("series.parquet"))?;
+        let case = Case { choice: Vec::new(), scenario, seed };
+        Ok(Self { folder: folder.to_owned(), manifest, case, summary, series })
+    }
+
+    pub(super) fn scenario(&self) -> &Resolved {
+        &self.case.scenario
+    }
+
+    /// How long the run lasted, in seconds.
+    pub(super) fn duration(&self) -> f64 {
+        self.scenario().duration.as_secs_f64()
+    }
+
+    /// The flows in the order of the result.
+    pub(super) fn flows(&self) -> Vec<RecordedFlow<'_>> {
+        let groups = self.scenario().flows.iter().flat_map(|g| (0..g.count).map(move |i| (g, i)));
+        let named = groups.zip(0u32..);
+        named
+            .map(|((group, number), index)| RecordedFlow {
+                index,
+                number,
+                object: format!("flows.{}[{number}]", group.name),
+                group,
+                measured: &self.summary["flows"][index as usize],
+            })
+            .collect()
+    }
+
+    /// Refuses a run that has not recorded these series.
+    pub(super) fn need(&self, names: &[&str]) -> Result<(), Stop> {
+        let record = &self.scenario().record;
+        let has = |name: &&str| record.series.iter().any(|s| s.name() == *name);
+        if record.sample.is_some() && names.iter().all(has) {
+            return Ok(());
+        }
+        let missing: Vec<&str> = names.iter().copied().filter(|n| !has(n)).collect();
+        let mut all: Vec<String> = record.series.iter().map(|s| format!("'{}'", s.name())).collect();
+        all.extend(missing.iter().map(|n| format!("'{n}'")));
+        let sample = match record.sample {
+            Some(_) => String::new(),
+            None => " --set record.sample='100 ms'".to_owned(),
+        };
+        let without = if missing.is_empty() { "series".to_owned() } else { missing.join(", ") };
+        Err(Stop::bad(format!(
+            "{}: the run recorded no {without}: run it again with{sample} --set \"record.series=[{}]\"",
+            self.folder.display(),
+            all.join(", ")
+        )))
+    }
+
+    /// A series of an object; empty if there is none.
+    pub(super) fn curve(&self, object: &str, series: &str) -> &[(f64, Option<f64>)] {
+        self.series.get(&(object.to_owned(), series.to_owned())).map_or(&[], Vec::as_slice)
+    }
+}
+
+fn series(path: &Path) -> Result<BTreeMap<(String, String), Curve>, Stop> {
+    let unreadable = |e: &dyn std::fmt::Display| cannot_read(path, &e.to_string());
+    let file = File::open(path).map_err(|e| cannot_read(path, &io_words(&e)))?;
+    let reader = SerializedFileReader::new(file).map_err(|e| unreadable(&e))?;
+    let mut all: BTreeMap<(String, String), Curve> = BTreeMap::new();
+    for row in reader.get_row_iter(None).map_err(|e| unreadable(&e))? {
+        let row = row.map_err(|e| unreadable(&e))?;
+        let fields: Vec<&Field> = row.get_column_iter().map(|(_, f)| f).collect();
+        let [Field::Double(time), Field::Str(object), Field::Str(series), value] = fields.as_slice() else {
+            return Err(unreadable(&"its columns are not those of a table of series"));
+        };
+        let value = match value {
+            Field::Double(x) => Some(*x),
+            _ => None,
+        };
+        all.entry((object.clone(), series.clone())).or_default().push((*time, value));
+    }
+    Ok(all)
+}
