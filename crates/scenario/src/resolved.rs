@@ -91,6 +91,15 @@ impl Delay {
             Self::Fixed(base) | Self::JitterNormal { base, .. } | Self::JitterUniform { base, .. } => base,
         }
     }
+    /// The same as the link model takes it.
+    #[must_use]
+    pub const fn model(self) -> path::Delay {
+        match self {
+            Self::Fixed(d) => path::Delay::Fixed(d),
+            Self::JitterNormal { base, sigma } => path::Delay::Normal { base, sigma },
+            Self::JitterUniform { base, jitter } => path::Delay::Uniform { base, jitter },
+        }
+    }
 }
 
 /// A queue.
@@ -336,11 +345,7 @@ impl Direction {
         path::LinkConfig {
             rate: self.rate,
             queue: self.queue.config(),
-            delay: match self.delay {
-                Delay::Fixed(d) => path::Delay::Fixed(d),
-                Delay::JitterNormal { base, sigma } => path::Delay::Normal { base, sigma },
-                Delay::JitterUniform { base, jitter } => path::Delay::Uniform { base, jitter },
-            },
+            delay: self.delay.model(),
             allow_reorder: self.allow_reorder,
             error: self.error.model(),
             drop_inflight: self.drop_in_flight,
