@@ -8,4 +8,16 @@
 //! operating system appear nowhere else.
 #![cfg(target_os = "linux")]
 
+pub mod app;
+mod clock;
+pub mod driver;
+mod error;
 pub mod host;
+mod namespace;
+mod netlink;
+pub mod tun;
+pub mod wait;
+
+pub use clock::Clock;
+pub use error::NetError;
+pub use namespace::Namespace;

@@ -149,6 +149,11 @@ impl Conn {
     pub fn at_end(&self) -> bool {
         self.tcp.peer_finished() && self.tcp.readable() == 0
     }
+    /// Payload of a full segment, bytes.
+    #[must_use]
+    pub fn segment_size(&self) -> u32 {
+        self.tcp.sender().segment_size()
+    }
     /// Bytes that the application has read.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
@@ -212,6 +217,12 @@ impl Conn {
         self.note(now, Op::Read(n));
         self.bytes_read += n;
         self.seen.readable = false;
+        n
+    }
+    pub(super) fn take_back(&mut self, now: Instant) -> u64 {
+        let n = self.tcp.truncate();
+        self.note(now, Op::TakeBack);
+        self.bytes_written -= n;
         n
     }
     pub(super) fn shutdown(&mut self, now: Instant) {

@@ -243,6 +243,11 @@ impl Host {
         }
         None
     }
+    /// True if [`Self::next_changed`] has something to tell.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        !self.changed.is_empty()
+    }
     /// The connection; `None` when it is gone.
     #[must_use]
     pub fn conn(&self, id: ConnId) -> Option<&Conn> {
@@ -264,6 +269,10 @@ impl Host {
     /// No more data from our side: a FIN follows what was written.
     pub fn shutdown(&mut self, now: Instant, id: ConnId) {
         self.act(id, |c| c.shutdown(now));
+    }
+    /// Takes back what was written and not yet sent once; returns how many bytes.
+    pub fn take_back(&mut self, now: Instant, id: ConnId) -> u64 {
+        self.act(id, |c| c.take_back(now)).unwrap_or(0)
     }
     /// Gives the connection up with a RST.
     pub fn abort(&mut self, now: Instant, id: ConnId) {

@@ -399,6 +399,11 @@ impl<S: Store> Sender<S> {
             phase: self.phase,
         }
     }
+    /// Payload of a full segment, bytes.
+    #[must_use]
+    pub fn segment_size(&self) -> u32 {
+        self.smss
+    }
     /// The congestion control.
     #[must_use]
     pub fn control(&self) -> &Algorithm {

@@ -1,0 +1,162 @@
+//! What a connection achieves, interval by interval.
+
+use crate::host::Conn;
+use skyhaul_base::{Duration, Instant};
+
+/// What happened in an interval, of a sender or of a receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// Start, since the connection was established.
+    pub from: Duration,
+    /// End.
+    pub to: Duration,
+    /// Payload acknowledged by the peer (sender), or read in order (receiver), bytes.
+    pub bytes: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Probes sent.
+    pub probes_sent: u64,
+    /// Probes answered.
+    pub probes_answered: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Congestion window at the end, bytes.
+    pub cwnd: u64,
+    /// Smoothed RTT at the end.
+    pub srtt: Option<Duration>,
+}
+
+impl Interval {
+    /// Goodput, bit/s.
+    #[must_use]
+    pub fn goodput(&self) -> f64 {
+        let secs = (self.to.saturating_sub(self.from)).as_secs_f64();
+        if secs > 0.0 { self.bytes as f64 * 8.0 / secs } else { 0.0 }
+    }
+}
+
+/// Counters at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    bytes: u64,
+    retransmissions: u64,
+    probes_sent: u64,
+    probes_answered: u64,
+    timeouts: u64,
+}
+
+/// Reads a connection's counters at regular times.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    receiving: bool,
+    every: Duration,
+    began: Option<Instant>,
+    /// End of the last interval.
+    at: Instant,
+    last: Totals,
+    intervals: Vec<Interval>,
+    told: usize,
+    finished: bool,
+}
+
+impl Meter {
+    /// Of a sender, or of a receiver; an interval `every` so often.
+    #[must_use]
+    pub fn new(receiving: bool, every: Duration) -> Self {
+        Self {
+            receiving,
+            every,
+            began: None,
+            at: Instant::ZERO,
+            last: Totals::default(),
+            intervals: Vec::new(),
+            told: 0,
+            finished: false,
+        }
+    }
+
+    fn totals(&self, c: &Conn) -> Totals {
+        let n = c.counters();
+        Totals {
+            bytes: if self.receiving { c.bytes_read() } else { n.bytes_acked },
+            retransmissions: n.retransmissions,
+            probes_sent: n.probes_sent,
+            probes_answered: n.probes_answered,
+            timeouts: n.timeouts,
+        }
+    }
+
+    /// The connection is established: time runs from here.
+    pub fn begin(&mut self, now: Instant) {
+        if self.began.is_none() {
+            (self.began, self.at) = (Some(now), now);
+        }
+    }
+    /// When the connection was established.
+    #[must_use]
+    pub fn began(&self) -> Option<Instant> {
+        self.began
+    }
+    /// When the present interval ends.
+    #[must_use]
+    pub fn next(&self) -> Instant {
+        if self.began.is_some() && !self.finished { self.at + self.every } else { Instant::MAX }
+    }
+    /// Ends the intervals that are over.
+    pub fn turn(&mut self, now: Instant, c: &Conn) {
+        while self.next() <= now {
+            self.close(self.next(), c);
+        }
+    }
+    /// Ends the last interval now, once.
+    pub fn finish(&mut self, now: Instant, c: &Conn) {
+        self.turn(now, c);
+        if self.began.is_some() && now > self.at && !self.finished {
+            self.close(now, c);
+        }
+        self.finished = true;
+    }
+    fn close(&mut self, at: Instant, c: &Conn) {
+        let Some(began) = self.began else { return };
+        let (now, old) = (self.totals(c), self.last);
+        let s = c.snapshot();
+        self.intervals.push(Interval {
+            from: self.at - began,
+            to: at - began,
+            bytes: now.bytes - old.bytes,
+            retransmissions: now.retransmissions - old.retransmissions,
+            probes_sent: now.probes_sent - old.probes_sent,
+            probes_answered: now.probes_answered - old.probes_answered,
+            timeouts: now.timeouts - old.timeouts,
+            cwnd: (s.cwnd * f64::from(c.segment_size())) as u64,
+            srtt: s.srtt,
+        });
+        (self.at, self.last) = (at, now);
+    }
+
+    /// All intervals so far.
+    #[must_use]
+    pub fn intervals(&self) -> &[Interval] {
+        &self.intervals
+    }
+    /// Intervals that were not told yet.
+    pub fn news(&mut self) -> &[Interval] {
+        let from = std::mem::replace(&mut self.told, self.intervals.len());
+        &self.intervals[from..]
+    }
+    /// All intervals as one.
+    #[must_use]
+    pub fn sum(&self) -> Interval {
+        self.intervals.iter().fold(Interval::default(), |a, b| Interval {
+            from: a.from,
+            to: b.to,
+            bytes: a.bytes + b.bytes,
+            retransmissions: a.retransmissions + b.retransmissions,
+            probes_sent: a.probes_sent + b.probes_sent,
+            probes_answered: a.probes_answered + b.probes_answered,
+            timeouts: a.timeouts + b.timeouts,
+            cwnd: b.cwnd,
+            srtt: b.srtt,
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! Takes connections and talks to each in its own way.
+
+use super::{App, Meter, Turn};
+use crate::host::{ConnId, Failure, Host};
+use skyhaul_base::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+/// What a conversation does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Talk {
+    /// It waits for the connection, or until then.
+    Until(Instant),
+    /// It has said everything: the connection is closed in order.
+    Close,
+    /// It cannot go on: the connection is reset.
+    Abort,
+}
+
+/// One side of a conversation over one connection.
+pub trait Talker {
+    /// Reads, writes, thinks.
+    fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> Talk;
+}
+
+/// A connection that a server has served.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// Who it was.
+    pub remote: SocketAddr,
+    /// Port at which it was served.
+    pub port: u16,
+    /// What came in.
+    pub meter: Meter,
+    /// Bytes acknowledged of what went out.
+    pub sent: u64,
+    /// What the sender here did.
+    pub counters: skyhaul_tcp::Counters,
+    /// Why it ended, if not in order.
+    pub failure: Option<Failure>,
+}
+
+#[derive(Debug)]
+struct Served<T> {
+    talker: T,
+    meter: Meter,
+    closing: bool,
+    wake: Instant,
+}
+
+/// A server: `greet` says how to talk on a connection to a port.
+pub struct Serve<T, G> {
+    greet: G,
+    every: Duration,
+    served: BTreeMap<ConnId, Served<T>>,
+    ended: Vec<Ended>,
+    /// Ends after so many connections.
+    most: Option<u64>,
+    taken: u64,
+    stopping: bool,
+}
+
+impl<T, G> std::fmt::Debug for Serve<T, G> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Serve")
+            .field("open", &self.served.len())
+            .field("taken", &self.taken)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
+    /// Serves what the host's listeners take, `most` connections in all, or without limit.
+    #[must_use]
+    pub fn new(greet: G, every: Duration, most: Option<u64>) -> Self {
+        let (served, ended) = (BTreeMap::new(), Vec::new());
+        Self { greet, every, served, ended, most, taken: 0, stopping: false }
+    }
+    /// Connections that ended since the last call.
+    pub fn take_ended(&mut self) -> Vec<Ended> {
+        std::mem::take(&mut self.ended)
+    }
+    /// The meters of connections that are open: who, and what.
+    pub fn open(&mut self) -> impl Iterator<Item = (ConnId, &mut Meter)> {
+        self.served.iter_mut().map(|(id, s)| (*id, &mut s.meter))
+    }
+
+    fn one(&mut self, now: Instant, host: &mut Host, id: ConnId) {
+        let Some(s) = self.served.get_mut(&id) else { return };
+        if let Some(c) = host.conn(id) {
+            s.meter.turn(now, c);
+        }
+        s.wake = Instant::MAX;
+        if !s.closing {
+            match s.talker.turn(now, host, id) {
+                Talk::Until(at) => s.wake = at,
+                Talk::Close => {
+                    s.closing = true;
+                    host.shutdown(now, id);
+                }
+                Talk::Abort => {
+                    s.closing = true;
+                    host.abort(now, id);
+                }
+            }
+        } else {
+            host.discard(now, id);
+        }
+        let Some(c) = host.conn(id) else { return };
+        // After our FIN in answer to theirs nothing is left but acknowledgements.
+        let over = c.is_over() || (s.closing && c.tcp().unacked() == 0 && c.at_end());
+        if over {
+            s.meter.finish(now, c);
+            self.ended.push(Ended {
+                remote: c.remote(),
+                port: c.local().port(),
+                meter: s.meter.clone(),
+                sent: c.counters().bytes_acked,
+                counters: c.counters(),
+                failure: c.failure(),
+            });
+            self.served.remove(&id);
+            host.release(now, id);
+        }
+    }
+}
+
+impl<T: Talker, G: FnMut(u16) -> T> App for Serve<T, G> {
+    fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
+        while let Some(id) = host.next_changed() {
+            if let (Some(c), false) = (host.conn(id), self.served.contains_key(&id)) {
+                let port = c.accepted_at().unwrap_or(0);
+                self.taken += 1;
+                let mut meter = Meter::new(true, self.every);
+                meter.begin(now);
+                let talker = (self.greet)(port);
+                self.served.insert(id, Served { talker, meter, closing: false, wake: Instant::MAX });
+            }
+            self.one(now, host, id);
+        }
+        let due: Vec<ConnId> = self
+            .served
+            .iter()
+            .filter(|(_, s)| s.wake.min(s.meter.next()) <= now)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in due {
+            self.one(now, host, id);
+        }
+        let full = self.most.is_some_and(|most| self.taken >= most);
+        if (full || self.stopping) && self.served.is_empty() { Turn::Done } else { Turn::Waiting }
+    }
+
+    fn next_timeout(&self) -> Instant {
+        self.served.values().map(|s| s.wake.min(s.meter.next())).min().unwrap_or(Instant::MAX)
+    }
+
+    fn stop(&mut self, now: Instant, host: &mut Host) {
+        self.stopping = true;
+        for (id, s) in &mut self.served {
+            s.closing = true;
+            host.abort(now, *id);
+        }
+    }
+}
+
+/// Reads and forgets, and closes when the other end does.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sink;
+
+impl Talker for Sink {
+    fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> Talk {
+        host.discard(now, id);
+        if host.conn(id).is_some_and(|c| c.at_end()) { Talk::Close } else { Talk::Until(Instant::MAX) }
+    }
+}

@@ -1,0 +1,196 @@
+//! A host on a TUN device, in real time.
+
+use crate::app::{App, Turn};
+use crate::clock::Clock;
+use crate::error::NetError;
+use crate::host::{Host, Outlet};
+use crate::tun::Tun;
+use crate::wait::{Wait, Waker};
+use skyhaul_base::{Duration, Instant};
+use skyhaul_wire::pcapng::Capture;
+use std::fs::File;
+use std::io::{self, BufWriter};
+
+/// Packets read at a time before departures are looked after.
+const BATCH: usize = 64;
+
+/// A host on a TUN device.
+#[derive(Debug)]
+pub struct Driver {
+    tun: Tun,
+    wait: Wait,
+    host: Host,
+    capture: Option<Recording>,
+    buffer: Vec<u8>,
+    refused: u64,
+    cpu: Duration,
+}
+
+/// A capture in progress.
+#[derive(Debug)]
+struct Recording {
+    capture: Capture<BufWriter<File>>,
+    interface: u32,
+    failure: Option<io::Error>,
+}
+
+impl Recording {
+    fn packet(&mut self, now: Instant, packet: &[u8], comment: Option<&str>) {
+        if self.failure.is_none() {
+            let (nanos, total) = (wall_nanos(now), packet.len());
+            let done = self.capture.packet(nanos, self.interface, packet, total, false, comment);
+            self.failure = done.err();
+        }
+    }
+}
+
+/// Captures say what time of day it was.
+fn wall_nanos(now: Instant) -> u64 {
+    let (mono, wall) = (Clock::now(), Clock::wall_nanos());
+    wall.saturating_sub(mono.as_nanos()).saturating_add(now.as_nanos())
+}
+
+/// Packets go into the device.
+struct Out<'a> {
+    tun: &'a Tun,
+    now: Instant,
+    capture: Option<&'a mut Recording>,
+    refused: &'a mut u64,
+    failure: &'a mut Option<NetError>,
+}
+
+impl Outlet for Out<'_> {
+    fn send(&mut self, packet: &[u8]) {
+        let taken = match self.tun.write(packet) {
+            Ok(taken) => taken,
+            Err(e) => {
+                self.failure.get_or_insert(e);
+                false
+            }
+        };
+        *self.refused += u64::from(!taken);
+        if let Some(c) = &mut self.capture {
+            c.packet(self.now, packet, (!taken).then_some("refused by the interface"));
+        }
+    }
+}
+
+impl Driver {
+    /// A host on this device.
+    ///
+    /// # Errors
+    /// If the system has no more descriptors.
+    pub fn new(tun: Tun, host: Host) -> Result<Self, NetError> {
+        let wait = Wait::on(&[&tun])?;
+        Ok(Self { tun, wait, host, capture: None, buffer: vec![0; 1 << 16], refused: 0, cpu: Duration::ZERO })
+    }
+
+    /// Writes every packet, in and out, to a file.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn capture(&mut self, to: File) -> io::Result<()> {
+        let mut capture = Capture::new(BufWriter::new(to), 1 << 16)?;
+        let interface = capture.interface(self.tun.name(), "between the stack and the kernel")?;
+        self.capture = Some(Recording { capture, interface, failure: None });
+        Ok(())
+    }
+    /// Ends the capture; returns the number of packets.
+    ///
+    /// # Errors
+    /// If something could not be written.
+    pub fn finish_capture(&mut self) -> io::Result<u64> {
+        match self.capture.take() {
+            Some(Recording { failure: Some(e), .. }) => Err(e),
+            Some(r) => r.capture.finish().map(|(packets, _)| packets),
+            None => Ok(0),
+        }
+    }
+
+    /// The host.
+    #[must_use]
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+    /// The host.
+    pub fn host_mut(&mut self) -> &mut Host {
+        &mut self.host
+    }
+    /// The device.
+    #[must_use]
+    pub fn tun(&self) -> &Tun {
+        &self.tun
+    }
+    /// Packets that the device did not take.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+    /// Processor time used within [`Self::run`].
+    #[must_use]
+    pub fn cpu(&self) -> Duration {
+        self.cpu
+    }
+    /// Wakes [`Self::run`] from another thread, so that `each` is called.
+    #[must_use]
+    pub fn waker(&self) -> Waker {
+        self.wait.waker()
+    }
+
+    /// Runs an application until it is done. `each` is called on every turn and says whether the user wants an end.
+    ///
+    /// # Errors
+    /// If the device goes away.
+    pub fn run<A: App>(
+        &mut self,
+        app: &mut A,
+        mut each: impl FnMut(Instant, &mut A, &mut Host) -> bool,
+    ) -> Result<(), NetError> {
+        let began = Clock::thread_cpu();
+        let mut stopped = false;
+        let outcome = loop {
+            let now = Clock::now();
+            let mut failure = None;
+            let Self { tun, host, capture, buffer, refused, .. } = self;
+            let mut read = 0;
+            while read < BATCH {
+                let n = match tun.read(buffer) {
+                    Ok(Some(n)) => n,
+                    Ok(None) => break,
+                    Err(e) => {
+                        failure = Some(e);
+                        break;
+                    }
+                };
+                read += 1;
+                let mut capture = capture.as_mut();
+                if let Some(c) = &mut capture {
+                    c.packet(now, &buffer[..n], None);
+                }
+                let mut out = Out { tun, now, capture, refused, failure: &mut failure };
+                host.arrive(now, &buffer[..n], &mut out);
+            }
+            let mut out = Out { tun, now, capture: capture.as_mut(), refused, failure: &mut failure };
+            host.handle_timeout(now, &mut out);
+            let turn = app.turn(now, host);
+            if each(now, app, host) && !stopped {
+                stopped = true;
+                app.stop(now, host);
+            }
+            host.flush(now, &mut out);
+            if let Some(e) = failure {
+                break Err(e);
+            }
+            if turn == Turn::Done {
+                break Ok(());
+            }
+            let next = host.next_timeout().min(app.next_timeout());
+            if read < BATCH {
+                // Applications that wrote may have room again at once.
+                self.wait.until(if self.host.has_news() { now } else { next })?;
+            }
+        };
+        self.cpu = self.cpu + (Clock::thread_cpu() - began);
+        outcome
+    }
+}

@@ -1,0 +1,59 @@
+//! What the operating system refuses, and what to do about it.
+
+use nix::errno::Errno;
+use std::io;
+use thiserror::Error;
+
+/// What the operating system refuses. Each message is one line and says what to do.
+#[derive(Debug, Error)]
+pub enum NetError {
+    /// Neither root nor the capability.
+    #[error("{what} needs CAP_NET_ADMIN: run it as root, or in a user namespace of your own (unshare -Urn)")]
+    Privileges {
+        /// What was tried.
+        what: String,
+    },
+    /// There is no TUN driver.
+    #[error("there is no /dev/net/tun: load the driver (modprobe tun), or give the container the device")]
+    NoTun,
+    /// The name of a device is taken.
+    #[error("an interface {0:?} exists already and is in use: choose another name")]
+    NameInUse(String),
+    /// The name of a device is no name of one.
+    #[error("{0:?} is no name for an interface: 1 to 15 letters, digits, dots, dashes")]
+    BadName(String),
+    /// No device of that name.
+    #[error("there is no interface {0:?}; `ip link` lists those that exist")]
+    NoInterface(String),
+    /// No namespace of that name.
+    #[error("there is no network namespace {0:?}: `ip netns add {0}` makes one; a number is a process id")]
+    NoNamespace(String),
+    /// The address is in use.
+    #[error("{what} is in use already: choose another one")]
+    InUse {
+        /// The address.
+        what: String,
+    },
+    /// Another end than we took the device away.
+    #[error("the interface {0:?} has gone: somebody removed it")]
+    DeviceGone(String),
+    /// Anything else.
+    #[error("cannot {what}: {source}")]
+    Os {
+        /// What was tried.
+        what: String,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl NetError {
+    /// What went wrong when doing `what` ("open a TUN device").
+    pub fn os(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        let (what, source) = (what.into(), source.into());
+        match source.raw_os_error().map(Errno::from_raw) {
+            Some(Errno::EPERM | Errno::EACCES) => Self::Privileges { what },
+            _ => Self::Os { what, source },
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Network namespaces. The calling thread never changes its own: what is done in another one is done by a thread of its
+//! own.
+
+use crate::error::NetError;
+use nix::sched::{CloneFlags, setns, unshare};
+use std::fs::{self, File};
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+/// A network namespace. One that nobody named vanishes with its last user.
+#[derive(Clone, Debug)]
+pub struct Namespace(Arc<OwnedFd>);
+
+fn own() -> io::Result<OwnedFd> {
+    Ok(File::open("/proc/thread-self/ns/net")?.into())
+}
+
+impl Namespace {
+    /// The calling thread's.
+    ///
+    /// # Errors
+    /// If /proc is not there.
+    pub fn current() -> Result<Self, NetError> {
+        own().map(|fd| Self(Arc::new(fd))).map_err(|e| NetError::os("open the network namespace", e))
+    }
+
+    /// A new one, with loopback and nothing else. Kernel TCP in it does not remember one connection's results for the
+    /// next (`tcp_no_metrics_save`), and forwards.
+    ///
+    /// # Errors
+    /// If the privileges are missing.
+    pub fn new() -> Result<Self, NetError> {
+        let made = std::thread::spawn(|| -> Result<OwnedFd, NetError> {
+            let fail = |e: io::Error| NetError::os("make a network namespace", e);
+            unshare(CloneFlags::CLONE_NEWNET).map_err(|e| fail(e.into()))?;
+            crate::netlink::link_up(1)?;
+            for (key, value) in [
+                ("net/ipv4/tcp_no_metrics_save", "1"),
+                ("net/ipv4/ip_forward", "1"),
+                ("net/ipv6/conf/all/forwarding", "1"),
+                // Any host may ping.
+                ("net/ipv4/ping_group_range", "0 2147483647"),
+            ] {
+                let _ = sysctl(key, value);
+            }
+            own().map_err(fail)
+        });
+        let fd = made
+            .join()
+            .map_err(|_| NetError::os("make a network namespace", io::Error::other("panic")))??;
+        Ok(Self(Arc::new(fd)))
+    }
+
+    /// One by name (`ip netns add NAME`), by process id, or by path.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn find(name: &str) -> Result<Self, NetError> {
+        let path = match name {
+            _ if name.contains('/') => name.to_owned(),
+            _ if !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit()) => {
+                format!("/proc/{name}/ns/net")
+            }
+            _ => format!("/run/netns/{name}"),
+        };
+        match File::open(&path) {
+            Ok(f) => Ok(Self(Arc::new(f.into()))),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Err(NetError::NoNamespace(name.to_owned())),
+            Err(e) => Err(NetError::os(format!("open the network namespace {name:?}"), e)),
+        }
+    }
+
+    /// Runs `f` in the namespace, on a thread of its own, and waits for it. A child process that `f` starts is born
+    /// there.
+    ///
+    /// # Errors
+    /// If the namespace may not be entered.
+    ///
+    /// # Panics
+    /// If `f` does.
+    pub fn within<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, NetError> {
+        std::thread::scope(|s| {
+            let t = s.spawn(|| {
+                self.enter()?;
+                Ok(f())
+            });
+            t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// Moves the calling thread into the namespace, for good.
+    ///
+    /// # Errors
+    /// If it may not be entered.
+    pub fn enter(&self) -> Result<(), NetError> {
+        setns(self.0.as_fd(), CloneFlags::CLONE_NEWNET)
+            .map_err(|e| NetError::os("enter a network namespace", e))
+    }
+
+    /// Sets a key of /proc/sys ("net/ipv4/ip_forward") in the namespace.
+    ///
+    /// # Errors
+    /// If the kernel refuses the value or has no such key.
+    pub fn sysctl(&self, key: &str, value: &str) -> Result<(), NetError> {
+        self.within(|| sysctl(key, value))?.map_err(|e| NetError::os(format!("set {key} to {value:?}"), e))
+    }
+
+    /// Adds a route to a network through an interface of the namespace, and by way of a router if there is one.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn route(&self, to: (IpAddr, u8), interface: &str, via: Option<IpAddr>) -> Result<(), NetError> {
+        self.within(|| {
+            let index = nix::net::if_::if_nametoindex(interface)
+                .map_err(|_| NetError::NoInterface(interface.to_owned()))?;
+            crate::netlink::add_route(to, index, via)
+        })?
+    }
+}
+
+/// Sets a key in the calling thread's namespace: /proc/sys/net is that of whoever opens it.
+fn sysctl(key: &str, value: &str) -> io::Result<()> {
+    fs::write(format!("/proc/sys/{key}"), value)
+}

@@ -1,0 +1,216 @@
+//! TUN devices: interfaces of the kernel whose packets we read and write.
+
+use crate::error::NetError;
+use nix::errno::Errno;
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use tun_rs::{DeviceBuilder, SyncDevice};
+
+/// Packets that may wait on their way to us. The kernel's default of 500 drops silently before we read
+/// (`ip -s link` shows it), and TCP's own limits do not see packets that a TUN device has taken.
+pub const QUEUE: u32 = 10_000;
+/// Longest name of an interface.
+const LONGEST_NAME: usize = 15;
+
+/// What a device is to be.
+#[derive(Clone, Debug)]
+pub struct TunConfig {
+    /// Its name; `None`: the kernel chooses one.
+    pub name: Option<String>,
+    /// Addresses of the kernel's side, with prefix lengths.
+    pub addresses: Vec<(IpAddr, u8)>,
+    /// Longest packet, bytes.
+    pub mtu: u16,
+    /// Packets carry a virtio-net header, and may be super-packets (TSO/USO both ways).
+    pub offload: bool,
+}
+
+/// A TUN device. It vanishes when it is dropped, and with the process.
+pub struct Tun {
+    device: SyncDevice,
+    name: String,
+}
+
+impl std::fmt::Debug for Tun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tun").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+fn valid(name: &str) -> bool {
+    (1..=LONGEST_NAME).contains(&name.len())
+        && name != "."
+        && name != ".."
+        && name.bytes().all(|b| b.is_ascii_graphic() && b != b'/' && b != b':')
+}
+
+impl Tun {
+    /// Makes a device in the calling thread's network namespace, with addresses, and takes it up.
+    ///
+    /// # Errors
+    /// If the name is none or taken, the privileges are missing, or there is no driver.
+    pub fn open(config: &TunConfig) -> Result<Self, NetError> {
+        if let Some(name) = &config.name {
+            if !valid(name) {
+                return Err(NetError::BadName(name.clone()));
+            }
+            if Path::new("/sys/class/net").join(name).exists() || interface_exists(name) {
+                return Err(NetError::NameInUse(name.clone()));
+            }
+        }
+        if !Path::new("/dev/net/tun").exists() {
+            return Err(NetError::NoTun);
+        }
+        let mut b =
+            DeviceBuilder::new().mtu(config.mtu).tx_queue_len(QUEUE).offload(config.offload).enable(true);
+        if let Some(name) = &config.name {
+            b = b.name(name);
+        }
+        let fail = |e: io::Error| match e.raw_os_error().map(Errno::from_raw) {
+            Some(Errno::EBUSY) => NetError::NameInUse(config.name.clone().unwrap_or_default()),
+            Some(Errno::EEXIST) => NetError::InUse { what: "an address of the interface".into() },
+            Some(Errno::ENODEV | Errno::ENXIO) => NetError::NoTun,
+            _ => NetError::os("make a TUN interface", e),
+        };
+        let device = b.build_sync().map_err(fail)?;
+        device.set_nonblocking(true).map_err(fail)?;
+        let name = device.name().map_err(fail)?;
+        // Addresses are usable at once: there is nobody to be a duplicate of.
+        let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{name}/accept_dad"), "0");
+        for (address, prefix) in &config.addresses {
+            let added = match address {
+                IpAddr::V4(a) => device.add_address_v4(*a, *prefix),
+                IpAddr::V6(a) => device.add_address_v6(*a, *prefix),
+            };
+            added.map_err(|e| match e.raw_os_error().map(Errno::from_raw) {
+                Some(Errno::EEXIST) => NetError::InUse { what: address.to_string() },
+                _ => fail(e),
+            })?;
+        }
+        settle_v6(config, &name);
+        Ok(Self { device, name })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+    /// Its number.
+    ///
+    /// # Errors
+    /// If it has gone.
+    pub fn index(&self) -> Result<u32, NetError> {
+        self.device.if_index().map_err(|_| NetError::DeviceGone(self.name.clone()))
+    }
+    /// The device itself, for those who move several packets at a time.
+    #[must_use]
+    pub fn device(&self) -> &SyncDevice {
+        &self.device
+    }
+
+    /// Reads a packet that the kernel sends; `None` if there is none now.
+    ///
+    /// # Errors
+    /// If the device has gone.
+    pub fn read(&self, buf: &mut [u8]) -> Result<Option<usize>, NetError> {
+        loop {
+            match self.device.recv(buf) {
+                Ok(n) => return Ok(Some(n)),
+                Err(e) => match e.raw_os_error().map(Errno::from_raw) {
+                    Some(Errno::EAGAIN) => return Ok(None),
+                    Some(Errno::EINTR) => {}
+                    _ if e.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                    Some(Errno::EBADFD | Errno::ENODEV | Errno::EIO) => {
+                        return Err(NetError::DeviceGone(self.name.clone()));
+                    }
+                    _ => return Err(NetError::os(format!("read from {}", self.name), e)),
+                },
+            }
+        }
+    }
+
+    /// Gives the kernel a packet; false if it could not take it (the interface is down, or it has no memory).
+    ///
+    /// # Errors
+    /// If the device has gone.
+    pub fn write(&self, packet: &[u8]) -> Result<bool, NetError> {
+        loop {
+            match self.device.send(packet) {
+                Ok(_) => return Ok(true),
+                Err(e) => match e.raw_os_error().map(Errno::from_raw) {
+                    Some(Errno::EINTR) => {}
+                    // The interface is down; it may come up again.
+                    Some(Errno::EIO | Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM) => return Ok(false),
+                    // What is no IP packet of the family the device takes.
+                    Some(Errno::EINVAL) => return Ok(false),
+                    Some(Errno::EBADFD | Errno::ENODEV) => {
+                        return Err(NetError::DeviceGone(self.name.clone()));
+                    }
+                    _ => return Err(NetError::os(format!("write to {}", self.name), e)),
+                },
+            }
+        }
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+}
+
+/// Waits until the IPv6 addresses may be bound to: the kernel looks after new ones a little later, even where there is
+/// nothing to be looked for. If it takes too long, whoever binds to them is told.
+fn settle_v6(config: &TunConfig, name: &str) {
+    const TENTATIVE: u32 = 0x40;
+    if !config.addresses.iter().any(|(a, _)| a.is_ipv6()) {
+        return;
+    }
+    for _ in 0..2000 {
+        let text = fs::read_to_string("/proc/thread-self/net/if_inet6").unwrap_or_default();
+        let waits = text.lines().any(|l| {
+            let mut fields = l.split_whitespace();
+            let flags = fields.nth(4).and_then(|f| u32::from_str_radix(f, 16).ok()).unwrap_or(0);
+            fields.next() == Some(name) && flags & TENTATIVE != 0
+        });
+        if !waits {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+/// True if the calling thread's namespace has an interface of this name.
+fn interface_exists(name: &str) -> bool {
+    nix::net::if_::if_nametoindex(name).is_ok()
+}
+
+/// Packets that waited for us in vain: dropped by the kernel because the queue of the interface was full. To be called
+/// in its namespace.
+#[must_use]
+pub fn dropped(name: &str) -> Option<u64> {
+    // /proc/net/dev is that of the calling thread's namespace; /sys is that of whoever mounted it.
+    let text = fs::read_to_string("/proc/thread-self/net/dev").ok()?;
+    let line = text.lines().find_map(|l| l.trim_start().strip_prefix(name)?.strip_prefix(':'))?;
+    line.split_whitespace().nth(11)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_interfaces() {
+        assert!(valid("sky0") && valid("a.b-c_d"));
+        for bad in ["", "a/b", "sixteen-letters-", "..", "a b", "a:1", "ü"] {
+            assert!(!valid(bad), "{bad:?}");
+        }
+        let bad = TunConfig { name: Some("a/b".into()), addresses: vec![], mtu: 1500, offload: false };
+        let e = Tun::open(&bad).unwrap_err().to_string();
+        assert_eq!(e, "\"a/b\" is no name for an interface: 1 to 15 letters, digits, dots, dashes");
+    }
+}

@@ -1,0 +1,113 @@
+//! Waiting for packets, for a time, or for another thread.
+//!
+//! A timer descriptor set to an absolute time wakes without the slack of 0.1 % that `epoll` and `ppoll` add to their own
+//! timeouts (half a millisecond at 500 ms).
+
+use crate::error::NetError;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use skyhaul_base::Instant;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+const TIMER: u64 = u64::MAX;
+const WAKER: u64 = u64::MAX - 1;
+
+/// Wakes a [`Wait`] from another thread.
+#[derive(Clone, Debug)]
+pub struct Waker(Arc<EventFd>);
+
+impl Waker {
+    /// Wakes it, now or when it next waits.
+    pub fn wake(&self) {
+        // A counter that is full wakes all the same.
+        let _ = self.0.write(1);
+    }
+}
+
+/// What woke a [`Wait`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Woken {
+    /// Bit *n*: the *n*-th descriptor has something to read.
+    pub readable: u64,
+    /// Another thread.
+    pub called: bool,
+}
+
+/// Waits for descriptors, a time, and other threads.
+#[derive(Debug)]
+pub struct Wait {
+    epoll: Epoll,
+    timer: TimerFd,
+    waker: Waker,
+    set_to: Instant,
+}
+
+impl Wait {
+    /// Waits for these descriptors to become readable, at most 62 of them.
+    ///
+    /// # Errors
+    /// If the system has no more descriptors.
+    pub fn on(descriptors: &[&dyn AsFd]) -> Result<Self, NetError> {
+        let fail = |e: nix::Error| NetError::os("wait for events", e);
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(fail)?;
+        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
+        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).map_err(fail)?;
+        let event = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC).map_err(fail)?;
+        for (n, fd) in descriptors.iter().enumerate() {
+            epoll.add(fd.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, n as u64)).map_err(fail)?;
+        }
+        epoll.add(timer.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, TIMER)).map_err(fail)?;
+        epoll.add(event.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, WAKER)).map_err(fail)?;
+        Ok(Self { epoll, timer, waker: Waker(Arc::new(event)), set_to: Instant::MAX })
+    }
+
+    /// A handle for other threads.
+    #[must_use]
+    pub fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    /// Waits until something is readable, another thread calls, or the time has come. A time in the past does not wait.
+    ///
+    /// # Errors
+    /// If the system refuses; a signal is no error but a reason to wake.
+    pub fn until(&mut self, at: Instant) -> Result<Woken, NetError> {
+        let fail = |e: nix::Error| NetError::os("wait for events", e);
+        if at != self.set_to {
+            if at == Instant::MAX {
+                self.timer.unset().map_err(fail)?;
+            } else {
+                // Zero would disarm it.
+                let nanos = at.as_nanos().max(1);
+                let t = TimeSpec::new((nanos / 1_000_000_000) as i64, (nanos % 1_000_000_000) as i64);
+                self.timer.set(Expiration::OneShot(t), TimerSetTimeFlags::TFD_TIMER_ABSTIME).map_err(fail)?;
+            }
+            self.set_to = at;
+        }
+        let mut events = [EpollEvent::empty(); 8];
+        let n = match self.epoll.wait(&mut events, EpollTimeout::NONE) {
+            Ok(n) => n,
+            Err(nix::Error::EINTR) => return Ok(Woken { called: true, ..Woken::default() }),
+            Err(e) => return Err(fail(e)),
+        };
+        let mut woken = Woken::default();
+        for e in &events[..n] {
+            match e.data() {
+                TIMER => {
+                    // Not read but set anew: that, too, takes its signal back.
+                    let _ = self.timer.unset();
+                    self.set_to = Instant::MAX;
+                }
+                WAKER => {
+                    let _ = self.waker.0.read();
+                    woken.called = true;
+                }
+                fd => woken.readable |= 1 << fd,
+            }
+        }
+        Ok(woken)
+    }
+}

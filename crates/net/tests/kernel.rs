@@ -1,0 +1,376 @@
+//! The host against the kernel's TCP, over TUN, in network namespaces of the tests' own.
+#![cfg(target_os = "linux")]
+
+mod common;
+mod kernel_side;
+
+use common::{fill, hash_of};
+use kernel_side::{Exchange, Place, endpoint, installed, marked, open, run, space};
+use sha2::{Digest, Sha256};
+use skyhaul_base::Duration;
+use skyhaul_cc::ProbeSupport;
+use skyhaul_net::app::{Bulk, Http, Iperf, Limit, Serve, Sink};
+use skyhaul_net::host::Failure;
+use skyhaul_net::{Clock, NetError};
+use skyhaul_wire::Profile;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::process::{Command, Output, Stdio};
+use std::thread::JoinHandle;
+
+/// The kernel's side of an exchange: sends so many bytes, closes, and returns what it read: number and hash.
+fn kernel_party(mut s: TcpStream, send: u64) -> (u64, String) {
+    let mut out = s.try_clone().unwrap();
+    let writer = std::thread::spawn(move || {
+        let (mut at, mut buf) = (0, vec![0; 1 << 16]);
+        while at < send {
+            let n = (send - at).min(buf.len() as u64) as usize;
+            fill(at, &mut buf[..n]);
+            out.write_all(&buf[..n]).unwrap();
+            at += n as u64;
+        }
+        out.shutdown(Shutdown::Write).unwrap();
+    });
+    let (mut h, mut n, mut buf) = (Sha256::new(), 0, vec![0; 1 << 16]);
+    loop {
+        match s.read(&mut buf).unwrap() {
+            0 => break,
+            k => {
+                h.update(&buf[..k]);
+                n += k as u64;
+            }
+        }
+    }
+    writer.join().unwrap();
+    (n, h.finalize().iter().map(|b| format!("{b:02x}")).collect())
+}
+
+const MB: u64 = 1_000_000;
+
+#[test]
+fn a_hundred_megabytes_each_way_between_us_and_the_kernel() {
+    let Some(ns) = space() else { return };
+    for (v6, cc) in [(false, "cubic"), (true, "peach")] {
+        let place = Place::new(v6);
+        let mut driver = place.driver(&ns);
+        let listener = ns.within(|| TcpListener::bind((place.kernel, 0)).unwrap()).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let kernel = std::thread::spawn(move || kernel_party(listener.accept().unwrap().0, 100 * MB));
+        let id = open(&mut driver, &place, port, &endpoint(cc));
+        let mut app = Exchange::new(100 * MB, 1);
+        app.meddle = Some(Box::new(move |_, host, this| {
+            assert_eq!(this, id);
+            // The kernel knows nothing of probes: none is sent.
+            let c = host.conn(id).unwrap();
+            assert_eq!((c.peer_states(), c.counters().probes_sent), (None, 0));
+        }));
+        run(&mut driver, &mut app);
+        let ours = app.ended.pop().unwrap();
+        assert_eq!((ours.received, ours.hash(), ours.failure), (100 * MB, hash_of(100 * MB), None));
+        assert_eq!(kernel.join().unwrap(), (100 * MB, hash_of(100 * MB)));
+        assert!(app.replayed > 10_000, "the simulator's endpoint said the same {} times", app.replayed);
+        assert_eq!(driver.host().counts().unwritable, 0);
+    }
+}
+
+#[test]
+fn a_kernel_client_is_served_and_many_at_once() {
+    let Some(ns) = space() else { return };
+    for (v6, clients, bytes) in [(false, 1000, 20_000), (true, 3, 10 * MB)] {
+        let place = Place::new(v6);
+        let mut driver = place.driver(&ns);
+        driver.host_mut().listen(8080, endpoint("newreno")).unwrap();
+        let space = ns.clone();
+        let kernel = std::thread::spawn(move || {
+            space.within(|| {
+                let streams: Vec<_> =
+                    (0..clients).map(|_| TcpStream::connect((place.ours, 8080)).unwrap()).collect();
+                let busy: Vec<_> = streams
+                    .into_iter()
+                    .map(|s| {
+                        std::thread::Builder::new()
+                            .stack_size(1 << 18)
+                            .spawn(move || kernel_party(s, bytes))
+                            .unwrap()
+                    })
+                    .collect();
+                busy.into_iter().map(|t| t.join().unwrap()).collect::<Vec<_>>()
+            })
+        });
+        let mut app = Exchange::new(bytes / 2, clients);
+        run(&mut driver, &mut app);
+        let theirs = kernel.join().unwrap().unwrap();
+        assert!(theirs.iter().all(|(n, h)| (*n, h) == (bytes / 2, &hash_of(bytes / 2))));
+        assert!(app.ended.iter().all(|p| p.failure.is_none() && p.hash() == hash_of(bytes)));
+    }
+}
+
+/// Runs a program in the namespace while the application serves it.
+fn client(ns: &skyhaul_net::Namespace, program: &str, args: &[&str]) -> JoinHandle<Output> {
+    let child = ns.within(|| {
+        Command::new(program)
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+    });
+    let child = child.unwrap().unwrap();
+    std::thread::spawn(move || child.wait_with_output().unwrap())
+}
+
+#[test]
+fn curl_fetches_and_sends() {
+    let Some(ns) = space() else { return };
+    if !installed("curl") {
+        return;
+    }
+    let place = Place::new(false);
+    let file = std::env::temp_dir().join(format!("skyhaul-curl-{}", std::process::id()));
+    std::fs::write(&file, vec![b'x'; 3_000_000]).unwrap();
+    let to = file.to_str().unwrap();
+    for (args, expected) in [
+        (vec!["http://10.84.0.2/5000000"], 5_000_000),
+        // Two requests over one connection.
+        (vec!["http://10.84.0.2/1000", "http://10.84.0.2/2000"], 3000),
+        (vec!["-T", to, "http://10.84.0.2/anything"], "3000000 bytes received\n".len()),
+        (vec!["http://10.84.0.2/nothing"], "404 Not Found: ask for /BYTES, such as /1000000\n".len()),
+        (vec!["-X", "BREW", "http://10.84.0.2/1"], "405 Method Not Allowed\n".len()),
+    ] {
+        let mut driver = place.driver(&ns);
+        driver.host_mut().listen(80, endpoint("cubic")).unwrap();
+        let curl = client(&ns, "curl", &[&["-s", "-S"], &args[..]].concat());
+        let mut app = Serve::new(|_| Http::default(), Duration::from_secs(1), Some(1));
+        run(&mut driver, &mut app);
+        let out = curl.join().unwrap();
+        assert!(out.status.success(), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
+        assert_eq!(out.stdout.len(), expected, "{args:?}");
+    }
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn an_iperf3_client_measures_with_our_receiver_and_our_sender() {
+    let Some(ns) = space() else { return };
+    if !installed("iperf3") {
+        return;
+    }
+    let place = Place::new(false);
+    for (extra, reverse, streams) in [
+        (&["-n", "20M"][..], false, 1),
+        (&["-n", "20M", "-P", "4"], false, 4),
+        (&["-n", "20M", "-R"], true, 1),
+        (&["-t", "1", "-R", "-P", "3"], true, 3),
+    ] {
+        let mut driver = place.driver(&ns);
+        driver.host_mut().listen(5201, endpoint("cubic")).unwrap();
+        let iperf = client(&ns, "iperf3", &[&["-c", "10.84.0.2", "-J"], extra].concat());
+        let mut app = Iperf::new("cubic".into(), Duration::from_secs(1), Some(1));
+        run(&mut driver, &mut app);
+        let out = iperf.join().unwrap();
+        assert!(out.status.success(), "{extra:?}: {}", String::from_utf8_lossy(&out.stdout));
+        let v: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        let end = &v["end"];
+        assert_eq!(end["streams"].as_array().unwrap().len(), streams);
+        let (sent, received) = (end["sum_sent"]["bytes"].as_u64(), end["sum_received"]["bytes"].as_u64());
+        let tested = app.take_tested().pop().expect("a test");
+        assert_eq!(tested.reverse, reverse);
+        let ours: u64 = tested.meters.iter().map(|m| m.sum().bytes).sum();
+        // What we count is what the client is told.
+        assert_eq!(if reverse { sent } else { received }, Some(ours));
+        assert!(received > Some(0));
+        if reverse {
+            assert_eq!(end["sender_tcp_congestion"], "cubic");
+        }
+    }
+    // What we do not do is refused, not misunderstood.
+    let mut driver = place.driver(&ns);
+    driver.host_mut().listen(5201, endpoint("cubic")).unwrap();
+    let iperf = client(&ns, "iperf3", &["-c", "10.84.0.2", "--bidir", "-t", "1"]);
+    let mut app = Iperf::new("cubic".into(), Duration::from_secs(1), Some(1));
+    run(&mut driver, &mut app);
+    assert!(!iperf.join().unwrap().status.success());
+}
+
+#[test]
+fn dummies_to_a_kernel_that_knows_nothing_of_them_harm_nobody() {
+    let Some(ns) = space() else { return };
+    let place = Place::new(false);
+    let mut driver = place.driver(&ns);
+    let listener = ns.within(|| TcpListener::bind((place.kernel, 0)).unwrap()).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let kernel = std::thread::spawn(move || kernel_party(listener.accept().unwrap().0, 0));
+    // As the paper has it: nothing is negotiated, the answers tell. Dummies only go where there is time for them, so
+    // the sender believes in a round trip of 100 ms.
+    let e = marked("peach", Profile::Paper);
+    open(&mut driver, &place, port, &e);
+    let mut app = Exchange::new(2 * MB, 1);
+    let seen = std::rc::Rc::new(std::cell::RefCell::new((0, ProbeSupport::Unknown, 0)));
+    let at = seen.clone();
+    app.meddle = Some(Box::new(move |_, host, id| {
+        let c = host.conn(id).unwrap();
+        let n = c.counters();
+        *at.borrow_mut() = (n.probes_sent, c.probe_support(), n.retransmissions);
+    }));
+    run(&mut driver, &mut app);
+    assert_eq!(kernel.join().unwrap(), (2 * MB, hash_of(2 * MB)));
+    let (sent, support, retransmissions) = *seen.borrow();
+    assert!(sent > 0);
+    assert_eq!(support, ProbeSupport::No, "its answers are duplicates without a mark");
+    assert_eq!(retransmissions, 0, "and no sign of a loss");
+}
+
+#[test]
+fn refusals_and_resets_of_the_kernel_are_understood() {
+    let Some(ns) = space() else { return };
+    let place = Place::new(false);
+    let mut driver = place.driver(&ns);
+    // Nobody listens there.
+    let limit = Limit::Bytes(1000);
+    let every = Duration::from_secs(1);
+    let now = Clock::now();
+    let mut app =
+        Bulk::open(now, driver.host_mut(), place.out(9), &endpoint("reno"), limit, 1, every).unwrap();
+    run(&mut driver, &mut app);
+    assert_eq!(app.failure(), Some(Failure::Refused));
+    // A program that dies with unread data resets its connection.
+    let listener = ns.within(|| TcpListener::bind((place.kernel, 0)).unwrap()).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let kernel = std::thread::spawn(move || {
+        let (mut s, _) = listener.accept().unwrap();
+        s.read_exact(&mut [0; 1000]).unwrap();
+    });
+    let limit = Limit::Bytes(100 * MB);
+    let now = Clock::now();
+    let mut app =
+        Bulk::open(now, driver.host_mut(), place.out(port), &endpoint("reno"), limit, 1, every).unwrap();
+    run(&mut driver, &mut app);
+    kernel.join().unwrap();
+    assert_eq!(app.failure(), Some(Failure::Reset));
+    // And the kernel understands ours.
+    driver.host_mut().listen(7, endpoint("reno")).unwrap();
+    let space = ns.clone();
+    let kernel = std::thread::spawn(move || {
+        space.within(|| TcpStream::connect((place.ours, 8)).unwrap_err().kind()).unwrap()
+    });
+    let mut app = Serve::new(|_| Sink, every, None);
+    let waker = driver.waker();
+    let done = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let flag = done.clone();
+    let waiting = std::thread::spawn(move || {
+        let kind = kernel.join().unwrap();
+        flag.store(true, std::sync::atomic::Ordering::SeqCst);
+        waker.wake();
+        kind
+    });
+    driver.run(&mut app, |_, _, _| done.load(std::sync::atomic::Ordering::SeqCst)).unwrap();
+    assert_eq!(waiting.join().unwrap(), std::io::ErrorKind::ConnectionRefused);
+}
+
+#[test]
+fn a_device_that_is_taken_away_is_an_error_and_no_hang() {
+    let Some(ns) = space() else { return };
+    if !installed("ip") {
+        return;
+    }
+    let place = Place::new(false);
+    let mut driver = place.driver(&ns);
+    let name = driver.tun().name().to_owned();
+    let space = ns.clone();
+    let removing = std::thread::spawn(move || {
+        let done = space.within(|| Command::new("ip").args(["link", "del", &name]).status());
+        assert!(done.unwrap().unwrap().success());
+    });
+    let mut app = Serve::new(|_| Sink, Duration::from_millis(10), None);
+    driver.host_mut().listen(80, endpoint("reno")).unwrap();
+    let e = driver.run(&mut app, |_, _, _| false).unwrap_err();
+    assert!(matches!(e, NetError::DeviceGone(_)), "{e}");
+    removing.join().unwrap();
+}
+
+#[test]
+fn a_router_of_the_kernels_that_finds_packets_too_long_is_heard() {
+    let Some(near) = space() else { return };
+    if !installed("ip") {
+        return;
+    }
+    let far = space().expect("as the first one");
+    let place = Place::new(false);
+    let mut driver = place.driver(&near);
+    // A second hop of 1300 bytes, from the namespace of our device to another one.
+    let ip = |ns: &skyhaul_net::Namespace, args: &str| {
+        let run = || Command::new("ip").args(args.split(' ')).output().unwrap();
+        let out = ns.within(run).unwrap();
+        assert!(out.status.success(), "ip {args}: {}", String::from_utf8_lossy(&out.stderr));
+    };
+    let holder = far.within(|| Command::new("sleep").arg("600").spawn().unwrap()).unwrap();
+    let mut holder = scopeguard(holder);
+    ip(&near, &format!("link add near0 type veth peer name far0 netns {}", holder.0.id()));
+    ip(&near, "addr add 10.85.0.1/24 dev near0");
+    ip(&near, "link set near0 up mtu 1300");
+    ip(&far, "addr add 10.85.0.2/24 dev far0");
+    ip(&far, "link set far0 up mtu 1300");
+    ip(&far, "route add 10.84.0.0/24 via 10.85.0.1");
+    let listener = far.within(|| TcpListener::bind("10.85.0.2:0").unwrap()).unwrap();
+    let to = listener.local_addr().unwrap();
+    let kernel = std::thread::spawn(move || {
+        let (s, _) = listener.accept().unwrap();
+        kernel_party(s, 0)
+    });
+    let from = place.out(0).0;
+    // Its own limit of 1260 bytes per segment (MTU 1300) is what the far end announces; ours is not known to it. So that
+    // packets are too long all the same, the announcement is ignored: the interface of the far end says 1500.
+    ip(&far, "link set far0 mtu 1500");
+    driver.host_mut().connect(Clock::now(), from, to, &endpoint("cubic")).unwrap();
+    let mut app = Exchange::new(3 * MB, 1);
+    run(&mut driver, &mut app);
+    assert_eq!(kernel.join().unwrap(), (3 * MB, hash_of(3 * MB)));
+    assert!(driver.host().counts().paths_narrowed > 0);
+    holder.0.kill().unwrap();
+}
+
+/// Kills a child when the test ends, however it ends.
+struct Guard(std::process::Child);
+fn scopeguard(child: std::process::Child) -> Guard {
+    Guard(child)
+}
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn tshark_reads_what_we_capture_without_a_complaint() {
+    let Some(ns) = space() else { return };
+    if !installed("tshark") {
+        return;
+    }
+    let place = Place::new(true);
+    let mut driver = place.driver(&ns);
+    let file = std::env::temp_dir().join(format!("skyhaul-capture-{}.pcapng", std::process::id()));
+    driver.capture(std::fs::File::create(&file).unwrap()).unwrap();
+    let listener = ns.within(|| TcpListener::bind((place.kernel, 0)).unwrap()).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let kernel = std::thread::spawn(move || kernel_party(listener.accept().unwrap().0, MB));
+    open(&mut driver, &place, port, &endpoint("peach"));
+    let mut app = Exchange::new(MB, 1);
+    run(&mut driver, &mut app);
+    kernel.join().unwrap();
+    let packets = driver.finish_capture().unwrap();
+    assert!(packets > 1000);
+    let tshark = |filter: &str| {
+        let out = Command::new("tshark")
+            .args(["-r", file.to_str().unwrap(), "-o", "tcp.check_checksum:TRUE", "-Y", filter])
+            .output()
+            .unwrap();
+        (out.status.success(), String::from_utf8_lossy(&out.stdout).lines().count() as u64)
+    };
+    assert_eq!(tshark("frame"), (true, packets));
+    assert_eq!(
+        tshark("_ws.malformed || tcp.checksum.status == 0 || _ws.expert.severity >= 8388608"),
+        (true, 0)
+    );
+    std::fs::remove_file(file).unwrap();
+}
