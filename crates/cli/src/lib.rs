@@ -16,6 +16,7 @@ mod interrupt;
 pub mod library;
 pub mod measure;
 mod picture;
+pub mod reproduce;
 pub mod results;
 mod stop;
 pub mod studies;
