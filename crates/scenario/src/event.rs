@@ -3,8 +3,8 @@
 use crate::error::Problem;
 use crate::model::{EventSpec, is_trace};
 use crate::resolved::{Delay, Direction, ErrorModel, Link, Resolved};
-use skyhaul_base::{Duration, Rate};
-use skyhaul_path::{Limit, Varying};
+use skyhaul_base::{Duration, Instant, Rate};
+use skyhaul_path::{self as path, DropReason, Limit, PacketView, Varying};
 use toml::{Table, Value};
 
 /// A change of one direction of a link.
@@ -35,6 +35,25 @@ pub enum What {
     Limit(Limit),
     /// Up or down.
     Up(bool),
+}
+
+impl What {
+    /// Makes the change. What a link loses by going down goes to `lost`.
+    pub fn apply<P: PacketView>(
+        &self,
+        now: Instant,
+        link: &mut path::Link<P>,
+        lost: &mut impl FnMut(P, DropReason),
+    ) {
+        match self {
+            Self::Rate(rate) => link.set_rate(*rate),
+            Self::Varying(varying) => link.set_varying(varying),
+            Self::Delay(delay) => link.set_delay(delay.model()),
+            Self::Error(error) => link.set_error(error.model()),
+            Self::Limit(limit) => link.set_limit(*limit),
+            Self::Up(up) => link.set_up(now, *up, lost),
+        }
+    }
 }
 
 /// What may be changed, for messages.

@@ -58,13 +58,8 @@ impl<R: Tap> Sim<R> {
 impl<R: Tap> Network<R> {
     /// Changes a directed link, and arms its events anew.
     fn change(&mut self, now: Instant, index: u32, what: &What) {
-        self.with_link(now, index, |link, lost| match what {
-            What::Rate(rate) => link.set_rate(*rate),
-            What::Varying(varying) => link.set_varying(varying),
-            What::Delay(delay) => link.set_delay(delay.model()),
-            What::Error(error) => link.set_error(error.model()),
-            What::Limit(limit) => link.set_limit(*limit),
-            What::Up(up) => link.set_up(now, *up, &mut |p, why: DropReason| lost(p, why)),
+        self.with_link(now, index, |link, lost| {
+            what.apply(now, link, &mut |p, why: DropReason| lost(p, why));
         });
     }
 
