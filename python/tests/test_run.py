@@ -45,8 +45,8 @@ def test_links_may_follow_files(tmp_path):
     trace.write_text("time_s,rate_mbit_s\n0,1\n2,0.5\n")
     follows = {**SHORT, "links.sat.rate": {"trace": str(trace)}, "record.series": ["rate"]}
     r = sh.run("preset:peach-geo", set=follows)
-    rates = [v for o, v in zip(r.series["object"], r.series["value"], strict=True) if o == "links.sat.forward"]
-    assert rates[-1] == 0.5e6
+    rows = zip(r.series["object"], r.series["value"], strict=True)
+    assert [rate for name, rate in rows if name == "links.sat.forward"][-1] == 0.5e6
     # The resolved scenario holds what was in the file.
     trace.unlink()
     again = sh.run("resolved", text=r.scenario)
