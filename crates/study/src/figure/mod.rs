@@ -2,6 +2,7 @@
 //!
 //! One definition serves the report, notebooks, the browser and pictures on disk.
 
+mod overlay;
 mod rate;
 mod thin;
 mod vega;
@@ -12,6 +13,7 @@ use crate::observed::Sampled;
 use crate::plan::{PlannedMetric, Space, pins};
 use crate::results::Results;
 use crate::stats;
+pub use overlay::overlay;
 use serde::Serialize;
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use crate::model::{Band, Figure, Mark, RuleAxis, Scale};
 use serde_json::{Map, Value, json};
 
 /// Okabe and Ito's palette, which readers with any colour vision tell apart; yellow last, it is pale on white.
-const PALETTE: [&str; 8] =
+pub(super) const PALETTE: [&str; 8] =
     ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442"];
 
 /// Shapes of the same series, so that colour is never the only difference.
