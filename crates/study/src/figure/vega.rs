@@ -368,7 +368,7 @@ fn config() -> Value {
             "labelColor": "#222222", "titleColor": "#222222",
         },
         // Vega moves the outermost labels inwards, over their neighbours.
-        "axisX": { "labelFlush": false },
+        "axisX": { "labelFlush": false, "labelSeparation": 8 },
         "legend": { "labelFontSize": 12, "titleFontSize": 12, "labelLimit": 320, "titleLimit": 320, "symbolSize": 90 },
         "view": { "stroke": null },
     })
