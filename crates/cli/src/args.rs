@@ -233,6 +233,8 @@ pub(crate) enum ExportFormat {
     Flent,
     /// The layout of `iperf3 -J`, a file per run and group of flows.
     Iperf3,
+    /// A trace of Mahimahi per direction of a link: when packets could leave.
+    Mahimahi,
     /// A log of events (JSON-SEQ) per flow; runs the scenario again.
     Qlog,
     /// The tables as they are, a Parquet file each.

@@ -11,6 +11,7 @@
 pub mod app;
 mod clock;
 pub mod driver;
+pub mod emulator;
 mod error;
 pub mod host;
 mod namespace;
