@@ -64,8 +64,9 @@ mod linux {
             // The kernel does not care which congestion control of ours the scenario names.
             let kernel = matches!(world, Some(World::Kernel(_)));
             for (case, c) in cases.iter().enumerate().take(if kernel { 1 } else { cases.len() }) {
-                let choice =
-                    if kernel || c.choice.is_empty() { String::new() } else { format!(", {}", c.label()) };
+                // The label says the congestion control already.
+                let says = c.choice.iter().any(|(key, _)| !key.ends_with(".cc"));
+                let choice = if kernel || !says { String::new() } else { format!(", {}", c.label()) };
                 let control =
                     if kernel { String::new() } else { format!(" {}", c.scenario.flows[0].label()) };
                 all.push(Entry { label: format!("{text}{control}{choice}"), world: world.clone(), case });

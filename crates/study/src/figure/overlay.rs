@@ -26,7 +26,7 @@ pub fn overlay(name: &str, title: &str, (x_title, y_title): (&str, &str), rows: 
         "data": { "values": rows },
         "mark": { "type": "line", "strokeWidth": 1.5, "clip": true },
         "encoding": {
-            "x": { "field": "x", "type": "quantitative", "title": x_title },
+            "x": { "field": "x", "type": "quantitative", "title": x_title, "scale": { "nice": false } },
             "y": { "field": "y", "type": "quantitative", "title": y_title, "scale": { "zero": true } },
             "detail": { "field": "flow" },
             "color": {
