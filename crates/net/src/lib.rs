@@ -13,6 +13,8 @@ mod clock;
 pub mod driver;
 pub mod emulator;
 mod error;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod host;
 mod namespace;
 mod netlink;
