@@ -19,8 +19,6 @@ use std::sync::{Arc, Mutex};
 const BATCH: usize = 32;
 /// How often what others may see is brought up to date.
 const PUBLISH: Duration = Duration::from_millis(200);
-/// Longest packet.
-const LONGEST: usize = 1 << 16;
 
 /// What both directions share, and whoever watches them.
 #[derive(Debug)]
@@ -71,6 +69,7 @@ impl Lane {
             failure: None,
         };
         let mut not_carried = 0;
+        let longest = self.from.longest();
         let mut publish_at = Instant::ZERO;
         let report = |lane: &Self, exit: &Exit, not_carried| {
             let count = |(name, counters, queue): (&str, &skyhaul_path::Counters, u32)| LinkCount {
@@ -106,7 +105,7 @@ impl Lane {
                 if read == BATCH {
                     break;
                 }
-                let mut bytes = exit.pool.pop().unwrap_or_else(|| vec![0; LONGEST]);
+                let mut bytes = exit.pool.pop().unwrap_or_else(|| vec![0; longest]);
                 let n = match self.from.read(&mut bytes) {
                     Ok(n) => n,
                     Err(e) => {
