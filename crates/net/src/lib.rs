@@ -10,7 +10,9 @@
 
 pub mod app;
 mod clock;
+pub mod doctor;
 pub mod driver;
+pub mod enclosure;
 mod error;
 pub mod host;
 mod namespace;
