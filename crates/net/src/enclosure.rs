@@ -93,6 +93,11 @@ impl Enclosed {
         }
     }
 
+    /// Asks the program to end (SIGTERM).
+    pub fn end(&self) {
+        self.signal(Signal::SIGTERM);
+    }
+
     /// Kills the program and all that it started.
     pub fn kill(&self) {
         self.signal(Signal::SIGKILL);
@@ -178,9 +183,8 @@ fn oversee(parent: &OsStr, program: &OsStr, rest: &[OsString]) -> Result<u8, Net
     mounts()?;
     let mut signals = SigSet::from_iter(PASSED_ON);
     signals.add(Signal::SIGCHLD);
-    signals.thread_block().map_err(fail("block signals"))?;
-    let signals = SignalFd::new(&signals).map_err(fail("receive signals"))?;
-    // The standard library takes the block of signals off in the child.
+    // A child inherits the signals that are blocked: they are blocked once it is born. One that comes before is lost, and
+    // a child that ends before is buried below.
     let main = match Command::new(program).args(rest).spawn() {
         Ok(child) => Pid::from_raw(child.id() as i32),
         Err(e) => {
@@ -190,6 +194,8 @@ fn oversee(parent: &OsStr, program: &OsStr, rest: &[OsString]) -> Result<u8, Net
             return Ok(if missing { NOT_FOUND } else { NOT_EXECUTABLE });
         }
     };
+    signals.thread_block().map_err(fail("block signals"))?;
+    let signals = SignalFd::new(&signals).map_err(fail("receive signals"))?;
     loop {
         if let Some(status) = bury(main)? {
             return Ok(status);

@@ -12,6 +12,7 @@ pub mod app;
 mod clock;
 pub mod doctor;
 pub mod driver;
+pub mod emulator;
 pub mod enclosure;
 mod error;
 pub mod host;

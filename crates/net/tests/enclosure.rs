@@ -126,6 +126,13 @@ fn signals_reach_the_program(outer: &Namespace) {
     drop(child.stdin.take());
     assert_eq!(next(&mut out), "got it");
     assert_eq!(child.wait().expect("ends").code(), Some(9));
+    // One that does nothing about signals, not even take a block off.
+    let mut command = holder(&["sh", "-c", "echo ready; exec sleep 100"]);
+    command.env("FORWARD", "1");
+    let mut child = started(outer, command);
+    assert_eq!(next(&mut lines(&mut child)), "ready");
+    drop(child.stdin.take());
+    assert_eq!(child.wait().expect("ends").code(), Some(143));
 }
 
 fn daemons_end_with_the_program(outer: &Namespace) {

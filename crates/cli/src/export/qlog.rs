@@ -1,4 +1,4 @@
-//! Logs of events in the form of qlog (draft-ietf-quic-qlog-main-schema-11), one file in JSON-SEQ (RFC 7464) per flow.
+//! Logs of events in the form of qlog (draft-ietf-quic-qlog-main-schema-14), one file in JSON-SEQ (RFC 7464) per flow.
 //!
 //! A run records no single packets. Runs are deterministic, so the recorded scenario is run again with a recorder of
 //! events, and the result is held against the recorded one; smoothed RTT and data in flight come from the recorded

@@ -84,7 +84,7 @@ pub fn examine() -> Vec<Check> {
     checks.push(namespace);
     let (tun, device) = tun(space.as_ref());
     checks.push(tun);
-    checks.extend(device.map(|d| queue(&d)));
+    checks.extend(space.as_ref().zip(device).map(|(s, d)| queue(s, &d)));
     checks.push(timer());
     checks.push(waits());
     checks.push(priority());
@@ -146,8 +146,10 @@ fn tun(space: Option<&Namespace>) -> (Check, Option<Tun>) {
     }
 }
 
-fn queue(device: &Tun) -> Check {
-    match device.device().tx_queue_len() {
+fn queue(space: &Namespace, device: &Tun) -> Check {
+    // Names of interfaces mean something in their namespace only.
+    let asked = space.within(|| device.device().tx_queue_len().map_err(|e| NetError::os("ask", e)));
+    match asked.and_then(|r| r) {
         Ok(n) if n >= QUEUE => Check::ok("queue", format!("txqueuelen {n}")),
         Ok(n) => {
             let remedy = "bursts may be dropped before they are read; look at the TUN drops of the report";
