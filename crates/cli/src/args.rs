@@ -21,7 +21,9 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  skyhaul check preset:peach-geo --set links.sat.error.p=1e-2")]
     Check(CheckArgs),
     /// Compare two results directories: which metrics differ by more than chance, which verdicts changed.
-    #[command(after_help = "Example:\n  skyhaul compare results/before results/after")]
+    #[command(
+        after_help = "Examples:\n  skyhaul compare results/before results/after\n  skyhaul compare geo.toml --worlds sim,wire,kernel:reno,kernel:cubic,kernel:bbr --out results/worlds"
+    )]
     Compare(CompareArgs),
     /// Look at what this machine can do for `emulate`; status 1 if emulation is not possible.
     #[cfg(target_os = "linux")]
@@ -163,15 +165,31 @@ pub(crate) struct CheckArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
-    /// Results of run, study or reproduce.
+    /// Results of run, study or reproduce; with --worlds a scenario file, or preset:NAME.
     #[arg(value_name = "A")]
     pub(crate) a: PathBuf,
     /// Results of the same kind.
-    #[arg(value_name = "B")]
-    pub(crate) b: PathBuf,
+    #[arg(value_name = "B", required_unless_present = "worlds", conflicts_with = "worlds")]
+    pub(crate) b: Option<PathBuf>,
     /// Compare results of different engines too.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "worlds")]
     pub(crate) across_versions: bool,
+    /// Run a scenario in several worlds, in real time: sim, wire (our transport over the emulated links),
+    /// wire-to-kernel, kernel:NAME (the kernel's congestion control NAME).
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) worlds: Vec<String>,
+    /// How many seeds each world runs, from the scenario's on.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "worlds", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) repeat: u16,
+    /// Runs in real time at the same time.
+    #[arg(long, value_name = "N", default_value_t = 4, requires = "worlds", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: u16,
+    /// Change a key of the scenario; may be repeated. Several values with commas run every combination.
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "worlds")]
+    pub(crate) set: Vec<String>,
+    /// Write a page with the figures, and the samples, into this folder.
+    #[arg(long, value_name = "DIR", requires = "worlds")]
+    pub(crate) out: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -266,7 +266,8 @@ fn what_a_run_has_not_recorded_is_named_with_its_key() {
     fs::write(&path, manifest.to_string()).expect("written");
     let out = run(&folder, &["export", "r", "--format", "qlog", "-o", "x"]);
     let line = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert!(out.status.code() == Some(2) && line.contains("0.0.9-ffffffff"), "{line}");
+    assert!(out.status.code() == Some(2) && line.contains("r/manifest.json: `engine`: "), "{line}");
+    assert!(line.contains("0.0.9-ffffffff") && line.contains("accepted: "), "{line}");
 }
 
 #[test]

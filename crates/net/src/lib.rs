@@ -20,6 +20,7 @@ mod namespace;
 mod netlink;
 pub mod tun;
 pub mod wait;
+pub mod world;
 
 pub use clock::Clock;
 pub use error::NetError;

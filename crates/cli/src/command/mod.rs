@@ -12,6 +12,7 @@ mod reproduce;
 mod run;
 mod schema;
 mod study;
+mod worlds;
 
 use crate::args::Command;
 use crate::stop::Stop;

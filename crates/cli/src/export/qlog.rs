@@ -8,6 +8,7 @@ use super::in_order;
 use super::recorded::{Recorded, RecordedFlow, runs};
 use crate::capture::choose;
 use crate::cases;
+use crate::results::MANIFEST;
 use crate::stop::Stop;
 use serde_json::{Map, Value, json};
 use skyhaul_base::Instant;
@@ -79,10 +80,11 @@ fn same_engine(run: &Recorded) -> Result<(), Stop> {
 
 fn another(run: &Recorded) -> Stop {
     let engine = run.manifest["engine"].as_str().unwrap_or("unknown");
+    let here = crate::studies::simulator().engine();
     Stop::bad(format!(
-        "{}: its run was made by engine {engine}, and this program, {}, would make another: run the scenario again",
-        run.folder.display(),
-        crate::studies::simulator().engine()
+        "{}: `engine`: the run was made by engine {engine}, and this program would make another; accepted: {here}: run \
+        the scenario again",
+        run.folder.join(MANIFEST).display(),
     ))
 }
 
