@@ -65,3 +65,9 @@ impl NetError {
         }
     }
 }
+
+/// What the system says, without the number that nobody knows.
+pub(crate) fn words(e: &io::Error) -> String {
+    let text = e.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
+}

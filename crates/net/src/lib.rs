@@ -10,8 +10,10 @@
 
 pub mod app;
 mod clock;
+pub mod doctor;
 pub mod driver;
 pub mod emulator;
+pub mod enclosure;
 mod error;
 #[doc(hidden)]
 pub mod fuzz;
