@@ -60,7 +60,7 @@ fn endpoint() -> Endpoint {
 ///
 /// # Panics
 /// If not.
-pub fn host_packets(data: &[u8], repair: impl Fn(&mut Vec<u8>)) {
+pub fn host_packets(data: &[u8], repair: impl Fn(&mut [u8])) {
     let Some((&choice, mut bytes)) = data.split_first() else { return };
     let mut pair = Pair::new();
     pair.hosts[1].listen(80, endpoint()).expect("free");

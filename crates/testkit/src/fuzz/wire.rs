@@ -25,7 +25,7 @@ pub fn wire_packet(data: &[u8]) {
 }
 
 /// Makes lengths and checksums of something like a packet right.
-pub fn repair(p: &mut Vec<u8>) {
+pub fn repair(p: &mut [u8]) {
     let sum = |parts: &[&[u8]], more: u32| {
         let s = parts.iter().fold(Sum::default(), |s, part| s.bytes(part)).long(more);
         s.finish().to_be_bytes()
