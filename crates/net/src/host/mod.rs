@@ -7,6 +7,7 @@
 //! A host reads no clock and owns no device, so that the same code runs over TUN ([`crate::driver`]) and, in tests, over
 //! paths that lose, duplicate, reorder, mangle and strip whatever a script says.
 
+mod config;
 mod conn;
 mod count;
 mod deadline;
@@ -15,6 +16,7 @@ mod error;
 mod journal;
 mod secret;
 
+pub use config::HostConfig;
 pub use conn::{Conn, Failure};
 pub use count::Counts;
 pub use endpoint::Endpoint;
@@ -28,7 +30,7 @@ use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_tcp::{Flags, Rejected, Segment, State};
 use skyhaul_wire::icmp::{self, Icmp, Quoted};
 use skyhaul_wire::tcp::Tcp;
-use skyhaul_wire::{Agreement, Envelope, Packet, Payload, Plan, Transport, ip};
+use skyhaul_wire::{Agreement, Envelope, Packet, Payload, Transport, ip};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
@@ -50,51 +52,6 @@ impl<F: FnMut(&[u8])> Outlet for F {
 pub struct ConnId {
     slot: u32,
     generation: u32,
-}
-
-/// What a host is.
-#[derive(Clone, Debug)]
-pub struct HostConfig {
-    /// Its addresses.
-    pub addresses: Vec<IpAddr>,
-    /// Longest packet that its device takes, bytes.
-    pub mtu: u32,
-    /// How low priority is written.
-    pub plan: Plan,
-    /// Keys of its sequence numbers and timestamps.
-    pub secret: Secret,
-    /// Seed of what congestion controls draw.
-    pub seed: u64,
-    /// Identifier of the option for probes ([`skyhaul_wire::PROBE_EXID`]).
-    pub probe_exid: u32,
-    /// Most connections, half-open ones included.
-    pub most: usize,
-    /// Most half-open connections per listener.
-    pub backlog: usize,
-    /// How long the host waits for the FIN of a peer after the application has let go of a connection (Linux:
-    /// `tcp_fin_timeout`).
-    pub orphan: Duration,
-    /// Keep what each connection does, so that it can be done again ([`Journal::replay`]). Memory grows with each segment.
-    pub record: bool,
-}
-
-impl HostConfig {
-    /// A host with these addresses; 1500-byte packets, the rest by default.
-    #[must_use]
-    pub fn new(addresses: Vec<IpAddr>, secret: Secret) -> Self {
-        Self {
-            addresses,
-            mtu: 1500,
-            plan: Plan::LowerEffort,
-            secret,
-            seed: 1,
-            probe_exid: skyhaul_wire::PROBE_EXID,
-            most: 65_536,
-            backlog: 4096,
-            orphan: Duration::from_secs(60),
-            record: false,
-        }
-    }
 }
 
 /// Resets and echo replies per second, at most: what strangers can make us send.

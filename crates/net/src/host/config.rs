@@ -1,0 +1,51 @@
+//! What a host is.
+
+use super::Secret;
+use skyhaul_base::Duration;
+use skyhaul_wire::Plan;
+use std::net::IpAddr;
+
+/// What a host is.
+#[derive(Clone, Debug)]
+pub struct HostConfig {
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
+    /// Longest packet that its device takes, bytes.
+    pub mtu: u32,
+    /// How low priority is written.
+    pub plan: Plan,
+    /// Keys of its sequence numbers and timestamps.
+    pub secret: Secret,
+    /// Seed of what congestion controls draw.
+    pub seed: u64,
+    /// Identifier of the option for probes ([`skyhaul_wire::PROBE_EXID`]).
+    pub probe_exid: u32,
+    /// Most connections, half-open ones included.
+    pub most: usize,
+    /// Most half-open connections per listener.
+    pub backlog: usize,
+    /// How long the host waits for the FIN of a peer after the application has let go of a connection (Linux:
+    /// `tcp_fin_timeout`).
+    pub orphan: Duration,
+    /// Keep what each connection does, so that it can be done again ([`Journal::replay`]). Memory grows with each segment.
+    pub record: bool,
+}
+
+impl HostConfig {
+    /// A host with these addresses; 1500-byte packets, the rest by default.
+    #[must_use]
+    pub fn new(addresses: Vec<IpAddr>, secret: Secret) -> Self {
+        Self {
+            addresses,
+            mtu: 1500,
+            plan: Plan::LowerEffort,
+            secret,
+            seed: 1,
+            probe_exid: skyhaul_wire::PROBE_EXID,
+            most: 65_536,
+            backlog: 4096,
+            orphan: Duration::from_secs(60),
+            record: false,
+        }
+    }
+}
