@@ -8,6 +8,7 @@ mod reproduce;
 mod run;
 mod schema;
 mod study;
+mod wire;
 
 use crate::args::Command;
 use crate::stop::Stop;
@@ -23,5 +24,6 @@ pub(crate) fn run(command: &Command, renderer: Option<&dyn FigureRenderer>) -> R
         Command::Run(args) => run::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Study(command) => study::run(command, renderer),
+        Command::Wire(command) => wire::run(command),
     }
 }

@@ -5,7 +5,7 @@
 //! running the recorded scenario again ([`qlog`]).
 
 mod flent;
-mod iperf3;
+pub(crate) mod iperf3;
 mod qlog;
 mod recorded;
 mod tables;
