@@ -133,8 +133,13 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
         } else {
             host.discard(now, id);
             if self.stopping && now >= self.patience {
-                // It goes on sending to a reader that has gone.
-                host.abort(now, id);
+                // It goes on sending to a reader that has gone. The RST leaves with this turn; the connection is let go
+                // with the next one.
+                if host.conn(id).is_some_and(|c| !c.is_over()) {
+                    s.wake = now + Duration::from_millis(1);
+                    host.abort(now, id);
+                    return;
+                }
             } else {
                 s.wake = self.patience;
             }
@@ -146,7 +151,10 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
             s.meter.finish(now, c);
             self.ended.push(Ended {
                 id,
-                account: Account { in_order: c.failure().is_none(), ..Account::of(c) },
+                account: Account {
+                    in_order: c.failure().is_none() && (c.ended_in_order() || c.at_end()),
+                    ..Account::of(c)
+                },
                 remote: c.remote(),
                 port: c.local().port(),
                 meter: s.meter.clone(),

@@ -93,7 +93,7 @@ pub(super) fn ended(account: &Account) -> String {
         Some(why) => why.to_string(),
         None if account.in_order => "closed in order".into(),
         None if !account.connected => "given up before it was established".into(),
-        None => "given up: the end was not acknowledged".into(),
+        None => "given up: the peer did not close in time".into(),
     }
 }
 
