@@ -1,6 +1,10 @@
-//! The body of the one target that needs a crate above the test harness; the others live in `skyhaul-testkit`.
+//! The bodies of the targets that need a crate above the test harness; the others live in `skyhaul-testkit`.
 
-use skyhaul_scenario::{check, resolve_text};
+use skyhaul_base::Instant;
+use skyhaul_path::delay::Interpolation;
+use skyhaul_path::rate::{End, Saturated, Varying};
+use skyhaul_scenario::{check, resolve_text, trace};
+use std::sync::Arc;
 
 /// A scenario file, followed after a line `---` by overrides, one per line. It resolves or is refused in one
 /// line; what resolves can be checked, and its canonical text resolves to the same.
@@ -29,14 +33,51 @@ pub fn scenario_toml(data: &[u8]) {
     }
 }
 
+/// A file of values over time, after a byte that says how it is read. It is refused in one line, or it can be used: packets
+/// leave in order, and delays lie between the smallest and the longest.
+///
+/// # Panics
+/// If not.
+pub fn trace_files(data: &[u8]) {
+    let Some((mode, text)) = data.split_first() else { return };
+    let Ok(text) = core::str::from_utf8(text) else { return };
+    let end = if mode & 4 == 0 { End::Hold } else { End::Loop };
+    let interpolation = if mode & 8 == 0 { Interpolation::Hold } else { Interpolation::Linear };
+    let read = match mode & 3 {
+        0 => trace::mahimahi(text).map(|o| leaves(&Varying::Opportunities(Arc::new(o)))),
+        1 => trace::rates(text, end).map(|s| leaves(&Varying::Steps(Arc::new(s)))),
+        _ => trace::delays(text, interpolation, end).map(|t| {
+            let most = t.points().map(|p| p.1).max().expect("a point");
+            for nanos in [0, 1, 999_999_999, 60_000_000_000, t.last().as_nanos(), u64::MAX] {
+                let delay = t.at(Instant::from_nanos(nanos));
+                assert!(t.least() <= delay && delay <= most, "{delay:?} at {nanos} ns");
+            }
+        }),
+    };
+    if let Err(e) = read {
+        assert!(!e.message.is_empty() && !e.message.contains('\n'), "{e:?}");
+        assert!(e.line <= text.lines().count(), "{e:?}");
+    }
+}
+
+fn leaves(varying: &Varying) {
+    let (mut transmitter, mut last) = (Saturated::new(None, Some(varying)), Instant::ZERO);
+    for _ in 0..100 {
+        let end = transmitter.next(last);
+        assert!(end >= last, "{end:?} before {last:?}");
+        last = end;
+    }
+    let bits = varying.bits_until(last);
+    assert!(bits >= 0.0 && varying.mean().bits_per_sec() > 0);
+}
+
 #[cfg(test)]
 mod tests {
-    use super::scenario_toml;
+    use super::{scenario_toml, trace_files};
 
-    /// The corpus, and every seed with one byte changed, cut short, or doubled in places.
-    #[test]
-    fn scenario_toml_survives() {
-        let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/scenario_toml");
+    /// The corpus, and every seed with bytes changed, cut short, or doubled in places.
+    fn survives(corpus: &str, alphabet: &[u8], target: fn(&[u8])) {
+        let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(corpus);
         let mut seeds: Vec<_> = std::fs::read_dir(corpus)
             .expect("a corpus")
             .map(|f| std::fs::read(f.expect("an entry").path()).expect("readable"))
@@ -49,23 +90,33 @@ mod tests {
             (state >> 33) as usize % n.max(1)
         };
         for seed in &seeds {
-            scenario_toml(seed);
+            target(seed);
             for _ in 0..1000 {
                 let mut data = seed.clone();
                 for _ in 0..=random(4) {
                     let at = random(data.len());
                     match random(4) {
                         0 => data.truncate(at.max(1)),
-                        1 => data[at] = b"=.[]{}\"'#\n 0-9eskMG"[random(19)],
+                        1 => data[at] = alphabet[random(alphabet.len())],
                         2 => drop(data.remove(at)),
-                        _ => data.insert(at, b"=.[]{}\"'#\n 0-9eskMG"[random(19)]),
+                        _ => data.insert(at, alphabet[random(alphabet.len())]),
                     }
                     if data.is_empty() {
                         data.push(b'#');
                     }
                 }
-                scenario_toml(&data);
+                target(&data);
             }
         }
+    }
+
+    #[test]
+    fn scenario_toml_survives() {
+        survives("scenario_toml", b"=.[]{}\"'#\n 0-9eskMG", scenario_toml);
+    }
+
+    #[test]
+    fn trace_files_survive() {
+        survives("trace_files", b"0123456789.,-+e_#\n \0\x01\x05\x0a\x0e", trace_files);
     }
 }

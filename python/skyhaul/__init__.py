@@ -7,6 +7,9 @@ r.flows.to_pandas()
 
 st = sh.study("peach-2001/fig11", seeds=5).run(progress=True)
 print(st)
+
+everything = sh.reproduce(quick=True)
+everything.claims.to_pandas()
 """
 
 from . import analysis
@@ -30,6 +33,7 @@ from ._core import (
     presets,
     studies,
 )
+from ._reproduce import Reproduction, reproduce
 from ._run import Check, Result, check, run, schema
 from ._study import Claim, FailedCell, Figure, Outcome, Study, study
 from ._table import Table
@@ -49,6 +53,7 @@ __all__ = [
     "Probe",
     "Random",
     "RateSample",
+    "Reproduction",
     "Result",
     "ScenarioError",
     "Sent",
@@ -62,6 +67,7 @@ __all__ = [
     "analysis",
     "check",
     "presets",
+    "reproduce",
     "run",
     "schema",
     "studies",

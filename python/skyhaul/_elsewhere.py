@@ -1,7 +1,7 @@
 """Cells that run elsewhere: in other processes, on other machines."""
 
 import queue
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 IN_FLIGHT = 512
@@ -19,9 +19,9 @@ class Executor(Protocol):
 
 
 def answers(
-    executor: Executor, work: Callable[[str], str], jobs: Sequence[str], in_flight: int = IN_FLIGHT
+    executor: Executor, work: Callable[[str], str], jobs: Iterable[str], in_flight: int = IN_FLIGHT
 ) -> Iterator[tuple[str, str]]:
-    """Jobs with their answers, in the order in which they are done.
+    """Jobs, no two of them equal, with their answers, in the order in which they are done.
 
     A bounded number is handed out at a time, so that a study of any size needs little memory here and on a
     scheduler. When the caller stops, or something fails, what has not begun is cancelled.

@@ -40,6 +40,21 @@ def test_values_of_python_become_settings():
     assert set(r.series["series"]) == {"cwnd"}
 
 
+def test_links_may_follow_files(tmp_path):
+    trace = tmp_path / "slow.csv"
+    trace.write_text("time_s,rate_mbit_s\n0,1\n2,0.5\n")
+    follows = {**SHORT, "links.sat.rate": {"trace": str(trace)}, "record.series": ["rate"]}
+    r = sh.run("preset:peach-geo", set=follows)
+    rows = zip(r.series["object"], r.series["value"], strict=True)
+    assert [rate for name, rate in rows if name == "links.sat.forward"][-1] == 0.5e6
+    # The resolved scenario holds what was in the file.
+    trace.unlink()
+    again = sh.run("resolved", text=r.scenario)
+    assert again.summary["goodput_bit_s"] == r.summary["goodput_bit_s"]
+    with pytest.raises(sh.ScenarioError, match="cannot read"):
+        sh.run("preset:peach-geo", set=follows)
+
+
 def test_the_same_seed_gives_the_same_events_and_another_seed_others():
     def digest(seed):
         return sh.run("preset:peach-geo", set=SHORT, seed=seed, digest=True).summary["digest"]

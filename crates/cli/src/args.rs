@@ -25,8 +25,22 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  skyhaul check preset:peach-geo --set links.sat.error.p=1e-2")]
     Check(CheckArgs),
     /// Compare two results directories: which metrics differ by more than chance, which verdicts changed.
-    #[command(after_help = "Example:\n  skyhaul compare results/before results/after")]
+    #[command(
+        after_help = "Examples:\n  skyhaul compare results/before results/after\n  skyhaul compare geo.toml --worlds sim,wire,kernel:reno,kernel:cubic,kernel:bbr --out results/worlds"
+    )]
     Compare(CompareArgs),
+    /// Look at what this machine can do for `emulate`; status 1 if emulation is not possible.
+    #[cfg(target_os = "linux")]
+    #[command(after_help = "Example:\n  skyhaul doctor --json")]
+    Doctor(DoctorArgs),
+    /// Let real programs cross a scenario's links, in real time (Linux, as root).
+    #[cfg(target_os = "linux")]
+    #[command(after_help = EMULATE_EXAMPLES)]
+    Emulate(EmulateArgs),
+    /// The first process of an enclosure: what emulate starts to start a program.
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    EnclosureInit(EnclosureInitArgs),
     /// Run a scenario.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
@@ -65,6 +79,91 @@ pub(crate) struct Scenario {
     pub(crate) json: bool,
 }
 
+#[cfg(target_os = "linux")]
+const EMULATE_EXAMPLES: &str = "Examples:
+  skyhaul emulate preset:peach-geo -- bash
+  skyhaul emulate geo.toml --duration 60s --json -- iperf3 -c 10.83.0.2
+  skyhaul emulate geo.toml --ns-client left --ns-server right --duration 60s";
+
+#[cfg(target_os = "linux")]
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[cfg(target_os = "linux")]
+#[derive(Args, Debug)]
+pub(crate) struct EmulateArgs {
+    #[command(flatten)]
+    pub(crate) scenario: Scenario,
+    /// Seed of the random streams, instead of the scenario's.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
+    pub(crate) seed: Option<u64>,
+    /// Group of flows whose path is emulated [default: the first].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) flow: Option<String>,
+    /// End after this time, such as 60s or 500ms [default: with the program, or with Ctrl-C].
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) duration: Option<skyhaul_base::Duration>,
+    /// Data of the scenario comes to the client; by default it comes from there.
+    #[arg(long)]
+    pub(crate) download: bool,
+    /// Longest packet, bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..=65535))]
+    pub(crate) mtu: u16,
+    /// Addresses are 10.83.N.1 and fd00:5348:0:N::1 at the client, .2 and ::2 at the other end; N is decimal, and
+    /// hexadecimal for IPv6.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) net: u8,
+    /// Write forward.pcapng and reverse.pcapng into this folder; the cause of a loss is a comment.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Show counters while it runs, if standard error is a terminal.
+    #[arg(long)]
+    pub(crate) live: bool,
+    /// End with status 2 as soon as a packet leaves more than a millisecond late.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// How long before a release threads wait awake instead of asleep, microseconds.
+    #[arg(long = "spin", value_name = "MICROSECONDS", default_value_t = 50)]
+    pub(crate) spin_us: u16,
+    /// Network namespace of the client, by name or process id [default: that of the command].
+    #[arg(long, value_name = "NAME|PID", conflicts_with = "program")]
+    pub(crate) ns_client: Option<String>,
+    /// Network namespace of the server, by name or process id [default: that of the command].
+    #[arg(long, value_name = "NAME|PID", conflicts_with = "program")]
+    pub(crate) ns_server: Option<String>,
+    /// A program, and its arguments: it runs in a network of its own whose only way out is the link.
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) program: Vec<std::ffi::OsString>,
+}
+
+#[cfg(target_os = "linux")]
+#[derive(Args, Debug)]
+pub(crate) struct EnclosureInitArgs {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<std::ffi::OsString>,
+}
+
+/// A time with its unit.
+#[cfg(target_os = "linux")]
+fn time(text: &str) -> Result<skyhaul_base::Duration, String> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let scale = match unit {
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "min" => 60.0,
+        _ => return Err("write a number with ms, s or min, such as 60s".into()),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(n) if n.is_finite() && n > 0.0 => Ok(skyhaul_base::Duration::from_secs_f64(n * scale)),
+        _ => Err("write a positive number with ms, s or min, such as 60s".into()),
+    }
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
@@ -73,15 +172,31 @@ pub(crate) struct CheckArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
-    /// Results of run, study or reproduce.
+    /// Results of run, study or reproduce; with --worlds a scenario file, or preset:NAME.
     #[arg(value_name = "A")]
     pub(crate) a: PathBuf,
     /// Results of the same kind.
-    #[arg(value_name = "B")]
-    pub(crate) b: PathBuf,
+    #[arg(value_name = "B", required_unless_present = "worlds", conflicts_with = "worlds")]
+    pub(crate) b: Option<PathBuf>,
     /// Compare results of different engines too.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "worlds")]
     pub(crate) across_versions: bool,
+    /// Run a scenario in several worlds, in real time: sim, wire (our transport over the emulated links),
+    /// wire-to-kernel, kernel:NAME (the kernel's congestion control NAME).
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) worlds: Vec<String>,
+    /// How many seeds each world runs, from the scenario's on.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "worlds", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) repeat: u16,
+    /// Runs in real time at the same time.
+    #[arg(long, value_name = "N", default_value_t = 4, requires = "worlds", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: u16,
+    /// Change a key of the scenario; may be repeated. Several values with commas run every combination.
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "worlds")]
+    pub(crate) set: Vec<String>,
+    /// Write a page with the figures, and the samples, into this folder.
+    #[arg(long, value_name = "DIR", requires = "worlds")]
+    pub(crate) out: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -240,6 +355,8 @@ pub(crate) enum ExportFormat {
     Flent,
     /// The layout of `iperf3 -J`, a file per run and group of flows.
     Iperf3,
+    /// A trace of Mahimahi per direction of a link: when packets could leave.
+    Mahimahi,
     /// A log of events (JSON-SEQ) per flow; runs the scenario again.
     Qlog,
     /// The tables as they are, a Parquet file each.

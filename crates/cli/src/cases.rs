@@ -72,7 +72,8 @@ pub fn resolve(path: &str, sets: &[String], seed: Option<u64>) -> Result<Vec<Cas
         }
     }
     open.into_iter()
-        .map(|(document, choice)| {
+        .map(|(mut document, choice)| {
+            document.read_traces(&load).map_err(Stop::bad)?;
             let scenario = document.resolve().map_err(Stop::bad)?;
             let seed = seed.unwrap_or(scenario.seed);
             Ok(Case { choice, scenario, seed })

@@ -16,6 +16,7 @@ mod interrupt;
 pub mod library;
 pub mod measure;
 mod picture;
+pub mod reproduce;
 pub mod results;
 mod stop;
 pub mod studies;
@@ -34,12 +35,14 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Runs the command that `args` says, the name of the program first, and returns the exit status.
 pub fn run(args: impl IntoIterator<Item = OsString>, renderer: Option<&dyn FigureRenderer>) -> u8 {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let arguments = args.len().saturating_sub(1);
     let cli = match args::Cli::try_parse_from(args) {
         Ok(cli) => cli,
         // Help and version are no errors; their status is 0, and 2 for everything else.
         Err(e) => return finish(usage(&e)),
     };
-    finish(command::run(&cli.command, renderer))
+    finish(command::run(&cli.command, renderer, arguments))
 }
 
 /// What clap wants to say: help as it is, an error in one line.
@@ -63,7 +66,7 @@ fn finish(result: Result<(), Stop>) -> u8 {
         Stop::Bad(line) => format!("skyhaul: {line}\n"),
         Stop::Interrupted(line) => format!("skyhaul: {line}\n"),
         Stop::Usage(text) => text.clone(),
-        Stop::Claim | Stop::Different | Stop::Closed => String::new(),
+        Stop::Claim | Stop::Different | Stop::Closed | Stop::Status(_) => String::new(),
     };
     // If standard error is closed nobody can be told.
     let _ = std::io::stderr().write_all(line.as_bytes());

@@ -18,6 +18,8 @@ pub enum Stop {
     Interrupted(String),
     /// Nobody reads our output any more. Status 0.
     Closed,
+    /// Said already: a program that we ran ended with this status, or a check failed.
+    Status(u8),
     /// No command was given: the help. Status 2.
     Usage(String),
 }
@@ -31,6 +33,7 @@ impl Stop {
             Self::Claim | Self::Different => 1,
             Self::Interrupted(_) => 130,
             Self::Closed => 0,
+            Self::Status(status) => *status,
         }
     }
 
@@ -42,6 +45,7 @@ impl Stop {
             Self::Claim => "a claim does not hold".to_owned(),
             Self::Different => "the results differ".to_owned(),
             Self::Closed => "nobody reads the output".to_owned(),
+            Self::Status(status) => format!("ended with status {status}"),
         }
     }
 

@@ -238,7 +238,7 @@ pub fn write(
 /// Draws the figures of a study as PNG and SVG; those that could be drawn.
 pub(crate) fn pictures(e: &Evaluation, folder: &Path, renderer: &dyn FigureRenderer) -> Vec<PathBuf> {
     let mut written = Vec::new();
-    for figure in &e.figures {
+    for figure in e.figures.iter().filter(|f| !f.is_empty()) {
         let spec = figure.spec.to_string();
         for ending in ["png", "svg"] {
             let path = folder.join("figures").join(format!("{}.{ending}", figure.name));

@@ -277,6 +277,19 @@ fn wrong_studies_are_refused_before_anything_runs() {
     check("goodput_segments", "godput", &["small.toml", "metric[0].from", "godput"]);
     check("left = { cc = \"peach\" }", "left = { cc = \"peech\" }", &["small.toml", "peech"]);
     check("title", "titel", &["small.toml:2", "titel"]);
+    // A metric that nobody measures, wherever it is named.
+    let unknown = ["there is no metric `godput`", "accepted: goodput"];
+    let claim = "metric = \"goodput\", left";
+    check(claim, "metric = \"godput\", left", &[&["small.toml:", "claim[0].check"], &unknown[..]].concat());
+    check("y = \"goodput\"", "y = \"godput\"", &[&["small.toml:", "figure[0].y"], &unknown[..]].concat());
+    // `check` says so too with status 2, as for a claim that cannot be evaluated: no such cell.
+    bad(&here, &["study", "check", "small.toml"], &unknown);
+    study(&here, "left = { cc = \"peach\" }", "left = { cc = \"reno\" }");
+    bad(
+        &here,
+        &["study", "check", "small.toml"],
+        &["small.toml:", "claim[0]", "reno", "accepted: sack, peach"],
+    );
     check("count = 3", "count = 0", &["small.toml:5", "seeds"]);
     bad(&here, &["study", "run", "nowhere.toml"], &["nowhere.toml", "no such file"]);
     bad(&here, &["study", "run", "peach-2001/fig99"], &["peach-2001/fig11"]);

@@ -218,6 +218,35 @@ fn qlog_files_tell_every_packet_and_its_fate() {
     }
 }
 
+/// What was replayed is what comes out again, and a change of the rate shows.
+#[test]
+fn mahimahi_traces_hold_what_a_link_could_send() {
+    let folder = folder("export-mahimahi");
+    let lines: Vec<String> = [1, 1, 5, 30, 31, 100].iter().map(ToString::to_string).collect();
+    fs::write(folder.join("up.trace"), lines.join("\n") + "\n").expect("written");
+    let scenario = "schema = 1\nduration = '100 ms'\n[flows.f]\nhandshake = false\nknown-rtt = '10 ms'\n[links.sat]\n\
+                    rate = { mahimahi = 'up.trace' }\ndelay = '5 ms'\nreverse = { rate = '1.504 Mbit/s' }\n\
+                    [[event]]\nat = '20 ms'\nset = { 'links.sat.reverse.up' = false }\n\
+                    [[event]]\nat = '60 ms'\nset = { 'links.sat.reverse.up' = true }\n\
+                    [[event]]\nat = '70 ms'\nset = { 'links.sat.reverse.rate' = '3.008 Mbit/s' }\n";
+    fs::write(folder.join("s.toml"), scenario).expect("written");
+    let out = run(&folder, &["run", "s.toml", "--out", "r"]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    exported(&folder, "mahimahi");
+    let read = |name: &str| fs::read_to_string(folder.join("x").join(name)).expect("a trace");
+    assert_eq!(read("links.sat.forward.mahimahi").lines().collect::<Vec<_>>(), lines);
+    // 1504 bytes in 8 ms, and the packet that has begun leaves; from 70 ms on what begins takes 4 ms.
+    let reverse = ["8", "16", "24", "68", "76", "80", "84", "88", "92", "96", "100"];
+    assert_eq!(read("links.sat.reverse.mahimahi").lines().collect::<Vec<_>>(), reverse);
+    // A results directory holds the trace, so that runs need the file no longer.
+    fs::remove_file(folder.join("up.trace")).expect("removed");
+    let out = run(&folder, &["check", "r/scenario.resolved.toml"]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let out = run(&folder, &["run", "s.toml"]);
+    let line = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.code() == Some(2) && line.contains("up.trace"), "{line}");
+}
+
 #[test]
 fn what_a_run_has_not_recorded_is_named_with_its_key() {
     let (folder, _) = recorded("export-missing", "'acked'");
@@ -237,7 +266,8 @@ fn what_a_run_has_not_recorded_is_named_with_its_key() {
     fs::write(&path, manifest.to_string()).expect("written");
     let out = run(&folder, &["export", "r", "--format", "qlog", "-o", "x"]);
     let line = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert!(out.status.code() == Some(2) && line.contains("0.0.9-ffffffff"), "{line}");
+    assert!(out.status.code() == Some(2) && line.contains("r/manifest.json: `engine`: "), "{line}");
+    assert!(line.contains("0.0.9-ffffffff") && line.contains("accepted: "), "{line}");
 }
 
 #[test]

@@ -37,6 +37,14 @@ pub enum NetError {
     /// Another end than we took the device away.
     #[error("the interface {0:?} has gone: somebody removed it")]
     DeviceGone(String),
+    /// A packet of a strict emulation left too late.
+    #[error("a packet left {:.3} ms late, more than the {:.3} ms allowed: this machine cannot keep up now", .by.as_secs_f64() * 1e3, .limit.as_secs_f64() * 1e3)]
+    TooLate {
+        /// How late.
+        by: skyhaul_base::Duration,
+        /// What is allowed.
+        limit: skyhaul_base::Duration,
+    },
     /// Anything else.
     #[error("cannot {what}: {source}")]
     Os {
@@ -56,4 +64,10 @@ impl NetError {
             _ => Self::Os { what, source },
         }
     }
+}
+
+/// What the system says, without the number that nobody knows.
+pub(crate) fn words(e: &io::Error) -> String {
+    let text = e.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

@@ -10,13 +10,19 @@
 
 pub mod app;
 mod clock;
+pub mod doctor;
 pub mod driver;
+pub mod emulator;
+pub mod enclosure;
 mod error;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod host;
 mod namespace;
 mod netlink;
 pub mod tun;
 pub mod wait;
+pub mod world;
 
 pub use clock::Clock;
 pub use error::NetError;

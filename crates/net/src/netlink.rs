@@ -71,3 +71,74 @@ pub(crate) fn add_route(
     let what = format!("add a route to {network}/{prefix}");
     ask(&what, RouteNetlinkMessage::NewRoute(m), NLM_F_CREATE | NLM_F_REPLACE)
 }
+
+/// What the kernel tells of one of its connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KernelFlow {
+    /// Local port.
+    pub(crate) port: u16,
+    /// Congestion window, segments.
+    pub(crate) cwnd: u32,
+    /// Payload bytes acknowledged.
+    pub(crate) acked: u64,
+    /// Segments sent again.
+    pub(crate) retransmitted: u64,
+}
+
+/// The IPv4 connections of the calling thread's namespace (sock_diag).
+pub(crate) fn kernel_flows() -> Result<Vec<KernelFlow>, NetError> {
+    use netlink_packet_sock_diag::SockDiagMessage;
+    use netlink_packet_sock_diag::constants::{AF_INET, IPPROTO_TCP};
+    use netlink_packet_sock_diag::inet::nlas::Nla;
+    use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, StateFlags};
+    let fail = |e: io::Error| NetError::os("ask the kernel for its connections", e);
+    let request = InetRequest {
+        family: AF_INET,
+        protocol: IPPROTO_TCP,
+        extensions: ExtensionFlags::INFO,
+        states: StateFlags::all(),
+        socket_id: SocketId::new_v4(),
+    };
+    let mut header = NetlinkHeader::default();
+    header.flags = NLM_F_REQUEST | netlink_packet_core::NLM_F_DUMP;
+    let mut message = NetlinkMessage::new(header, SockDiagMessage::InetRequest(request).into());
+    message.finalize();
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+    let mut socket = Socket::new(netlink_sys::protocols::NETLINK_SOCK_DIAG).map_err(fail)?;
+    socket.bind_auto().map_err(fail)?;
+    socket.connect(&SocketAddr::new(0, 0)).map_err(fail)?;
+    socket.send(&bytes, 0).map_err(fail)?;
+    let mut found = Vec::new();
+    loop {
+        let (answer, _) = socket.recv_from_full().map_err(fail)?;
+        let mut at = 0;
+        while at < answer.len() {
+            let m = NetlinkMessage::<SockDiagMessage>::deserialize(&answer[at..])
+                .map_err(|e| fail(io::Error::other(e.to_string())))?;
+            match m.payload {
+                NetlinkPayload::Done(_) => return Ok(found),
+                NetlinkPayload::Error(e) => return Err(fail(e.to_io())),
+                NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(r)) => {
+                    let info =
+                        r.nlas.iter().find_map(|n| if let Nla::TcpInfo(i) = n { Some(i) } else { None });
+                    if let Some(i) = info {
+                        found.push(KernelFlow {
+                            port: r.header.socket_id.source_port,
+                            cwnd: i.snd_cwnd,
+                            acked: i.bytes_acked,
+                            retransmitted: i.total_retrans.into(),
+                        });
+                    }
+                }
+                _ => {}
+            }
+            let len = m.header.length as usize;
+            if len == 0 {
+                return Ok(found);
+            }
+            // Messages are aligned to four bytes.
+            at += len.div_ceil(4) * 4;
+        }
+    }
+}

@@ -32,6 +32,7 @@ pub struct TunConfig {
 pub struct Tun {
     device: SyncDevice,
     name: String,
+    longest: usize,
 }
 
 impl std::fmt::Debug for Tun {
@@ -91,7 +92,9 @@ impl Tun {
             })?;
         }
         settle_v6(config, &name);
-        Ok(Self { device, name })
+        // A super-packet is as long as IP allows; everything else fits the MTU.
+        let longest = if config.offload { 1 << 16 } else { usize::from(config.mtu) };
+        Ok(Self { device, name, longest })
     }
 
     /// Its name.
@@ -105,6 +108,11 @@ impl Tun {
     /// If it has gone.
     pub fn index(&self) -> Result<u32, NetError> {
         self.device.if_index().map_err(|_| NetError::DeviceGone(self.name.clone()))
+    }
+    /// Longest packet that can be read, bytes.
+    #[must_use]
+    pub fn longest(&self) -> usize {
+        self.longest
     }
     /// The device itself, for those who move several packets at a time.
     #[must_use]

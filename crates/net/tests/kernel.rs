@@ -4,15 +4,16 @@
 mod common;
 mod kernel_side;
 
-use common::{fill, hash_of};
+use common::{Weather, fill, hash_of};
 use kernel_side::{Exchange, Place, endpoint, installed, marked, open, run, space};
 use sha2::{Digest, Sha256};
-use skyhaul_base::Duration;
+use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::ProbeSupport;
-use skyhaul_net::app::{Bulk, Http, Iperf, Limit, Serve, Sink};
+use skyhaul_net::app::{App, Bulk, Http, Iperf, Limit, Serve, Sink, Turn};
 use skyhaul_net::host::Failure;
 use skyhaul_net::{Clock, NetError};
 use skyhaul_wire::Profile;
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Command, Output, Stdio};
@@ -70,6 +71,93 @@ fn a_hundred_megabytes_each_way_between_us_and_the_kernel() {
         assert_eq!(kernel.join().unwrap(), (100 * MB, hash_of(100 * MB)));
         assert!(app.replayed > 10_000, "the simulator's endpoint said the same {} times", app.replayed);
         assert_eq!(driver.host().counts().unwritable, 0);
+    }
+}
+
+/// Packets on their way through bad weather.
+struct Storm {
+    flying: BTreeMap<(Instant, u64), Vec<u8>>,
+    rng: Rng,
+    count: u64,
+}
+
+impl Storm {
+    fn new(name: &str) -> Self {
+        Self { flying: BTreeMap::new(), rng: Rng::stream(4, name), count: 0 }
+    }
+    /// Takes a packet in; loses, doubles, delays or damages some.
+    fn take(&mut self, now: Instant, packet: &[u8]) {
+        let w = Weather::stormy(Duration::from_millis(2));
+        let draws: Vec<f64> = (0..5).map(|_| self.rng.unit()).collect();
+        if draws[0] < w.loss {
+            return;
+        }
+        let mut p = packet.to_vec();
+        if draws[1] < w.corrupt {
+            let at = (draws[4] * p.len() as f64) as usize;
+            p[at] ^= 1 << (self.count % 8);
+        }
+        let late = if draws[2] < w.reorder { 1.0 + draws[4] } else { 1.0 };
+        let copies = if draws[3] < w.duplicate { 2 } else { 1 };
+        for n in 0..copies {
+            self.count += 1;
+            self.flying.insert((now + w.delay.mul_f64(late + f64::from(n)), self.count), p.clone());
+        }
+    }
+    /// What has come through by now.
+    fn give(&mut self, now: Instant) -> Vec<Vec<u8>> {
+        let later = self.flying.split_off(&(now + Duration::from_nanos(1), 0));
+        std::mem::replace(&mut self.flying, later).into_values().collect()
+    }
+}
+
+#[test]
+fn loss_duplication_reordering_and_corruption_between_us_and_the_kernel_change_no_byte() {
+    let Some(ns) = space() else { return };
+    for (v6, we_open) in [(false, true), (true, false)] {
+        let place = Place::new(v6);
+        let (tun, mut host) = (place.tun(&ns), place.host());
+        let bytes = 5 * MB;
+        let kernel = if we_open {
+            let listener = ns.within(|| TcpListener::bind((place.kernel, 0)).unwrap()).unwrap();
+            let to = place.out(listener.local_addr().unwrap().port());
+            host.connect(Clock::now(), to.0, to.1, &endpoint("cubic")).unwrap();
+            std::thread::spawn(move || kernel_party(listener.accept().unwrap().0, bytes))
+        } else {
+            host.listen(8080, endpoint("cubic")).unwrap();
+            let space = ns.clone();
+            std::thread::spawn(move || {
+                kernel_party(space.within(|| TcpStream::connect((place.ours, 8080)).unwrap()).unwrap(), bytes)
+            })
+        };
+        let mut app = Exchange::new(bytes, 1);
+        let (mut to_us, mut to_kernel) = (Storm::new("in"), Storm::new("out"));
+        let mut buf = vec![0; 1 << 16];
+        loop {
+            let now = Clock::now();
+            while let Some(n) = tun.read(&mut buf).unwrap() {
+                to_us.take(now, &buf[..n]);
+            }
+            let mut out = |p: &[u8]| to_kernel.take(now, p);
+            for p in to_us.give(now) {
+                host.arrive(now, &p, &mut out);
+            }
+            host.handle_timeout(now, &mut out);
+            let done = app.turn(now, &mut host) == Turn::Done;
+            host.flush(now, &mut out);
+            for p in to_kernel.give(now) {
+                tun.write(&p).unwrap();
+            }
+            if done && kernel.is_finished() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_micros(200));
+        }
+        let ours = app.ended.pop().unwrap();
+        assert_eq!((ours.received, ours.hash(), ours.failure), (bytes, hash_of(bytes), None));
+        assert_eq!(kernel.join().unwrap(), (bytes, hash_of(bytes)));
+        assert!(host.counts().refusals.total() > 0, "damaged packets were refused");
+        assert!(app.replayed > 1000);
     }
 }
 

@@ -24,6 +24,7 @@ pub mod link;
 pub mod packet;
 pub mod param;
 pub mod queue;
+pub mod rate;
 pub mod stats;
 
 pub use delay::Delay;
@@ -32,4 +33,5 @@ pub use link::{Link, LinkConfig, Offered, Streams};
 pub use packet::{DropReason, PacketView};
 pub use param::ParamError;
 pub use queue::{Discipline, Limit, Queue, QueueConfig, Victim};
+pub use rate::{TraceError, Varying};
 pub use stats::{ClassCounters, Counters};

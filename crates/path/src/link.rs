@@ -5,8 +5,8 @@ use crate::error::ErrorModel;
 use crate::lane::Lane;
 use crate::packet::{DropReason, PacketView};
 use crate::queue::{Limit, Queue, QueueConfig};
+use crate::rate::{Transmitter, Varying};
 use crate::stats::Counters;
-use skyhaul_base::units::Serializer;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 
 /// Everything that describes a link.
@@ -14,6 +14,8 @@ use skyhaul_base::{Duration, Instant, Rate, Rng};
 pub struct LinkConfig {
     /// Rate of the transmitter; `None`: infinitely fast, so that nothing ever waits while the link is up.
     pub rate: Option<Rate>,
+    /// A rate that changes by itself, in the place of `rate`.
+    pub varying: Option<Varying>,
     /// The queue in front of the transmitter.
     pub queue: QueueConfig,
     /// Propagation delay.
@@ -76,7 +78,7 @@ pub struct Link<P> {
     ready_at: Instant,
     /// When the last bit of the packet in service leaves.
     free_at: Instant,
-    serializer: Option<Serializer>,
+    transmitter: Transmitter,
     size_in_service: u32,
     up: bool,
     drop_inflight: bool,
@@ -105,14 +107,14 @@ impl<P: PacketView> Link<P> {
         Self {
             ready_at: Instant::ZERO,
             free_at: Instant::ZERO,
-            serializer: config.rate.map(Serializer::new),
+            transmitter: Transmitter::new(config.rate, config.varying.as_ref()),
             size_in_service: 0,
             up: true,
             drop_inflight: config.drop_inflight,
             allow_reorder: config.allow_reorder,
             queue: Queue::new(&config.queue),
             lane: Lane::new(config.allow_reorder),
-            delay: config.delay,
+            delay: config.delay.clone(),
             last_arrival: Instant::ZERO,
             error: config.error.clone(),
             streams,
@@ -133,7 +135,7 @@ impl<P: PacketView> Link<P> {
         self.counters.offer(&p);
         if self.ready_at <= now {
             if self.queue.lets_through(p.size()) {
-                self.transmit(now, p, lost);
+                self.transmit(now, p, false, lost);
                 return Offered::Sent;
             }
             self.counters.drop(&p, DropReason::Full);
@@ -157,7 +159,7 @@ impl<P: PacketView> Link<P> {
             let start = self.ready_at;
             self.integrate(start);
             if let Some(p) = self.queue.dequeue() {
-                self.transmit(start, p, lost);
+                self.transmit(start, p, true, lost);
             }
         }
     }
@@ -182,10 +184,15 @@ impl<P: PacketView> Link<P> {
     /// # Panics
     /// If the rate is zero: a link that never sends is one that is down.
     pub fn set_rate(&mut self, rate: Option<Rate>) {
-        match (rate, &mut self.serializer) {
-            (Some(rate), Some(s)) => s.set_rate(rate),
-            (rate, s) => *s = rate.map(Serializer::new),
+        match (rate, &mut self.transmitter) {
+            (Some(rate), Transmitter::Constant(s)) => s.set_rate(rate),
+            (rate, t) => *t = Transmitter::new(rate, None),
         }
+    }
+
+    /// Gives transmissions that begin from now on a rate that changes by itself; the present one keeps its end.
+    pub fn set_varying(&mut self, varying: &Varying) {
+        self.transmitter = Transmitter::varying(varying);
     }
 
     /// Changes the error model for transmissions that begin from now on; the random stream runs on.
@@ -243,13 +250,10 @@ impl<P: PacketView> Link<P> {
         if queued { Offered::Queued } else { Offered::Dropped }
     }
 
-    /// Sends a packet at `start`, when the transmitter is free.
+    /// Sends a packet at `start`, when the transmitter is free; `waited` if it was there before.
     #[inline(always)]
-    fn transmit(&mut self, start: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) {
-        let end = match &mut self.serializer {
-            Some(s) => s.send(start, p.size()),
-            None => start,
-        };
+    fn transmit(&mut self, start: Instant, p: P, waited: bool, lost: &mut impl FnMut(P, DropReason)) {
+        let end = self.transmitter.send(start, p.size(), waited);
         self.busy = self.busy + (end - start);
         self.ready_at = end;
         self.free_at = end;
@@ -288,10 +292,16 @@ impl<P> Link<P> {
     pub fn is_busy(&self, now: Instant) -> bool {
         now < self.free_at
     }
-    /// The rate of the transmitter.
+    /// The rate of the transmitter, on average where it changes by itself; `None` if it is infinitely fast.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
-        self.serializer.as_ref().map(Serializer::rate)
+        self.transmitter.rate()
+    }
+    /// The rate in bit/s: the present one, or where it changes by itself its mean between two times. `None` if the
+    /// transmitter is infinitely fast, or if a rate that changes by itself has no time between the two.
+    #[must_use]
+    pub fn rate_over(&self, from: Instant, to: Instant) -> Option<f64> {
+        self.transmitter.rate_over(from, to)
     }
     /// The delay of transmissions that begin now.
     #[must_use]

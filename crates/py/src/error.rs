@@ -45,7 +45,7 @@ pub(crate) fn study(e: skyhaul_study::StudyError) -> PyErr {
 pub(crate) fn stop(e: Stop) -> PyErr {
     match e {
         Stop::Bad(line) | Stop::Interrupted(line) | Stop::Usage(line) => StudyError::new_err(line),
-        Stop::Claim | Stop::Different | Stop::Closed => StudyError::new_err("stopped"),
+        Stop::Claim | Stop::Different | Stop::Closed | Stop::Status(_) => StudyError::new_err("stopped"),
     }
 }
 

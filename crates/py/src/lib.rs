@@ -6,6 +6,8 @@
 mod analysis;
 mod control;
 mod error;
+mod news;
+mod reproduction;
 mod run;
 mod study;
 mod table;
@@ -21,6 +23,8 @@ mod _core {
     use super::control::events::{Ack, Loss, Lost, Probe, Random, RateSample, Sent, Start, Transmit};
     #[pymodule_export]
     use super::error::{ControlError, ScenarioError, SkyhaulError, StudyError};
+    #[pymodule_export]
+    use super::reproduction::{Reproduced, Reproduction};
     #[pymodule_export]
     use super::run::{RunResult, check, presets, run, schema};
     #[pymodule_export]

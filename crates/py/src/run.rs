@@ -28,6 +28,7 @@ fn resolve(scenario: &str, text: Option<&str>, set: &Settings) -> PyResult<Resol
     for (path, value) in set {
         document.set(&format!("{path}={value}")).map_err(error::scenario)?;
     }
+    document.read_traces(&cases::load).map_err(error::scenario)?;
     document.resolve().map_err(error::scenario)
 }
 

@@ -2,6 +2,7 @@
 
 use crate::control::{self, Own};
 use crate::error;
+use crate::news;
 use crate::run::Settings;
 use crate::table::Table;
 use pyo3::exceptions::PyRuntimeError;
@@ -16,15 +17,13 @@ use skyhaul_study::model::{Raw, StudyFile};
 use skyhaul_study::observed::Observed;
 use skyhaul_study::plan::Plan;
 use skyhaul_study::report;
-use skyhaul_study::run::{self, Cells, Job, Progress, RunOptions};
+use skyhaul_study::run::{self, Cells, Job, RunOptions};
 use skyhaul_study::runner::{CellRunner, Failure, Problem, Resolution, Setting, Vocabulary};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// A study, resolved and checked.
 #[pyclass(frozen, module = "skyhaul._core")]
@@ -102,9 +101,6 @@ impl CellRunner for Runner {
         })
     }
 }
-
-/// How often a waiting thread looks for Ctrl-C.
-const LOOK: Duration = Duration::from_millis(50);
 
 #[pymethods]
 impl Study {
@@ -224,49 +220,16 @@ impl Study {
         let cache = cache.map(Cache::new);
         let stop = &*self.runner.stop;
         stop.store(false, Ordering::Relaxed);
-        let (sender, news) = channel();
-        let tell = Tell(sender);
-        let tell_one = |n: &News| -> PyResult<()> {
-            Python::attach(|py| {
-                py.check_signals()?;
-                match (n, &progress, &warn) {
-                    (News::Cell(done, total, label), Some(f), _) => {
-                        f.call1(py, (done, total, label)).map(drop)
-                    }
-                    (News::Warning(line), _, Some(f)) => f.call1(py, (line,)).map(drop),
-                    _ => Ok(()),
-                }
-            })
-        };
-        let cells = py.detach(|| {
-            let news = news; // Moves it in: a receiver belongs to one thread.
-            std::thread::scope(|scope| {
-                let (plan, runner, cache) = (&self.plan, &self.runner, &cache);
-                let worker = scope.spawn(move || {
-                    let options =
-                        RunOptions { jobs, cache: cache.as_ref(), stop: Some(stop), progress: &tell };
-                    let cells = run::run(runner, plan, &options);
-                    drop(tell);
-                    cells
-                });
-                // Until the worker drops its end.
-                let mut trouble = Ok(());
-                loop {
-                    let told = match news.recv_timeout(LOOK) {
-                        Ok(n) => tell_one(&n),
-                        Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals()),
-                        Err(RecvTimeoutError::Disconnected) => break,
-                    };
-                    trouble = trouble.and(told);
-                    if trouble.is_err() {
-                        // Again and again: a method that never ends may have begun only now.
-                        runner.stop();
-                    }
-                }
-                let cells = worker.join().map_err(|_| PyRuntimeError::new_err("a worker thread failed"))?;
-                trouble.and_then(|()| cells.map_err(error::study))
-            })
-        })?;
+        let cells = news::watched(
+            py,
+            progress.as_ref(),
+            warn.as_ref(),
+            || self.runner.stop(),
+            |tell| {
+                let options = RunOptions { jobs, cache: cache.as_ref(), stop: Some(stop), progress: tell };
+                run::run(&self.runner, &self.plan, &options).map_err(error::study)
+            },
+        )??;
         self.outcome(&cells)
     }
 }
@@ -282,27 +245,6 @@ fn accept(job: &str, answer: &str) -> PyResult<(Job, Result<Observed, Failure>)>
         serde_json::from_str(job).map_err(|e| error::StudyError::new_err(format!("not a job: {e}")))?;
     let result = run::accept(&job, answer).map_err(error::StudyError::new_err)?;
     Ok((job, result))
-}
-
-enum News {
-    Cell(usize, usize, String),
-    Warning(String),
-}
-
-/// Passes news to the thread that talks to Python.
-#[derive(Debug)]
-struct Tell(Sender<News>);
-
-impl Progress for Tell {
-    fn begin(&self, total: usize, cached: usize) {
-        let _ = self.0.send(News::Cell(cached, total, String::new()));
-    }
-    fn cell(&self, done: usize, total: usize, label: &str) {
-        let _ = self.0.send(News::Cell(done, total, label.to_owned()));
-    }
-    fn warn(&self, message: &str) {
-        let _ = self.0.send(News::Warning(message.to_owned()));
-    }
 }
 
 /// Runs one cell, anywhere; takes a message of `Study.jobs` and returns the answer for `Study.collect`.
@@ -375,7 +317,7 @@ pub(crate) fn studies() -> Vec<&'static str> {
 
 /// A Python function that draws: called with the specification and the path.
 #[derive(Debug)]
-struct Renderer(Py<PyAny>);
+pub(crate) struct Renderer(pub(crate) Py<PyAny>);
 
 impl FigureRenderer for Renderer {
     fn render(&self, spec: &str, path: &Path) -> Result<(), String> {

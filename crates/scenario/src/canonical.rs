@@ -2,12 +2,13 @@
 
 use crate::model::{
     CcSpec, ClassSpec, DelaySpec, DirectionSpec, EndpointSpec, ErrorSpec, EventSpec, FlowSpec, KindOfQueue,
-    LinkSpec, QueueSpec, RecordSpec, Scenario, Short, StartSpec, TransportSpec, VictimSpec,
+    LinkSpec, OrTrace, QueueSpec, RecordSpec, Scenario, Short, StartSpec, TransportSpec, VictimSpec,
 };
 use crate::quantity::{Count, Probability, QueueLimit, RateSpec, Span, Time, Window};
 use crate::resolved::{
     Change, Delay, Direction, ErrorModel, FlowGroup, Queue, QueueKind, Resolved, Start, Transport, What,
 };
+use crate::trace;
 use sha2::{Digest, Sha256};
 use skyhaul_path::error::Scope;
 use skyhaul_path::{Limit, Victim};
@@ -84,6 +85,7 @@ impl Resolved {
         let key = |k: &str| format!("links.{}{way}.{k}", self.links[change.link].name);
         let (key, value) = match &change.what {
             What::Rate(rate) => (key("rate"), written(rate.map_or(RateSpec::Unlimited, RateSpec::Bits))),
+            What::Varying(varying) => (key("rate"), written(trace::rate_spec(varying))),
             What::Delay(d) => (key("delay"), written(delay(d))),
             What::Error(e) => (key("error"), written(error(e))),
             What::Limit(limit) => (key("queue.limit"), written(queue_limit(limit))),
@@ -128,8 +130,11 @@ fn written(value: impl serde::Serialize) -> toml::Value {
 
 fn direction(d: &Direction) -> DirectionSpec {
     DirectionSpec {
-        rate: Some(d.rate.map_or(RateSpec::Unlimited, RateSpec::Bits)),
-        delay: Some(Short(delay(&d.delay))),
+        rate: Some(match &d.varying {
+            Some(varying) => OrTrace::Trace(trace::rate_spec(varying)),
+            None => OrTrace::Own(d.rate.map_or(RateSpec::Unlimited, RateSpec::Bits)),
+        }),
+        delay: Some(delay(&d.delay)),
         allow_reorder: Some(d.allow_reorder),
         queue: Some(Short(queue(&d.queue))),
         error: Some(Short(error(&d.error))),
@@ -140,14 +145,15 @@ fn direction(d: &Direction) -> DirectionSpec {
     }
 }
 
-fn delay(d: &Delay) -> DelaySpec {
-    match *d {
-        Delay::Fixed(base) => DelaySpec::Fixed { base: Time(base) },
-        Delay::JitterNormal { base, sigma } => DelaySpec::Normal { base: Time(base), sigma: Time(sigma) },
+fn delay(d: &Delay) -> OrTrace<Short<DelaySpec>> {
+    OrTrace::Own(Short(match d {
+        Delay::Fixed(base) => DelaySpec::Fixed { base: Time(*base) },
+        Delay::JitterNormal { base, sigma } => DelaySpec::Normal { base: Time(*base), sigma: Time(*sigma) },
         Delay::JitterUniform { base, jitter } => {
-            DelaySpec::Uniform { base: Time(base), jitter: Time(jitter) }
+            DelaySpec::Uniform { base: Time(*base), jitter: Time(*jitter) }
         }
-    }
+        Delay::Trace(trace) => return OrTrace::Trace(trace::delay_spec(trace)),
+    }))
 }
 
 fn queue_limit(limit: &Limit) -> QueueLimit {

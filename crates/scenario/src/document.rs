@@ -1,7 +1,7 @@
 //! A scenario before resolution: a file, the files it extends, and overrides.
 
 use crate::error::{Problem, ScenarioError, did_you_mean};
-use crate::model::{Scenario, expand, expand_default, tags};
+use crate::model::{Scenario, expand, expand_default, fill, is_trace, tags};
 use crate::{Resolved, event, explain, preset, resolve};
 use toml::{Table, Value};
 
@@ -62,7 +62,15 @@ impl Document {
         }
         let mut merged = Table::new();
         for layer in layers.iter().rev() {
-            merge(&mut merged, &layer.table);
+            let mut table = layer.table.clone();
+            fill(&mut table, "", &mut |key, path| {
+                let name = beside(&layer.file, path);
+                match load(&name) {
+                    Ok(text) => Ok((name, text)),
+                    Err(why) => Err(layer.error(key, format!("cannot read {name}: {why}"))),
+                }
+            })?;
+            merge(&mut merged, &table);
         }
         merged.remove("extends");
         Ok(Self { layers, merged, overrides: Vec::new() })
@@ -155,6 +163,18 @@ impl Document {
         Ok(())
     }
 
+    /// Reads the files of values (`trace`, `mahimahi`) that overrides name; those that the scenario's own files name were
+    /// read with them. Paths are given to `load` as they are.
+    ///
+    /// # Errors
+    /// If one cannot be read.
+    pub fn read_traces(&mut self, load: Load<'_>) -> Result<(), ScenarioError> {
+        fill(&mut self.merged, "", &mut |key, path| match load(path) {
+            Ok(text) => Ok((path.to_owned(), text)),
+            Err(why) => Err(overridden(key, format!("cannot read {path}: {why}"))),
+        })
+    }
+
     /// The value at a path, in short or long form as it was written.
     #[must_use]
     pub fn value(&self, path: &str) -> Option<&Value> {
@@ -178,7 +198,7 @@ impl Document {
         check(&self.merged).map_err(|(path, message)| {
             let (path, message) = explain::locate(&self.merged, path, message, &|t| check(t).err());
             let (key, message) = explain::rewrite(&path, &message);
-            self.place(Problem { key, message })
+            self.place(Problem::new(key, message))
         })
     }
 
@@ -197,7 +217,10 @@ impl Document {
         let mut changed = self.clone();
         changed.merged.remove("event");
         let changes = event::resolve(&model.event, &resolved, |key, values| {
-            let within = |e: ScenarioError| Problem::new(format!("{key}.set.{}", e.key), e.message);
+            let within = |e: ScenarioError| {
+                let file = e.key.is_empty().then_some((e.file, e.line.unwrap_or(0)));
+                Problem { key: format!("{key}.set.{}", e.key), message: e.message, file }
+            };
             for (path, value) in values {
                 changed.set_value(path, value.clone()).map_err(within)?;
             }
@@ -209,7 +232,11 @@ impl Document {
 
     /// Finds file and line of a problem: the nearest key that is written somewhere.
     fn place(&self, problem: Problem) -> ScenarioError {
-        let Problem { key, message } = problem;
+        let Problem { key, message, file } = problem;
+        if let Some((file, line)) = file {
+            let line = (line > 0).then_some(line);
+            return ScenarioError { file, line, key: String::new(), message };
+        }
         let mut prefix = key.as_str();
         loop {
             let of_override = |set: &String| {
@@ -353,7 +380,10 @@ fn merge(base: &mut Table, over: &Table) {
         match old {
             Value::Table(old_table) => {
                 let differs = |t: &&str| Some(new_table.get(*t)? != old_table.get(*t)?);
-                let other_kind = key == "start" || tags(key).iter().any(|t| differs(t).unwrap_or(false));
+                let other_kind = key == "start"
+                    || is_trace(old_table)
+                    || is_trace(new_table)
+                    || tags(key).iter().any(|t| differs(t).unwrap_or(false));
                 if other_kind {
                     old_table.clone_from(new_table);
                 } else {

@@ -35,11 +35,13 @@ impl std::error::Error for ScenarioError {}
 pub(crate) struct Problem {
     pub(crate) key: String,
     pub(crate) message: String,
+    /// Another file that it is in, and the line, or 0.
+    pub(crate) file: Option<(String, usize)>,
 }
 
 impl Problem {
     pub(crate) fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { key: key.into(), message: message.into() }
+        Self { key: key.into(), message: message.into(), file: None }
     }
 }
 

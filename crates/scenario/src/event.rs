@@ -1,10 +1,10 @@
 //! What changes during a run.
 
 use crate::error::Problem;
-use crate::model::EventSpec;
+use crate::model::{EventSpec, is_trace};
 use crate::resolved::{Delay, Direction, ErrorModel, Link, Resolved};
-use skyhaul_base::{Duration, Rate};
-use skyhaul_path::Limit;
+use skyhaul_base::{Duration, Instant, Rate};
+use skyhaul_path::{self as path, DropReason, Limit, PacketView, Varying};
 use toml::{Table, Value};
 
 /// A change of one direction of a link.
@@ -25,6 +25,8 @@ pub struct Change {
 pub enum What {
     /// Another rate, for transmissions that begin from then on.
     Rate(Option<Rate>),
+    /// A rate that changes by itself, for transmissions that begin from then on.
+    Varying(Varying),
     /// Another delay, for transmissions that begin from then on.
     Delay(Delay),
     /// Other losses, for transmissions that begin from then on.
@@ -33,6 +35,25 @@ pub enum What {
     Limit(Limit),
     /// Up or down.
     Up(bool),
+}
+
+impl What {
+    /// Makes the change. What a link loses by going down goes to `lost`.
+    pub fn apply<P: PacketView>(
+        &self,
+        now: Instant,
+        link: &mut path::Link<P>,
+        lost: &mut impl FnMut(P, DropReason),
+    ) {
+        match self {
+            Self::Rate(rate) => link.set_rate(*rate),
+            Self::Varying(varying) => link.set_varying(varying),
+            Self::Delay(delay) => link.set_delay(delay.model()),
+            Self::Error(error) => link.set_error(error.model()),
+            Self::Limit(limit) => link.set_limit(*limit),
+            Self::Up(up) => link.set_up(now, *up, lost),
+        }
+    }
 }
 
 /// What may be changed, for messages.
@@ -89,12 +110,15 @@ pub(crate) fn resolve(
     Ok(changes)
 }
 
-/// The values of a table by their paths, dots and nested tables alike; a table with `kind` is a value.
+/// The values of a table by their paths, dots and nested tables alike; a table with `kind`
+/// or with a trace is a value.
 fn flatten(prefix: &str, table: &Table, out: &mut Vec<(String, Value)>) {
     for (key, value) in table {
         let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
         match value {
-            Value::Table(inner) if !inner.contains_key("kind") => flatten(&path, inner, out),
+            Value::Table(inner) if !inner.contains_key("kind") && !is_trace(inner) => {
+                flatten(&path, inner, out)
+            }
             _ => out.push((path, value.clone())),
         }
     }
@@ -117,11 +141,11 @@ fn may_change(path: &str) -> bool {
 }
 
 fn differences(old: &Direction, new: &Direction, found: &mut impl FnMut(What)) {
-    if old.rate != new.rate {
-        found(What::Rate(new.rate));
+    if (old.rate, &old.varying) != (new.rate, &new.varying) {
+        found(new.varying.as_ref().map_or(What::Rate(new.rate), |v| What::Varying(v.clone())));
     }
     if old.delay != new.delay {
-        found(What::Delay(new.delay));
+        found(What::Delay(new.delay.clone()));
     }
     if old.error != new.error {
         found(What::Error(new.error.clone()));

@@ -20,6 +20,7 @@ pub mod quantity;
 mod resolve;
 pub mod resolved;
 mod schema;
+pub mod trace;
 pub mod workload;
 
 pub use check::{Check, check};

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Rate};
 use skyhaul_path as path;
+use std::sync::Arc;
 
 pub use crate::event::{Change, What};
 pub use crate::workload::{App, Sizes, Times, Transport};
@@ -43,8 +44,10 @@ pub struct Link {
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Direction {
-    /// Rate of the transmitter, never zero; `None` is infinitely fast.
+    /// Rate of the transmitter, never zero; `None` is infinitely fast. The mean where it changes by itself.
     pub rate: Option<Rate>,
+    /// A rate that changes by itself.
+    pub varying: Option<path::Varying>,
     /// Propagation delay.
     pub delay: Delay,
     /// Packets may overtake each other in flight.
@@ -63,7 +66,7 @@ pub struct Direction {
 }
 
 /// Propagation delay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delay {
     /// Always the same.
     Fixed(Duration),
@@ -81,14 +84,25 @@ pub enum Delay {
         /// Length of the interval.
         jitter: Duration,
     },
+    /// As a function of time.
+    Trace(Arc<path::delay::DelayTrace>),
 }
 
 impl Delay {
     /// The smallest delay.
     #[must_use]
-    pub const fn base(self) -> Duration {
+    pub fn base(&self) -> Duration {
+        self.model().base()
+    }
+
+    /// The same as the link model takes it.
+    #[must_use]
+    pub fn model(&self) -> path::Delay {
         match self {
-            Self::Fixed(base) | Self::JitterNormal { base, .. } | Self::JitterUniform { base, .. } => base,
+            Self::Fixed(d) => path::Delay::Fixed(*d),
+            Self::JitterNormal { base, sigma } => path::Delay::Normal { base: *base, sigma: *sigma },
+            Self::JitterUniform { base, jitter } => path::Delay::Uniform { base: *base, jitter: *jitter },
+            Self::Trace(trace) => path::Delay::Trace(Arc::clone(trace)),
         }
     }
 }
@@ -335,12 +349,9 @@ impl Direction {
     pub fn link_config(&self) -> path::LinkConfig {
         path::LinkConfig {
             rate: self.rate,
+            varying: self.varying.clone(),
             queue: self.queue.config(),
-            delay: match self.delay {
-                Delay::Fixed(d) => path::Delay::Fixed(d),
-                Delay::JitterNormal { base, sigma } => path::Delay::Normal { base, sigma },
-                Delay::JitterUniform { base, jitter } => path::Delay::Uniform { base, jitter },
-            },
+            delay: self.delay.model(),
             allow_reorder: self.allow_reorder,
             error: self.error.model(),
             drop_inflight: self.drop_in_flight,

@@ -26,6 +26,7 @@ fn with(sets: &[&str]) -> Resolved {
 #[test]
 fn peach_geo_is_the_setting_of_the_paper() {
     let direction = |rate, error| Direction {
+        varying: None,
         rate,
         delay: Delay::Fixed(Duration::from_millis(275)),
         allow_reorder: false,
@@ -85,8 +86,8 @@ fn the_other_orbits_differ_in_time_only() {
         assert_eq!(orbit.flows[0].start, Start::Uniform { from: Duration::ZERO, to: rtt });
         let geo = with(&[]);
         for link in &mut orbit.links {
-            link.forward.delay = geo.links[0].forward.delay;
-            link.reverse.delay = geo.links[0].reverse.delay;
+            link.forward.delay = geo.links[0].forward.delay.clone();
+            link.reverse.delay = geo.links[0].reverse.delay.clone();
         }
         orbit.flows[0].start = geo.flows[0].start;
         orbit.flows[0].known_rtt = geo.flows[0].known_rtt;

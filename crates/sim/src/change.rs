@@ -4,8 +4,8 @@ use crate::network::Network;
 use crate::sim::Sim;
 use crate::tap::Tap;
 use skyhaul_base::{Instant, Rate};
-use skyhaul_path::{Delay, DropReason, Limit};
-use skyhaul_scenario::resolved::{self, Change, Resolved, What};
+use skyhaul_path::{DropReason, Limit};
+use skyhaul_scenario::resolved::{Change, Resolved, What};
 use skyhaul_trace::{Event, LinkChange};
 
 /// Size of the packets that the recorded share of losses is about, in bytes.
@@ -58,16 +58,8 @@ impl<R: Tap> Sim<R> {
 impl<R: Tap> Network<R> {
     /// Changes a directed link, and arms its events anew.
     fn change(&mut self, now: Instant, index: u32, what: &What) {
-        self.with_link(now, index, |link, lost| match what {
-            What::Rate(rate) => link.set_rate(*rate),
-            What::Delay(delay) => link.set_delay(match *delay {
-                resolved::Delay::Fixed(d) => Delay::Fixed(d),
-                resolved::Delay::JitterNormal { base, sigma } => Delay::Normal { base, sigma },
-                resolved::Delay::JitterUniform { base, jitter } => Delay::Uniform { base, jitter },
-            }),
-            What::Error(error) => link.set_error(error.model()),
-            What::Limit(limit) => link.set_limit(*limit),
-            What::Up(up) => link.set_up(now, *up, &mut |p, why: DropReason| lost(p, why)),
+        self.with_link(now, index, |link, lost| {
+            what.apply(now, link, &mut |p, why: DropReason| lost(p, why));
         });
     }
 
@@ -75,7 +67,8 @@ impl<R: Tap> Network<R> {
     fn note(&mut self, now: Instant, link: u32, what: &What) {
         let (what, value) = match what {
             What::Rate(rate) => (LinkChange::Rate, rate.map_or(u64::MAX, Rate::bits_per_sec)),
-            What::Delay(delay) => (LinkChange::Delay, delay.base().as_nanos()),
+            What::Varying(varying) => (LinkChange::Rate, varying.mean().bits_per_sec()),
+            What::Delay(delay) => (LinkChange::Delay, delay.model().base_at(now).as_nanos()),
             What::Error(error) => (LinkChange::Error, error.mean_loss(NOTED_SIZE).to_bits()),
             What::Limit(Limit::Bytes(n)) => (LinkChange::LimitBytes, *n),
             What::Limit(Limit::Packets(n)) => (LinkChange::LimitPackets, (*n).into()),

@@ -127,12 +127,10 @@ impl Sampler {
             self.row.clear();
             for kind in &self.link_kinds {
                 self.row.push(match kind {
-                    Kind::Delay => link.delay().base().as_secs_f64(),
+                    Kind::Delay => link.delay().base_at(now).as_secs_f64(),
                     Kind::Queue => f64::from(link.queue_len()),
                     // A transmitter without a rate has no value: a gap in figures.
-                    Kind::Rate if link.is_up() => {
-                        link.rate().map_or(f64::NAN, |rate| rate.bits_per_sec() as f64)
-                    }
+                    Kind::Rate if link.is_up() => link.rate_over(self.last, now).unwrap_or(f64::NAN),
                     Kind::Rate => 0.0,
                     Kind::Up => f64::from(u8::from(link.is_up())),
                     Kind::Utilization => {

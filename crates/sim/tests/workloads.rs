@@ -73,44 +73,55 @@ start = { uniform = ["0 s", "1 s"] }
 "#,
     );
     let link = r.link("sat", true).unwrap();
-    assert!(link.utilization > 0.99);
-    let on_the_way = 251 + 50;
+    let mut starts: Vec<f64> = r.flows.iter().map(|f| f.started.expect("it sends").as_secs_f64()).collect();
+    starts.sort_by(f64::total_cmp);
+    // Three quarters busy while one sends, then without a pause.
+    let busy = 0.75 * (starts[1] - starts[0]) + (100.0 - starts[1]);
+    assert!((link.utilization - busy / 100.0).abs() < 2e-5, "{} {busy}", link.utilization);
     for f in &r.flows {
-        let d = f.datagrams.unwrap();
-        let lost: u64 = f.lost.iter().sum();
-        assert_eq!(lost, f.lost[LossCause::Full as usize]);
-        assert!(f.segments_sent - lost - d.delivered <= on_the_way);
+        assert_eq!(f.lost.iter().sum::<u64>(), f.lost[LossCause::Full as usize]);
     }
-    // 12 Mbit/s into 8: a third is lost.
     let sent: u64 = r.flows.iter().map(|f| f.segments_sent).sum();
     let lost: u64 = r.flows.iter().map(|f| f.lost.iter().sum::<u64>()).sum();
-    assert!((lost as f64 / sent as f64 - 1.0 / 3.0).abs() < 0.01);
+    let delivered: u64 = r.flows.iter().map(|f| f.datagrams.unwrap().delivered).sum();
+    // At the end 50 wait, one is transmitted, and one per millisecond propagates.
+    assert!((sent - lost - delivered).abs_diff(50 + 1 + 250) <= 1, "{}", sent - lost - delivered);
+    // 12 Mbit/s into 8: of 1500 packets per second 500 are lost, but for those that fill the queue.
+    let full = 500.0 * (100.0 - starts[1]) - 51.0;
+    assert!((lost as f64 - full).abs() <= 2.0, "{lost} {full}");
     assert_eq!(lost, link.class(Class::Data).lost());
-    // A full queue: 50 packets wait, one is transmitted.
+    // A full queue: one is transmitted, in part, and 49 wait before the one that comes.
     let d = r.flows[0].datagrams.unwrap();
-    assert!((d.delay_p95.unwrap() - 0.301).abs() < 2e-3, "{:?}", d.delay_p95);
+    assert!(d.delay_max.is_some_and(|d| d > 0.300 && d <= 0.301), "{:?}", d.delay_max);
+    assert!((d.delay_p95.unwrap() - 0.3005).abs() < 1e-3, "{:?}", d.delay_p95);
 }
 
 #[test]
 fn a_source_with_pauses_has_its_mean_rate() {
-    let r = result(
+    let text = format!(
+        "{LINK}{}",
         r#"
 [flows.udp]
 count = 40
 transport = "udp"
 app = { kind = "on-off", rate = "400 kbit/s", on = { exponential = "500 ms" }, off = { exponential = "1.5 s" } }
 start = "0 s"
-"#,
+"#
     );
-    // 40 · 50/4 packets per second. Per flow 50 cycles of two exponential phases: some 18 % deviation, 3 % in all.
-    let sent: u64 = r.flows.iter().map(|f| f.segments_sent).sum();
-    assert!((sent as f64 / 50_000.0 - 1.0).abs() < 0.1, "{sent}");
+    let scenario = resolve(&text);
+    // 40 · 50/4 packets per second. Of exponential phases with the means a and b the time that a flow is on has the
+    // variance 2 (a b)² / (a + b)³ per second: 3.75 s of 25 s in a run, 0.75 % over 400 of them. Four times that.
+    let sent = |seed| run(&scenario, seed, Null).unwrap().flows.iter().map(|f| f.segments_sent).sum::<u64>();
+    let mean = (1..=10).map(sent).sum::<u64>() as f64 / 10.0;
+    assert!((mean / 50_000.0 - 1.0).abs() < 0.03, "{mean}");
     let heavy = r#"
 [flows.udp]
 transport = "udp"
 app = { kind = "on-off", rate = "400 kbit/s", on = { pareto = { mean = "500 ms", shape = 1.5 } }, off = "500 ms" }
 "#;
-    assert!(group(&result(heavy), "udp").segments_sent > 100);
+    // At least a sixth of a second on, 8 packets, in each two thirds; at most never off.
+    let sent = group(&result(heavy), "udp").segments_sent;
+    assert!((1200..=5001).contains(&sent), "{sent}");
 }
 
 #[test]
@@ -128,12 +139,13 @@ series = ["cwnd"]
 "#,
     );
     let f = group(&r, "slow");
-    // 53 kbit/s for 100 s less what is on its way.
-    assert!((f.goodput / 53_000.0 - 1.0).abs() < 0.03, "{}", f.goodput);
+    // 53 kbit/s for 100 s less what is on its way for 501 ms, to within two segments.
+    let carried = 53_000.0 * (100.0 - 0.501);
+    assert!((f.goodput * 100.0 - carried).abs() < 2.0 * 8000.0, "{} {carried}", f.goodput * 100.0);
     assert_eq!((f.timeouts, f.retransmissions), (0, 0));
     // Two or three segments per RTT never fill the initial window of ten, so it has no reason to grow (RFC 7661).
     let cwnd = r.series.flows.of(0, "cwnd").map(|(_, v)| v).fold(0.0, f64::max);
-    assert!(cwnd < 12.0, "{cwnd}");
+    assert_eq!(cwnd, 10.0);
 }
 
 #[test]
@@ -148,17 +160,29 @@ start = "0 s"
 stop = "80 s"
 "#;
     let r = result(text);
+    let scenario = resolve(&format!("{LINK}{text}"));
+    let runs = (1..=10).map(|seed| run(&scenario, seed, Null).unwrap());
+    let all: Vec<FlowResult> = runs.flat_map(|r| r.flows).collect();
+    let (transfers, bytes) =
+        all.iter().fold((0.0, 0.0), |(t, b), f| (t + f.transfers as f64, b + f.bytes_acked as f64));
+    // 160 per flow, as variance too: four deviations.
+    let expected = 160.0 * all.len() as f64;
+    assert!((transfers - expected).abs() < 4.0 * expected.sqrt(), "{transfers} {expected}");
+    // Mean and second moment of this bounded Pareto size.
+    let (least, most, shape) = (4e3_f64, 4e5_f64, 1.2);
+    let moment = |k: f64| {
+        let part = most.powf(k - shape) - least.powf(k - shape);
+        shape * least.powf(shape) * part / ((k - shape) * (1.0 - (least / most).powf(shape)))
+    };
+    let deviation = ((moment(2.0) - moment(1.0).powi(2)) / transfers).sqrt();
+    assert!((bytes / transfers - moment(1.0)).abs() < 4.0 * deviation, "{} {deviation}", bytes / transfers);
     for f in &r.flows {
-        // 160 expected, deviation 13. All that came by 80 s are complete 20 s later.
-        assert!((110..210).contains(&f.transfers), "{}", f.transfers);
+        // All that came by 80 s are complete 20 s later.
         assert_eq!(f.pages.len() as u64, f.transfers);
         assert!(f.finished.is_some() && f.last_ack.is_some());
         // A handshake, and at least one more round trip.
         assert!(f.pages.iter().all(|p| *p > Duration::from_secs(1)));
         assert!(f.page_quantile(0.5) <= f.page_quantile(0.95));
-        // The mean of this bounded Pareto size, in bits.
-        let size = 4e3 * 6.0 * (1.0 - 0.01_f64.powf(0.2)) / (1.0 - 0.01_f64.powf(1.2));
-        assert!((f.bytes_acked as f64 / (f.transfers as f64 * size) - 1.0).abs() < 0.5);
     }
     assert_ne!(r.flows[0].transfers, r.flows[1].transfers);
 }
@@ -175,8 +199,11 @@ app = { kind = "arrivals", rate = "1 /s", size = "100 kB" }
     );
     let f = group(&r, "web");
     let data = r.link("sat", true).unwrap().class(Class::Data).dropped;
-    assert!(f.lost[LossCause::Error as usize] > 50);
     assert_eq!(f.lost, data);
+    // Two in a hundred of what was sent, each by its own draw: four deviations.
+    let (sent, lost) = (f.segments_sent as f64, f.lost[LossCause::Error as usize] as f64);
+    assert!((lost - 0.02 * sent).abs() < 4.0 * (0.02 * 0.98 * sent).sqrt(), "{lost} of {sent}");
+    assert!(sent > f.bytes_acked as f64 / 1460.0, "{sent}");
     assert!(f.retransmissions > 0 && f.cuts.total() > 0);
     // Some are under way at the end, and what they have delivered is there.
     assert!((f.pages.len() as u64) < f.transfers);
@@ -194,7 +221,8 @@ app = { kind = "arrivals", rate = "20 /s", size = "1 kB" }
     let digest = || run(&scenario, 3, Digest::default()).unwrap();
     let r = digest();
     let f = group(&r, "web");
-    assert!(f.transfers > 1500);
+    // 2000 expected, as variance too: four deviations.
+    assert!(f.transfers.abs_diff(2000) < 179, "{}", f.transfers);
     assert_eq!(f.discarded, 0);
     assert_eq!((r.digest, &r.flows), (digest().digest, &digest().flows));
 }
@@ -217,7 +245,7 @@ set = { "links.sat.rate" = "2 Mbit/s", "links.sat.queue.limit" = "10 packets" }
     let f = group(&r, "udp");
     let full = f.lost[LossCause::Full as usize] as f64;
     // For 40 s 250 of 500 packets per second find no room, but for the 10 that fill the queue.
-    assert!((full - (10_000.0 - 10.0)).abs() <= 2.0, "{full}");
+    assert_eq!(full, 10_000.0 - 10.0);
     assert_eq!(r.link("sat", true).unwrap().max_queue, 10);
 }
 
@@ -313,9 +341,9 @@ set = {{ links.sat.up = true }}
     assert_eq!(f.datagrams.unwrap().delay_max, Some(0.443));
     let dropped = with(true);
     let f = group(&dropped, "udp");
-    // What left between 49.749 and 50 s was in flight: 31 or 32 packets.
+    // In flight were those of 49.752 to 49.992 s, and that of 50 s was being transmitted.
     let down = f.lost[LossCause::LinkDown as usize];
-    assert!((31..=32).contains(&down), "{down}");
+    assert_eq!(down, 31 + 1);
     assert_eq!(f.lost.iter().sum::<u64>(), down);
 }
 
@@ -375,13 +403,13 @@ endpoint = "ns2-2001"
     let r = run(&scenario, 1, Null).unwrap();
     let goodput = |g| r.group(g).map(|f| f.goodput).sum::<f64>();
     assert!(goodput("y") > 3.0 * goodput("x") && goodput("x") > 0.0);
-    let core = r.link("core", true).unwrap().class(Class::Data).delivered;
-    let of = |g| r.link(g, true).unwrap().class(Class::Data).delivered;
-    assert!(of("access-x") + of("access-y") - core < 200);
+    // What one link delivers is offered to the next, at the same instant.
+    let of = |g| r.link(g, true).unwrap().class(Class::Data);
+    assert_eq!(of("access-x").delivered + of("access-y").delivered, of("core").offered);
     // Acknowledgements take the reverse directions of the same links.
-    let acks = |g| r.link(g, false).unwrap().class(Class::Ack).delivered;
-    assert!(acks("core") >= acks("access-x") + acks("access-y"));
-    assert!(acks("access-x") > 0 && acks("access-y") > acks("access-x"));
+    let acks = |g| r.link(g, false).unwrap().class(Class::Ack);
+    assert_eq!(acks("core").delivered, acks("access-x").offered + acks("access-y").offered);
+    assert!(acks("access-x").delivered > 0 && acks("access-y").delivered > acks("access-x").delivered);
 }
 
 #[test]

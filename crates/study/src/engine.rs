@@ -101,6 +101,9 @@ impl CellRunner for Simulator {
         for s in settings {
             document.set_value(&s.path, s.value.clone()).map_err(problem)?;
         }
+        // As everything that a study names, files of values are beside it.
+        let beside = |path: &str| load(&dir.join(path).to_string_lossy());
+        document.read_traces(&beside).map_err(problem)?;
         let mut scenario = document.resolve().map_err(problem)?;
         check_controls(&scenario, &self.controls).map_err(|e| match e {
             BuildError::Control { flow, message } => {
@@ -418,7 +421,8 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
         let of = |d: &Direction, written: Option<&QueueSpec>| {
             let (delay, queue, error) = (ms(d.delay.base()), queue(&d.queue, written), error(&d.error));
             let queue = d.rate.map_or_else(String::new, |_| format!(", {queue}"));
-            format!("{}, {delay}{queue}, {error}", rate(d.rate))
+            let trace = if d.varying.is_some() { " in the mean (a trace)" } else { "" };
+            format!("{}{trace}, {delay}{queue}, {error}", rate(d.rate))
         };
         words.push((format!("Link {}", l.name), of(&l.forward, spec.queue.as_ref().map(|q| &q.0))));
         let back = spec.reverse.as_ref().and_then(|r| r.queue.as_ref());
@@ -448,6 +452,7 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
         let way = if e.forward { "" } else { ", back" };
         let becomes = match &e.what {
             What::Rate(r) => rate(*r),
+            What::Varying(v) => format!("a trace, {} in the mean", rate(Some(v.mean()))),
             What::Delay(d) => ms(d.base()),
             What::Error(e) => error(e),
             What::Limit(limit) => match limit {

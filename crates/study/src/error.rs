@@ -53,6 +53,14 @@ pub enum StudyError {
         /// Why.
         message: String,
     },
+    /// A cell came back from elsewhere with something that is not its result.
+    #[error("the answer for {label} cannot be used: {message}")]
+    Answer {
+        /// The cell in words.
+        label: String,
+        /// Why.
+        message: String,
+    },
 }
 
 fn at(line: Option<usize>) -> String {

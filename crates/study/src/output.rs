@@ -71,7 +71,7 @@ pub fn write(e: &Evaluation, dir: &Path, options: &OutputOptions<'_>) -> Result<
     put("report.html", &report::html(e))?;
     put("report.txt", &report::text(e))?;
     let mut specs = Vec::new();
-    for f in &e.figures {
+    for f in e.figures.iter().filter(|f| !f.is_empty()) {
         let text = pretty(&f.spec);
         put(&format!("figures/{}.vl.json", f.name), &text)?;
         specs.push((dir.join("figures").join(&f.name), text));

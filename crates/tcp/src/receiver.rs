@@ -144,6 +144,12 @@ impl<S: Store> Receiver<S> {
     pub fn next_expected(&self) -> u64 {
         self.nxt
     }
+    /// Payload received in order, bytes.
+    #[must_use]
+    pub fn payload_received(&self) -> u64 {
+        // Neither the SYN nor the FIN.
+        self.nxt - 1 - u64::from(self.finished())
+    }
     pub(crate) fn readable(&self) -> u64 {
         self.unread
     }

@@ -6,7 +6,8 @@ use crate::print;
 use crate::stop::Stop;
 
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Stop> {
-    let (left, right) = (compare::read(&args.a)?, compare::read(&args.b)?);
+    let Some(b) = &args.b else { return super::worlds::run(args) };
+    let (left, right) = (compare::read(&args.a)?, compare::read(b)?);
     let all = compare::compare(&left, &right, args.across_versions)?;
     print(&if args.json {
         format!("{:#}\n", compare::json(&left, &right, &all))

@@ -13,6 +13,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), Stop> {
         ExportFormat::Csv => export::csv(&args.results, &out)?,
         ExportFormat::Flent => export::flent(&args.results, &out)?,
         ExportFormat::Iperf3 => export::iperf3(&args.results, &out)?,
+        ExportFormat::Mahimahi => export::mahimahi(&args.results, &out)?,
         ExportFormat::Qlog => export::qlog(&args.results, &out, &args.flow)?,
         ExportFormat::Parquet => export::parquet(&args.results, &out)?,
     };

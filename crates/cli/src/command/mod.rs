@@ -3,22 +3,41 @@
 mod check;
 mod compare;
 mod demo;
+#[cfg(target_os = "linux")]
+mod doctor;
+#[cfg(target_os = "linux")]
+mod emulate;
 mod export;
 mod reproduce;
 mod run;
 mod schema;
 mod study;
 mod wire;
+mod worlds;
 
 use crate::args::Command;
 use crate::stop::Stop;
 use skyhaul_study::figure::FigureRenderer;
 
-pub(crate) fn run(command: &Command, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
+/// `arguments` is how many arguments the program has got.
+pub(crate) fn run(
+    command: &Command,
+    renderer: Option<&dyn FigureRenderer>,
+    arguments: usize,
+) -> Result<(), Stop> {
+    #[cfg(not(target_os = "linux"))]
+    let _ = arguments;
+
     match command {
         Command::Check(args) => check::run(args),
         Command::Compare(args) => compare::run(args),
         Command::Demo(args) => demo::run(args, renderer),
+        #[cfg(target_os = "linux")]
+        Command::Doctor(args) => doctor::run(args),
+        #[cfg(target_os = "linux")]
+        Command::Emulate(args) => emulate::run(args, arguments),
+        #[cfg(target_os = "linux")]
+        Command::EnclosureInit(args) => emulate::init(&args.arguments),
         Command::Reproduce(args) => reproduce::run(args, renderer),
         Command::Export(args) => export::run(args),
         Command::Run(args) => run::run(args),

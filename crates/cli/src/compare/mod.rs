@@ -11,6 +11,7 @@ mod show;
 pub use read::{Kind, Measured, Results, Set, read};
 pub use show::{json, text};
 
+use crate::results::MANIFEST;
 use crate::stop::Stop;
 use skyhaul_study::stats::{self, Estimate};
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,9 +94,12 @@ pub fn compare(left: &Results, right: &Results, across_versions: bool) -> Result
         )));
     }
     if left.engine != right.engine && !across_versions {
-        let (left, right) = (&left.engine, &right.engine);
         return Err(Stop::bad(format!(
-            "{a} is of engine {left}, {b} of engine {right}: with --across-versions they are compared all the same"
+            "{}: `engine`: {b} is of engine {}, {a} of engine {}; accepted: {}, or any engine with --across-versions",
+            right.path.join(MANIFEST).display(),
+            right.engine,
+            left.engine,
+            left.engine
         )));
     }
     let empty = Set::default();

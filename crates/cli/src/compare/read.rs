@@ -84,6 +84,8 @@ pub fn read(path: &Path) -> Result<Results, Stop> {
             "{path}: the reproduction was interrupted: run it again to complete it"
         )));
     }
+    let engine =
+        needed(&path.join(MANIFEST), &manifest, "engine", "text such as 0.1.0-9e286817", Value::as_str)?;
     let profile =
         manifest["profile"].as_str().or(manifest["provenance"]["profile"].as_str()).unwrap_or("full");
     let mut sets = BTreeMap::new();
@@ -99,7 +101,7 @@ pub fn read(path: &Path) -> Result<Results, Stop> {
             }
         }
     }
-    Ok(Results { path: path.to_owned(), kind, engine: text("engine"), profile: profile.to_owned(), sets })
+    Ok(Results { path: path.to_owned(), kind, engine: engine.to_owned(), profile: profile.to_owned(), sets })
 }
 
 fn manifest(path: &Path) -> Result<Value, Stop> {
@@ -119,6 +121,20 @@ fn read_json(path: &Path) -> Result<Value, Stop> {
     serde_json::from_str(&text).map_err(|e| Stop::bad(format!("{}: it is damaged: {e}", path.display())))
 }
 
+/// What a file of results has to say under a key.
+fn needed<'a, T>(
+    file: &Path,
+    value: &'a Value,
+    key: &str,
+    accepted: &str,
+    read: impl FnOnce(&'a Value) -> Option<T>,
+) -> Result<T, Stop> {
+    read(&value[key]).ok_or_else(|| {
+        let what = if value[key].is_null() { "it is missing" } else { "it is of another kind" };
+        Stop::bad(format!("{}: `{key}`: {what}; accepted: {accepted}", file.display()))
+    })
+}
+
 fn folders(path: &Path) -> Result<Vec<PathBuf>, Stop> {
     let wrong = |e: &std::io::Error| Stop::bad(format!("cannot read {}: {}", path.display(), io_words(e)));
     let mut all = Vec::new();
@@ -134,8 +150,9 @@ fn folders(path: &Path) -> Result<Vec<PathBuf>, Stop> {
 fn run(path: &Path, manifest: &Value) -> Result<Set, Stop> {
     let mut set = Set::default();
     let one = |set: &mut Set, folder: &Path, cell: String| -> Result<(), Stop> {
-        let summary = read_json(&folder.join("summary.json"))?;
-        let seed = summary["seed"].as_u64().unwrap_or(0);
+        let file = folder.join("summary.json");
+        let summary = read_json(&file)?;
+        let seed = needed(&file, &summary, "seed", "a whole number", Value::as_u64)?;
         let measured = set.cells.entry(cell).or_default();
         leaves(&summary, String::new(), &mut |name, x| {
             measured.entry(name).or_default().insert(seed, x);
@@ -149,7 +166,14 @@ fn run(path: &Path, manifest: &Value) -> Result<Set, Stop> {
                 let choice = case["choice"].as_object().into_iter().flatten();
                 let words = choice.map(|(k, v)| format!("{k} = {}", v.as_str().unwrap_or("?")));
                 let cell = words.collect::<Vec<_>>().join(", ");
-                one(&mut set, &path.join(case["folder"].as_str().unwrap_or("")), cell)?;
+                let folder = needed(
+                    &path.join(MANIFEST),
+                    case,
+                    "folder",
+                    "the name of a folder of results",
+                    Value::as_str,
+                )?;
+                one(&mut set, &path.join(folder), cell)?;
             }
         }
     }
@@ -181,9 +205,10 @@ fn leaves(value: &Value, name: String, found: &mut dyn FnMut(String, f64)) {
 }
 
 fn study(path: &Path) -> Result<Set, Stop> {
-    let summary = read_json(&path.join("summary.json"))?;
+    let file = path.join("summary.json");
+    let summary = read_json(&file)?;
     let mut set = Set::default();
-    for claim in summary["claims"].as_array().into_iter().flatten() {
+    for claim in needed(&file, &summary, "claims", "a list of claims", Value::as_array)? {
         for outcome in claim["outcomes"].as_array().into_iter().flatten() {
             let text = |v: &Value| v.as_str().unwrap_or("?").to_owned();
             let key = format!("{} ({})", text(&claim["id"]), text(&outcome["reading"]));

@@ -2,16 +2,18 @@
 //!
 //! Tables are written from the tables of a results directory, of runs and of studies ([`csv`], [`parquet`]). Formats of
 //! measuring tools are written from what a run has recorded ([`flent`], [`iperf3`]); a log of events is written by
-//! running the recorded scenario again ([`qlog`]).
+//! running the recorded scenario again ([`qlog`]); when packets could leave follows from the scenario ([`mahimahi`]).
 
 mod flent;
 pub(crate) mod iperf3;
+mod mahimahi;
 mod qlog;
 mod recorded;
 mod tables;
 
 pub use flent::flent;
 pub use iperf3::iperf3;
+pub use mahimahi::mahimahi;
 pub use qlog::qlog;
 pub use tables::{csv, parquet};
 

@@ -1,4 +1,4 @@
-//! Logs of events in the form of qlog (draft-ietf-quic-qlog-main-schema-11), one file in JSON-SEQ (RFC 7464) per flow.
+//! Logs of events in the form of qlog (draft-ietf-quic-qlog-main-schema-14), one file in JSON-SEQ (RFC 7464) per flow.
 //!
 //! A run records no single packets. Runs are deterministic, so the recorded scenario is run again with a recorder of
 //! events, and the result is held against the recorded one; smoothed RTT and data in flight come from the recorded
@@ -8,6 +8,7 @@ use super::in_order;
 use super::recorded::{Recorded, RecordedFlow, runs};
 use crate::capture::choose;
 use crate::cases;
+use crate::results::MANIFEST;
 use crate::stop::Stop;
 use serde_json::{Map, Value, json};
 use skyhaul_base::Instant;
@@ -79,10 +80,11 @@ fn same_engine(run: &Recorded) -> Result<(), Stop> {
 
 fn another(run: &Recorded) -> Stop {
     let engine = run.manifest["engine"].as_str().unwrap_or("unknown");
+    let here = crate::studies::simulator().engine();
     Stop::bad(format!(
-        "{}: its run was made by engine {engine}, and this program, {}, would make another: run the scenario again",
-        run.folder.display(),
-        crate::studies::simulator().engine()
+        "{}: `engine`: the run was made by engine {engine}, and this program would make another; accepted: {here}: run \
+        the scenario again",
+        run.folder.join(MANIFEST).display(),
     ))
 }
 

@@ -216,7 +216,7 @@ pub struct Sink;
 
 impl Talker for Sink {
     fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> Talk {
-        host.discard(now, id);
+        host.sink(now, id);
         if host.conn(id).is_some_and(|c| c.at_end()) { Talk::Close } else { Talk::Until(Instant::MAX) }
     }
 }

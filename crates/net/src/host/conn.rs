@@ -57,6 +57,8 @@ pub struct Conn {
     received_unmarked: bool,
     bytes_read: u64,
     bytes_written: u64,
+    /// What arrives is forgotten at once.
+    sinks: bool,
     pub(super) journal: Option<Box<Journal>>,
 }
 
@@ -100,6 +102,7 @@ impl Conn {
             received_unmarked: false,
             bytes_read: 0,
             bytes_written: 0,
+            sinks: false,
             journal: None,
         }
     }
@@ -157,7 +160,7 @@ impl Conn {
     /// Bytes that the application has read.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
-        self.bytes_read
+        if self.sinks { self.tcp.receiver().payload_received() } else { self.bytes_read }
     }
     /// Bytes that the application has written.
     #[must_use]
@@ -218,6 +221,14 @@ impl Conn {
         self.bytes_read += n;
         self.seen.readable = false;
         n
+    }
+    pub(super) fn sink(&mut self, now: Instant) {
+        if !self.sinks {
+            self.discard(now);
+            self.tcp.discard_reads();
+            self.sinks = true;
+            self.note(now, Op::Sink);
+        }
     }
     pub(super) fn take_back(&mut self, now: Instant) -> u64 {
         let n = self.tcp.truncate();

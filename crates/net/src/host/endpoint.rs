@@ -4,6 +4,10 @@ use skyhaul_tcp::Config;
 use skyhaul_tcp::config::ProbeNegotiation;
 use skyhaul_wire::{Agreement, Capability, Plan, Profile};
 
+/// A simulated sender may have a buffer without limit, since it keeps lengths only; on a wire it keeps bytes. This is
+/// more than 622 Mbit/s over GEO have on the way (43 MB).
+const MOST_SEND_BUFFER: u64 = 64 << 20;
+
 /// How connections of a host behave.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
@@ -27,6 +31,7 @@ impl Endpoint {
         let mut c = self.tcp;
         c.segment_limit = Some(limit);
         c.mss = limit;
+        c.send_buffer = c.send_buffer.min(MOST_SEND_BUFFER);
         c.probes = match self.profile {
             Profile::Off => ProbeNegotiation::Off,
             Profile::Paper => ProbeNegotiation::Paper,

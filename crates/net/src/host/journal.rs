@@ -14,6 +14,8 @@ pub enum Op {
     Write(u64),
     /// The application read so many bytes.
     Read(u64),
+    /// The application reads everything the moment it arrives.
+    Sink,
     /// The application took back what was not sent yet.
     TakeBack,
     /// The application has no more data.
@@ -111,6 +113,7 @@ impl Journal {
                 Op::Timeout => c.handle_timeout(now),
                 Op::Write(n) => drop(c.write(now, &[], *n)),
                 Op::Read(n) => drop(c.read(&mut [], *n)),
+                Op::Sink => c.discard_reads(),
                 Op::TakeBack => drop(c.truncate()),
                 Op::Shutdown => c.shutdown(now),
                 Op::Abort => c.abort(now),

@@ -266,6 +266,11 @@ impl Host {
     pub fn discard(&mut self, now: Instant, id: ConnId) -> u64 {
         self.act(id, |c| c.discard(now)).unwrap_or(0)
     }
+    /// From now on everything is read and forgotten the moment it arrives, so that the window never shrinks, as for the
+    /// sinks of the simulator.
+    pub fn sink(&mut self, now: Instant, id: ConnId) {
+        self.act(id, |c| c.sink(now));
+    }
     /// No more data from our side: a FIN follows what was written.
     pub fn shutdown(&mut self, now: Instant, id: ConnId) {
         self.act(id, |c| c.shutdown(now));

@@ -1,13 +1,18 @@
 //! Propagation delay.
 
+mod trace;
+
+use alloc::sync::Arc;
 use skyhaul_base::{Duration, Instant, Rng};
+
+pub use trace::{DelayTrace, Interpolation};
 
 /// How long a packet travels after its last bit has left the transmitter.
 ///
 /// Jitter is drawn once per packet, also for a packet that the channel then corrupts. Without
 /// `allow_reorder` ([`crate::LinkConfig`]) a link delays an arrival until that of the packet before it: a FIFO
 /// radio link never reorders, and a falling delay shows as a burst (*our choice*).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delay {
     /// Always the same. Half of the round-trip times of [Peach Table I] gives 275 ms (GEO), 125 ms (MEO),
     /// 25 ms (LEO).
@@ -20,6 +25,8 @@ pub enum Delay {
         /// Deviation of the normal distribution before truncation.
         sigma: Duration,
     },
+    /// As a function of the time at which the last bit leaves. No draws.
+    Trace(Arc<DelayTrace>),
     /// `base + X` with X uniform on [0, `jitter`). One draw per packet.
     Uniform {
         /// Smallest delay.
@@ -38,20 +45,28 @@ impl Default for Delay {
 impl Delay {
     /// The smallest delay.
     #[must_use]
-    pub const fn base(&self) -> Duration {
-        match *self {
-            Self::Fixed(base) | Self::Normal { base, .. } | Self::Uniform { base, .. } => base,
+    pub fn base(&self) -> Duration {
+        match self {
+            Self::Fixed(base) | Self::Normal { base, .. } | Self::Uniform { base, .. } => *base,
+            Self::Trace(trace) => trace.least(),
+        }
+    }
+    /// The smallest delay of a packet whose last bit leaves at `departure`.
+    #[must_use]
+    pub fn base_at(&self, departure: Instant) -> Duration {
+        match self {
+            Self::Trace(trace) => trace.at(departure),
+            _ => self.base(),
         }
     }
     /// The delay of a packet whose last bit leaves at `departure`.
     #[inline]
     pub fn sample(&mut self, departure: Instant, rng: &mut Rng) -> Duration {
-        // None of the present models depends on the time; those that follow an orbit will.
-        let _ = departure;
-        match *self {
-            Self::Fixed(base) => base,
-            Self::Normal { base, sigma } => base + sigma.mul_f64(skyhaul_base::math::abs(rng.normal())),
-            Self::Uniform { base, jitter } => base + rng.uniform(jitter),
+        match self {
+            Self::Fixed(base) => *base,
+            Self::Normal { base, sigma } => *base + sigma.mul_f64(skyhaul_base::math::abs(rng.normal())),
+            Self::Trace(trace) => trace.at(departure),
+            Self::Uniform { base, jitter } => *base + rng.uniform(*jitter),
         }
     }
 }

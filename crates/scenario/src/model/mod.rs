@@ -8,6 +8,7 @@ mod app;
 mod endpoint;
 mod os;
 mod short;
+mod trace;
 
 pub use app::{AppSpec, SizesSpec, TimesSpec, TransportSpec};
 pub use endpoint::{
@@ -16,6 +17,8 @@ pub use endpoint::{
 pub use os::{OsBuffers, OsSpec};
 pub use short::{CcSpec, Short};
 pub(crate) use short::{default_cc, expand, expand_default, tags};
+pub use trace::{EndSpec, InterpolationSpec, OrTrace, TraceSpec};
+pub(crate) use trace::{fill, is_trace};
 
 use crate::quantity::{Count, Probability, QueueLimit, RateSpec, Size, Span, Time, Window};
 use crate::resolved::Series;
@@ -76,12 +79,12 @@ pub struct LinkSpec {
     /// Size of a packet, for a rate in packets per second and a queue in BDP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
-    /// Rate of the transmitter.
+    /// Rate of the transmitter: a rate, or a table with a file that says how it changes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<RateSpec>,
-    /// Propagation delay, one way: a time, or a table for jitter.
+    pub rate: Option<OrTrace<RateSpec>>,
+    /// Propagation delay, one way: a time, or a table for jitter or with a file that says how it changes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub delay: Option<Short<DelaySpec>>,
+    pub delay: Option<OrTrace<Short<DelaySpec>>>,
     /// Packets may overtake each other in flight; false by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_reorder: Option<bool>,
@@ -109,12 +112,12 @@ pub struct LinkSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct DirectionSpec {
-    /// Rate of the transmitter.
+    /// Rate of the transmitter: a rate, or a table with a file that says how it changes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<RateSpec>,
+    pub rate: Option<OrTrace<RateSpec>>,
     /// Propagation delay.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub delay: Option<Short<DelaySpec>>,
+    pub delay: Option<OrTrace<Short<DelaySpec>>>,
     /// Packets may overtake each other in flight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_reorder: Option<bool>,

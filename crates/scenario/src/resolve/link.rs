@@ -2,29 +2,38 @@
 
 use super::{MAX_DELAY, Result, refuse};
 use crate::model::{
-    ClassSpec, DelaySpec, DirectionSpec, ErrorSpec, KindOfQueue, LinkSpec, QueueSpec, Short, VictimSpec,
+    ClassSpec, DelaySpec, DirectionSpec, ErrorSpec, KindOfQueue, LinkSpec, OrTrace, QueueSpec, Short,
+    VictimSpec,
 };
 use crate::quantity::{Count, Decimal, Probability, QueueLimit, RateSpec, Size};
 use crate::resolved::{Delay, Direction, ErrorModel, Link, Queue, QueueKind};
+use crate::trace;
 use skyhaul_base::{Duration, Rate};
 use skyhaul_path::error::{GilbertElliott, Scope};
 use skyhaul_path::{Limit, Victim};
+use std::sync::Arc;
 
 /// Delays of both directions.
-pub(super) fn delays(name: &str, spec: &LinkSpec) -> Result<(Delay, Delay)> {
+pub(super) fn delays(name: &str, spec: &LinkSpec, run: Duration) -> Result<(Delay, Delay)> {
     let key = format!("links.{name}.delay");
-    let Some(Short(forward)) = spec.delay else {
+    let Some(forward) = &spec.delay else {
         return refuse(key, "missing: write the propagation delay, such as delay = \"275 ms\"");
     };
-    let forward = delay(&key, forward)?;
-    let reverse = match spec.reverse.as_ref().and_then(|r| r.delay) {
-        Some(Short(own)) => delay(&format!("links.{name}.reverse.delay"), own)?,
-        None => forward,
+    let forward = delay(&key, forward, run)?;
+    let reverse = match spec.reverse.as_ref().and_then(|r| r.delay.as_ref()) {
+        Some(own) => delay(&format!("links.{name}.reverse.delay"), own, run)?,
+        None => forward.clone(),
     };
     Ok((forward, reverse))
 }
 
-fn delay(key: &str, spec: DelaySpec) -> Result<Delay> {
+fn delay(key: &str, spec: &OrTrace<Short<DelaySpec>>, run: Duration) -> Result<Delay> {
+    let spec = match spec {
+        OrTrace::Own(Short(spec)) => *spec,
+        OrTrace::Trace(spec) => {
+            return trace::resolve_delay(key, spec, run).map(|t| Delay::Trace(Arc::new(t)));
+        }
+    };
     let (delay, extra) = match spec {
         DelaySpec::Fixed { base } => (Delay::Fixed(base.0), Duration::ZERO),
         DelaySpec::Normal { base, sigma } => (Delay::JitterNormal { base: base.0, sigma: sigma.0 }, sigma.0),
@@ -43,7 +52,8 @@ fn delay(key: &str, spec: DelaySpec) -> Result<Delay> {
 pub(super) fn resolve(
     name: &str,
     spec: &LinkSpec,
-    delays: (Delay, Delay),
+    delays: &(Delay, Delay),
+    run: Duration,
     rtt: Duration,
     flow_packet: u32,
 ) -> Result<Link> {
@@ -61,7 +71,7 @@ pub(super) fn resolve(
         },
         None => None,
     };
-    let Some(rate) = spec.rate else {
+    let Some(rate) = &spec.rate else {
         return refuse(
             format!("{key}.rate"),
             "missing: write a rate with a unit, such as rate = \"10.4 Mbit/s\", or \"unlimited\"",
@@ -69,8 +79,8 @@ pub(super) fn resolve(
     };
     let own = spec.reverse.clone().unwrap_or_default();
     let both = DirectionSpec {
-        rate: Some(rate),
-        delay: spec.delay,
+        rate: Some(rate.clone()),
+        delay: spec.delay.clone(),
         allow_reorder: spec.allow_reorder,
         queue: spec.queue,
         error: spec.error.clone(),
@@ -78,11 +88,18 @@ pub(super) fn resolve(
         up: spec.up,
         drop_in_flight: spec.drop_in_flight,
     };
-    let make = |at: &dyn Fn(&str) -> String, spec: &DirectionSpec, delay: Delay| -> Result<Direction> {
-        let rate = transmitter(&at("rate"), spec.rate.unwrap_or(rate), packet)?;
+    let make = |at: &dyn Fn(&str) -> String, spec: &DirectionSpec, delay: &Delay| -> Result<Direction> {
+        let (rate, varying) = match spec.rate.as_ref().unwrap_or(rate) {
+            OrTrace::Own(rate) => (transmitter(&at("rate"), *rate, packet)?, None),
+            OrTrace::Trace(spec) => {
+                let varying = trace::resolve_rate(&at("rate"), spec, run)?;
+                (Some(varying.mean()), Some(varying))
+            }
+        };
         Ok(Direction {
             rate,
-            delay,
+            varying,
+            delay: delay.clone(),
             allow_reorder: spec.allow_reorder.unwrap_or(false),
             queue: queue(
                 &at("queue"),
@@ -97,10 +114,10 @@ pub(super) fn resolve(
             drop_in_flight: spec.drop_in_flight.unwrap_or(false),
         })
     };
-    let forward = make(&|k| format!("{key}.{k}"), &both, delays.0)?;
+    let forward = make(&|k| format!("{key}.{k}"), &both, &delays.0)?;
     let merged = DirectionSpec {
-        rate: own.rate.or(both.rate),
-        delay: own.delay.or(both.delay),
+        rate: own.rate.or_else(|| both.rate.clone()),
+        delay: own.delay.or_else(|| both.delay.clone()),
         allow_reorder: own.allow_reorder.or(both.allow_reorder),
         queue: own.queue.or(both.queue),
         error: own.error.clone().or_else(|| both.error.clone()),
@@ -109,7 +126,7 @@ pub(super) fn resolve(
         drop_in_flight: own.drop_in_flight.or(both.drop_in_flight),
     };
     // A problem with an inherited value was found in the forward direction, so what is left is the link's own.
-    let reverse = make(&|k| format!("{key}.reverse.{k}"), &merged, delays.1)?;
+    let reverse = make(&|k| format!("{key}.reverse.{k}"), &merged, &delays.1)?;
     Ok(Link { name: name.into(), forward, reverse })
 }
 

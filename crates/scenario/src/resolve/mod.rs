@@ -53,8 +53,11 @@ pub(crate) fn resolve(model: &Scenario) -> Result<Resolved> {
 
     let flows: Vec<Flow<'_>> =
         model.flows.iter().map(|(name, spec)| Flow::new(model, name, spec)).collect::<Result<_>>()?;
-    let delays =
-        model.links.iter().map(|(name, spec)| link::delays(name, spec)).collect::<Result<Vec<_>>>()?;
+    let delays = model
+        .links
+        .iter()
+        .map(|(name, spec)| link::delays(name, spec, duration.0))
+        .collect::<Result<Vec<_>>>()?;
     let rtts: Vec<Duration> = flows
         .iter()
         .map(|f| {
@@ -73,7 +76,7 @@ pub(crate) fn resolve(model: &Scenario) -> Result<Resolved> {
                 rtt = rtt.max(flow_rtt);
                 packet = packet.max(flow.endpoint.mss + flow.endpoint.header);
             }
-            link::resolve(name, spec, delays[index], rtt, packet)
+            link::resolve(name, spec, &delays[index], duration.0, rtt, packet)
         })
         .collect::<Result<_>>()?;
 

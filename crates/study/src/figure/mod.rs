@@ -2,6 +2,8 @@
 //!
 //! One definition serves the report, notebooks, the browser and pictures on disk.
 
+mod layout;
+mod overlay;
 mod rate;
 mod thin;
 mod vega;
@@ -12,6 +14,7 @@ use crate::observed::Sampled;
 use crate::plan::{PlannedMetric, Space, pins};
 use crate::results::Results;
 use crate::stats;
+pub use overlay::overlay;
 use serde::Serialize;
 use std::path::Path;
 
@@ -34,6 +37,14 @@ pub struct Drawn {
     pub y_title: String,
     /// Some curves have fewer points than samples.
     pub thinned: bool,
+}
+
+impl Drawn {
+    /// There is nothing to see, as where the quick profile leaves out all that a figure shows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
 }
 
 /// One point.

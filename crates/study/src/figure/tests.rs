@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{RefPoint, Rule, RuleAxis};
+use crate::model::{Mark, RefPoint, Rule, RuleAxis};
 
 fn row(x: f64, y: f64, series: &str) -> Row {
     let (low, high) = (Some(y - 1.0), Some(y + 1.0));
@@ -51,6 +51,65 @@ fn a_logarithmic_axis_without_zero_has_no_break() {
     assert_eq!(x_of(&s)["axis"]["values"], serde_json::json!([10.0, 100.0, 1000.0]));
     let text = s.to_string();
     assert!(!text.contains("part\":\"zero"), "{text}");
+}
+
+/// A row of a category.
+fn named(at: &str, y: f64) -> Row {
+    Row { x: None, at: at.into(), ..row(0.0, y, "Peach") }
+}
+
+#[test]
+fn many_categories_with_long_names_go_down_the_side() {
+    let names: Vec<String> = (0..9).map(|i| format!("reading {i} of what the paper leaves open")).collect();
+    let rows: Vec<Row> = names.iter().map(|n| named(n, 3.0)).collect();
+    let rule = vec![Rule { axis: RuleAxis::Y, value: 30.65, label: "printed".into() }];
+    let figure = Figure { mark: Mark::Point, rule: rule.clone(), ..Figure::default() };
+    let s = spec(&figure, Scale::Category, &rows);
+    let layers = s["layer"].as_array().expect("layers");
+    let data = layers.iter().find(|l| l["mark"]["type"] == "point").expect("points");
+    assert_eq!(
+        (&data["encoding"]["y"]["field"], &data["encoding"]["x"]["field"]),
+        (&"at".into(), &"y".into())
+    );
+    // As wide as the longest name, which Vega cuts after 180 pixels otherwise.
+    assert!(data["encoding"]["y"]["axis"]["labelLimit"].as_u64().is_some_and(|l| l > 7 * 40));
+    let bar = layers.iter().find(|l| l["encoding"]["x2"]["field"] == "high").expect("intervals lie too");
+    assert_eq!(bar["encoding"]["x"]["field"], "low");
+    let line = layers.iter().find(|l| l["encoding"]["x"]["datum"] == 30.65).expect("the line stands");
+    assert!(line["encoding"].get("y").is_none());
+    // Lines along categories keep them below the plot; names that have room there too, however many series.
+    for (mark, rows) in [
+        (Mark::LinePoint, rows),
+        (Mark::Point, (0..40).map(|i| named(["1e-3", "1e-2"][i % 2], 1.0)).collect()),
+    ] {
+        let s = spec(&Figure { mark, ..Figure::default() }, Scale::Category, &rows);
+        let x = s["layer"][0]["encoding"]["x"].clone();
+        assert_eq!(
+            (&x["field"], &x["axis"]["labelAngle"]),
+            (&"at".into(), &if rows.len() == 9 { -35 } else { 0 }.into())
+        );
+    }
+}
+
+#[test]
+fn what_lies_outside_of_the_range_is_not_drawn_over_the_rest_of_the_page() {
+    let figure = Figure { y_range: Some([0.0, 10.0]), ..Figure::default() };
+    let s = spec(&figure, Scale::Linear, &[row(1.0, 9.5, "Peach"), row(2.0, 12.0, "Peach")]);
+    for layer in s["layer"].as_array().expect("layers") {
+        if layer["mark"]["type"] == "point" {
+            assert_eq!(layer["transform"][0]["filter"]["range"], serde_json::json!([0.0, 10.0]));
+        } else {
+            assert_eq!(layer["mark"]["clip"], true, "{layer}");
+        }
+    }
+}
+
+#[test]
+fn a_title_longer_than_its_axis_takes_two_lines() {
+    let long = "Goodput of a flow of GAIMD over the goodput of a flow of Reno";
+    let two = serde_json::json!(["Goodput of a flow of GAIMD over", "the goodput of a flow of Reno"]);
+    assert_eq!(layout::title(long, 320), two);
+    assert_eq!(layout::title("Goodput (Mbit/s)", 320), "Goodput (Mbit/s)");
 }
 
 /// The whole specification of a figure with everything in it, so that a change is seen in review.

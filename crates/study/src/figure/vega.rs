@@ -1,12 +1,14 @@
 //! The Vega-Lite specification.
 
 use super::Row;
-use crate::model::{Band, Figure, Mark, RuleAxis, Scale};
+use super::layout::{self, Names, at, once};
+use crate::model::{Band, Figure, Mark, Scale};
 use serde_json::{Map, Value, json};
 
-/// Okabe and Ito's palette, which readers with any colour vision tell apart; yellow last, it is pale on white.
-const PALETTE: [&str; 8] =
-    ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442"];
+/// Okabe and Ito's palette, which readers with any colour vision tell apart, with a dark wine (of Paul Tol's) in place
+/// of its yellow, which is pale on white.
+pub(super) const PALETTE: [&str; 8] =
+    ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255"];
 
 /// Shapes of the same series, so that colour is never the only difference.
 const SHAPES: [&str; 8] = [
@@ -22,6 +24,9 @@ const SHAPES: [&str; 8] = [
 
 /// Width of the plot in pixels.
 pub(super) const WIDTH: usize = 560;
+
+/// Height of the plot in pixels.
+const HEIGHT: usize = 320;
 
 /// Half a decade.
 const SQRT_10: f64 = 3.162_277_660_168_379_5;
@@ -61,13 +66,18 @@ impl Spec<'_> {
             }
             layers.push(layer);
         }
-        layers.extend(self.figure.rule.iter().enumerate().flat_map(|(i, r)| rule(i, r, &x, &y)));
-        layers.extend(self.reference_points(&x, &y));
+        let aside = matches!(self.names(), Some(Names::Aside));
+        let rules = self.figure.rule.iter().enumerate();
+        layers.extend(rules.flat_map(|(i, r)| layout::rule(i, r, &x, &y, aside)));
+        layers.extend(layout::points(&self.figure.point, &x, &y));
+        if aside {
+            layers.iter_mut().for_each(layout::turn);
+        }
         json!({
             "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
             "title": { "text": self.title, "anchor": "start", "fontSize": 14 },
-            "width": WIDTH,
-            "height": 320,
+            "width": if aside { WIDTH * 3 / 4 } else { WIDTH },
+            "height": if aside { json!({ "step": layout::STEP }) } else { json!(HEIGHT) },
             "background": "white",
             "data": { "values": self.values(zero) },
             "layer": layers,
@@ -98,15 +108,19 @@ impl Spec<'_> {
         self.rows.iter().map(row).collect()
     }
 
+    /// How the names of categories stand, if the axis has any.
+    fn names(&self) -> Option<Names> {
+        let labels = self.rows.iter().map(|r| r.at.as_str());
+        let points = self.figure.mark == Mark::Point;
+        (self.scale == Scale::Category).then(|| layout::names(labels, points, WIDTH))
+    }
+
     fn x(&self, zero: Option<f64>) -> Value {
         if self.scale == Scale::Category {
-            let mut labels: Vec<&str> = self.rows.iter().map(|r| r.at.as_str()).collect();
-            labels.dedup();
-            // Letters are about 7 pixels wide.
-            let wide = labels.iter().map(|l| l.chars().count()).max().unwrap_or(0) * 7 * labels.len() > WIDTH;
+            let angle = if matches!(self.names(), Some(Names::Slanted)) { -35 } else { 0 };
             return json!({
                 "field": "at", "type": "ordinal", "sort": null, "title": self.x_title,
-                "axis": { "labelAngle": if wide { -35 } else { 0 } },
+                "axis": { "labelAngle": angle, "labelLimit": 420 },
             });
         }
         let mut x = json!({ "field": "x", "type": "quantitative", "title": self.x_title });
@@ -144,7 +158,11 @@ impl Spec<'_> {
             scale.insert("domain".into(), json!(range));
             scale.insert("nice".into(), json!(false));
         }
-        json!({ "field": "y", "type": "quantitative", "title": self.y_title, "scale": scale })
+        let title = match self.names() {
+            Some(Names::Aside) => json!(self.y_title),
+            _ => layout::title(self.y_title, HEIGHT),
+        };
+        json!({ "field": "y", "type": "quantitative", "title": title, "scale": scale })
     }
 
     /// What a row is called in the legend.
@@ -222,6 +240,11 @@ impl Spec<'_> {
         Value::Array(fields)
     }
 
+    /// Whether curves may lead out of the plot: the figure says what part of them is shown.
+    fn clip(&self) -> bool {
+        self.figure.x_range.is_some() || self.figure.y_range.is_some()
+    }
+
     fn band(&self) -> Vec<Value> {
         let has = self.rows.iter().any(|r| r.low.zip(r.high).is_some_and(|(l, h)| h > l));
         if self.figure.band == Band::None || !has {
@@ -231,11 +254,11 @@ impl Spec<'_> {
         low["field"] = json!("low");
         let high = json!({ "field": "high" });
         let bars = json!({
-            "mark": { "type": "rule", "strokeWidth": 1.5 },
+            "mark": { "type": "rule", "strokeWidth": 1.5, "clip": self.clip() },
             "encoding": { "y": low, "y2": high, "color": self.color(), "detail": self.detail() },
         });
         let area = json!({
-            "mark": { "type": "area", "opacity": 0.15 },
+            "mark": { "type": "area", "opacity": 0.15, "clip": self.clip() },
             "encoding": { "y": low, "y2": high, "color": self.color(), "detail": self.detail() },
         });
         // Single points (zero on a logarithmic axis) have no area, so bars are drawn in any case.
@@ -256,12 +279,17 @@ impl Spec<'_> {
         point.insert("shape".into(), self.shape());
         let each_flow = self.figure.time.as_ref().is_some_and(|t| t.each_flow);
         let (width, opacity) = if each_flow { (1.0, 0.6) } else { (2.0, 1.0) };
-        let mut mark = json!({ "type": "line", "strokeWidth": width, "opacity": opacity });
+        let mut mark =
+            json!({ "type": "line", "strokeWidth": width, "opacity": opacity, "clip": self.clip() });
         if self.figure.mark == Mark::Step {
             mark["interpolate"] = json!("step-after");
         }
         let line = json!({ "mark": mark, "encoding": line });
-        let point = json!({ "mark": { "type": "point", "filled": true, "size": 55, "opacity": 1 }, "encoding": point });
+        let mut point = json!({ "mark": { "type": "point", "filled": true, "size": 55, "opacity": 1 }, "encoding": point });
+        if let Some([from, to]) = self.figure.y_range {
+            // Not clipped, so that those on the edge are whole.
+            point["transform"] = json!([{ "filter": { "field": "y", "range": [from, to] } }]);
+        }
         match (self.figure.mark, self.figure.time.is_some()) {
             (Mark::Point, _) => vec![point],
             (Mark::LinePoint, false) => vec![line, point],
@@ -289,70 +317,6 @@ impl Spec<'_> {
         }
         Value::Array(fields)
     }
-
-    fn reference_points(&self, x: &Value, y: &Value) -> Vec<Value> {
-        if self.figure.point.is_empty() {
-            return Vec::new();
-        }
-        let values: Vec<Value> =
-            self.figure.point.iter().map(|p| json!({ "x": p.x, "y": p.y, "label": p.label })).collect();
-        let position = json!({
-            "x": x,
-            "y": y,
-            "tooltip": [{ "field": "label", "title": "Printed" }, { "field": "y", "type": "quantitative" }],
-        });
-        let mut words = position.clone();
-        words["text"] = json!({ "field": "label" });
-        vec![
-            json!({
-                "data": { "values": values },
-                "mark": {
-                    "type": "point", "shape": "cross", "angle": 45, "size": 110, "filled": true, "color": "black",
-                },
-                "encoding": position,
-            }),
-            json!({
-                "data": { "values": values },
-                "mark": { "type": "text", "align": "right", "dx": -9, "dy": -7, "color": "black" },
-                "encoding": words,
-            }),
-        ]
-    }
-}
-
-/// A data set of one row: what does not depend on data is drawn once.
-fn once() -> Value {
-    json!({ "values": [{}] })
-}
-
-/// A position that is a number instead of a field; scale, title and ticks stay, so that layers agree on them.
-fn at(channel: &Value, value: f64) -> Value {
-    let mut channel = channel.clone();
-    if let Some(map) = channel.as_object_mut() {
-        map.remove("field");
-        map.insert("datum".into(), json!(value));
-    }
-    channel
-}
-
-/// The words of several rules stand below each other.
-fn rule(i: usize, r: &crate::model::Rule, x: &Value, y: &Value) -> Vec<Value> {
-    let (place, mut text) = match r.axis {
-        RuleAxis::X => (json!({ "x": at(x, r.value) }), json!({ "align": "left", "dx": 4, "y": 8 + 14 * i })),
-        RuleAxis::Y => (json!({ "y": at(y, r.value) }), json!({ "align": "right", "dy": -6, "x": "width" })),
-    };
-    text["type"] = json!("text");
-    text["color"] = json!("#444444");
-    let mut words = place.clone();
-    words["text"] = json!({ "value": r.label });
-    vec![
-        json!({
-            "data": once(),
-            "mark": { "type": "rule", "strokeDash": [5, 4], "color": "#444444" },
-            "encoding": place,
-        }),
-        json!({ "data": once(), "mark": text, "encoding": words }),
-    ]
 }
 
 /// The power of ten at or below x > 0.
@@ -403,7 +367,9 @@ fn config() -> Value {
             "gridColor": "#e6e6e6", "domainColor": "#888888", "tickColor": "#888888",
             "labelColor": "#222222", "titleColor": "#222222",
         },
-        "legend": { "labelFontSize": 12, "titleFontSize": 12, "labelLimit": 320, "symbolSize": 90 },
+        // Vega moves the outermost labels inwards, over their neighbours.
+        "axisX": { "labelFlush": false, "labelSeparation": 8 },
+        "legend": { "labelFontSize": 12, "titleFontSize": 12, "labelLimit": 320, "titleLimit": 320, "symbolSize": 90 },
         "view": { "stroke": null },
     })
 }

@@ -4,8 +4,10 @@ mod all;
 mod html;
 mod packed;
 mod parts;
+mod plain;
 mod text;
 
 pub use all::all;
 pub use html::{html, index};
+pub use plain::plain;
 pub use text::text;

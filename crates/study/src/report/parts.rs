@@ -66,6 +66,14 @@ pub(super) fn tiles(b: &mut String, c: Counts) {
 }
 
 pub(super) fn figure(b: &mut String, prefix: &str, i: usize, f: &Drawn) {
+    if f.is_empty() {
+        let _ = writeln!(
+            b,
+            "<p class=\"hint\">“{}” is not drawn: none of its combinations ran, or has a value.</p>",
+            escape(&f.title)
+        );
+        return;
+    }
     let _ = write!(
         b,
         "<figure><div class=\"plot\" id=\"{prefix}plot-{i}\" role=\"img\" aria-label=\"{}\"></div>",

@@ -12,7 +12,7 @@ pub use queue::queue_ops;
 pub use rack::rack_ops;
 pub use scoreboard::scoreboard_ops;
 pub use tcp::tcp_ops;
-pub use wire::wire_packet;
+pub use wire::{repair, wire_packet};
 
 /// Bytes read as numbers; zeros after the end.
 #[derive(Clone, Debug)]

@@ -1,0 +1,176 @@
+//! `skyhaul emulate`.
+
+mod report;
+
+use crate::args::EmulateArgs;
+use crate::stop::Stop;
+use crate::{cases, interrupt, print};
+use indicatif::{ProgressBar, ProgressStyle};
+use skyhaul_base::Duration;
+use skyhaul_net::emulator::{Emulation, End, LATE, Options};
+use skyhaul_net::enclosure::{self, Enclosed};
+use skyhaul_net::tun::TunConfig;
+use skyhaul_net::{Clock, Namespace};
+use skyhaul_scenario::Resolved;
+use skyhaul_scenario::resolved::FlowGroup;
+use std::ffi::OsString;
+use std::net::IpAddr;
+
+/// How often we look whether the program or the user has come to an end.
+const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
+/// How long a program may take to end once its time is over.
+const GRACE: Duration = Duration::from_secs(3);
+/// Looks between two refreshments of the view.
+const REFRESH: u32 = 25;
+/// The hidden command that is the first process of an enclosure.
+const INIT: &str = "enclosure-init";
+
+/// `arguments` is how many arguments the program itself has got.
+pub(crate) fn run(args: &EmulateArgs, arguments: usize) -> Result<(), Stop> {
+    let cases = cases::resolve(&args.scenario.scenario, &args.scenario.set, args.seed)?;
+    let [case] = cases.as_slice() else {
+        return Err(Stop::bad(format!(
+            "emulate runs one scenario, --set makes {}: give each key one value",
+            cases.len()
+        )));
+    };
+    let scenario = &case.scenario;
+    let group = group(scenario, args.flow.as_deref())?;
+    let ends = ends(args)?;
+    interrupt::listen();
+    let options = Options {
+        seed: case.seed,
+        spin: Duration::from_micros(args.spin_us.into()),
+        strict: args.strict.then_some(LATE),
+        capture: args.pcap.clone(),
+        ..Options::default()
+    };
+    let here = ends[0].namespace.clone();
+    // Data flows from the first end to the second.
+    let ends = if args.download { [ends[1].clone(), ends[0].clone()] } else { ends };
+    let emulation = Emulation::start(scenario, group, ends, &options).map_err(Stop::bad)?;
+    let program = if args.program.is_empty() {
+        None
+    } else {
+        let mut again = enclosure::ourselves(arguments);
+        again.push(INIT.into());
+        Some(enclosure::start(&here, &again, &args.program).map_err(Stop::bad)?)
+    };
+    watch(args, &emulation, program.as_ref());
+    // Its last packets have left; what is still on its way has nobody to arrive at.
+    let status = match program {
+        Some(p) if emulation.has_ended() => {
+            p.kill();
+            p.wait().map_err(Stop::bad)?
+        }
+        Some(p) => p.wait().map_err(Stop::bad)?,
+        None => 0,
+    };
+    let report = emulation.finish().map_err(Stop::bad)?;
+    let text =
+        if args.scenario.json { format!("{:#}\n", report::json(&report)) } else { report::text(&report) };
+    if args.program.is_empty() {
+        print(&text)?;
+    } else {
+        // Standard output is the program's.
+        eprint!("{text}");
+    }
+    if status == 0 { Ok(()) } else { Err(Stop::Status(status)) }
+}
+
+/// The group of flows whose path is emulated.
+fn group<'a>(scenario: &'a Resolved, name: Option<&str>) -> Result<&'a FlowGroup, Stop> {
+    let Some(name) = name else {
+        return scenario.flows.first().ok_or_else(|| Stop::bad("the scenario has no flows"));
+    };
+    scenario.flows.iter().find(|f| f.name == name).ok_or_else(|| {
+        let names: Vec<&str> = scenario.flows.iter().map(|f| f.name.as_str()).collect();
+        Stop::bad(format!("--flow: the scenario has no flows {name:?}, but {}", names.join(", ")))
+    })
+}
+
+/// The client's end, then the server's.
+fn ends(args: &EmulateArgs) -> Result<[End; 2], Stop> {
+    let find = |name: &Option<String>| match name {
+        Some(name) => Namespace::find(name),
+        None => Namespace::current(),
+    };
+    let open = |namespace: &Namespace, end| {
+        let addresses = addresses(args.net, end).to_vec();
+        End::open(namespace, &TunConfig { name: None, addresses, mtu: args.mtu, offload: false })
+    };
+    if !args.program.is_empty() {
+        let inside = Namespace::new().map_err(Stop::bad)?;
+        let ends = [
+            open(&inside, 1).map_err(Stop::bad)?,
+            open(&Namespace::current().map_err(Stop::bad)?, 2).map_err(Stop::bad)?,
+        ];
+        for ((any, _), (router, _)) in defaults().into_iter().zip(addresses(args.net, 2)) {
+            inside.route((any, 0), ends[0].device.name(), Some(router)).map_err(Stop::bad)?;
+        }
+        return Ok(ends);
+    }
+    if args.ns_client.is_none() && args.ns_server.is_none() {
+        return Err(Stop::bad("nothing to join: give a program (-- CMD), or --ns-client and --ns-server"));
+    }
+    let (client, server) =
+        (find(&args.ns_client).map_err(Stop::bad)?, find(&args.ns_server).map_err(Stop::bad)?);
+    Ok([open(&client, 1).map_err(Stop::bad)?, open(&server, 2).map_err(Stop::bad)?])
+}
+
+/// Where everything is.
+fn defaults() -> [(IpAddr, u8); 2] {
+    [(IpAddr::from([0; 4]), 0), (IpAddr::from([0u16; 8]), 0)]
+}
+
+/// Addresses of an end of network `net`: private ones (RFC 1918, RFC 4193).
+fn addresses(net: u8, end: u8) -> [(IpAddr, u8); 2] {
+    let v6 = [0xfd00, 0x5348, 0, net.into(), 0, 0, 0, end.into()];
+    [(IpAddr::from([10, 83, net, end]), 24), (IpAddr::from(v6), 64)]
+}
+
+/// Returns once the program or the emulation has ended, or the user wants an end.
+fn watch(args: &EmulateArgs, emulation: &Emulation, program: Option<&Enclosed>) {
+    let view = args.live.then(view);
+    let over = args.duration.map(|d| emulation.started_at() + d);
+    let mut looks = 0;
+    loop {
+        if emulation.has_ended() || program.is_some_and(Enclosed::is_over) {
+            break;
+        }
+        // A terminal has told the program too: whether it ends is its affair. A second Ctrl-C ends everything.
+        if program.is_none() && interrupt::requested() {
+            break;
+        }
+        let now = Clock::now();
+        if let Some(over) = over.filter(|o| *o <= now) {
+            match program {
+                None => break,
+                Some(p) if now >= over + GRACE => p.kill(),
+                Some(p) => p.end(),
+            }
+        }
+        if let (Some(view), 0, Some(news)) = (&view, looks % REFRESH, emulation.news()) {
+            view.set_message(report::line(&news));
+        }
+        looks = looks.wrapping_add(1);
+        std::thread::sleep(LOOK);
+    }
+    if let Some(view) = view {
+        view.finish_and_clear();
+    }
+}
+
+/// On standard error, and only if that is a terminal.
+fn view() -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
+    ProgressBar::new_spinner().with_style(style)
+}
+
+/// The hidden command.
+pub(crate) fn init(arguments: &[OsString]) -> Result<(), Stop> {
+    match enclosure::init(arguments) {
+        0 => Ok(()),
+        status => Err(Stop::Status(status)),
+    }
+}

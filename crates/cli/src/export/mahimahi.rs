@@ -1,0 +1,100 @@
+//! Traces of Mahimahi: when packets could leave on the links of a run.
+//!
+//! What is written is what a link offered, not what was used of it: its rate, as it was given, as a trace had it and as
+//! events changed it, without the times while it was down. Nothing of it is measured, so that no series is needed.
+
+use super::recorded::{Recorded, runs};
+use crate::stop::Stop;
+use skyhaul_base::{Instant, Rate};
+use skyhaul_path::rate::{Saturated, Varying};
+use skyhaul_scenario::resolved::{Change, Direction, What};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Most lines of a file.
+const MOST: usize = 20_000_000;
+
+/// Writes `links.NAME.DIRECTION.mahimahi` for every direction of a link that has a rate, of every run, under `out`;
+/// returns the files.
+///
+/// # Errors
+/// If no link has a rate, a trace would be too long, or something cannot be read or written.
+pub fn mahimahi(results: &Path, out: &Path) -> Result<Vec<PathBuf>, Stop> {
+    let mut written = Vec::new();
+    for run in runs(results)? {
+        let folder = out.join(run.folder.strip_prefix(results).unwrap_or(Path::new("")));
+        fs::create_dir_all(&folder).map_err(|e| Stop::write(&folder, &e))?;
+        let before = written.len();
+        for (i, link) in run.scenario().links.iter().enumerate() {
+            for (forward, way, direction) in
+                [(true, "forward", &link.forward), (false, "reverse", &link.reverse)]
+            {
+                let changes = run.scenario().events.iter().filter(|c| (c.link, c.forward) == (i, forward));
+                let name = format!("links.{}.{way}", link.name);
+                let Some(times) = opportunities(&run, direction, changes, &name)? else { continue };
+                let path = folder.join(format!("{name}.mahimahi"));
+                fs::write(&path, times).map_err(|e| Stop::write(&path, &e))?;
+                written.push(path);
+            }
+        }
+        if written.len() == before {
+            let folder = run.folder.display();
+            return Err(Stop::bad(format!("{folder}: no link has a rate, which a trace of Mahimahi holds")));
+        }
+    }
+    Ok(written)
+}
+
+/// The lines of a trace; none for a transmitter that is infinitely fast at any time.
+fn opportunities<'a>(
+    run: &Recorded,
+    direction: &Direction,
+    changes: impl Iterator<Item = &'a Change>,
+    name: &str,
+) -> Result<Option<String>, Stop> {
+    let end = Instant::ZERO + run.scenario().duration;
+    let model = |rate: Option<Rate>, varying: Option<&Varying>| {
+        (rate.is_some() || varying.is_some()).then(|| Saturated::new(rate, varying))
+    };
+    let Some(mut transmitter) = model(direction.rate, direction.varying.as_ref()) else { return Ok(None) };
+    let (mut up, mut now, mut lines, mut text) = (direction.up, Instant::ZERO, 0usize, String::new());
+    let mut changes = changes.peekable();
+    loop {
+        // A change follows what else happens at its instant, so what begins then begins before it.
+        while let Some(change) = changes.next_if(|c| !up || Instant::ZERO + c.at < now) {
+            now = now.max(Instant::ZERO + change.at);
+            match &change.what {
+                What::Up(yes) => up = *yes,
+                What::Rate(rate) => match model(*rate, None) {
+                    Some(new) => transmitter = new,
+                    None => return Ok(None),
+                },
+                What::Varying(varying) => transmitter = Saturated::new(None, Some(varying)),
+                What::Delay(_) | What::Error(_) | What::Limit(_) => {}
+            }
+        }
+        if !up {
+            break;
+        }
+        let left = transmitter.next(now);
+        if left > end {
+            break;
+        }
+        now = left;
+        lines += 1;
+        if lines > MOST {
+            return Err(Stop::bad(format!(
+                "{name}: more than {MOST} packets could leave: export a shorter run, or one over a slower link"
+            )));
+        }
+        // The first whole millisecond at which it has left.
+        let _ = writeln!(text, "{}", left.as_nanos().div_ceil(1_000_000));
+    }
+    if lines == 0 {
+        return Err(Stop::bad(format!(
+            "{name}: nothing could leave during the run, which no trace can hold"
+        )));
+    }
+    Ok(Some(text))
+}

@@ -1,0 +1,308 @@
+//! A reproduction: all studies, or those that are named, and one report over them. The command and the Python package
+//! do the same here; they differ in who runs the cells.
+
+use crate::clock::{self, Stopwatch};
+use crate::library::{self, Shelf};
+use crate::stop::Stop;
+use crate::studies::{self, Parquet};
+use crate::text::Grid;
+use crate::{picture, results};
+use serde_json::json;
+use skyhaul_scenario::Resolved;
+use skyhaul_study::StudyError;
+use skyhaul_study::batch::{Totals, run_all};
+use skyhaul_study::book::{Book, Chapter, Part};
+use skyhaul_study::cache::{Cache, write_atomically};
+use skyhaul_study::claim::Verdict;
+use skyhaul_study::evaluation::{Evaluation, evaluate};
+use skyhaul_study::figure::FigureRenderer;
+use skyhaul_study::model::{Profile, Quick, StudyFile};
+use skyhaul_study::output::{self, OutputOptions};
+use skyhaul_study::plan::{Plan, plan_profile};
+use skyhaul_study::report;
+use skyhaul_study::run::{Cells, RunOptions};
+use skyhaul_study::runner::CellRunner as _;
+use skyhaul_study::table::{Csv, TableWriter};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What to reproduce, and where the report goes.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Papers and studies; all if none is named.
+    pub names: Vec<String>,
+    /// Fewer seeds and shorter runs, as each study says.
+    pub quick: bool,
+    /// Studies of this folder instead of those that come with the program.
+    pub studies: Option<PathBuf>,
+    /// Number of seeds instead of those of the studies.
+    pub seeds: Option<u32>,
+    /// The folder; by default `results/reproduce` or `results/reproduce-quick`.
+    pub out: Option<PathBuf>,
+}
+
+/// Studies under way.
+#[derive(Debug)]
+pub struct Reproduction {
+    profile: Profile,
+    folder: PathBuf,
+    shelves: Vec<Shelf>,
+    /// Paper and study of each plan, by number.
+    places: Vec<(usize, usize)>,
+    plans: Vec<Plan<Resolved>>,
+    /// What became of each study of each paper so far.
+    outcomes: Mutex<Outcomes>,
+    watch: Stopwatch,
+}
+
+type Outcomes = Vec<Vec<Option<Result<Evaluation, String>>>>;
+
+impl Reproduction {
+    /// Reads and plans the studies and makes the folder. Studies that cannot be read or planned are told with `warn`;
+    /// the report names them.
+    ///
+    /// # Errors
+    /// Names that nobody has, a folder without studies, or one that cannot take results.
+    pub fn begin(request: &Request, warn: &mut dyn FnMut(&str)) -> Result<Self, Stop> {
+        let profile = if request.quick { Profile::Quick } else { Profile::Full };
+        if request.seeds == Some(0) {
+            return Err(Stop::bad("seeds: a study needs at least one seed"));
+        }
+        let shelves = match &request.studies {
+            Some(dir) => library::folder(dir)?,
+            None => library::embedded()?,
+        };
+        let shelves = library::choose(shelves, &request.names)?;
+        let default = if request.quick { "results/reproduce-quick" } else { "results/reproduce" };
+        let folder = request.out.clone().unwrap_or_else(|| PathBuf::from(default));
+        // Before the work, not after it.
+        prepare(&folder, profile)?;
+        let watch = Stopwatch::start();
+        let (mut places, mut plans, mut outcomes) = (Vec::new(), Vec::new(), Outcomes::new());
+        for (s, shelf) in shelves.iter().enumerate() {
+            let mut row = Vec::new();
+            for (k, (_, file)) in shelf.studies.iter().enumerate() {
+                match file.clone().and_then(|file| planned(file, profile, request.seeds)) {
+                    Ok(plan) => {
+                        places.push((s, k));
+                        plans.push(plan);
+                        row.push(None);
+                    }
+                    Err(stop) => {
+                        let why = stop.line();
+                        warn(&why);
+                        row.push(Some(Err(why)));
+                    }
+                }
+            }
+            outcomes.push(row);
+        }
+        Ok(Self { profile, folder, shelves, places, plans, outcomes: Mutex::new(outcomes), watch })
+    }
+
+    /// The studies that can run.
+    #[must_use]
+    pub fn plans(&self) -> &[Plan<Resolved>] {
+        &self.plans
+    }
+
+    /// `paper/study` of a plan.
+    ///
+    /// # Panics
+    /// If there is no plan of this number.
+    #[must_use]
+    pub fn name(&self, plan: usize) -> String {
+        let (s, k) = self.places[plan];
+        format!("{}/{}", self.shelves[s].name, self.shelves[s].studies[k].0)
+    }
+
+    /// Where the report goes.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn outcomes(&self) -> MutexGuard<'_, Outcomes> {
+        self.outcomes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Evaluates a study whose cells are there, and writes its results directory.
+    ///
+    /// # Errors
+    /// The file that cannot be written.
+    pub fn finish_study(&self, plan: usize, cells: &Cells) -> Result<(), StudyError> {
+        let (s, k) = self.places[plan];
+        let e = evaluate(&self.plans[plan], cells)?;
+        let folder = self.folder.join("studies").join(self.name(plan));
+        let manifest = results::manifest("study");
+        let options =
+            OutputOptions { tables: &Parquet, manifest: manifest.as_object(), ..OutputOptions::default() };
+        output::write(&e, &folder, &options)?;
+        self.outcomes()[s][k] = Some(Ok(e));
+        Ok(())
+    }
+
+    /// Runs all cells in this process.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn run(&self, options: &RunOptions<'_>) -> Result<Totals, StudyError> {
+        let finished = |i: usize, cells: Cells| self.finish_study(i, &cells);
+        run_all(studies::simulator(), &self.plans, options, &finished)
+    }
+
+    /// Draws the figures, if something can draw, and writes the report over all studies.
+    ///
+    /// # Errors
+    /// The file that cannot be written.
+    pub fn report(self, renderer: Option<&dyn FigureRenderer>) -> Result<Book, Stop> {
+        let outcomes = self.outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let book = bind(self.shelves, outcomes, self.profile);
+        pictures(&book, &self.folder, renderer);
+        write(&book, &self.folder, self.watch.elapsed().as_secs_f64())?;
+        Ok(book)
+    }
+}
+
+/// The cache that the command takes if none is named, or this one; made if it is not there.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn cache(dir: Option<PathBuf>) -> Result<Cache, Stop> {
+    let cache = Cache::new(dir.unwrap_or_else(Cache::default_dir));
+    fs::create_dir_all(cache.dir()).map_err(|e| Stop::write(cache.dir(), &e))?;
+    Ok(cache)
+}
+
+/// Makes the folder for results, or takes the studies of an older reproduction out of it.
+fn prepare(folder: &Path, profile: Profile) -> Result<(), Stop> {
+    results::prepare(folder)?;
+    let old = folder.join("studies");
+    for paper in fs::read_dir(&old).into_iter().flatten().flatten() {
+        for study in fs::read_dir(paper.path()).into_iter().flatten().flatten() {
+            let study = study.path();
+            if study.join(results::MANIFEST).is_file() {
+                fs::remove_dir_all(&study).map_err(|e| Stop::write(&study, &e))?;
+            }
+        }
+    }
+    // With this the folder is known as ours, should the program be killed.
+    manifest(folder, profile, None)
+}
+
+fn manifest(folder: &Path, profile: Profile, wall_s: Option<f64>) -> Result<(), Stop> {
+    let mut manifest = results::manifest("reproduce");
+    manifest["kind"] = json!("reproduce");
+    manifest["profile"] = json!(profile);
+    manifest["complete"] = json!(wall_s.is_some());
+    manifest["wall_s"] = json!(wall_s);
+    let text = format!("{manifest:#}\n");
+    write_atomically(&folder.join(results::MANIFEST), text.as_bytes()).map_err(Stop::from)
+}
+
+fn planned(mut file: StudyFile, profile: Profile, seeds: Option<u32>) -> Result<Plan<Resolved>, Stop> {
+    if let Some(n) = seeds {
+        file.study.seeds.count = n;
+        if let Some(quick) = &mut file.study.quick {
+            quick.seeds = n;
+        } else if profile == Profile::Quick {
+            file.study.quick = Some(Quick { seeds: n, ..Default::default() });
+        }
+    }
+    plan_profile(studies::simulator(), file, profile).map_err(Stop::from)
+}
+
+fn bind(shelves: Vec<Shelf>, outcomes: Outcomes, profile: Profile) -> Book {
+    let chapter = |(shelf, outcomes): (Shelf, Vec<Option<Result<Evaluation, String>>>)| {
+        let part = |((name, _), outcome): ((String, _), Option<Result<Evaluation, String>>)| Part {
+            name,
+            outcome: outcome.unwrap_or_else(|| Err("it did not run".to_owned())),
+        };
+        let parts = shelf.studies.into_iter().zip(outcomes).map(part).collect();
+        Chapter { name: shelf.name, paper: shelf.paper, parts }
+    };
+    Book {
+        profile,
+        version: crate::VERSION.to_owned(),
+        engine: studies::simulator().engine(),
+        created: clock::now(),
+        chapters: shelves.into_iter().zip(outcomes).map(chapter).collect(),
+    }
+}
+
+/// Draws the figures of all studies, if something can draw.
+fn pictures(book: &Book, folder: &Path, renderer: Option<&dyn FigureRenderer>) {
+    let command = picture::Command::find();
+    let Some(renderer) = renderer.or(command.as_ref().map(|c| c as &dyn FigureRenderer)) else { return };
+    for c in &book.chapters {
+        for (part, e) in c.parts.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
+            studies::pictures(e, &folder.join("studies").join(&c.name).join(&part.name), renderer);
+        }
+    }
+}
+
+fn write(book: &Book, folder: &Path, wall_s: f64) -> Result<(), Stop> {
+    let put =
+        |name: &str, text: &str| write_atomically(&folder.join(name), text.as_bytes()).map_err(Stop::from);
+    put("report.html", &report::all(book))?;
+    put("summary.json", &format!("{:#}\n", book.summary()))?;
+    let claims = book.claims();
+    for writer in [&Csv as &dyn TableWriter, &Parquet] {
+        let path = folder.join(format!("claims.{}", writer.extension()));
+        writer
+            .write(&claims, &path)
+            .map_err(|why| Stop::bad(format!("cannot write {}: {why}", path.display())))?;
+    }
+    // Last: a manifest that says so is that of a complete reproduction.
+    manifest(folder, book.profile, Some(wall_s))
+}
+
+/// The summary, and every claim that does not hold.
+#[must_use]
+pub fn shown(book: &Book) -> String {
+    let heads =
+        ["", "hold", "differ", "undecided", "not evaluated", "not in profile", "unit test", "open", "all"];
+    let mut grid = Grid::new(&heads);
+    let mut row = |name: &str, t: &skyhaul_study::book::Tally| {
+        let c = t.counts;
+        let numbers = [
+            c.holds,
+            c.differs,
+            c.undecided,
+            c.not_evaluable,
+            c.not_in_profile,
+            t.elsewhere,
+            t.open,
+            t.total(),
+        ];
+        grid.row(std::iter::once(name.to_owned()).chain(numbers.map(|n| n.to_string())).collect());
+    };
+    for c in &book.chapters {
+        row(&c.name, &c.tally());
+    }
+    row("all", &book.tally());
+    let mut out = format!(
+        "Profile {} · Skyhaul {} · engine {}\n\n{}",
+        book.profile.word(),
+        book.version,
+        book.engine,
+        grid.lines(1)
+    );
+    for c in &book.chapters {
+        for (part, e) in c.parts.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
+            for claim in &e.claims {
+                if matches!(claim.verdict(), Verdict::Holds | Verdict::NotInProfile) {
+                    continue;
+                }
+                let (id, verdict) = (&claim.id, claim.verdict().word());
+                let _ = write!(out, "\n{}/{}  {id}  {verdict}: {}", c.name, part.name, claim.says);
+            }
+        }
+    }
+    if !out.ends_with('\n') {
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,107 @@
+//! Short measurements: how late timers wake us, and how fast packets pass.
+
+use crate::clock::Clock;
+use crate::error::NetError;
+use crate::namespace::Namespace;
+use crate::tun::{Tun, TunConfig};
+use crate::wait::Wait;
+use skyhaul_base::Duration;
+use skyhaul_wire::{checksum::Sum, ip};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+
+/// How much later than asked a thread woke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lateness {
+    /// Half were no later.
+    pub median: Duration,
+    /// 99 of 100 were no later.
+    pub p99: Duration,
+    /// The latest.
+    pub most: Duration,
+}
+
+/// Between two waits: longer than a tick of no kernel, so that the processor falls asleep.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Waits `n` times on a timer and looks how late it was.
+///
+/// # Errors
+/// If the system refuses to wait.
+pub fn lateness(wait: &mut Wait, n: usize) -> Result<Lateness, NetError> {
+    let mut late = Vec::with_capacity(n);
+    while late.len() < n.max(1) {
+        let due = Clock::now() + PAUSE;
+        let mut now = Clock::now();
+        // A signal may wake us early.
+        while now < due {
+            wait.until(due)?;
+            now = Clock::now();
+        }
+        late.push(now - due);
+    }
+    late.sort_unstable();
+    let at = |share: f64| late[((late.len() - 1) as f64 * share).round() as usize];
+    Ok(Lateness { median: at(0.5), p99: at(0.99), most: at(1.0) })
+}
+
+/// Packets in the kernel at a time: few enough that no queue on the way fills.
+const BATCH: usize = 64;
+/// Batches in a row of which nothing comes out before we give up.
+const MAX_IDLE: u32 = 16;
+/// Bytes of a packet.
+const SIZE: usize = 1500;
+
+/// Packets of 1500 bytes per second that one thread writes into a device and reads from another one, with the kernel
+/// forwarding between them in the same processor time: what an emulator does for each packet, and a little more.
+///
+/// # Errors
+/// If the devices cannot be made, or packets get lost between them.
+pub(super) fn forwarded(space: &Namespace, packets: usize) -> Result<f64, NetError> {
+    let near = IpAddr::from(Ipv4Addr::new(198, 18, 0, 1));
+    let far = IpAddr::from(Ipv4Addr::new(198, 19, 0, 1));
+    let device = |address| {
+        let config =
+            TunConfig { name: None, addresses: vec![(address, 24)], mtu: SIZE as u16, offload: false };
+        space.within(|| Tun::open(&config))?
+    };
+    let (entry, exit) = (device(near)?, device(far)?);
+    let packet = datagram([198, 18, 0, 2], [198, 19, 0, 2]);
+    let mut buffer = vec![0; 1 << 16];
+    let lost = || NetError::os("measure the speed", io::Error::other("the kernel does not forward packets"));
+    let began = Clock::now();
+    let (mut got, mut idle) = (0, 0);
+    while got < packets {
+        for _ in 0..BATCH {
+            entry.write(&packet)?;
+        }
+        let before = got;
+        while let Some(n) = exit.read(&mut buffer)? {
+            // Not what the kernel itself has to say, such as router solicitations.
+            got += usize::from(n == SIZE && buffer[9] == packet[9]);
+        }
+        idle = if got == before { idle + 1 } else { 0 };
+        if idle > MAX_IDLE {
+            return Err(lost());
+        }
+    }
+    let took = (Clock::now() - began).as_secs_f64();
+    Ok(got as f64 / took.max(1e-9))
+}
+
+/// A datagram (UDP without a checksum, which IPv4 permits) of [`SIZE`] bytes.
+fn datagram(from: [u8; 4], to: [u8; 4]) -> Vec<u8> {
+    let mut p = vec![0; SIZE];
+    p[0] = 0x45;
+    p[2..4].copy_from_slice(&(SIZE as u16).to_be_bytes());
+    p[8] = 64;
+    p[9] = skyhaul_wire::udp::PROTOCOL;
+    p[12..16].copy_from_slice(&from);
+    p[16..20].copy_from_slice(&to);
+    let sum = Sum::default().bytes(&p[..ip::V4_HEADER]).finish();
+    p[10..12].copy_from_slice(&sum.to_be_bytes());
+    // The discard service (RFC 863).
+    p[22..24].copy_from_slice(&9u16.to_be_bytes());
+    p[24..26].copy_from_slice(&((SIZE - ip::V4_HEADER) as u16).to_be_bytes());
+    p
+}

@@ -1,0 +1,321 @@
+//! What this machine can do for emulation and for the user-space host, found out by trying.
+//!
+//! Nothing outside namespaces made for the purpose is changed. Checks that need a privilege which is missing say so and
+//! are not run.
+
+mod measure;
+
+use crate::error::NetError;
+use crate::namespace::Namespace;
+use crate::tun::{QUEUE, Tun, TunConfig};
+use crate::wait::Wait;
+use nix::sys::resource::{Resource, getrlimit};
+use nix::time::{ClockId, clock_getres};
+use std::fs;
+
+pub use measure::{Lateness, lateness};
+
+/// A timer that counts in larger steps than this, nanoseconds, is the kernel's tick: high-resolution timers are off.
+const COARSE_TIMER: i64 = 1_000;
+/// Waits that are measured, and how long each is.
+const WAITS: usize = 100;
+/// Packets from a device through the kernel into another one that are measured.
+const PACKETS: usize = 20_000;
+/// p99 of lateness above which packets are released so late that transports which pace or probe notice.
+const LATE_P99: skyhaul_base::Duration = skyhaul_base::Duration::from_millis(1);
+/// Descriptors that an emulation with metrics, captures and a program needs at most, with room to spare.
+const DESCRIPTORS: u64 = 64;
+/// Gigabits per second of 1500-byte packets below which links of today's satellites may be too fast.
+const FEW_GBIT: f64 = 0.5;
+
+/// How a check ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// As it should be.
+    Ok,
+    /// It works, but results may be worse, or something is not possible.
+    Warn,
+    /// Emulation is not possible.
+    Fail,
+}
+
+impl State {
+    /// Name in output.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// Its name.
+    pub name: &'static str,
+    /// How it ended.
+    pub state: State,
+    /// What was found.
+    pub found: String,
+    /// What to do; empty if nothing.
+    pub remedy: String,
+}
+
+impl Check {
+    fn ok(name: &'static str, found: impl Into<String>) -> Self {
+        Self { name, state: State::Ok, found: found.into(), remedy: String::new() }
+    }
+    fn warn(name: &'static str, found: impl Into<String>, remedy: &str) -> Self {
+        Self { name, state: State::Warn, found: found.into(), remedy: remedy.to_owned() }
+    }
+    fn fail(name: &'static str, found: impl Into<String>, remedy: &str) -> Self {
+        Self { name, state: State::Fail, found: found.into(), remedy: remedy.to_owned() }
+    }
+}
+
+/// Looks at everything. It takes less than a second on an idle machine.
+#[must_use]
+pub fn examine() -> Vec<Check> {
+    let mut checks = vec![privileges()];
+    let (namespace, space) = namespaces();
+    checks.push(namespace);
+    let (tun, device) = tun(space.as_ref());
+    checks.push(tun);
+    checks.extend(space.as_ref().zip(device).map(|(s, d)| queue(s, &d)));
+    checks.push(timer());
+    checks.push(waits());
+    checks.push(priority());
+    checks.push(controls(space.as_ref()));
+    checks.push(forwarding());
+    checks.push(descriptors());
+    checks.extend(space.map(|s| speed(&s)));
+    checks
+}
+
+/// Capabilities of the calling thread (capabilities(7)): bit and name.
+const NEEDED: [(u32, &str); 2] = [(12, "CAP_NET_ADMIN"), (21, "CAP_SYS_ADMIN")];
+
+/// The capabilities in a text like /proc/self/status that are missing; `None` if it does not say.
+fn missing(status: &str) -> Option<Vec<&'static str>> {
+    let hex = status.lines().find_map(|l| l.strip_prefix("CapEff:"))?;
+    let has = u64::from_str_radix(hex.trim(), 16).ok()?;
+    Some(NEEDED.iter().filter(|(bit, _)| has >> bit & 1 == 0).map(|(_, name)| *name).collect())
+}
+
+fn privileges() -> Check {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    match missing(&status) {
+        Some(m) if m.is_empty() => Check::ok("privileges", "CAP_NET_ADMIN and CAP_SYS_ADMIN"),
+        Some(m) => {
+            let remedy = "run as root, or in a user namespace of your own (unshare -Urn)";
+            Check::fail("privileges", format!("{} missing", m.join(" and ")), remedy)
+        }
+        None => Check::warn("privileges", "unknown", "mount /proc"),
+    }
+}
+
+fn namespaces() -> (Check, Option<Namespace>) {
+    match Namespace::new() {
+        Ok(space) => (Check::ok("namespaces", "a network namespace can be made"), Some(space)),
+        Err(e) => {
+            let remedy = "run as root; in a container, with the capability SYS_ADMIN";
+            (Check::fail("namespaces", e.to_string(), remedy), None)
+        }
+    }
+}
+
+/// A device in a namespace of its own, without addresses.
+fn open(space: &Namespace) -> Result<Tun, NetError> {
+    let config = TunConfig { name: None, addresses: vec![], mtu: 1500, offload: false };
+    space.within(|| Tun::open(&config))?
+}
+
+fn tun(space: Option<&Namespace>) -> (Check, Option<Tun>) {
+    let Some(space) = space else {
+        return (Check::fail("tun", "not tried: there is no namespace for it", "see namespaces"), None);
+    };
+    match open(space) {
+        Ok(device) => (Check::ok("tun", "a TUN device can be made"), Some(device)),
+        Err(e) => {
+            let remedy = "modprobe tun; in a container, --device /dev/net/tun";
+            (Check::fail("tun", e.to_string(), remedy), None)
+        }
+    }
+}
+
+fn queue(space: &Namespace, device: &Tun) -> Check {
+    // Names of interfaces mean something in their namespace only.
+    let asked = space.within(|| device.device().tx_queue_len().map_err(|e| NetError::os("ask", e)));
+    match asked.and_then(|r| r) {
+        Ok(n) if n >= QUEUE => Check::ok("queue", format!("txqueuelen {n}")),
+        Ok(n) => {
+            let remedy = "bursts may be dropped before they are read; look at the TUN drops of the report";
+            Check::warn("queue", format!("txqueuelen stays {n}, {QUEUE} were asked for"), remedy)
+        }
+        Err(e) => Check::warn("queue", format!("txqueuelen unknown: {e}"), "look at ip -s link"),
+    }
+}
+
+fn timer() -> Check {
+    match clock_getres(ClockId::CLOCK_MONOTONIC) {
+        Ok(t) if t.tv_sec() == 0 && t.tv_nsec() <= COARSE_TIMER => {
+            Check::ok("timer", format!("resolution {} ns", t.tv_nsec()))
+        }
+        Ok(t) => {
+            let ns = t.tv_sec().saturating_mul(1_000_000_000).saturating_add(t.tv_nsec());
+            let remedy = "a kernel with CONFIG_HIGH_RES_TIMERS, booted without highres=off";
+            Check::warn("timer", format!("resolution {ns} ns"), remedy)
+        }
+        Err(e) => Check::warn("timer", format!("resolution unknown: {e}"), "none"),
+    }
+}
+
+fn micros(d: skyhaul_base::Duration) -> u64 {
+    d.as_nanos() / 1_000
+}
+
+fn waits() -> Check {
+    let measured = Wait::on(&[]).and_then(|mut w| lateness(&mut w, WAITS));
+    match measured {
+        Ok(l) => {
+            let found = format!(
+                "{WAITS} waits late by {} µs (median), {} µs (p99), {} µs (most)",
+                micros(l.median),
+                micros(l.p99),
+                micros(l.most)
+            );
+            if l.p99 <= LATE_P99 {
+                Check::ok("lateness", found)
+            } else {
+                Check::warn("lateness", found, "stop other programs, or give the machine more processors")
+            }
+        }
+        Err(e) => Check::fail("lateness", e.to_string(), "raise the limit of descriptors (ulimit -n)"),
+    }
+}
+
+/// Gives a thread real-time priority, on a thread that ends with it.
+fn priority() -> Check {
+    use thread_priority::{
+        RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
+        thread_native_id,
+    };
+    let tried = std::thread::spawn(|| {
+        let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+        set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, fifo).is_ok()
+    });
+    if tried.join().unwrap_or(false) {
+        Check::ok("priority", "SCHED_FIFO is allowed")
+    } else {
+        let remedy =
+            "CAP_SYS_NICE, or rtprio in /etc/security/limits.conf; without it a busy machine releases late";
+        Check::warn("priority", "SCHED_FIFO is not allowed", remedy)
+    }
+}
+
+fn words(key: &str) -> String {
+    fs::read_to_string(format!("/proc/sys/net/ipv4/{key}")).unwrap_or_default().trim().to_owned()
+}
+
+/// Congestion controls of the kernel: here, and as defaults of a namespace.
+fn controls(space: Option<&Namespace>) -> Check {
+    let (available, allowed) =
+        (words("tcp_available_congestion_control"), words("tcp_allowed_congestion_control"));
+    let default = words("tcp_congestion_control");
+    // Only allowed ones can be the default of a namespace: the others are refused with EPERM.
+    let within: Vec<String> = space.map_or_else(Vec::new, |s| {
+        let names = available.split_whitespace();
+        names.filter(|n| s.sysctl("net/ipv4/tcp_congestion_control", n).is_ok()).map(str::to_owned).collect()
+    });
+    let mut found = format!("available {available}; allowed {allowed}; default {default}");
+    if space.is_some() {
+        found.push_str(&format!("; in a namespace {}", within.join(" ")));
+    }
+    if default.starts_with("bbr") {
+        let remedy = "a socket that leaves BBR after connecting stays paced: choose the control per route \
+                      (ip route ... congctl reno) or before connecting";
+        return Check::warn("controls", found, remedy);
+    }
+    Check::ok("controls", found)
+}
+
+fn forwarding() -> Check {
+    let on = |path: &str| fs::read_to_string(path).is_ok_and(|t| t.trim() == "1");
+    let (v4, v6) = (on("/proc/sys/net/ipv4/ip_forward"), on("/proc/sys/net/ipv6/conf/all/forwarding"));
+    let word = |on| if on { "on" } else { "off" };
+    // It is nobody's fault that a machine is no router: only those who want to leave it need this.
+    let found =
+        format!("IPv4 {}, IPv6 {}; needed only to lead traffic beyond this machine", word(v4), word(v6));
+    Check::ok("forwarding", found)
+}
+
+fn descriptors() -> Check {
+    match getrlimit(Resource::RLIMIT_NOFILE) {
+        Ok((soft, hard)) => {
+            let open = fs::read_dir("/proc/self/fd").map_or(0, |d| d.count() as u64);
+            let free = soft.saturating_sub(open);
+            let found = format!("{free} free of {soft} (hard limit {hard})");
+            if free >= DESCRIPTORS {
+                Check::ok("descriptors", found)
+            } else {
+                Check::warn("descriptors", found, "ulimit -n 1024")
+            }
+        }
+        Err(e) => Check::warn("descriptors", format!("limit unknown: {e}"), "none"),
+    }
+}
+
+fn speed(space: &Namespace) -> Check {
+    match measure::forwarded(space, PACKETS) {
+        Ok(rate) => {
+            let gbit = rate * 1500.0 * 8.0 / 1e9;
+            let found = format!(
+                "{rate:.0} packets/s of 1500 bytes in and out of devices on one core ({gbit:.1} Gbit/s)"
+            );
+            if gbit >= FEW_GBIT {
+                Check::ok("speed", found)
+            } else {
+                Check::warn("speed", found, "emulate slower links, or larger packets (links.NAME.rate)")
+            }
+        }
+        Err(e) => Check::warn("speed", format!("not measured: {e}"), "see tun"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities_are_read_from_the_mask() {
+        assert_eq!(missing("Name:\tx\nCapEff:\t000001ffffffffff\n"), Some(vec![]));
+        assert_eq!(missing("CapEff:\t0000000000001000\n"), Some(vec!["CAP_SYS_ADMIN"]));
+        assert_eq!(missing("CapEff:\t0000000000000000\n"), Some(vec!["CAP_NET_ADMIN", "CAP_SYS_ADMIN"]));
+        assert_eq!(missing("CapEff:\tnonsense\n"), None);
+        assert_eq!(missing(""), None);
+    }
+
+    /// Where namespaces are granted, all checks are there and packets were really counted.
+    #[test]
+    fn every_check_says_something() {
+        let checks = examine();
+        let names: Vec<&str> = checks.iter().map(|c| c.name).collect();
+        for name in
+            ["privileges", "namespaces", "tun", "timer", "lateness", "priority", "controls", "descriptors"]
+        {
+            assert!(names.contains(&name), "{name} is missing in {names:?}");
+        }
+        for c in &checks {
+            assert!(!c.found.is_empty() && !c.found.contains('\n'), "{c:?}");
+            assert_eq!(c.remedy.is_empty(), c.state == State::Ok, "{c:?}");
+        }
+        let state = |name| checks.iter().find(|c| c.name == name).map(|c| c.state);
+        if state("namespaces") == Some(State::Ok) && state("tun") == Some(State::Ok) {
+            let speed = checks.iter().find(|c| c.name == "speed").expect("measured");
+            assert!(speed.found.contains("packets/s"), "{speed:?}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! How well an emulation kept to its models, measured by itself.
+
+use hdrhistogram::Histogram;
+use skyhaul_base::{Duration, Instant, Rate};
+
+/// A release later than this is late: more than the resolution at which transports measure on satellite paths.
+pub const LATE: Duration = Duration::from_millis(1);
+/// Limits within which a run may be trusted. Transports that probe or pace react to differences of about a
+/// millisecond; throughput over a link is known to a per cent only if its rate is.
+pub const MAX_P99: Duration = Duration::from_millis(1);
+/// Share of releases that may be late.
+pub const MAX_LATE_SHARE: f64 = 0.005;
+/// Relative error of the rate, measured while packets followed each other without a gap.
+pub const MAX_RATE_ERROR: f64 = 0.01;
+/// Packets that followed each other without a gap, at least, for the rate to be measured.
+const LEAST_BACK_TO_BACK: u64 = 200;
+
+/// Delays measured at the release of each packet.
+#[derive(Clone, Debug)]
+pub(super) struct Accuracy {
+    lateness: Histogram<u64>,
+    late: u64,
+    /// The last release: when it was due, and when it happened.
+    last: Option<(Instant, Instant)>,
+    /// Of packets released back to back: bytes, how long they took, how long they should have taken.
+    back_to_back: u64,
+    bytes: u64,
+    took: Duration,
+    due: Duration,
+}
+
+impl Accuracy {
+    pub(super) fn new() -> Self {
+        // Three digits from 1 ns to 100 s.
+        let lateness = Histogram::new_with_bounds(1, 100_000_000_000, 3);
+        Self {
+            lateness: lateness.unwrap_or_else(|_| Histogram::new(3).expect("three digits are few enough")),
+            late: 0,
+            last: None,
+            back_to_back: 0,
+            bytes: 0,
+            took: Duration::ZERO,
+            due: Duration::ZERO,
+        }
+    }
+
+    /// A packet of `size` bytes that was due at `due` left at `at`, over links of which the slowest has this rate.
+    pub(super) fn released(&mut self, due: Instant, at: Instant, size: u32, rate: Option<Rate>) {
+        let lateness = at - due;
+        self.lateness.saturating_record(lateness.as_nanos().max(1));
+        self.late += u64::from(lateness > LATE);
+        if let (Some((last_due, last_at)), Some(rate)) = (self.last, rate) {
+            // It was sent right after the one before if it was due one transmission time later.
+            let bits = 8 * u64::from(size) * 1_000_000_000;
+            let transmission = Duration::from_nanos(bits / rate.bits_per_sec().max(1));
+            let gap = due - last_due;
+            if gap.abs_diff(transmission) <= Duration::from_nanos(2) {
+                self.back_to_back += 1;
+                self.bytes += u64::from(size);
+                self.took = self.took + (at - last_at);
+                self.due = self.due + gap;
+            }
+        }
+        self.last = Some((due, at));
+    }
+
+    /// How long a release was late, at this quantile.
+    pub(super) fn quantile(&self, q: f64) -> Duration {
+        Duration::from_nanos(self.lateness.value_at_quantile(q))
+    }
+    pub(super) fn max(&self) -> Duration {
+        Duration::from_nanos(self.lateness.max())
+    }
+    pub(super) fn releases(&self) -> u64 {
+        self.lateness.len()
+    }
+    pub(super) fn late(&self) -> u64 {
+        self.late
+    }
+    /// Relative error of the rate; `None` if too few packets followed each other.
+    pub(super) fn rate_error(&self) -> Option<f64> {
+        (self.back_to_back >= LEAST_BACK_TO_BACK).then(|| {
+            // The same bytes in another time.
+            self.due.as_secs_f64() / self.took.as_secs_f64().max(f64::MIN_POSITIVE) - 1.0
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lateness_and_rate_are_measured() {
+        let rate = Rate::from_bits_per_sec(8_000_000);
+        let mut a = Accuracy::new();
+        let t = |us: u64| Instant::from_nanos(us * 1000);
+        // 1000 bytes take 1 ms; each is released 10 us late, and 1 % slower than it should be.
+        for n in 0..1000 {
+            a.released(t(n * 1000), t(n * 1010 + 10), 1000, Some(rate));
+        }
+        assert!((a.rate_error().unwrap() + 0.0099).abs() < 1e-4, "{:?}", a.rate_error());
+        assert_eq!(a.releases(), 1000);
+        // Lateness grows by 10 us per packet from 10 us: exactly 1 ms at the 100th.
+        assert_eq!(a.late(), 900, "those that are more than a millisecond behind");
+        assert!(a.quantile(0.5) > Duration::from_millis(4) && a.max() >= Duration::from_millis(10));
+        // With pauses between packets nothing is known of the rate.
+        let mut a = Accuracy::new();
+        (0..1000).for_each(|n| a.released(t(n * 5000), t(n * 5000), 1000, Some(rate)));
+        assert_eq!(a.rate_error(), None);
+    }
+}

@@ -1,0 +1,243 @@
+//! One direction in real time: reads one device, writes the other.
+
+use super::accuracy::Accuracy;
+use super::capture::Tape;
+use super::packet::{Buf, Class};
+use super::report::{LaneReport, LinkCount};
+use super::way::{Fate, Way};
+use crate::clock::Clock;
+use crate::error::NetError;
+use crate::tun::Tun;
+use crate::wait::{Wait, Waker};
+use skyhaul_base::{Duration, Instant, Rate};
+use skyhaul_path::DropReason;
+use skyhaul_wire::Plan;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Packets read before those that are due leave.
+const BATCH: usize = 32;
+/// How often what others may see is brought up to date.
+const PUBLISH: Duration = Duration::from_millis(200);
+
+/// What both directions share, and whoever watches them.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) stop: AtomicBool,
+    pub(super) news: [Mutex<Option<LaneReport>>; 2],
+    /// Clock time at which the scenario's time began.
+    pub(super) start: Instant,
+}
+
+/// One direction.
+pub(super) struct Lane {
+    pub(super) name: &'static str,
+    pub(super) index: usize,
+    pub(super) from: Arc<Tun>,
+    pub(super) to: Arc<Tun>,
+    pub(super) way: Way,
+    pub(super) plan: Plan,
+    pub(super) spin: Duration,
+    pub(super) realtime: bool,
+    /// End with an error when a release is late by more.
+    pub(super) strict: Option<Duration>,
+    pub(super) tape: Option<Tape>,
+    pub(super) wait: Wait,
+    pub(super) shared: Arc<Shared>,
+    /// Wakes the other direction, so that it ends too.
+    pub(super) other: Waker,
+}
+
+impl Lane {
+    fn time(&self, clock: Instant) -> Instant {
+        Instant::ZERO + (clock - self.shared.start)
+    }
+
+    /// Runs until it is told to stop.
+    pub(super) fn run(mut self) -> Result<LaneReport, NetError> {
+        let realtime = self.realtime && realtime();
+        let began = Clock::thread_cpu();
+        let mut exit = Exit {
+            to: self.to.clone(),
+            tape: self.tape.take(),
+            start: self.shared.start,
+            strict: self.strict,
+            bottleneck: self.way.bottleneck(),
+            accuracy: Accuracy::new(),
+            pool: Vec::new(),
+            refused: 0,
+            failure: None,
+        };
+        let mut not_carried = 0;
+        let longest = self.from.longest();
+        let mut publish_at = Instant::ZERO;
+        let report = |lane: &Self, exit: &Exit, not_carried| {
+            let count = |(name, counters, queue): (&str, &skyhaul_path::Counters, u32)| LinkCount {
+                name: name.to_owned(),
+                counters: *counters,
+                queue,
+            };
+            let mut r = LaneReport {
+                name: lane.name,
+                links: lane.way.counters().map(count).collect(),
+                rate: lane.way.bottleneck(),
+                releases: 0,
+                p50: Duration::ZERO,
+                p99: Duration::ZERO,
+                max: Duration::ZERO,
+                late: 0,
+                rate_error: None,
+                not_carried,
+                refused: exit.refused,
+                tun_drops: 0,
+                cpu: Clock::thread_cpu() - began,
+                realtime,
+            };
+            r.measure(&exit.accuracy);
+            r
+        };
+        while !self.shared.stop.load(Ordering::Relaxed) && exit.failure.is_none() {
+            let mut read = 0;
+            loop {
+                // What is due leaves first; then what waits at the entrance comes in.
+                let time = self.time(Clock::now());
+                self.way.advance(time, &mut |p, fate| exit.take(p, fate));
+                if read == BATCH {
+                    break;
+                }
+                let mut bytes = exit.pool.pop().unwrap_or_else(|| vec![0; longest]);
+                let n = match self.from.read(&mut bytes) {
+                    Ok(n) => n,
+                    Err(e) => {
+                        exit.failure.get_or_insert(e);
+                        None
+                    }
+                };
+                let Some(n) = n else {
+                    exit.pool.push(bytes);
+                    break;
+                };
+                read += 1;
+                let Some(class) = Class::of(&bytes[..n]).filter(|c| !c.link_scope) else {
+                    not_carried += 1;
+                    exit.pool.push(bytes);
+                    continue;
+                };
+                let mut p = Buf::new(bytes, n, class, self.plan);
+                if let Some(t) = &mut exit.tape {
+                    t.enters(time, &mut p);
+                }
+                self.way.enter(time, p, &mut |p, fate| exit.take(p, fate));
+            }
+            if exit.failure.is_some() {
+                break;
+            }
+            let now = Clock::now();
+            if now >= publish_at {
+                publish_at = now + PUBLISH;
+                exit.bottleneck = self.way.bottleneck();
+                let r = report(&self, &exit, not_carried);
+                if let Ok(mut slot) = self.shared.news[self.index].lock() {
+                    *slot = Some(r);
+                }
+            }
+            if read < BATCH {
+                let next = self.way.next();
+                let at = if next == Instant::MAX { next } else { self.shared.start + (next - Instant::ZERO) };
+                // The last stretch is waited out awake: a sleeper is called a little late.
+                let early =
+                    if at == Instant::MAX || self.spin.is_zero() { at } else { before(at, self.spin) };
+                let woken = match self.wait.until(early.min(publish_at.max(now))) {
+                    Ok(w) => w,
+                    Err(e) => {
+                        exit.failure = Some(e);
+                        break;
+                    }
+                };
+                if woken.readable == 0 && !woken.called && early < at && Clock::now() >= early {
+                    while Clock::now() < at {
+                        std::hint::spin_loop();
+                    }
+                }
+            }
+        }
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.other.wake();
+        let r = report(&self, &exit, not_carried);
+        if let Some(t) = exit.tape.take() {
+            t.finish()?;
+        }
+        match exit.failure {
+            Some(e) => Err(e),
+            None => Ok(r),
+        }
+    }
+}
+
+/// Where packets leave, and what is noted of it.
+struct Exit {
+    to: Arc<Tun>,
+    tape: Option<Tape>,
+    start: Instant,
+    strict: Option<Duration>,
+    /// The slowest link's rate.
+    bottleneck: Option<Rate>,
+    accuracy: Accuracy,
+    /// Buffers for packets to come.
+    pool: Vec<Vec<u8>>,
+    refused: u64,
+    failure: Option<NetError>,
+}
+
+impl Exit {
+    fn take(&mut self, p: Buf, fate: Fate<'_>) {
+        match fate {
+            Fate::Through(due) => {
+                let at = Instant::ZERO + (Clock::now() - self.start);
+                self.accuracy.released(due, at, p.data().len() as u32, self.bottleneck);
+                if let Some(limit) = self.strict.filter(|limit| at - due > *limit) {
+                    self.failure.get_or_insert(NetError::TooLate { by: at - due, limit });
+                }
+                if let Some(t) = &mut self.tape {
+                    t.through(at, &p);
+                }
+                match self.to.write(p.data()) {
+                    Ok(taken) => self.refused += u64::from(!taken),
+                    Err(e) => {
+                        self.failure.get_or_insert(e);
+                    }
+                }
+            }
+            Fate::Lost(link, why) => {
+                if let Some(t) = &mut self.tape {
+                    t.lost(&p, link, why);
+                }
+            }
+        }
+        self.pool.push(p.bytes);
+    }
+}
+
+fn before(at: Instant, by: Duration) -> Instant {
+    Instant::from_nanos(at.as_nanos().saturating_sub(by.as_nanos()))
+}
+
+/// Gives the calling thread real-time priority, if that is allowed.
+fn realtime() -> bool {
+    use thread_priority::{
+        RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
+        set_thread_priority_and_policy, thread_native_id,
+    };
+    let Ok(lowest) = ThreadPriorityValue::try_from(1u8) else { return false };
+    set_thread_priority_and_policy(
+        thread_native_id(),
+        ThreadPriority::Crossplatform(lowest),
+        ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo),
+    )
+    .is_ok()
+}
+
+/// The reason as it is written in captures.
+pub(super) fn comment(link: &str, why: DropReason) -> String {
+    format!("lost on {link}: {}", why.name())
+}

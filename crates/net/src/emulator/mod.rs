@@ -1,0 +1,233 @@
+//! A scenario's links in real time: what real programs and real kernels cross.
+//!
+//! ```text
+//! namespace A ── TUN ──▶ link ─▶ link ──▶ TUN ── namespace B        one thread for each direction
+//!             ◀── TUN ◀── link ◀─ link ◀── TUN
+//! ```
+//! The links are those of the simulator ([`skyhaul_path::Link`]), with the same random streams. A thread reads a packet,
+//! stamps it, and lets the links work in virtual time up to now: what a late thread does late is done at the time at
+//! which it was due, so lateness shows in single packets and never in rates. How late each packet left is measured, and
+//! the report says whether the run may be trusted ([`Report::doubts`]).
+
+mod accuracy;
+mod capture;
+mod lane;
+mod packet;
+mod report;
+mod way;
+
+pub use accuracy::{LATE, MAX_LATE_SHARE, MAX_P99, MAX_RATE_ERROR};
+pub use packet::Class;
+pub use report::{LaneReport, LinkCount, Report};
+
+use crate::clock::Clock;
+use crate::error::NetError;
+use crate::tun::{self, Tun};
+use crate::wait::{Wait, Waker};
+use crate::{Namespace, tun::TunConfig};
+use capture::Tape;
+use lane::{Lane, Shared};
+use skyhaul_base::{Duration, Instant};
+use skyhaul_scenario::resolved::{FlowGroup, Resolved};
+use skyhaul_wire::Plan;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use way::Way;
+
+/// How an emulation is driven.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Seed of the links' random streams.
+    pub seed: u64,
+    /// How low priority is read from packets.
+    pub plan: Plan,
+    /// How long before a release a thread waits awake instead of asleep.
+    pub spin: Duration,
+    /// Ask for real-time priority; without it the emulation runs, but may be late on a busy machine.
+    pub realtime: bool,
+    /// End with an error as soon as a packet leaves later than this.
+    pub strict: Option<Duration>,
+    /// Write `forward.pcapng` and `reverse.pcapng` into this folder.
+    pub capture: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            plan: Plan::LowerEffort,
+            spin: Duration::from_micros(50),
+            realtime: true,
+            strict: None,
+            capture: None,
+        }
+    }
+}
+
+/// One end of an emulated path: a TUN device in a namespace.
+#[derive(Clone, Debug)]
+pub struct End {
+    /// Where the device is.
+    pub namespace: Namespace,
+    /// The device.
+    pub device: Arc<Tun>,
+}
+
+impl End {
+    /// Makes a device in a namespace.
+    ///
+    /// # Errors
+    /// As [`Tun::open`].
+    pub fn open(namespace: &Namespace, config: &TunConfig) -> Result<Self, NetError> {
+        let device = Arc::new(namespace.within(|| Tun::open(config))??);
+        Ok(Self { namespace: namespace.clone(), device })
+    }
+    fn dropped(&self) -> u64 {
+        let name = self.device.name();
+        self.namespace.within(|| tun::dropped(name)).ok().flatten().unwrap_or(0)
+    }
+}
+
+/// Addresses of the two ends of a path, by default; the prefix is 24 or 64 bits.
+#[must_use]
+pub fn addresses(client: bool) -> Vec<(IpAddr, u8)> {
+    let n = if client { 1 } else { 2 };
+    vec![
+        (IpAddr::from([10, 83, 0, n]), 24),
+        (IpAddr::from([0xfd00, 0x5348, 0, 0, 0, 0, 0, u16::from(n)]), 64),
+    ]
+}
+
+/// An emulation that runs.
+pub struct Emulation {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<Result<LaneReport, NetError>>>,
+    wakers: [Waker; 2],
+    ends: [End; 2],
+}
+
+impl std::fmt::Debug for Emulation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Emulation").field("ends", &self.ends).finish_non_exhaustive()
+    }
+}
+
+impl Emulation {
+    /// Joins two ends by the links that a flow group crosses: its data goes from the first to the second. The
+    /// scenario's time begins now.
+    ///
+    /// # Errors
+    /// If a capture cannot be written, or the system refuses threads or descriptors.
+    pub fn start(
+        scenario: &Resolved,
+        group: &FlowGroup,
+        ends: [End; 2],
+        options: &Options,
+    ) -> Result<Self, NetError> {
+        let start = Clock::now();
+        let shared = Arc::new(Shared {
+            stop: AtomicBool::new(false),
+            news: [Mutex::new(None), Mutex::new(None)],
+            start,
+        });
+        let waits = [Wait::on(&[&*ends[0].device])?, Wait::on(&[&*ends[1].device])?];
+        let wakers = [waits[0].waker(), waits[1].waker()];
+        if let Some(dir) = &options.capture {
+            std::fs::create_dir_all(dir).map_err(|e| NetError::os(format!("make {}", dir.display()), e))?;
+        }
+        let mut lanes = Vec::new();
+        for (index, wait) in waits.into_iter().enumerate() {
+            let forward = index == 0;
+            let name = if forward { "forward" } else { "reverse" };
+            let tape = match &options.capture {
+                Some(dir) => Some(Tape::new(&dir.join(format!("{name}.pcapng")), start)?),
+                None => None,
+            };
+            lanes.push(Lane {
+                name,
+                index,
+                from: ends[index].device.clone(),
+                to: ends[1 - index].device.clone(),
+                way: Way::new(scenario, group, forward, options.seed),
+                plan: options.plan,
+                spin: options.spin,
+                realtime: options.realtime,
+                strict: options.strict,
+                tape,
+                wait,
+                shared: shared.clone(),
+                other: wakers[1 - index].clone(),
+            });
+        }
+        let threads = lanes
+            .into_iter()
+            .map(|lane| {
+                let thread = std::thread::Builder::new().name(format!("emulate-{}", lane.name));
+                thread.spawn(move || lane.run()).map_err(|e| NetError::os("start a thread", e))
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { shared, threads, wakers, ends })
+    }
+
+    /// How both directions fare, as of a moment ago.
+    #[must_use]
+    pub fn news(&self) -> Option<Report> {
+        let take = |i: usize| self.shared.news[i].lock().ok().and_then(|n| n.clone());
+        Some(Report { duration: Clock::now() - self.shared.start, lanes: [take(0)?, take(1)?] })
+    }
+    /// True if a direction has ended by itself: an error waits in [`Self::finish`].
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.threads.iter().any(JoinHandle::is_finished)
+    }
+    /// The ends.
+    #[must_use]
+    pub fn ends(&self) -> &[End; 2] {
+        &self.ends
+    }
+
+    /// Ends the emulation and says how it went. What is on its way is lost.
+    ///
+    /// # Errors
+    /// If a device went away, a capture could not be written, or a packet was too late for a strict run.
+    pub fn finish(mut self) -> Result<Report, NetError> {
+        let duration = Clock::now() - self.shared.start;
+        self.stop();
+        let mut lanes = Vec::new();
+        for t in self.threads.drain(..) {
+            let failed = |_| NetError::os("run the emulator", std::io::Error::other("a thread panicked"));
+            lanes.push(t.join().map_err(failed)?);
+        }
+        let mut lanes = lanes.into_iter().collect::<Result<Vec<_>, _>>()?;
+        for (lane, end) in lanes.iter_mut().zip(&self.ends) {
+            lane.tun_drops = end.dropped();
+        }
+        let lanes = lanes
+            .try_into()
+            .map_err(|_| NetError::os("run the emulator", std::io::Error::other("two lanes")))?;
+        Ok(Report { duration, lanes })
+    }
+
+    fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.wakers.iter().for_each(Waker::wake);
+    }
+
+    /// Scenario time zero, on the clock.
+    #[must_use]
+    pub fn started_at(&self) -> Instant {
+        self.shared.start
+    }
+}
+
+impl Drop for Emulation {
+    fn drop(&mut self) {
+        self.stop();
+        for t in self.threads.drain(..) {
+            let _ = t.join();
+        }
+    }
+}

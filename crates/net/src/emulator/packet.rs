@@ -1,0 +1,143 @@
+//! A packet on its way through the emulated links: its bytes, and what links may know of it.
+
+use skyhaul_path::PacketView;
+use skyhaul_wire::Plan;
+use skyhaul_wire::pcapng::Ticket;
+
+/// What the first bytes of a packet say; anything, from anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// Differentiated services, six bits.
+    pub dscp: u8,
+    /// Addresses and ports as one number, the same for all packets of a flow.
+    pub flow: u32,
+    /// TCP without payload whose only flag is ACK.
+    pub pure_ack: bool,
+    /// Of link scope: what the kernels at both ends say to their neighbours (RFC 4291 §2.5.6, RFC 5771 §4). No router
+    /// passes it on, and a satellite path is no exception.
+    pub link_scope: bool,
+}
+
+impl Class {
+    /// Looks at the bytes; `None` if they are no IP packet.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        let (dscp, header, total, protocol, addresses) = match bytes {
+            [v, tos, ..] if v >> 4 == 4 && bytes.len() >= 20 => {
+                let header = usize::from(v & 15) * 4;
+                let total = usize::from(u16::from_be_bytes([bytes[2], bytes[3]]));
+                // Ports are in the first fragment only.
+                let whole = u16::from_be_bytes([bytes[6], bytes[7]]) & 0x1fff == 0;
+                (tos >> 2, header, total, if whole { bytes[9] } else { 255 }, &bytes[12..20])
+            }
+            [v, next, ..] if v >> 4 == 6 && bytes.len() >= 40 => {
+                let total = 40 + usize::from(u16::from_be_bytes([bytes[4], bytes[5]]));
+                ((v & 15) << 2 | next >> 6, 40, total, bytes[6], &bytes[8..40])
+            }
+            _ => return None,
+        };
+        let transport = bytes.get(header..).unwrap_or_default();
+        let ports = if matches!(protocol, 6 | 17) { transport.get(..4).unwrap_or_default() } else { &[] };
+        let flow = addresses
+            .iter()
+            .chain(ports)
+            .fold(0x811c_9dc5u32, |h, b| (h ^ u32::from(*b)).wrapping_mul(0x0100_0193));
+        let pure_ack = protocol == 6
+            && transport.len() >= 20
+            && transport[13] == 0x10
+            && total == header + usize::from(transport[12] >> 4) * 4;
+        let link_scope = match addresses {
+            [_, _, _, _, 224, 0, 0, _] | [169, 254, ..] | [_, _, _, _, 169, 254, _, _] => true,
+            [0xfe, 0x80..=0xbf, ..] => true,
+            a => {
+                matches!(a.get(16..18), Some([0xff, scope]) if scope & 15 <= 2)
+                    || matches!(a.get(16..18), Some([0xfe, 0x80..=0xbf]))
+            }
+        };
+        Some(Self { dscp, flow, pure_ack, link_scope })
+    }
+}
+
+/// A packet in a buffer of a pool.
+#[derive(Debug)]
+pub(super) struct Buf {
+    /// As long as the pool makes them; the packet is its beginning.
+    pub(super) bytes: Vec<u8>,
+    len: u32,
+    pub(super) class: Class,
+    low: bool,
+    pub(super) ticket: Option<Ticket>,
+    /// The link that it is on spares it.
+    pub(super) spared: bool,
+}
+
+impl Buf {
+    pub(super) fn new(bytes: Vec<u8>, len: usize, class: Class, plan: Plan) -> Self {
+        Self { bytes, len: len as u32, class, low: plan.is_low(class.dscp), ticket: None, spared: false }
+    }
+    /// The packet.
+    pub(super) fn data(&self) -> &[u8] {
+        &self.bytes[..self.len as usize]
+    }
+}
+
+impl PacketView for Buf {
+    fn size(&self) -> u32 {
+        self.len
+    }
+    fn low_priority(&self) -> bool {
+        self.low
+    }
+    fn flow(&self) -> u32 {
+        self.class.flow
+    }
+    fn spared(&self) -> bool {
+        self.spared
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhaul_tcp::{Flags, Segment};
+    use skyhaul_wire::{Agreement, Envelope, Payload, encode};
+
+    #[test]
+    fn packets_are_told_apart_by_their_first_bytes() {
+        for (a, b) in [("10.0.0.1:5", "10.0.0.2:6"), ("[fd00::1]:5", "[fd00::2]:6")] {
+            let envelope = Envelope::new(a.parse().unwrap(), b.parse().unwrap());
+            let class = |len: u32, flags, low_priority| {
+                let seg = Segment { len, flags, low_priority, ..Segment::default() };
+                let (mut out, data) = ([0; 300], [0; 100]);
+                let data = Payload::Bytes(&data[..len as usize]);
+                let n = encode(&mut out, &envelope, &Agreement::default(), &seg, data).unwrap().written;
+                Class::of(&out[..n]).unwrap()
+            };
+            let ack = class(0, Flags::ACK, false);
+            assert!(ack.pure_ack && ack.dscp == 0);
+            let data = class(100, Flags::ACK, true);
+            assert!(!data.pure_ack && data.dscp == 1 && data.flow == ack.flow);
+            assert!(!class(0, Flags::ACK.with(Flags::FIN), false).pure_ack);
+        }
+        for no in [&[][..], &[0x45; 19], &[0x60; 39], &[0; 100]] {
+            assert_eq!(Class::of(no), None);
+        }
+        let to = |dst: &str| {
+            let (src, dst): (std::net::Ipv6Addr, std::net::Ipv6Addr) =
+                ("fd00::1".parse().unwrap(), dst.parse().unwrap());
+            let mut p = [0; 48];
+            p[0] = 0x60;
+            p[8..24].copy_from_slice(&src.octets());
+            p[24..40].copy_from_slice(&dst.octets());
+            Class::of(&p).unwrap().link_scope
+        };
+        assert!(to("ff02::16") && to("fe80::1") && !to("ff05::2") && !to("fd00::2"));
+        let mut p = [0; 28];
+        (p[0], p[12], p[16]) = (0x45, 10, 224);
+        assert!(Class::of(&p).unwrap().link_scope);
+        p[17] = 1;
+        assert!(!Class::of(&p).unwrap().link_scope);
+        // Cut behind the header.
+        assert!(Class::of(&[0x45; 20]).is_some());
+    }
+}

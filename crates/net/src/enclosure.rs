@@ -1,0 +1,257 @@
+//! Programs that end with us, whatever ends us.
+//!
+//! ```text
+//! we ──▶ init ──▶ program ──▶ its children ...
+//!        └────── a PID namespace ──────────┘   with /proc of its own, in a network namespace of the caller's choice
+//! ```
+//! The first process of a PID namespace takes all others of it with it when it ends (pid_namespaces(7)); ours asks the
+//! kernel to be killed when its parent dies (PR_SET_PDEATHSIG). So nothing stays behind, not even daemons and not even
+//! after SIGKILL; and with the last process an anonymous network namespace goes, and with their descriptors the devices.
+//!
+//! Only a process that is born in the namespace can be its first, and no safe code runs between `fork` and `exec`. So we
+//! start ourselves once more: [`start`] runs a command line of the caller's, which has to call [`init`].
+
+use crate::error::NetError;
+use crate::namespace::Namespace;
+use nix::errno::Errno;
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::SignalFd;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+/// Exit status where the program was not found, and where it could not be executed, as of shells.
+const NOT_FOUND: u8 = 127;
+const NOT_EXECUTABLE: u8 = 126;
+/// Exit status of the first process if it could not do its work.
+const NO_INIT: u8 = 125;
+/// What shells add to the number of a signal.
+const BY_SIGNAL: i32 = 128;
+/// Signals that are passed on to the program if somebody sent them to us; those of a terminal reach it anyway.
+const PASSED_ON: [Signal; 6] =
+    [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGUSR1, Signal::SIGUSR2];
+
+/// A program in an enclosure. Dropped, it is killed.
+#[derive(Debug)]
+pub struct Enclosed {
+    init: Pid,
+    waiting: Option<JoinHandle<io::Result<ExitStatus>>>,
+}
+
+/// Starts a program in an enclosure and in a network namespace. `again` is the command line that starts us once more so
+/// that [`init`] is called, with our process id and the program behind it as further arguments.
+///
+/// # Errors
+/// If privileges are missing, or we cannot be started once more. A program that cannot be started is no error here:
+/// that shows in its exit status, 126 or 127.
+///
+/// # Panics
+/// If `again` is empty.
+pub fn start(namespace: &Namespace, again: &[OsString], program: &[OsString]) -> Result<Enclosed, NetError> {
+    let (ourselves, first) = again.split_first().expect("the command line that starts us once more");
+    let mut command = Command::new(ourselves);
+    command.args(first).arg(std::process::id().to_string()).args(program);
+    let namespace = namespace.clone();
+    let (tell, told) = mpsc::sync_channel(1);
+    // The kernel counts the thread that started a process as its parent: it has to stay.
+    let waiting = std::thread::spawn(move || {
+        let born = (|| {
+            namespace.enter()?;
+            let fail = |e: Errno| NetError::os("make a namespace of processes", e);
+            unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS).map_err(fail)?;
+            command.spawn().map_err(|e| NetError::os("start ourselves once more", e))
+        })();
+        match born {
+            Ok(mut child) => {
+                let _ = tell.send(Ok(child.id()));
+                child.wait()
+            }
+            Err(e) => {
+                let _ = tell.send(Err(e));
+                Err(io::Error::other("never started"))
+            }
+        }
+    });
+    let gone = |_| NetError::os("start a program", io::Error::other("its thread is gone"));
+    let id = told.recv().map_err(gone)??;
+    Ok(Enclosed { init: Pid::from_raw(id as i32), waiting: Some(waiting) })
+}
+
+impl Enclosed {
+    /// Passes a signal on to the program.
+    pub fn signal(&self, signal: Signal) {
+        if !self.is_over() {
+            let _ = kill(self.init, signal);
+        }
+    }
+
+    /// Asks the program to end (SIGTERM).
+    pub fn end(&self) {
+        self.signal(Signal::SIGTERM);
+    }
+
+    /// Kills the program and all that it started.
+    pub fn kill(&self) {
+        self.signal(Signal::SIGKILL);
+    }
+
+    /// True once nothing of it runs any more.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.waiting.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Waits for the end of the program, and with it of all that it started; returns the status that a shell would
+    /// return.
+    ///
+    /// # Errors
+    /// If the system does not tell.
+    pub fn wait(mut self) -> Result<u8, NetError> {
+        let Some(waiting) = self.waiting.take() else { return Ok(NO_INIT) };
+        let status = waiting.join().unwrap_or_else(|p| std::panic::resume_unwind(p));
+        let status = status.map_err(|e| NetError::os("wait for a program", e))?;
+        let by_signal = || BY_SIGNAL + status.signal().unwrap_or(0);
+        Ok(u8::try_from(status.code().unwrap_or_else(by_signal)).unwrap_or(u8::MAX))
+    }
+}
+
+impl Drop for Enclosed {
+    fn drop(&mut self) {
+        self.kill();
+        if let Some(waiting) = self.waiting.take() {
+            let _ = waiting.join();
+        }
+    }
+}
+
+/// The command line that started this process, without its last `arguments`: with other ones behind it starts us once
+/// more. It is more than one word where an interpreter runs us.
+#[must_use]
+pub fn ourselves(arguments: usize) -> Vec<OsString> {
+    let line: Vec<OsString> = std::env::args_os().collect();
+    // Found where it is, not along a path of names that may have changed.
+    let program = std::env::current_exe().map_or_else(|_| line[0].clone(), OsString::from);
+    front(program, line, arguments)
+}
+
+fn front(program: OsString, mut line: Vec<OsString>, arguments: usize) -> Vec<OsString> {
+    line.truncate(line.len().saturating_sub(arguments).max(1));
+    line[0] = program;
+    line
+}
+
+/// What the first process of an enclosure does: starts the program, passes signals on, buries orphans, and ends with
+/// the program. `arguments` are those that [`start`] appended. Returns the exit status; what went wrong is on standard
+/// error.
+///
+/// To be called before the process has any other thread.
+pub fn init(arguments: &[OsString]) -> u8 {
+    let [parent, program, rest @ ..] = arguments else {
+        eprintln!("skyhaul: this command is for the program itself");
+        return NO_INIT;
+    };
+    match oversee(parent, program, rest) {
+        Ok(status) => status,
+        Err(e) => {
+            eprintln!("skyhaul: {e}");
+            NO_INIT
+        }
+    }
+}
+
+fn oversee(parent: &OsStr, program: &OsStr, rest: &[OsString]) -> Result<u8, NetError> {
+    let fail = |what: &'static str| move |e: Errno| NetError::os(what, e);
+    if Pid::this().as_raw() != 1 {
+        let e = io::Error::other("this process is not the first of a namespace");
+        return Err(NetError::os("enclose a program", e));
+    }
+    set_pdeathsig(Signal::SIGKILL).map_err(fail("ask to be ended with the parent"))?;
+    // It may have died before we asked. What is left of a dead process has no namespaces.
+    let mut alive = std::path::PathBuf::from("/proc");
+    alive.extend([parent, OsStr::new("ns/net")]);
+    if std::fs::read_link(alive).is_err() {
+        return Ok(NO_INIT);
+    }
+    mounts()?;
+    let mut signals = SigSet::from_iter(PASSED_ON);
+    signals.add(Signal::SIGCHLD);
+    // A child inherits the signals that are blocked: they are blocked once it is born. One that comes before is lost, and
+    // a child that ends before is buried below.
+    let main = match Command::new(program).args(rest).spawn() {
+        Ok(child) => Pid::from_raw(child.id() as i32),
+        Err(e) => {
+            let missing = e.kind() == io::ErrorKind::NotFound;
+            let why = if missing { "no such program".to_owned() } else { crate::error::words(&e) };
+            eprintln!("skyhaul: cannot start {}: {why}", std::path::Path::new(program).display());
+            return Ok(if missing { NOT_FOUND } else { NOT_EXECUTABLE });
+        }
+    };
+    signals.thread_block().map_err(fail("block signals"))?;
+    let signals = SignalFd::new(&signals).map_err(fail("receive signals"))?;
+    loop {
+        if let Some(status) = bury(main)? {
+            return Ok(status);
+        }
+        let info = match signals.read_signal() {
+            Ok(Some(info)) => info,
+            Ok(None) | Err(Errno::EINTR) => continue,
+            Err(e) => return Err(fail("receive signals")(e)),
+        };
+        let signal = i32::try_from(info.ssi_signo).ok().and_then(|n| Signal::try_from(n).ok());
+        // Sent by a process, not by a terminal, which has sent it to all of us.
+        if let Some(signal) = signal.filter(|s| *s != Signal::SIGCHLD && info.ssi_code <= 0) {
+            let _ = kill(main, signal);
+        }
+    }
+}
+
+/// Gives the enclosure a view of its own processes and interfaces; nothing of it is seen outside.
+fn mounts() -> Result<(), NetError> {
+    let none: Option<&str> = None;
+    let fail = |e: Errno| NetError::os("mount /proc for a program", e);
+    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).map_err(fail)?;
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    mount(Some("proc"), "/proc", Some("proc"), flags, none).map_err(fail)?;
+    // /sys shows the interfaces of whoever mounted it. Without it programs still run.
+    let _ = mount(Some("sysfs"), "/sys", Some("sysfs"), flags | MsFlags::MS_RDONLY, none);
+    Ok(())
+}
+
+/// Takes notice of all that have ended; the status of the program if it is among them.
+fn bury(main: Pid) -> Result<Option<u8>, NetError> {
+    loop {
+        let (who, status) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::Exited(who, code)) => (who, code),
+            Ok(WaitStatus::Signaled(who, signal, _)) => (who, BY_SIGNAL + signal as i32),
+            Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return Ok(None),
+            Ok(_) | Err(Errno::EINTR) => continue,
+            Err(e) => return Err(NetError::os("wait for a program", e)),
+        };
+        if who == main {
+            return Ok(Some(u8::try_from(status).unwrap_or(u8::MAX)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_front_of_the_command_line_starts_us_once_more() {
+        let line = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        let front = |words: &[&str], n| front("/bin/x".into(), line(words), n);
+        assert_eq!(front(&["skyhaul", "emulate", "geo.toml"], 2), line(&["/bin/x"]));
+        let python = ["python3", "-m", "skyhaul", "emulate", "geo.toml"];
+        assert_eq!(front(&python, 2), line(&["/bin/x", "-m", "skyhaul"]));
+        assert_eq!(front(&["skyhaul"], 3), line(&["/bin/x"]), "more than there are");
+    }
+}

@@ -1,0 +1,125 @@
+//! The body of the fuzz target `host_packets`: bytes from the network, and bytes from peers to the applications.
+//! `fuzz/` hands it to libFuzzer; `tests/fuzz.rs` replays the corpus and mutations of it without a fuzzer.
+
+use crate::app::{App, Http, Iperf, Serve, Sink};
+use crate::emulator::Class;
+use crate::host::{ConnId, Endpoint, Host, HostConfig, Secret};
+use skyhaul_base::{Duration, Instant};
+use std::net::{IpAddr, SocketAddr};
+
+const MS: Duration = Duration::from_millis(1);
+
+struct Pair {
+    now: Instant,
+    hosts: [Host; 2],
+    /// From the client to the server, and back.
+    flying: [Vec<Vec<u8>>; 2],
+}
+
+impl Pair {
+    fn new() -> Self {
+        let host =
+            |n: u8| Host::new(HostConfig::new(vec![IpAddr::from([10, 84, 0, n])], Secret::fixed([n; 16])));
+        Self { now: Instant::ZERO + MS, hosts: [host(1), host(2)], flying: [vec![], vec![]] }
+    }
+    /// Lets both sides talk until they are silent, or for a while.
+    fn settle(&mut self, app: &mut impl App) {
+        for _ in 0..200 {
+            let Self { now, hosts: [a, b], flying: [up, down] } = self;
+            let _ = app.turn(*now, b);
+            while a.next_changed().is_some() {}
+            a.flush(*now, &mut |p: &[u8]| up.push(p.to_vec()));
+            b.flush(*now, &mut |p: &[u8]| down.push(p.to_vec()));
+            if up.is_empty() && down.is_empty() && !b.has_news() {
+                break;
+            }
+            *now += MS;
+            for p in std::mem::take(up) {
+                b.arrive(*now, &p, &mut |p: &[u8]| down.push(p.to_vec()));
+            }
+            for p in std::mem::take(down) {
+                a.arrive(*now, &p, &mut |p: &[u8]| up.push(p.to_vec()));
+            }
+            a.handle_timeout(*now, &mut |p: &[u8]| up.push(p.to_vec()));
+            b.handle_timeout(*now, &mut |p: &[u8]| down.push(p.to_vec()));
+        }
+    }
+    fn open(&mut self, port: u16) -> ConnId {
+        let end = |n, port| SocketAddr::from(([10, 84, 0, n], port));
+        let e = endpoint();
+        self.hosts[0].connect(self.now, end(1, 0), end(2, port), &e).expect("a free port")
+    }
+}
+
+fn endpoint() -> Endpoint {
+    Endpoint::modern(skyhaul_cc::Config::by_name("peach").expect("known"))
+}
+
+/// The first byte chooses: packets to a host with a connection (each behind its length), a request to the HTTP server, or
+/// what an iperf3 client says. Whatever comes is refused or understood, and nothing that the host says is unwritable.
+///
+/// # Panics
+/// If not.
+pub fn host_packets(data: &[u8], repair: impl Fn(&mut [u8])) {
+    let Some((&choice, mut bytes)) = data.split_first() else { return };
+    let mut pair = Pair::new();
+    pair.hosts[1].listen(80, endpoint()).expect("free");
+    let id = pair.open(80);
+    let every = Duration::from_secs(1);
+    match choice % 3 {
+        0 => {
+            let mut app = Serve::new(|_| Sink, every, None);
+            pair.settle(&mut app);
+            while let Some((&len, rest)) = bytes.split_first() {
+                let (packet, rest) = rest.split_at(usize::from(len).min(rest.len()));
+                bytes = rest;
+                let mut packet = packet.to_vec();
+                let _ = Class::of(&packet);
+                aim(&mut packet, pair.hosts[0].conn(id).map(|c| c.local().port()));
+                repair(&mut packet);
+                let now = pair.now;
+                pair.hosts[1].arrive(now, &packet, &mut |_: &[u8]| {});
+                let far = now + Duration::from_millis(u64::from(len) * 50);
+                pair.now = far;
+                pair.hosts[1].handle_timeout(far, &mut |_: &[u8]| {});
+            }
+            pair.settle(&mut app);
+        }
+        1 => {
+            let mut app = Serve::new(|_| Http::default(), every, None);
+            pair.settle(&mut app);
+            talk(&mut pair, &mut app, id, bytes);
+        }
+        _ => {
+            let mut app = Iperf::new("peach".into(), every, None);
+            pair.settle(&mut app);
+            talk(&mut pair, &mut app, id, bytes);
+        }
+    }
+    assert!(pair.hosts.iter().all(|h| h.counts().unwritable == 0));
+}
+
+/// Sends bytes in two halves.
+fn talk(pair: &mut Pair, app: &mut impl App, id: ConnId, bytes: &[u8]) {
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    for part in [first, second] {
+        let now = pair.now;
+        pair.hosts[0].write(now, id, part);
+        pair.settle(app);
+        let now = pair.now;
+        pair.hosts[0].discard(now, id);
+    }
+}
+
+/// Most packets name the host and its connection: others would all be strangers.
+fn aim(p: &mut [u8], client: Option<u16>) {
+    if p.len() >= 24 && p[0] >> 4 == 4 && p[1] % 8 != 7 {
+        p[12..16].copy_from_slice(&[10, 84, 0, 1]);
+        p[16..20].copy_from_slice(&[10, 84, 0, 2]);
+        let at = usize::from(p[0] & 15) * 4;
+        if let (Some(port), Some(ports)) = (client, p.get_mut(at..at + 4)) {
+            ports[..2].copy_from_slice(&port.to_be_bytes());
+            ports[2..].copy_from_slice(&80u16.to_be_bytes());
+        }
+    }
+}

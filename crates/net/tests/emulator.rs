@@ -1,0 +1,226 @@
+//! The emulator between two namespaces: real kernels cross the links of a scenario.
+#![cfg(target_os = "linux")]
+
+mod common;
+mod kernel_side;
+
+use common::{fill, hash_of};
+use kernel_side::{installed, space};
+use sha2::{Digest, Sha256};
+use skyhaul_base::Duration;
+use skyhaul_net::emulator::{Emulation, End, Options, Report, addresses};
+use skyhaul_net::tun::TunConfig;
+use skyhaul_net::{Namespace, NetError};
+use skyhaul_path::DropReason;
+use skyhaul_scenario::Document;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::process::Command;
+
+struct Path {
+    client: Namespace,
+    server: Namespace,
+    emulation: Emulation,
+}
+
+/// A path with these links, `None` where the kernel grants no namespaces.
+fn path(links: &str, options: &Options) -> Option<Path> {
+    let (client, server) = (space()?, space()?);
+    let text = format!("duration = \"60 s\"\n{links}\n[flows.bulk]\npath = [\"sat\"]\n");
+    let scenario = Document::parse("test.toml", &text, &|_| Err("no files".into())).unwrap();
+    let scenario = scenario.resolve().unwrap_or_else(|e| panic!("{e}"));
+    let end = |ns: &Namespace, is_client| {
+        let config = TunConfig { name: None, addresses: addresses(is_client), mtu: 1500, offload: false };
+        End::open(ns, &config).expect("a device")
+    };
+    let ends = [end(&client, true), end(&server, false)];
+    let emulation = Emulation::start(&scenario, &scenario.flows[0], ends, options).expect("starts");
+    Some(Path { client, server, emulation })
+}
+
+fn forward(r: &Report) -> &skyhaul_path::Counters {
+    &r.lanes[0].links[0].counters
+}
+
+#[test]
+fn a_ping_takes_the_time_of_both_links() {
+    if !installed("ping") {
+        return;
+    }
+    let links = "[links.sat]\nrate = \"10 Mbit/s\"\ndelay = \"60 ms\"\nreverse = { delay = \"40 ms\" }";
+    let Some(p) = path(links, &Options::default()) else { return };
+    for to in ["10.83.0.2", "fd00:5348::2"] {
+        let ping = || Command::new("ping").args(["-c", "3", "-i", "0.2", "-q", to]).output().unwrap();
+        let out = p.client.within(ping).unwrap();
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert!(text.contains("3 received"), "{to}: {text}");
+        // rtt min/avg/max/mdev = 100.2/...
+        let min =
+            text.rsplit("= ").next().and_then(|t| t.split('/').next()).and_then(|t| t.parse::<f64>().ok());
+        assert!(min.is_some_and(|ms| ms >= 100.0), "{text}");
+    }
+    let r = p.emulation.finish().unwrap();
+    assert_eq!(forward(&r).total().lost(), 0);
+    assert!(r.lanes.iter().all(|l| l.releases >= 6));
+}
+
+/// Sends datagrams with this type of service; returns the numbers of those that arrived.
+fn datagrams(
+    p: &Path,
+    count: u32,
+    size: usize,
+    tos: impl Fn(u32) -> u32,
+    gap: std::time::Duration,
+) -> Vec<u32> {
+    let server = p.server.within(|| UdpSocket::bind("10.83.0.2:9000").unwrap()).unwrap();
+    server.set_read_timeout(Some(std::time::Duration::from_millis(1500))).unwrap();
+    let client = p.client.within(|| UdpSocket::bind("10.83.0.1:0").unwrap()).unwrap();
+    let receiving = std::thread::spawn(move || {
+        let (mut got, mut buf) = (Vec::new(), [0; 2000]);
+        while let Ok(n) = server.recv(&mut buf) {
+            assert_eq!(n, size);
+            got.push(u32::from_be_bytes([buf[0], buf[1], buf[2], buf[3]]));
+        }
+        got
+    });
+    let mut data = vec![0; size];
+    for n in 0..count {
+        data[..4].copy_from_slice(&n.to_be_bytes());
+        nix::sys::socket::setsockopt(&client, nix::sys::socket::sockopt::Ipv4Tos, &(tos(n) as i32)).unwrap();
+        client.send_to(&data, "10.83.0.2:9000").unwrap();
+        std::thread::sleep(gap);
+    }
+    receiving.join().unwrap()
+}
+
+#[test]
+fn exactly_the_listed_packets_are_lost_and_the_rest_arrives_in_order() {
+    let links = "[links.sat]\nrate = \"10 Mbit/s\"\ndelay = \"20 ms\"\n\
+                 error = { kind = \"list\", indices = [0, 3, 4, 50] }";
+    let Some(p) = path(links, &Options::default()) else { return };
+    let got = datagrams(&p, 100, 500, |_| 0, std::time::Duration::from_millis(1));
+    let expected: Vec<u32> = (0..100).filter(|n| ![0, 3, 4, 50].contains(n)).collect();
+    // What the kernels say to their neighbours does not enter the link, and so is not counted by the model.
+    assert_eq!(got, expected);
+    let r = p.emulation.finish().unwrap();
+    assert_eq!(forward(&r).total().dropped(DropReason::Error), 4);
+}
+
+#[test]
+fn low_priority_makes_room_first() {
+    let links = "[links.sat]\nrate = \"2 Mbit/s\"\ndelay = \"20 ms\"\n\
+                 queue = { kind = \"strict-pushout\", limit = \"20 packets\" }";
+    let Some(p) = path(links, &Options::default()) else { return };
+    // Every other one of lower effort (RFC 8622), twice as much as the link takes.
+    let got =
+        datagrams(&p, 400, 500, |n| if n % 2 == 1 { 0x04 } else { 0 }, std::time::Duration::from_micros(900));
+    let r = p.emulation.finish().unwrap();
+    let c = forward(&r);
+    assert_eq!(c.high.lost(), 0, "{c:?}");
+    assert_eq!(got.iter().filter(|n| *n % 2 == 0).count(), 200);
+    assert!(c.low.lost() > 0, "{c:?}");
+}
+
+#[test]
+fn links_change_at_their_time() {
+    let links = "[links.sat]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n\
+                 [[event]]\nat = \"1 s\"\nset = { links.sat.up = false }\n\
+                 [[event]]\nat = \"1.5 s\"\nset = { links.sat.up = true, links.sat.error = { kind = \"per\", p = 1.0 } }";
+    let Some(p) = path(links, &Options::default()) else { return };
+    let got = datagrams(&p, 200, 200, |_| 0, std::time::Duration::from_millis(10));
+    let r = p.emulation.finish().unwrap();
+    let c = forward(&r).total();
+    // What waited while it was down is lost by the channel that is up again.
+    assert!(!got.is_empty() && c.dropped(DropReason::Error) > 10, "{got:?} {c:?}");
+    assert_eq!(got.len() as u64 + c.lost(), 200);
+    assert!(got.windows(2).all(|w| w[1] == w[0] + 1), "in order and without holes until it went down");
+}
+
+#[test]
+fn a_kernel_transfer_over_geo_is_whole_and_captured_with_the_causes_of_its_losses() {
+    let links = "[links.sat]\nrate = \"20 Mbit/s\"\ndelay = \"100 ms\"\nqueue = \"200 packets\"\n\
+                 error = { kind = \"per\", p = 0.002 }";
+    let dir = std::env::temp_dir().join(format!("skyhaul-emulation-{}", std::process::id()));
+    let options = Options { capture: Some(dir.clone()), ..Options::default() };
+    let Some(p) = path(links, &options) else { return };
+    let bytes = 5_000_000;
+    let listener = p.server.within(|| TcpListener::bind("10.83.0.2:0").unwrap()).unwrap();
+    let to = listener.local_addr().unwrap();
+    let receiving = std::thread::spawn(move || {
+        let (mut s, _) = listener.accept().unwrap();
+        let (mut h, mut buf) = (Sha256::new(), vec![0; 1 << 16]);
+        loop {
+            match s.read(&mut buf).unwrap() {
+                0 => break,
+                n => h.update(&buf[..n]),
+            }
+        }
+        h.finalize().iter().map(|b| format!("{b:02x}")).collect::<String>()
+    });
+    let mut s = p.client.within(|| TcpStream::connect(to).unwrap()).unwrap();
+    let mut buf = vec![0; 1 << 16];
+    let mut at = 0;
+    while at < bytes {
+        let n = (bytes - at).min(buf.len() as u64) as usize;
+        fill(at, &mut buf[..n]);
+        s.write_all(&buf[..n]).unwrap();
+        at += n as u64;
+    }
+    drop(s);
+    assert_eq!(receiving.join().unwrap(), hash_of(bytes));
+    let r = p.emulation.finish().unwrap();
+    let c = forward(&r).total();
+    assert!(c.dropped(DropReason::Error) > 0, "{c:?}");
+    if installed("tshark") {
+        let count = |filter: &str| {
+            let file = dir.join("forward.pcapng");
+            let args = ["-r", file.to_str().unwrap(), "-o", "tcp.check_checksum:TRUE", "-Y", filter];
+            let out = Command::new("tshark").args(args).output().unwrap();
+            assert!(out.status.success());
+            String::from_utf8_lossy(&out.stdout).lines().count() as u64
+        };
+        assert_eq!(count("frame.interface_id == 0"), c.offered);
+        assert_eq!(count("frame.interface_id == 1"), c.delivered);
+        assert_eq!(
+            count("frame.comment contains \"lost on sat.forward: error\""),
+            c.dropped(DropReason::Error)
+        );
+        assert_eq!(count("_ws.malformed || tcp.checksum.status == 0"), 0);
+    }
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn a_device_that_goes_away_ends_the_emulation_with_an_error() {
+    if !installed("ip") {
+        return;
+    }
+    let Some(p) = path("[links.sat]\nrate = \"1 Mbit/s\"\ndelay = \"10 ms\"", &Options::default()) else {
+        return;
+    };
+    let name = p.emulation.ends()[1].device.name().to_owned();
+    p.server.within(|| Command::new("ip").args(["link", "del", &name]).status().unwrap()).unwrap();
+    while !p.emulation.has_ended() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(matches!(p.emulation.finish(), Err(NetError::DeviceGone(n)) if n == name));
+}
+
+#[test]
+fn names_that_are_taken_and_namespaces_that_are_not_there_are_refused() {
+    let Some(ns) = space() else { return };
+    let config =
+        TunConfig { name: Some("sky7".into()), addresses: addresses(true), mtu: 1500, offload: false };
+    let first = End::open(&ns, &config).unwrap();
+    let e = End::open(&ns, &config).unwrap_err().to_string();
+    assert_eq!(e, "an interface \"sky7\" exists already and is in use: choose another name");
+    drop(first);
+    // It vanished with its last user.
+    End::open(&ns, &config).unwrap();
+    let e = Namespace::find("no-such-namespace").unwrap_err().to_string();
+    assert!(e.contains("there is no network namespace \"no-such-namespace\""), "{e}");
+    assert!(Namespace::find("4000000").is_err());
+    assert!(Namespace::find(&std::process::id().to_string()).is_ok());
+    let late = NetError::TooLate { by: Duration::from_millis(3), limit: Duration::from_millis(1) };
+    assert!(late.to_string().starts_with("a packet left 3.000 ms late"));
+}

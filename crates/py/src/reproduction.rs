@@ -1,0 +1,187 @@
+//! All studies and one report, with the cells here or on an executor of Python.
+
+use crate::error;
+use crate::news;
+use crate::study::Renderer;
+use crate::table::Table;
+use pyo3::exceptions::{PyIndexError, PyRuntimeError};
+use pyo3::prelude::*;
+use skyhaul_cli::reproduce::{self, Request, shown};
+use skyhaul_study::book::Book;
+use skyhaul_study::cache::Cache;
+use skyhaul_study::figure::FigureRenderer;
+use skyhaul_study::gathering::Gathering;
+use skyhaul_study::run::{Job, RunOptions};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Studies under way.
+#[pyclass(frozen, module = "skyhaul._core")]
+#[derive(Debug)]
+pub(crate) struct Reproduction {
+    /// Taken when the report is written.
+    all: Mutex<Option<reproduce::Reproduction>>,
+    cache: Cache,
+    /// Studies of which cells are out, by number.
+    open: Mutex<BTreeMap<usize, Gathering>>,
+    /// What could not be planned, in lines.
+    refused: Vec<String>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Reproduction {
+    fn with<T>(&self, then: impl FnOnce(&reproduce::Reproduction) -> PyResult<T>) -> PyResult<T> {
+        let all = lock(&self.all);
+        then(all.as_ref().ok_or_else(|| PyRuntimeError::new_err("the report has been written"))?)
+    }
+}
+
+#[pymethods]
+impl Reproduction {
+    /// Reads and plans the studies, and makes the folder for the report. `cache` None is the cache of the command.
+    #[new]
+    #[pyo3(signature = (names, quick=false, studies=None, seeds=None, out=None, cache=None))]
+    fn new(
+        names: Vec<String>,
+        quick: bool,
+        studies: Option<PathBuf>,
+        seeds: Option<u32>,
+        out: Option<PathBuf>,
+        cache: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let request = Request { names, quick, studies, seeds, out };
+        let mut refused = Vec::new();
+        let all = reproduce::Reproduction::begin(&request, &mut |why| refused.push(why.to_owned()));
+        let all = Mutex::new(Some(all.map_err(error::stop)?));
+        let cache = reproduce::cache(cache).map_err(error::output)?;
+        Ok(Self { all, cache, open: Mutex::default(), refused })
+    }
+
+    /// What could not be planned, in lines.
+    #[getter]
+    fn refused(&self) -> Vec<String> {
+        self.refused.clone()
+    }
+
+    /// Number of cells of each study that can run.
+    fn sizes(&self) -> PyResult<Vec<usize>> {
+        self.with(|all| Ok(all.plans().iter().map(|p| p.cells().len()).collect()))
+    }
+
+    /// The cells of a study as messages for `run_cell`, those of the cache left out, and what the cache says. A study
+    /// of which the cache has all is finished with this.
+    fn jobs(&self, py: Python<'_>, study: usize) -> PyResult<(Vec<String>, Vec<String>)> {
+        py.detach(|| {
+            self.with(|all| {
+                let plan = all.plans().get(study).ok_or_else(|| PyIndexError::new_err("no such study"))?;
+                let (gathering, warnings) = Gathering::open(plan, &all.name(study), Some(&self.cache));
+                let text =
+                    |job| serde_json::to_string(job).map_err(|e| PyRuntimeError::new_err(e.to_string()));
+                let jobs = gathering.jobs().map(text).collect::<PyResult<Vec<String>>>()?;
+                if gathering.is_complete() {
+                    all.finish_study(study, &gathering.into_cells()).map_err(error::study)?;
+                } else {
+                    lock(&self.open).insert(study, gathering);
+                }
+                Ok((jobs, warnings))
+            })
+        })
+    }
+
+    /// Takes the answer to a job, keeps it in the cache, and finishes the study if it was the last. Returns the cell in
+    /// words, and why it failed if it did.
+    fn answer(
+        &self,
+        py: Python<'_>,
+        study: usize,
+        job: &str,
+        answer: &str,
+    ) -> PyResult<(String, Option<String>)> {
+        py.detach(|| {
+            let job: Job = serde_json::from_str(job)
+                .map_err(|e| error::StudyError::new_err(format!("not a job: {e}")))?;
+            let mut open = lock(&self.open);
+            let gathering = open
+                .get_mut(&study)
+                .ok_or_else(|| error::StudyError::new_err("the answer is of another study"))?;
+            let arrival = gathering.answer(&job, answer, Some(&self.cache)).map_err(error::study)?;
+            let whole = if arrival.complete { open.remove(&study) } else { None };
+            if let Some(whole) = whole {
+                self.with(|all| all.finish_study(study, &whole.into_cells()).map_err(error::study))?;
+            }
+            Ok((job.label, arrival.failure))
+        })
+    }
+
+    /// Runs all cells that the cache does not have, on all processors. `progress` and `warn` as in `Study.run`.
+    #[pyo3(signature = (jobs=0, progress=None, warn=None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        jobs: usize,
+        progress: Option<Py<PyAny>>,
+        warn: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let stop = AtomicBool::new(false);
+        let halt = || stop.store(true, Ordering::Relaxed);
+        news::watched(py, progress.as_ref(), warn.as_ref(), halt, |tell| {
+            let options = RunOptions { jobs, cache: Some(&self.cache), stop: Some(&stop), progress: tell };
+            self.with(|all| all.run(&options).map(drop).map_err(error::study))
+        })?
+    }
+
+    /// Writes the report; `render` draws a specification into a file.
+    #[pyo3(signature = (render=None))]
+    fn report(&self, py: Python<'_>, render: Option<Py<PyAny>>) -> PyResult<Reproduced> {
+        let renderer = render.map(Renderer);
+        py.detach(|| {
+            let all = lock(&self.all).take();
+            let all = all.ok_or_else(|| PyRuntimeError::new_err("the report has been written"))?;
+            let folder = all.folder().to_owned();
+            let renderer = renderer.as_ref().map(|r| r as &dyn FigureRenderer);
+            Ok(Reproduced { book: all.report(renderer).map_err(error::output)?, folder })
+        })
+    }
+}
+
+/// What came out of all studies.
+#[pyclass(frozen, module = "skyhaul._core")]
+#[derive(Debug)]
+pub(crate) struct Reproduced {
+    book: Book,
+    folder: PathBuf,
+}
+
+#[pymethods]
+impl Reproduced {
+    /// The results directory.
+    #[getter]
+    fn folder(&self) -> PathBuf {
+        self.folder.clone()
+    }
+
+    /// A row per claim and reading.
+    fn claims(&self) -> PyResult<Table> {
+        Table::new(&(&self.book.claims()).into())
+    }
+
+    /// Every verdict, as JSON: `summary.json`.
+    fn summary_json(&self) -> String {
+        self.book.summary().to_string()
+    }
+
+    /// Studies that could not be run, and why.
+    fn refused(&self) -> Vec<(String, String)> {
+        self.book.refused()
+    }
+
+    /// The counts of verdicts and every claim that does not hold, as text.
+    fn text(&self) -> String {
+        shown(&self.book)
+    }
+}

@@ -1,0 +1,133 @@
+//! Rates and delays that follow a file.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{DeserializeOwned, Deserializer, Error};
+use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
+use toml::{Table, Value};
+
+/// Something that may follow a trace instead: a table with `trace` or `mahimahi`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OrTrace<T> {
+    /// Without a trace.
+    Own(T),
+    /// As the trace says.
+    Trace(TraceSpec),
+}
+
+/// A file of values over time. Its name is a path relative to the file that names it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TraceSpec {
+    /// A CSV file: a header such as `time_s,rate_bit_s` or `time_s,delay_ms`, then a line per time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// A file of Mahimahi, for rates: in each line a millisecond at which 1504 bytes may leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mahimahi: Option<String>,
+    /// The content itself, in the place of the file's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// What lies between two lines of a trace of delays; "hold" by default. A rate always holds until the next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interpolation: Option<InterpolationSpec>,
+    /// What happens after the last line of a trace; "hold" by default. A file of Mahimahi always begins anew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<EndSpec>,
+}
+
+/// What lies between two lines of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InterpolationSpec {
+    /// The earlier value.
+    Hold,
+    /// A straight line.
+    Linear,
+}
+
+/// What happens after the last line of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndSpec {
+    /// The run is refused if it is longer than the trace.
+    Error,
+    /// The last value holds.
+    Hold,
+    /// It begins anew; the time of the last line is the period.
+    Loop,
+}
+
+/// Keys of a table that name a file of values.
+const FILES: [&str; 2] = ["trace", "mahimahi"];
+
+/// True if the table follows a trace.
+pub(crate) fn is_trace(table: &Table) -> bool {
+    FILES.iter().any(|key| table.contains_key(*key))
+}
+
+/// Calls `read` for the path of every file of values below `table` whose content is not there yet, and puts the content
+/// there. `read` gets the path of the key too, and returns the name for messages with the content.
+pub(crate) fn fill<E>(
+    table: &mut Table,
+    at: &str,
+    read: &mut impl FnMut(&str, &str) -> Result<(String, String), E>,
+) -> Result<(), E> {
+    for (key, value) in table.iter_mut() {
+        let here = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
+        match value {
+            Value::Table(inner) if is_trace(inner) => {
+                let file = FILES.iter().find_map(|k| Some((*k, inner.get(*k)?.as_str()?.to_owned())));
+                if let (Some((kind, path)), false) = (file, inner.contains_key("text")) {
+                    let (name, text) = read(&format!("{here}.{kind}"), &path)?;
+                    inner.insert(kind.into(), Value::String(name));
+                    inner.insert("text".into(), Value::String(text));
+                }
+            }
+            Value::Table(inner) => fill(inner, &here, read)?,
+            Value::Array(list) => {
+                for (i, item) in list.iter_mut().enumerate() {
+                    if let Value::Table(inner) = item {
+                        fill(inner, &format!("{here}[{i}]"), read)?;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for OrTrace<T> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        // What it is shows in its keys only.
+        let value = Value::deserialize(d)?;
+        let wrong = |e: toml::de::Error| D::Error::custom(e.message());
+        match &value {
+            Value::Table(table) if is_trace(table) => {
+                TraceSpec::deserialize(value).map(Self::Trace).map_err(wrong)
+            }
+            _ => T::deserialize(value).map(Self::Own).map_err(wrong),
+        }
+    }
+}
+
+impl<T: Serialize> Serialize for OrTrace<T> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Own(own) => own.serialize(s),
+            Self::Trace(spec) => spec.serialize(s),
+        }
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for OrTrace<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}OrTrace", T::schema_name()).into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let own = generator.subschema_for::<T>();
+        let trace = generator.subschema_for::<TraceSpec>();
+        json_schema!({ "anyOf": [own, trace] })
+    }
+}

@@ -1,0 +1,104 @@
+//! A study whose cells run elsewhere, as messages, and come back one by one in any order.
+
+use crate::cache::{Cache, Entry};
+use crate::error::StudyError;
+use crate::observed::Observed;
+use crate::plan::Plan;
+use crate::run::{Cells, Job, accept, jobs, not_cached};
+use crate::runner::Failure;
+use std::collections::BTreeMap;
+
+/// What a study waits for, and what it has.
+#[derive(Clone, Debug, Default)]
+pub struct Gathering {
+    observed: Vec<Option<Observed>>,
+    failed: BTreeMap<usize, Failure>,
+    cached: usize,
+    /// What was handed out and has not come back, by the number of the cell.
+    out: BTreeMap<usize, Job>,
+}
+
+/// What an answer brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The study has all its cells.
+    pub complete: bool,
+    /// Why the cell failed, in one line that names it.
+    pub failure: Option<String>,
+}
+
+impl Gathering {
+    /// The cells that the cache does not have, as jobs whose labels begin with `name`, so that no two studies hand
+    /// out the same message; and what should be said about the cache.
+    #[must_use]
+    pub fn open<S>(plan: &Plan<S>, name: &str, cache: Option<&Cache>) -> (Self, Vec<String>) {
+        let mut warnings = Vec::new();
+        if cache.is_some() {
+            warnings.extend(not_cached(plan));
+        }
+        let mut gathering = Self::default();
+        for mut job in jobs(plan) {
+            let stored = cache.filter(|_| job.cached).map(|c| c.load(&job.engine, &job.key));
+            let found = match stored {
+                Some(Entry::Found(observed)) => Some(*observed),
+                Some(Entry::Damaged(why)) => {
+                    warnings.push(why);
+                    None
+                }
+                Some(Entry::Absent) | None => None,
+            };
+            gathering.cached += usize::from(found.is_some());
+            if found.is_none() {
+                job.label = format!("{name}: {}", job.label);
+                gathering.out.insert(job.number, job);
+            }
+            gathering.observed.push(found);
+        }
+        (gathering, warnings)
+    }
+
+    /// What is to run.
+    pub fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.out.values()
+    }
+
+    /// Nothing is missing.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.out.is_empty()
+    }
+
+    /// Takes the answer to a job, and keeps it in the cache if it may be kept.
+    ///
+    /// # Errors
+    /// If the answer is damaged, nobody asked for it, or the cache cannot be written.
+    pub fn answer(&mut self, job: &Job, text: &str, cache: Option<&Cache>) -> Result<Arrival, StudyError> {
+        let wrong = |message: String| StudyError::Answer { label: job.label.clone(), message };
+        if self.out.get(&job.number) != Some(job) {
+            return Err(wrong("nobody asked for this cell".to_owned()));
+        }
+        let mut failure = None;
+        match accept(job, text).map_err(wrong)? {
+            Ok(observed) => {
+                if let Some(cache) = cache.filter(|_| job.cached) {
+                    cache.store(&job.engine, &job.key, &observed)?;
+                }
+                self.observed[job.number] = Some(observed);
+            }
+            Err(f) => {
+                failure = Some(format!("cell {} (seed {}) failed: {}", job.label, job.seed, f.message));
+                self.failed.insert(job.number, f);
+            }
+        }
+        self.out.remove(&job.number);
+        Ok(Arrival { complete: self.is_complete(), failure })
+    }
+
+    /// What has come in.
+    #[must_use]
+    pub fn into_cells(self) -> Cells {
+        let ran = self.observed.len() - self.out.len() - self.cached;
+        let interrupted = !self.is_complete();
+        Cells { observed: self.observed, failed: self.failed, cached: self.cached, ran, interrupted }
+    }
+}

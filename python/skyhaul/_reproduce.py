@@ -1,0 +1,137 @@
+"""All studies, and one report over them."""
+
+import json
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from . import _core
+from ._draw import renderer
+from ._elsewhere import Executor, answers
+from ._study import Progress, _line, _warn
+from ._table import Table
+
+
+class Reproduction:
+    """What came out of a reproduction."""
+
+    def __init__(self, core: _core.Reproduced) -> None:
+        self._core = core
+
+    @property
+    def folder(self) -> Path:
+        """The results directory."""
+        return self._core.folder
+
+    @property
+    def page(self) -> Path:
+        """The report: one HTML file that needs nothing else."""
+        return self.folder / "report.html"
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Every verdict under every reading, as in `summary.json`."""
+        summary: dict[str, Any] = json.loads(self._core.summary_json())
+        return summary
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many claims have which verdict.
+
+        `holds`, `differs`, `undecided`, `not_evaluable`, `not_in_profile`, `elsewhere` (a unit test proves
+        them), `open`, and `total`.
+        """
+        counts: dict[str, int] = self.summary["counts"]
+        return counts
+
+    @cached_property
+    def claims(self) -> Table:
+        """A row per claim and reading, as in `claims.parquet`."""
+        return Table(self._core.claims())
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """Studies that could not be run, by name, and why; the others ran."""
+        return dict(self._core.refused())
+
+    @property
+    def failed_cells(self) -> int:
+        """Number of cells without a result; the report names them."""
+        return int(self.summary["failed_cells"])
+
+    def __str__(self) -> str:
+        return self._core.text()
+
+    def __repr__(self) -> str:
+        counts = {k: n for k, n in self.counts.items() if n}
+        return f"<Reproduction in {self.folder}: {counts}>"
+
+
+def reproduce(
+    *names: str,
+    quick: bool = False,
+    studies: str | os.PathLike[str] | None = None,
+    seeds: int | None = None,
+    jobs: int = 0,
+    executor: Executor | None = None,
+    out: str | os.PathLike[str] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    progress: bool | Progress = False,
+) -> Reproduction:
+    """Runs all studies, or those named (`"peach-2001"`, `"peach-2001/fig11"`), and writes one report.
+
+    It does what the command `skyhaul reproduce` does and writes the same files; only dates and durations
+    differ. `quick` is the quick profile: fewer seeds and shorter runs, as each study says; `seeds` the number
+    of seeds instead of theirs; `studies` a folder with studies of your own, not those that come with the
+    package; `out` the folder for the report, by default `results/reproduce` or `results/reproduce-quick`.
+
+    `jobs`, `executor` and `progress` are those of `Study.run`: cells run on threads here, on an executor of
+    concurrent.futures, or on a Dask cluster. Unlike there, finished cells are always kept: `cache` None is
+    the command's folder (`$SKYHAUL_CACHE`, `$XDG_CACHE_HOME/skyhaul`, `~/.cache/skyhaul`). Whatever ends
+    this early, the same call goes on where it stopped.
+
+    A study that cannot be read, and a cell that fails, is told as a warning; the others go on.
+    """
+
+    def path(folder: str | os.PathLike[str] | None) -> Path | None:
+        return None if folder is None else Path(folder)
+
+    core = _core.Reproduction(list(names), quick, path(studies), seeds, path(out), path(cache))
+    for line in core.refused:
+        _warn(line)
+    tell = _line if progress is True else progress or None
+    if executor is None:
+        core.run(jobs, tell, _warn)
+    else:
+        _run_on(executor, core, tell)
+    return Reproduction(core.report(renderer()))
+
+
+def _run_on(executor: Executor, core: _core.Reproduction, tell: Progress | None) -> None:
+    sizes = core.sizes()
+    total = sum(sizes)
+    done = 0
+    # What is out, and of which study it is: no two studies have equal jobs, their names are inside.
+    study_of: dict[str, int] = {}
+
+    def todo() -> Iterator[str]:
+        # A study is opened when the one before it has been handed out: only few are in memory.
+        nonlocal done
+        for number, size in enumerate(sizes):
+            cells, warnings = core.jobs(number)
+            for line in warnings:
+                _warn(line)
+            done += size - len(cells)
+            for cell in cells:
+                study_of[cell] = number
+                yield cell
+
+    for job, answer in answers(executor, _core.run_cell, todo()):
+        label, failure = core.answer(study_of.pop(job), job, answer)
+        done += 1
+        if failure is not None:
+            _warn(failure)
+        if tell is not None:
+            tell(done, total, label)
