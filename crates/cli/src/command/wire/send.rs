@@ -65,7 +65,8 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Stop> {
 
 /// The first connection that did not end well.
 fn outcome(remote: SocketAddr, told: &[Told]) -> Result<(), Stop> {
-    let bad = |t: &&Told| !t.account.in_order && !(interrupt::requested() && t.account.failure.is_none());
+    let stopped = |t: &Told| interrupt::requested() && t.account.failure.is_none();
+    let bad = |t: &&Told| !(t.account.in_order || stopped(t));
     match told.iter().find(bad) {
         Some(t) if t.account.failure == Some(Failure::Refused) => {
             Err(Stop::bad(format!("{remote}: {}", Failure::Refused)))
