@@ -1,5 +1,9 @@
 //! The command line.
 
+mod wire;
+
+pub(crate) use wire::*;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -49,6 +53,9 @@ pub(crate) enum Command {
     /// Write the tables of a results directory in another format.
     #[command(after_help = "Example:\n  skyhaul export results/geo --format csv --out results/geo-csv")]
     Export(ExportArgs),
+    /// The same transport on the wire (Linux): a TCP stack of our own over a TUN interface, with real programs.
+    #[command(subcommand)]
+    Wire(WireCommand),
     /// Print the JSON Schema of a kind of file.
     #[command(after_help = "Example:\n  skyhaul schema scenario > scenario.schema.json")]
     Schema(SchemaArgs),

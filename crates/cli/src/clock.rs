@@ -24,7 +24,7 @@ pub(crate) fn now() -> String {
     rfc3339(since.as_secs())
 }
 
-fn rfc3339(seconds: u64) -> String {
+pub(crate) fn rfc3339(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     // Years that begin in March, counted from 0000-03-01: leap days come last.
     let shifted = days + 719_468;

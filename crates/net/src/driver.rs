@@ -173,8 +173,10 @@ impl Driver {
             let mut out = Out { tun, now, capture: capture.as_mut(), refused, failure: &mut failure };
             host.handle_timeout(now, &mut out);
             let turn = app.turn(now, host);
+            // An application that is told to stop may have nothing left to wait for.
+            let mut again = false;
             if each(now, app, host) && !stopped {
-                stopped = true;
+                (stopped, again) = (true, true);
                 app.stop(now, host);
             }
             host.flush(now, &mut out);
@@ -187,7 +189,7 @@ impl Driver {
             let next = host.next_timeout().min(app.next_timeout());
             if read < BATCH {
                 // Applications that wrote may have room again at once.
-                self.wait.until(if self.host.has_news() { now } else { next })?;
+                self.wait.until(if again || self.host.has_news() { now } else { next })?;
             }
         };
         self.cpu = self.cpu + (Clock::thread_cpu() - began);

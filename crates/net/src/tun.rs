@@ -207,9 +207,68 @@ pub fn dropped(name: &str) -> Option<u64> {
     line.split_whitespace().nth(11)?.parse().ok()
 }
 
+/// The interface of the calling thread's namespace whose network has addresses in common with this one, with its address:
+/// packets to them would go there. The kernel itself gives the same network to two interfaces without a word.
+///
+/// # Errors
+/// If the kernel does not tell its addresses.
+pub fn overlap(address: IpAddr, prefix: u8) -> Result<Option<(String, IpAddr)>, NetError> {
+    let fail = |e: nix::Error| NetError::os("list the addresses of interfaces", e);
+    for i in nix::ifaddrs::getifaddrs().map_err(fail)? {
+        let ip = |s: Option<nix::sys::socket::SockaddrStorage>| -> Option<IpAddr> {
+            let s = s?;
+            let v4 = s.as_sockaddr_in().map(|a| IpAddr::from(a.ip()));
+            v4.or_else(|| s.as_sockaddr_in6().map(|a| IpAddr::from(a.ip())))
+        };
+        let (Some(theirs), Some(mask)) = (ip(i.address), ip(i.netmask)) else { continue };
+        let length = ones(mask).min(prefix);
+        if within(theirs, address, length) {
+            return Ok(Some((i.interface_name, theirs)));
+        }
+    }
+    Ok(None)
+}
+
+fn ones(mask: IpAddr) -> u8 {
+    match mask {
+        IpAddr::V4(m) => m.to_bits().leading_ones() as u8,
+        IpAddr::V6(m) => m.to_bits().leading_ones() as u8,
+    }
+}
+
+/// True if both are of the same family and the first `length` bits are equal.
+#[must_use]
+pub fn within(a: IpAddr, b: IpAddr, length: u8) -> bool {
+    match (a, b) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => {
+            (a.to_bits() ^ b.to_bits()).checked_shr(32 - u32::from(length.min(32))).unwrap_or(0) == 0
+        }
+        (IpAddr::V6(a), IpAddr::V6(b)) => {
+            (a.to_bits() ^ b.to_bits()).checked_shr(128 - u32::from(length.min(128))).unwrap_or(0) == 0
+        }
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn networks() {
+        let ip = |s: &str| s.parse::<IpAddr>().unwrap();
+        assert!(within(ip("10.84.0.1"), ip("10.84.0.200"), 24));
+        assert!(!within(ip("10.84.0.1"), ip("10.84.1.1"), 24));
+        assert!(within(ip("10.84.0.1"), ip("1.2.3.4"), 0));
+        assert!(!within(ip("10.84.0.1"), ip("10.84.0.2"), 32));
+        assert!(within(ip("fd00::1"), ip("fd00::2"), 64) && !within(ip("fd00::1"), ip("fd01::1"), 16));
+        assert!(!within(ip("::1"), ip("0.0.0.1"), 0));
+        assert_eq!((ones(ip("255.255.240.0")), ones(ip("ffff::"))), (20, 16));
+        // Loopback has the same addresses everywhere.
+        if let Some((name, address)) = overlap(ip("127.1.2.3"), 8).unwrap() {
+            assert_eq!((name.as_str(), address), ("lo", ip("127.0.0.1")));
+        }
+    }
 
     #[test]
     fn names_of_interfaces() {

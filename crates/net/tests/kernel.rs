@@ -262,7 +262,7 @@ fn an_iperf3_client_measures_with_our_receiver_and_our_sender() {
         assert_eq!(end["streams"].as_array().unwrap().len(), streams);
         let (sent, received) = (end["sum_sent"]["bytes"].as_u64(), end["sum_received"]["bytes"].as_u64());
         let tested = app.take_tested().pop().expect("a test");
-        assert_eq!(tested.reverse, reverse);
+        assert_eq!((tested.reverse, tested.in_order, tested.accounts.len()), (reverse, true, streams));
         let ours: u64 = tested.meters.iter().map(|m| m.sum().bytes).sum();
         // What we count is what the client is told.
         assert_eq!(if reverse { sent } else { received }, Some(ours));

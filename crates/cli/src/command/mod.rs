@@ -12,6 +12,7 @@ mod reproduce;
 mod run;
 mod schema;
 mod study;
+mod wire;
 mod worlds;
 
 use crate::args::Command;
@@ -42,5 +43,6 @@ pub(crate) fn run(
         Command::Run(args) => run::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Study(command) => study::run(command, renderer),
+        Command::Wire(command) => wire::run(command),
     }
 }

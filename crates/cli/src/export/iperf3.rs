@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Series without which there are no intervals.
 const NEEDED: [&str; 4] = ["acked", "cwnd", "retransmissions", "srtt"];
 /// Descriptor of the first stream's socket; iperf3 gives each stream a number.
-const FIRST_SOCKET: u32 = 5;
+pub(crate) const FIRST_SOCKET: u32 = 5;
 
 /// Writes `GROUP.iperf3.json` for every group of TCP flows of every run under `out`; returns the files.
 ///
@@ -133,7 +133,7 @@ fn stream<'a>(run: &Recorded, flow: RecordedFlow<'a>, socket: u32) -> Stream<'a>
     Stream { flow, socket, intervals }
 }
 
-fn interval(start: f64, end: f64, rows: &[(u32, [f64; 5])]) -> Value {
+pub(crate) fn interval(start: f64, end: f64, rows: &[(u32, [f64; 5])]) -> Value {
     let seconds = end - start;
     let streams = rows.iter().map(|(socket, [_, bytes, again, cwnd, rtt])| {
         json!({
@@ -154,21 +154,31 @@ fn interval(start: f64, end: f64, rows: &[(u32, [f64; 5])]) -> Value {
 }
 
 fn ended(s: &Stream<'_>, duration: f64) -> Value {
-    let bytes = count(s.flow.measured, "bytes_acked");
+    let sums = (count(s.flow.measured, "bytes_acked"), count(s.flow.measured, "retransmissions"));
+    stream_ended(s.socket, &s.intervals, sums, duration)
+}
+
+/// A stream at its end: bytes acknowledged and segments sent again, over so many seconds.
+pub(crate) fn stream_ended(
+    socket: u32,
+    intervals: &[[f64; 5]],
+    (bytes, again): (u64, u64),
+    duration: f64,
+) -> Value {
     let rate = per_second(bytes as f64, duration);
-    let rtts: Vec<f64> = s.intervals.iter().map(|row| row[4]).filter(|rtt| *rtt > 0.0).collect();
-    let most = |i: usize| s.intervals.iter().map(|row| row[i]).fold(0.0, f64::max);
+    let rtts: Vec<f64> = intervals.iter().map(|row| row[4]).filter(|rtt| *rtt > 0.0).collect();
+    let most = |i: usize| intervals.iter().map(|row| row[i]).fold(0.0, f64::max);
     let least = rtts.iter().copied().fold(f64::INFINITY, f64::min);
     let mean = if rtts.is_empty() { 0.0 } else { rtts.iter().sum::<f64>() / rtts.len() as f64 };
     json!({
         "sender": {
-            "socket": s.socket, "start": 0, "end": duration, "seconds": duration, "bytes": bytes,
-            "bits_per_second": rate, "retransmits": count(s.flow.measured, "retransmissions"),
+            "socket": socket, "start": 0, "end": duration, "seconds": duration, "bytes": bytes,
+            "bits_per_second": rate, "retransmits": again,
             "max_snd_cwnd": whole(most(3)), "max_rtt": whole(most(4)),
             "min_rtt": whole(if least.is_finite() { least } else { 0.0 }), "mean_rtt": whole(mean), "sender": true,
         },
         "receiver": {
-            "socket": s.socket, "start": 0, "end": duration, "seconds": duration, "bytes": bytes,
+            "socket": socket, "start": 0, "end": duration, "seconds": duration, "bytes": bytes,
             "bits_per_second": rate, "sender": true,
         },
     })
@@ -183,6 +193,6 @@ fn whole(x: f64) -> u64 {
     x.round() as u64
 }
 
-fn per_second(bytes: f64, seconds: f64) -> f64 {
+pub(crate) fn per_second(bytes: f64, seconds: f64) -> f64 {
     if seconds > 0.0 { bytes * 8.0 / seconds } else { 0.0 }
 }

@@ -5,7 +5,7 @@
 //! running the recorded scenario again ([`qlog`]); when packets could leave follows from the scenario ([`mahimahi`]).
 
 mod flent;
-mod iperf3;
+pub(crate) mod iperf3;
 mod mahimahi;
 mod qlog;
 mod recorded;

@@ -1,8 +1,9 @@
 //! Sends as fast as it may: for a time, or so many bytes, over one connection or several.
 
-use super::{App, Meter, Turn};
-use crate::host::{Conn, ConnId, Endpoint, Failure, Host, HostError};
+use super::{Account, App, Meter, Turn};
+use crate::host::{ConnId, Endpoint, Failure, Host, HostError};
 use skyhaul_base::{Duration, Instant};
+use skyhaul_tcp::State;
 use std::net::SocketAddr;
 
 /// When a sender is done.
@@ -16,6 +17,9 @@ pub enum Limit {
 
 /// How long a sender waits for the end of its connections.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long it waits, when its own FIN was acknowledged, for that of the peer: whoever goes earlier leaves the peer
+/// alone with a FIN that nobody acknowledges.
+const LINGER: Duration = Duration::from_secs(1);
 /// Bytes written at a time.
 const CHUNK: usize = 1 << 16;
 
@@ -26,8 +30,10 @@ struct Stream {
     /// Bytes still to be written; `None` without limit.
     left: Option<u64>,
     closing: bool,
+    /// When it no longer waits for the peer's FIN.
+    linger: Instant,
     over: bool,
-    failure: Option<Failure>,
+    account: Option<Account>,
 }
 
 /// A bulk sender.
@@ -64,7 +70,15 @@ impl Bulk {
                     Limit::Bytes(b) => Some(b / n + u64::from(i < b % n)),
                 };
                 let meter = Meter::new(false, every);
-                Ok(Stream { id, meter, left, closing: false, over: false, failure: None })
+                Ok(Stream {
+                    id,
+                    meter,
+                    left,
+                    closing: false,
+                    linger: Instant::MAX,
+                    over: false,
+                    account: None,
+                })
             })
             .collect::<Result<_, HostError>>()?;
         let chunk = (0..CHUNK).map(|i| (i ^ (i >> 8)) as u8).collect();
@@ -73,7 +87,11 @@ impl Bulk {
 
     /// The connections, in the order in which they were opened.
     pub fn streams(&self) -> impl Iterator<Item = (ConnId, &Meter, Option<Failure>)> {
-        self.streams.iter().map(|s| (s.id, &s.meter, s.failure))
+        self.streams.iter().map(|s| (s.id, &s.meter, s.account.as_ref().and_then(|a| a.failure)))
+    }
+    /// What became of the connections; `None` for those that are not over.
+    pub fn accounts(&self) -> impl Iterator<Item = (&Meter, Option<&Account>)> {
+        self.streams.iter().map(|s| (&s.meter, s.account.as_ref()))
     }
     /// The meters, for whoever tells what is new.
     pub fn meters_mut(&mut self) -> impl Iterator<Item = &mut Meter> {
@@ -82,7 +100,7 @@ impl Bulk {
     /// The first failure of a connection.
     #[must_use]
     pub fn failure(&self) -> Option<Failure> {
-        self.streams.iter().find_map(|s| s.failure)
+        self.streams.iter().find_map(|s| s.account.as_ref()?.failure)
     }
 
     fn close(&mut self, now: Instant, host: &mut Host) {
@@ -92,8 +110,13 @@ impl Bulk {
                 if let Some(c) = host.conn(s.id) {
                     s.meter.finish(now, c);
                 }
-                host.take_back(now, s.id);
-                host.shutdown(now, s.id);
+                if host.conn(s.id).is_some_and(|c| !c.is_connected()) {
+                    // Nobody there to say farewell to.
+                    host.abort(now, s.id);
+                } else {
+                    host.take_back(now, s.id);
+                    host.shutdown(now, s.id);
+                }
             }
         }
         self.patience = self.patience.min(now + PATIENCE);
@@ -120,8 +143,10 @@ impl App for Bulk {
             // The other end may talk, as a server that closes does; nobody listens.
             host.discard(now, s.id);
             while !s.closing && s.meter.began().is_some() && s.left != Some(0) {
-                let most = s.left.map_or(CHUNK, |left| left.min(CHUNK as u64) as usize);
-                let n = host.write(now, s.id, &self.chunk[..most]);
+                // What is sent is the same bytes over and over, whatever room there is for them at a time.
+                let from = host.conn(s.id).map_or(0, |c| (c.bytes_written() % CHUNK as u64) as usize);
+                let most = s.left.map_or(CHUNK, |left| left.min(CHUNK as u64) as usize).min(CHUNK - from);
+                let n = host.write(now, s.id, &self.chunk[from..from + most]);
                 s.left = s.left.map(|left| left - n as u64);
                 if n < most {
                     break;
@@ -134,18 +159,21 @@ impl App for Bulk {
                 host.shutdown(now, s.id);
                 self.patience = self.patience.min(now + PATIENCE);
             }
-            let ended = host.conn(s.id).map(|c| (c.is_over() || finished(c), c.failure()));
-            if let Some((true, failure)) = ended {
-                if let Some(c) = host.conn(s.id).filter(|_| !s.closing) {
+            let Some(c) = host.conn(s.id) else { continue };
+            if c.tcp().state() == State::FinWait2 && s.linger == Instant::MAX {
+                s.linger = now + LINGER;
+            }
+            if c.is_over() || c.tcp().state() == State::TimeWait || s.linger <= now {
+                if !s.closing {
                     s.meter.finish(now, c);
                 }
-                (s.over, s.failure) = (true, failure);
+                (s.over, s.account) = (true, Some(Account::of(c)));
                 host.release(now, s.id);
             }
         }
         if now >= self.patience {
             for s in self.streams.iter_mut().filter(|s| !s.over) {
-                s.over = true;
+                (s.over, s.account) = (true, host.conn(s.id).map(Account::of));
                 host.abort(now, s.id);
                 host.release(now, s.id);
             }
@@ -157,17 +185,12 @@ impl App for Bulk {
         let open = self.streams.iter().filter(|s| !s.closing && !s.over);
         let meters = open.map(|s| s.meter.next()).min().unwrap_or(Instant::MAX);
         let deadline = if self.streams.iter().all(|s| s.closing) { Instant::MAX } else { self.deadline };
-        meters.min(deadline).min(self.patience)
+        let linger = self.streams.iter().filter(|s| !s.over).map(|s| s.linger).min().unwrap_or(Instant::MAX);
+        meters.min(deadline).min(self.patience).min(linger)
     }
 
     fn stop(&mut self, now: Instant, host: &mut Host) {
         self.close(now, host);
         self.deadline = now;
     }
-}
-
-/// Our FIN was acknowledged: whatever the peer still has to say is not for us.
-fn finished(c: &Conn) -> bool {
-    use skyhaul_tcp::State;
-    matches!(c.tcp().state(), State::FinWait2 | State::TimeWait)
 }

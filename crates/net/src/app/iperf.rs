@@ -4,7 +4,7 @@
 //! A control connection and the streams all begin with the test's cookie. The control connection carries states of one
 //! byte each, and JSON behind a length of four bytes.
 
-use super::{App, Meter, Turn};
+use super::{Account, App, Meter, Turn};
 use crate::host::{ConnId, Host};
 use serde_json::{Value, json};
 use skyhaul_base::{Duration, Instant};
@@ -45,6 +45,8 @@ struct Test {
     parallel: usize,
     reverse: bool,
     streams: Vec<(ConnId, Meter)>,
+    /// Of streams that were let go.
+    accounts: Vec<Account>,
     input: Vec<u8>,
 }
 
@@ -55,6 +57,10 @@ pub struct Tested {
     pub reverse: bool,
     /// One for each stream.
     pub meters: Vec<Meter>,
+    /// What is known of each connection.
+    pub accounts: Vec<Account>,
+    /// Both sides have exchanged their results.
+    pub in_order: bool,
 }
 
 /// An iperf3 server.
@@ -116,6 +122,7 @@ impl Iperf {
                     parallel: 1,
                     reverse: false,
                     streams: Vec::new(),
+                    accounts: Vec::new(),
                     input: Vec::new(),
                 });
             }
@@ -139,18 +146,24 @@ impl Iperf {
 
     fn end(&mut self, now: Instant, host: &mut Host, in_order: bool) {
         let Some(mut t) = self.test.take() else { return };
+        let let_go = !t.accounts.is_empty();
         for (id, meter) in &mut t.streams {
-            if let Some(c) = host.conn(*id) {
+            if let Some(c) = host.conn(*id).filter(|_| !let_go) {
                 meter.finish(now, c);
+                t.accounts.push(Account::of(c));
             }
             host.discard(now, *id);
             host.release(now, *id);
         }
         host.discard(now, t.control);
         host.release(now, t.control);
-        if in_order {
+        let mut accounts = t.accounts;
+        for a in &mut accounts {
+            a.in_order = in_order && a.failure.is_none();
+        }
+        if accounts.len() == t.parallel && accounts.len() == t.streams.len() {
             let meters = t.streams.into_iter().map(|(_, m)| m).collect();
-            self.tested.push(Tested { reverse: t.reverse, meters });
+            self.tested.push(Tested { reverse: t.reverse, meters, accounts, in_order });
         }
         self.count += 1;
     }
@@ -228,6 +241,7 @@ impl Iperf {
                             host.take_back(now, *id);
                             if let Some(c) = host.conn(*id) {
                                 meter.finish(now, c);
+                                t.accounts.push(Account::of(c));
                             }
                             // A client that receives still waits for the rest of its block: only a FIN ends that.
                             host.release(now, *id);

@@ -22,6 +22,8 @@ pub struct Interval {
     pub timeouts: u64,
     /// Congestion window at the end, bytes.
     pub cwnd: u64,
+    /// The same in segments.
+    pub cwnd_segments: f64,
     /// Smoothed RTT at the end.
     pub srtt: Option<Duration>,
 }
@@ -73,6 +75,12 @@ impl Meter {
             told: 0,
             finished: false,
         }
+    }
+
+    /// It counts what comes in.
+    #[must_use]
+    pub fn is_receiving(&self) -> bool {
+        self.receiving
     }
 
     fn totals(&self, c: &Conn) -> Totals {
@@ -129,6 +137,7 @@ impl Meter {
             probes_answered: now.probes_answered - old.probes_answered,
             timeouts: now.timeouts - old.timeouts,
             cwnd: (s.cwnd * f64::from(c.segment_size())) as u64,
+            cwnd_segments: s.cwnd,
             srtt: s.srtt,
         });
         (self.at, self.last) = (at, now);
@@ -156,6 +165,7 @@ impl Meter {
             probes_answered: a.probes_answered + b.probes_answered,
             timeouts: a.timeouts + b.timeouts,
             cwnd: b.cwnd,
+            cwnd_segments: b.cwnd_segments,
             srtt: b.srtt,
         })
     }

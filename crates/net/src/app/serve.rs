@@ -1,10 +1,13 @@
 //! Takes connections and talks to each in its own way.
 
-use super::{App, Meter, Turn};
+use super::{Account, App, Meter, Turn};
 use crate::host::{ConnId, Failure, Host};
 use skyhaul_base::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+
+/// How long a server that is to end waits for its peers to take notice of the FIN.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What a conversation does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +29,10 @@ pub trait Talker {
 /// A connection that a server has served.
 #[derive(Clone, Debug)]
 pub struct Ended {
+    /// Which connection it was; it may be gone.
+    pub id: ConnId,
+    /// What is known of it.
+    pub account: Account,
     /// Who it was.
     pub remote: SocketAddr,
     /// Port at which it was served.
@@ -52,12 +59,16 @@ struct Served<T> {
 pub struct Serve<T, G> {
     greet: G,
     every: Duration,
+    /// Meters count what comes in; otherwise what goes out.
+    receiving: bool,
     served: BTreeMap<ConnId, Served<T>>,
     ended: Vec<Ended>,
     /// Ends after so many connections.
     most: Option<u64>,
     taken: u64,
     stopping: bool,
+    /// Until when peers may answer the FIN of a server that is to end.
+    patience: Instant,
 }
 
 impl<T, G> std::fmt::Debug for Serve<T, G> {
@@ -74,7 +85,23 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
     #[must_use]
     pub fn new(greet: G, every: Duration, most: Option<u64>) -> Self {
         let (served, ended) = (BTreeMap::new(), Vec::new());
-        Self { greet, every, served, ended, most, taken: 0, stopping: false }
+        Self {
+            greet,
+            every,
+            receiving: true,
+            served,
+            ended,
+            most,
+            taken: 0,
+            stopping: false,
+            patience: Instant::MAX,
+        }
+    }
+    /// Its meters count what goes out: for servers that mostly send.
+    #[must_use]
+    pub fn sending(mut self) -> Self {
+        self.receiving = false;
+        self
     }
     /// Connections that ended since the last call.
     pub fn take_ended(&mut self) -> Vec<Ended> {
@@ -105,6 +132,17 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
             }
         } else {
             host.discard(now, id);
+            if self.stopping && now >= self.patience {
+                // It goes on sending to a reader that has gone. The RST leaves with this turn; the connection is let go
+                // with the next one.
+                if host.conn(id).is_some_and(|c| !c.is_over()) {
+                    s.wake = now + Duration::from_millis(1);
+                    host.abort(now, id);
+                    return;
+                }
+            } else {
+                s.wake = self.patience;
+            }
         }
         let Some(c) = host.conn(id) else { return };
         // After our FIN in answer to theirs nothing is left but acknowledgements.
@@ -112,6 +150,11 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
         if over {
             s.meter.finish(now, c);
             self.ended.push(Ended {
+                id,
+                account: Account {
+                    in_order: c.failure().is_none() && (c.ended_in_order() || c.at_end()),
+                    ..Account::of(c)
+                },
                 remote: c.remote(),
                 port: c.local().port(),
                 meter: s.meter.clone(),
@@ -131,7 +174,7 @@ impl<T: Talker, G: FnMut(u16) -> T> App for Serve<T, G> {
             if let (Some(c), false) = (host.conn(id), self.served.contains_key(&id)) {
                 let port = c.accepted_at().unwrap_or(0);
                 self.taken += 1;
-                let mut meter = Meter::new(true, self.every);
+                let mut meter = Meter::new(self.receiving, self.every);
                 meter.begin(now);
                 let talker = (self.greet)(port);
                 self.served.insert(id, Served { talker, meter, closing: false, wake: Instant::MAX });
@@ -157,9 +200,12 @@ impl<T: Talker, G: FnMut(u16) -> T> App for Serve<T, G> {
 
     fn stop(&mut self, now: Instant, host: &mut Host) {
         self.stopping = true;
+        self.patience = now + PATIENCE;
         for (id, s) in &mut self.served {
             s.closing = true;
-            host.abort(now, *id);
+            s.wake = self.patience;
+            host.take_back(now, *id);
+            host.shutdown(now, *id);
         }
     }
 }

@@ -1,0 +1,147 @@
+//! The command line of `skyhaul wire`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use skyhaul_scenario::quantity::{Size, Time};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WireCommand {
+    /// Take connections of any TCP: read and forget, answer HTTP, or be the server of iperf3.
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeArgs),
+    /// Send to any TCP as fast as the congestion control admits.
+    #[command(after_help = SEND_EXAMPLES)]
+    Send(SendArgs),
+}
+
+const SERVE_EXAMPLES: &str = "Examples:
+  sudo skyhaul wire serve --mode iperf3 --cc peach        then: iperf3 -c 10.84.0.2 -R
+  sudo skyhaul wire serve --mode http --port 80           then: curl -o /dev/null http://10.84.0.2/100000000";
+
+const SEND_EXAMPLES: &str = "Examples:
+  nc -l 5201 > /dev/null &  sudo skyhaul wire send 10.84.0.1 --time 10s
+  sudo skyhaul wire send 192.0.2.7:9000 --bytes 100MB --cc peach --pcap trace.pcapng";
+
+#[derive(Args, Debug)]
+pub(crate) struct ServeArgs {
+    /// Port of the stack at which connections are taken.
+    #[arg(long, default_value_t = 5201, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: u16,
+    /// What is done with a connection.
+    #[arg(long, value_enum, default_value_t = Mode::Sink)]
+    pub(crate) mode: Mode,
+    /// End after one connection (iperf3: after one test).
+    #[arg(long)]
+    pub(crate) once: bool,
+    #[command(flatten)]
+    pub(crate) stack: StackArgs,
+}
+
+/// What is done with a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// Read and forget, close when the peer does.
+    Sink,
+    /// HTTP/1.1: GET /BYTES sends so many bytes, PUT and POST are counted.
+    Http,
+    /// The server of iperf3, for its clients: both directions, parallel streams.
+    Iperf3,
+}
+
+#[derive(Args, Debug)]
+#[command(group = clap::ArgGroup::new("limit").required(true).args(["time", "bytes"]))]
+pub(crate) struct SendArgs {
+    /// Where to: an address or a name; the port is 5201 if it is left out. IPv6 with a port: [fd00::1]:5201.
+    #[arg(value_name = "HOST[:PORT]")]
+    pub(crate) to: String,
+    /// Send for so long, such as 10s.
+    #[arg(long, value_name = "TIME", value_parser = quantity::<Time>)]
+    pub(crate) time: Option<Time>,
+    /// Send so much over all connections together, such as 100MB.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::<Size>)]
+    pub(crate) bytes: Option<Size>,
+    /// Parallel connections.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128))]
+    pub(crate) streams: u32,
+    #[command(flatten)]
+    pub(crate) stack: StackArgs,
+}
+
+/// The stack, and what is shown of it.
+#[derive(Args, Debug)]
+pub(crate) struct StackArgs {
+    /// Name of the TUN interface; by default the kernel chooses one.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tun: Option<String>,
+    /// Address of the kernel's side, with the length of its network; once for IPv4, once for IPv6.
+    #[arg(long, value_name = "ADDRESS/LENGTH", default_value = "10.84.0.1/24", value_parser = network)]
+    pub(crate) kernel_address: Vec<(IpAddr, u8)>,
+    /// Address of the stack's side, in the same network; once for IPv4, once for IPv6.
+    #[arg(long, value_name = "ADDRESS", default_value = "10.84.0.2")]
+    pub(crate) address: Vec<IpAddr>,
+    /// Longest packet, bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(576..))]
+    pub(crate) mtu: u16,
+    /// Congestion control, with its default options.
+    #[arg(long, value_name = "NAME", default_value = "cubic")]
+    pub(crate) cc: String,
+    /// Change an option of the control or the endpoint, as in scenario files: cc.KEY=VALUE, endpoint.KEY=VALUE, rwnd=SIZE,
+    /// sndbuf=SIZE; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// How probes are negotiated and marked.
+    #[arg(long, value_enum, default_value_t = Marking::Option)]
+    pub(crate) profile: Marking,
+    /// How low priority is written into packets.
+    #[arg(long, value_enum, default_value_t = Priority::LowerEffort)]
+    pub(crate) priority: Priority,
+    /// Time per row.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = quantity::<Time>)]
+    pub(crate) interval: Time,
+    /// Print JSON in the layout of iperf3, once there is a result.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write all packets as a capture file (pcapng), as Wireshark reads it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+}
+
+/// How probes are negotiated and marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Marking {
+    /// Negotiated in the SYN, marked with an option.
+    Option,
+    /// Negotiated in the SYN, marked with reserved bits.
+    Compact,
+    /// Reserved bits without negotiation, as the papers have it: for closed test beds.
+    Paper,
+    /// No probes.
+    Off,
+}
+
+/// How low priority is written into packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Priority {
+    /// DSCP 1 (RFC 8622).
+    LowerEffort,
+    /// DSCP 8, CS1 (RFC 3662).
+    Scavenger,
+    /// IP precedence 0; all else has 1.
+    Precedence,
+}
+
+fn quantity<T: std::str::FromStr<Err = String>>(text: &str) -> Result<T, String> {
+    text.parse()
+}
+
+/// An address with the length of its network.
+fn network(text: &str) -> Result<(IpAddr, u8), String> {
+    let parsed = text.split_once('/').and_then(|(ip, n)| Some((ip.parse().ok()?, n.parse().ok()?)));
+    match parsed {
+        Some((ip @ IpAddr::V4(_), n @ 1..=30)) => Ok((ip, n)),
+        Some((ip @ IpAddr::V6(_), n @ 1..=126)) => Ok((ip, n)),
+        Some(_) => Err("write a network with room for two: /1 to /30 (IPv4) or /126 (IPv6)".into()),
+        None => Err("write address and length of its network, such as 10.84.0.1/24".into()),
+    }
+}

@@ -1,0 +1,115 @@
+//! `skyhaul wire send`.
+
+use super::document::{Document, Wanted};
+use super::settings::Stack;
+use super::show::{self, Met, Told};
+use crate::args::SendArgs;
+use crate::stop::Stop;
+use crate::{interrupt, print};
+use skyhaul_net::Clock;
+use skyhaul_net::app::{Bulk, Interval, Limit};
+use skyhaul_net::host::Failure;
+use std::net::SocketAddr;
+
+pub(crate) fn run(args: &SendArgs) -> Result<(), Stop> {
+    let stack = Stack::read(&args.stack)?;
+    let (local, remote) = stack.ends(&args.to)?;
+    let limit = match (args.time, args.bytes) {
+        (Some(time), _) => Limit::Time(time.0),
+        (None, bytes) => Limit::Bytes(bytes.map_or(0, |b| b.0)),
+    };
+    let mut driver = stack.open()?;
+    let began = Clock::wall_nanos();
+    let host = driver.host_mut();
+    let opened =
+        Bulk::open(Clock::now(), host, (local, remote), &stack.endpoint, limit, args.streams, stack.every);
+    let mut bulk = opened.map_err(Stop::bad)?;
+    let (mut rows, mut unprinted) = (Rows::default(), None);
+    let ran = driver.run(&mut bulk, |_, bulk, _| {
+        if !args.stack.json {
+            unprinted = unprinted.take().or(rows.show(bulk, false).err());
+        }
+        interrupt::requested() || unprinted.is_some()
+    });
+    if !args.stack.json {
+        unprinted = unprinted.or(rows.show(&bulk, true).err());
+    }
+    let captured = stack.close(&mut driver);
+    let told: Vec<Told> = (1..)
+        .zip(bulk.accounts())
+        .filter_map(|(number, (meter, account))| {
+            Some(Told { number, sending: true, meter: meter.clone(), account: account?.clone() })
+        })
+        .collect();
+    let met = Met::new(driver.host(), driver.refused(), driver.tun().name(), driver.cpu());
+    let bytes = told.iter().map(|t| t.meter.sum().bytes).sum();
+    let outcome = outcome(remote, &told).and(ran.map_err(Stop::bad));
+    let connected = told.iter().any(|t| t.account.connected);
+    if let Some(stop) = unprinted {
+        return Err(stop);
+    }
+    if args.stack.json {
+        let error = outcome.as_ref().err().map(Stop::line);
+        let wanted = Wanted { limit: Some(limit), remote, reverse: false, began, error };
+        print(&Document { stack: &stack, met: &met, told: &told, wanted: &wanted }.text())?;
+    } else if connected {
+        print(&format!("{}{}{}", rows.line(), show::results(&told, &stack), met.line(bytes)))?;
+    }
+    captured?;
+    outcome?;
+    if interrupt::requested() {
+        return Err(Stop::Interrupted("stopped before the end that was asked for".into()));
+    }
+    Ok(())
+}
+
+/// The first connection that did not end well.
+fn outcome(remote: SocketAddr, told: &[Told]) -> Result<(), Stop> {
+    let stopped = |t: &Told| interrupt::requested() && t.account.failure.is_none();
+    let bad = |t: &&Told| !(t.account.in_order || stopped(t));
+    match told.iter().find(bad) {
+        Some(t) if t.account.failure == Some(Failure::Refused) => {
+            Err(Stop::bad(format!("{remote}: {}", Failure::Refused)))
+        }
+        Some(t) => Err(Stop::bad(format!("{remote}: {}", show::ended(&t.account)))),
+        None => Ok(()),
+    }
+}
+
+/// Rows that were printed.
+#[derive(Default)]
+struct Rows {
+    /// Intervals of each connection.
+    printed: usize,
+}
+
+impl Rows {
+    /// Prints an interval when every connection has ended it, or is over.
+    fn show(&mut self, bulk: &Bulk, end: bool) -> Result<(), Stop> {
+        loop {
+            let at = self.printed;
+            let waits = |len: usize, over: bool| len <= at && !over && !end;
+            if bulk.accounts().any(|(m, a)| waits(m.intervals().len(), a.is_some())) {
+                return Ok(());
+            }
+            let of = |m: &skyhaul_net::app::Meter| m.intervals().get(at).copied();
+            let all: Vec<(u32, Interval)> =
+                (1..).zip(bulk.accounts()).filter_map(|(n, (m, _))| Some((n, of(m)?))).collect();
+            if all.is_empty() {
+                return Ok(());
+            }
+            let mut text = if at == 0 { show::head(true) } else { String::new() };
+            for (n, interval) in &all {
+                text.push_str(&show::row(Some(*n), interval, true));
+            }
+            if all.len() > 1 {
+                text.push_str(&show::row(None, &show::sum(all.iter().map(|(_, i)| i)), true));
+            }
+            self.printed += 1;
+            print(&text)?;
+        }
+    }
+    fn line(&self) -> String {
+        format!("{}\n", "- ".repeat(20).trim_end())
+    }
+}

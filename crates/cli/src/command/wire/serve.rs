@@ -1,0 +1,188 @@
+//! `skyhaul wire serve`.
+
+use super::document::{Document, Wanted};
+use super::settings::Stack;
+use super::show::{self, Met, Told};
+use crate::args::{Mode, ServeArgs};
+use crate::stop::Stop;
+use crate::{interrupt, print};
+use skyhaul_base::{Duration, Instant};
+use skyhaul_net::app::{Http, Interval, Iperf, Meter, Serve, Sink, Talker};
+use skyhaul_net::driver::Driver;
+use skyhaul_net::host::{ConnId, Host};
+use skyhaul_net::{Clock, NetError};
+use std::collections::BTreeMap;
+
+pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
+    let stack = Stack::read(&args.stack)?;
+    let mut driver = stack.open()?;
+    driver.host_mut().listen(args.port, stack.endpoint.clone()).map_err(Stop::bad)?;
+    let interface = driver.tun().name().to_owned();
+    if !args.stack.json {
+        let at: Vec<String> = stack
+            .host
+            .addresses
+            .iter()
+            .map(|a| std::net::SocketAddr::new(*a, args.port).to_string())
+            .collect();
+        print(&format!("listening at {} ({interface})\n", at.join(" and ")))?;
+    }
+    let mut shown = Shown {
+        args,
+        stack: &stack,
+        interface,
+        cpu: Clock::thread_cpu(),
+        numbers: BTreeMap::new(),
+        count: 0,
+        bytes: 0,
+        next: Instant::ZERO,
+        began: Clock::wall_nanos(),
+        head: None,
+        stop: None,
+    };
+    let most = args.once.then_some(1);
+    let ran = match args.mode {
+        Mode::Sink => talk(&mut driver, Serve::new(|_| Sink, stack.every, most), &mut shown),
+        Mode::Http => {
+            talk(&mut driver, Serve::new(|_| Http::default(), stack.every, most).sending(), &mut shown)
+        }
+        Mode::Iperf3 => {
+            let mut app = Iperf::new(stack.endpoint.cc.name().into(), stack.every, most);
+            driver.run(&mut app, |now, app, host| {
+                if shown.looks(now) {
+                    shown.test(app.open());
+                }
+                for tested in app.take_tested() {
+                    shown.test(tested.meters.clone().iter_mut());
+                    let told = (1..).zip(tested.meters).zip(tested.accounts);
+                    let told = told.map(|((number, meter), account)| Told {
+                        number,
+                        sending: tested.reverse,
+                        meter,
+                        account,
+                    });
+                    shown.ended(told.collect(), host, tested.reverse);
+                }
+                shown.wants_an_end(host)
+            })
+        }
+    };
+    let captured = stack.close(&mut driver);
+    if let Some(stop) = shown.stop {
+        return Err(stop);
+    }
+    if !args.stack.json {
+        let met = Met::new(driver.host(), driver.refused(), driver.tun().name(), driver.cpu());
+        print(&met.line(shown.bytes))?;
+    }
+    captured?;
+    // Whoever serves without --once has no other end than Ctrl-C.
+    ran.map_err(Stop::bad)
+}
+
+fn talk<T: Talker, G: FnMut(u16) -> T>(
+    driver: &mut Driver,
+    mut app: Serve<T, G>,
+    shown: &mut Shown<'_>,
+) -> Result<(), NetError> {
+    let sending = shown.args.mode == Mode::Http;
+    driver.run(&mut app, |now, app, host| {
+        if shown.looks(now) {
+            for (id, meter) in app.open() {
+                let number = shown.number(id);
+                shown.rows(number, meter.news(), sending);
+            }
+        }
+        for ended in app.take_ended() {
+            let number = shown.number(ended.id);
+            shown.numbers.remove(&ended.id);
+            let mut meter = ended.meter;
+            shown.rows(number, meter.news(), sending);
+            let told = Told { number, sending, meter, account: ended.account };
+            shown.ended(vec![told], host, sending);
+        }
+        shown.wants_an_end(host)
+    })
+}
+
+/// What a server has printed so far.
+struct Shown<'a> {
+    args: &'a ServeArgs,
+    stack: &'a Stack,
+    interface: String,
+    /// Processor time at the end of the last connection: waiting costs none.
+    cpu: Duration,
+    numbers: BTreeMap<ConnId, u32>,
+    count: u32,
+    bytes: u64,
+    next: Instant,
+    began: u64,
+    /// Of which kind the last head was.
+    head: Option<bool>,
+    stop: Option<Stop>,
+}
+
+impl Shown<'_> {
+    /// True some times per interval: rows need no haste.
+    fn looks(&mut self, now: Instant) -> bool {
+        let looks = now >= self.next && !self.args.stack.json;
+        if looks {
+            self.next = now + self.stack.every / 8;
+        }
+        looks
+    }
+    fn number(&mut self, id: ConnId) -> u32 {
+        *self.numbers.entry(id).or_insert_with(|| {
+            self.count += 1;
+            self.count
+        })
+    }
+    fn say(&mut self, text: &str) {
+        if self.stop.is_none() {
+            self.stop = print(text).err();
+        }
+    }
+    fn rows(&mut self, number: u32, intervals: &[Interval], sending: bool) {
+        if self.args.stack.json || intervals.is_empty() {
+            return;
+        }
+        let mut text = if self.head == Some(sending) { String::new() } else { show::head(sending) };
+        self.head = Some(sending);
+        for i in intervals {
+            text.push_str(&show::row(Some(number), i, sending));
+        }
+        self.say(&text);
+    }
+    /// Rows of the connections of a test.
+    fn test<'m>(&mut self, meters: impl Iterator<Item = &'m mut Meter>) {
+        for (number, meter) in (1..).zip(meters) {
+            let sending = !meter.is_receiving();
+            self.rows(number, meter.news(), sending);
+        }
+    }
+    /// Connections that began and ended together.
+    fn ended(&mut self, told: Vec<Told>, host: &Host, reverse: bool) {
+        self.bytes += told.iter().map(|t| t.meter.sum().bytes).sum::<u64>();
+        let text = if self.args.stack.json {
+            let cpu = Clock::thread_cpu();
+            // Packets that the interface refused are known at the end of everything only.
+            let met = Met::new(host, 0, &self.interface, cpu - self.cpu);
+            self.cpu = cpu;
+            let error = told.iter().find(|t| !t.account.in_order).map(|t| show::ended(&t.account));
+            let remote = told[0].account.remote;
+            let wanted = Wanted { limit: None, remote, reverse, began: self.began, error };
+            Document { stack: self.stack, met: &met, told: &told, wanted: &wanted }.text()
+        } else {
+            show::results(&told, self.stack)
+        };
+        self.began = Clock::wall_nanos();
+        self.say(&text);
+    }
+    fn wants_an_end(&self, host: &mut Host) -> bool {
+        let wanted = interrupt::requested() || self.stop.is_some();
+        if wanted {
+            host.unlisten(self.args.port);
+        }
+        wanted
+    }
+}

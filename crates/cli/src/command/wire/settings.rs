@@ -1,0 +1,227 @@
+//! From the command line to a stack on a TUN interface.
+
+use crate::args::{Marking, Priority, StackArgs};
+use crate::interrupt;
+use crate::stop::{Stop, io_words};
+use skyhaul_base::Duration;
+use skyhaul_net::driver::Driver;
+use skyhaul_net::host::{Endpoint, Host, HostConfig, Secret};
+use skyhaul_net::tun::{self, Tun, TunConfig};
+use skyhaul_scenario::{Document, ScenarioError};
+use skyhaul_wire::{Plan, Profile};
+use std::fs::File;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use toml::Value;
+
+/// iperf3's, because that is what is at the other end most of the time.
+pub(super) const PORT: u16 = 5201;
+/// IPv6 asks every link for at least this (RFC 8200 §5), bytes.
+const LEAST_MTU_V6: u16 = 1280;
+/// A flow whose keys the options change, so that they are read as in a scenario file.
+const FLOW: &str = r#"schema = 1
+duration = "1 s"
+[links.wire]
+rate = "unlimited"
+delay = "0 s"
+[flows.wire]
+path = ["wire"]
+"#;
+const AT: &str = "flows.wire.";
+/// What the wire decides, and by which option.
+const ELSEWHERE: [(&str, &str); 4] = [
+    ("endpoint.mss", "follows from --mtu and the path"),
+    ("endpoint.header", "is what the packets have"),
+    ("endpoint.probes", "is said with --profile"),
+    ("endpoint.probe-ids", "is said with --profile"),
+];
+
+/// All that was asked for.
+pub(super) struct Stack {
+    pub(super) endpoint: Endpoint,
+    pub(super) every: Duration,
+    pub(super) host: HostConfig,
+    pub(super) marking: Marking,
+    tun: TunConfig,
+    pcap: Option<PathBuf>,
+}
+
+impl Stack {
+    pub(super) fn read(args: &StackArgs) -> Result<Self, Stop> {
+        addresses(args)?;
+        let profile = match args.profile {
+            Marking::Option => Profile::Option,
+            Marking::Compact => Profile::Compact,
+            Marking::Paper => Profile::Paper,
+            Marking::Off => Profile::Off,
+        };
+        let mut host = HostConfig::new(args.address.clone(), Secret::draw().map_err(Stop::bad)?);
+        host.mtu = args.mtu.into();
+        host.plan = match args.priority {
+            Priority::LowerEffort => Plan::LowerEffort,
+            Priority::Scavenger => Plan::Scavenger,
+            Priority::Precedence => Plan::Precedence,
+        };
+        if args.interval.0.is_zero() {
+            return Err(Stop::bad("--interval: write a time above zero, such as 1s"));
+        }
+        Ok(Self {
+            endpoint: endpoint(&args.cc, &args.set, profile)?,
+            every: args.interval.0,
+            host,
+            marking: args.profile,
+            tun: TunConfig {
+                name: args.tun.clone(),
+                addresses: args.kernel_address.clone(),
+                mtu: args.mtu,
+                offload: false,
+            },
+            pcap: args.pcap.clone(),
+        })
+    }
+
+    /// Makes the interface and puts the stack on it. From here on Ctrl-C is ours to answer.
+    pub(super) fn open(&self) -> Result<Driver, Stop> {
+        for (address, length) in &self.tun.addresses {
+            if let Some((name, theirs)) = tun::overlap(*address, *length).map_err(Stop::bad)? {
+                return Err(Stop::bad(format!(
+                    "--kernel-address: the network of {address}/{length} is in use already, {name} has {theirs}: choose \
+                     another one, and --address in it"
+                )));
+            }
+        }
+        let tun = Tun::open(&self.tun).map_err(Stop::bad)?;
+        let mut driver = Driver::new(tun, Host::new(self.host.clone())).map_err(Stop::bad)?;
+        if let Some(path) = &self.pcap {
+            let failed = |e: std::io::Error| Stop::write(path, &e);
+            driver.capture(File::create(path).map_err(failed)?).map_err(failed)?;
+        }
+        let waker = driver.waker();
+        interrupt::listen_and(move || waker.wake());
+        Ok(driver)
+    }
+
+    /// Ends the capture.
+    pub(super) fn close(&self, driver: &mut Driver) -> Result<(), Stop> {
+        match (&self.pcap, driver.finish_capture()) {
+            (Some(path), Err(e)) => Err(Stop::write(path, &e)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Both ends of connections to what the user named.
+    pub(super) fn ends(&self, to: &str) -> Result<(SocketAddr, SocketAddr), Stop> {
+        let found = find(to)?;
+        for remote in &found {
+            if let Some(ours) = self.host.addresses.iter().find(|a| a.is_ipv4() == remote.is_ipv4()) {
+                if self.host.addresses.contains(&remote.ip()) {
+                    return Err(Stop::bad(format!(
+                        "{to}: that is the stack itself; the kernel's side is {}",
+                        self.tun.addresses[0].0
+                    )));
+                }
+                return Ok((SocketAddr::new(*ours, 0), *remote));
+            }
+        }
+        let (has, example) = if found.first().is_some_and(SocketAddr::is_ipv6) {
+            (
+                "an IPv6 address, and the stack has none",
+                "--kernel-address fd00:5359::1/64 --address fd00:5359::2",
+            )
+        } else {
+            ("an IPv4 address, and the stack has none", "--kernel-address 10.84.0.1/24 --address 10.84.0.2")
+        };
+        Err(Stop::bad(format!("{to}: it has {has}: add {example}")))
+    }
+}
+
+fn find(to: &str) -> Result<Vec<SocketAddr>, Stop> {
+    let bare = to.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(to);
+    if let Ok(ip) = bare.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(ip, PORT)]);
+    }
+    let (host, port) = match to.rsplit_once(':') {
+        Some((host, port)) => match port.parse::<u16>() {
+            Ok(port) if port > 0 => (host.trim_start_matches('[').trim_end_matches(']'), port),
+            _ => return Err(Stop::bad(format!("{to}: {port:?} is no port: write a number from 1 to 65535"))),
+        },
+        None => (to, PORT),
+    };
+    match (host, port).to_socket_addrs() {
+        Ok(found) => Ok(found.collect()),
+        Err(e) => Err(Stop::bad(format!("{to}: there is no address of {host:?}: {}", io_words(&e)))),
+    }
+}
+
+/// One address per family, each in a network of the kernel's side.
+fn addresses(args: &StackArgs) -> Result<(), Stop> {
+    let count = |v6: bool, ips: &mut dyn Iterator<Item = IpAddr>| ips.filter(|a| a.is_ipv6() == v6).count();
+    for v6 in [false, true] {
+        let kernel = count(v6, &mut args.kernel_address.iter().map(|a| a.0));
+        let ours = count(v6, &mut args.address.iter().copied());
+        if kernel > 1 || ours > 1 {
+            let family = if v6 { "IPv6" } else { "IPv4" };
+            let option = if kernel > 1 { "--kernel-address" } else { "--address" };
+            return Err(Stop::bad(format!("{option}: give one {family} address, not several")));
+        }
+    }
+    for ours in &args.address {
+        let Some((kernel, length)) =
+            args.kernel_address.iter().find(|(kernel, length)| tun::within(*kernel, *ours, *length))
+        else {
+            let known: Vec<_> = args.kernel_address.iter().map(|(a, n)| format!("{a}/{n}")).collect();
+            return Err(Stop::bad(format!(
+                "--address {ours}: it is not in the network of --kernel-address ({}): choose one that is",
+                known.join(", ")
+            )));
+        };
+        if kernel == ours {
+            return Err(Stop::bad(format!(
+                "--address {ours}: the kernel's side has it (/{length}): choose another one"
+            )));
+        }
+        if ours.is_ipv6() && args.mtu < LEAST_MTU_V6 {
+            return Err(Stop::bad(format!("--mtu {}: IPv6 needs at least {LEAST_MTU_V6}", args.mtu)));
+        }
+    }
+    Ok(())
+}
+
+/// Control and endpoint, read as in a scenario file.
+fn endpoint(cc: &str, sets: &[String], profile: Profile) -> Result<Endpoint, Stop> {
+    const OWN: &str = "a control of one's own lives in the program that brings it along (Python, Rust), which this \
+                       command does not run: choose a built-in one";
+    if cc.starts_with("user:") || cc == "user" {
+        return Err(Stop::bad(format!("--cc {cc}: {OWN}")));
+    }
+    let explained = |e: ScenarioError| {
+        let key = e.key.strip_prefix(AT).unwrap_or(&e.key);
+        let changed = sets.iter().any(|s| s.split('=').next().is_some_and(|k| key.starts_with(k.trim())));
+        match key {
+            "cc" | "cc.name" if !changed => Stop::bad(format!("--cc: {}", e.message)),
+            _ => Stop::bad(format!("--set {key}: {}", e.message)),
+        }
+    };
+    let mut document =
+        Document::parse("wire", FLOW, &|_| Err("nothing is extended".into())).map_err(explained)?;
+    document.set_value(&format!("{AT}cc"), Value::String(cc.into())).map_err(explained)?;
+    for set in sets {
+        let key = set.split('=').next().unwrap_or("").trim();
+        let first = key.split('.').next().unwrap_or("");
+        if !matches!(first, "cc" | "endpoint" | "rwnd" | "sndbuf") {
+            return Err(Stop::bad(format!(
+                "--set {key}: write cc.KEY=VALUE, endpoint.KEY=VALUE, rwnd=SIZE or sndbuf=SIZE"
+            )));
+        }
+        if let Some((_, why)) = ELSEWHERE.iter().find(|(k, _)| *k == key) {
+            return Err(Stop::bad(format!("--set {key}: it {why}")));
+        }
+        document.set(&format!("{AT}{set}")).map_err(explained)?;
+    }
+    let resolved = document.resolve().map_err(explained)?;
+    let flow = &resolved.flows[0];
+    if matches!(flow.cc, skyhaul_cc::Config::User(_)) {
+        return Err(Stop::bad(format!("--set cc: {OWN}")));
+    }
+    Ok(Endpoint { tcp: flow.endpoint, cc: flow.cc.clone(), profile })
+}

@@ -1,0 +1,199 @@
+//! What is printed: a row per interval and connection, and what became of each.
+
+use super::settings::Stack;
+use crate::args::Marking;
+use crate::text::{bit_rate, seconds, short};
+use skyhaul_base::Duration;
+use skyhaul_cc::ProbeSupport;
+use skyhaul_net::app::{Account, Interval, Meter};
+use skyhaul_net::host::{Counts, Failure, Host};
+use skyhaul_wire::Refusal;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// A connection with what was measured of it.
+pub(super) struct Told {
+    /// Its number, from 1.
+    pub(super) number: u32,
+    pub(super) sending: bool,
+    pub(super) meter: Meter,
+    pub(super) account: Account,
+}
+
+/// What a sender shows, what a receiver shows.
+pub(super) fn head(sending: bool) -> String {
+    let mut line = format!("[ id] {:>17} {:>9} {:>12}", "interval", "bytes", "goodput");
+    if sending {
+        let _ = write!(
+            line,
+            " {:>9} {:>8} {:>8} {:>6} {:>4} {:>13}",
+            "cwnd", "segments", "srtt", "again", "rto", "probes/answers"
+        );
+    }
+    line.push('\n');
+    line
+}
+
+/// A row of figures; `None` for the sum over connections.
+pub(super) fn row(number: Option<u32>, i: &Interval, sending: bool) -> String {
+    let number = number.map_or_else(|| "SUM".into(), |n| format!("{n:>3}"));
+    let interval = format!("{:.2}-{:.2} s", i.from.as_secs_f64(), i.to.as_secs_f64());
+    let mut line = format!("[{number}] {interval:>17} {:>9} {:>12}", bytes(i.bytes), bit_rate(i.goodput()));
+    if sending {
+        let srtt = i.srtt.map_or_else(|| "-".into(), |t| seconds(t.as_secs_f64()));
+        let probes = format!("{}/{}", i.probes_sent, i.probes_answered);
+        let _ = write!(
+            line,
+            " {:>9} {:>8} {srtt:>8} {:>6} {:>4} {probes:>13}",
+            bytes(i.cwnd),
+            short(i.cwnd_segments),
+            i.retransmissions,
+            i.timeouts,
+        );
+    }
+    line.push('\n');
+    line
+}
+
+/// Bytes with the prefix that suits them.
+fn bytes(n: u64) -> String {
+    let x = n as f64;
+    match x {
+        x if x >= 1e9 => format!("{} GB", short(x / 1e9)),
+        x if x >= 1e6 => format!("{} MB", short(x / 1e6)),
+        x if x >= 1e3 => format!("{} kB", short(x / 1e3)),
+        _ => format!("{n} B"),
+    }
+}
+
+/// The same interval of several connections as one. Windows add up, round trips do not.
+pub(super) fn sum<'a>(all: impl IntoIterator<Item = &'a Interval>) -> Interval {
+    let mut sum = Interval { from: Duration::MAX, ..Interval::default() };
+    for i in all {
+        sum.from = sum.from.min(i.from);
+        sum.to = sum.to.max(i.to);
+        sum.bytes += i.bytes;
+        sum.retransmissions += i.retransmissions;
+        sum.probes_sent += i.probes_sent;
+        sum.probes_answered += i.probes_answered;
+        sum.timeouts += i.timeouts;
+        sum.cwnd += i.cwnd;
+        sum.cwnd_segments += i.cwnd_segments;
+    }
+    sum.from = sum.from.min(sum.to);
+    sum
+}
+
+/// Why a connection ended.
+pub(super) fn ended(account: &Account) -> String {
+    match account.failure {
+        Some(Failure::TimedOut) if !account.connected => {
+            "it does not answer: is there a route to it, and one back?".into()
+        }
+        Some(why) => why.to_string(),
+        None if account.in_order => "closed in order".into(),
+        None if !account.connected => "given up before it was established".into(),
+        None => "given up: the peer did not close in time".into(),
+    }
+}
+
+/// Whether the peer answers probes and what that meant; `None` where nobody would ask.
+pub(super) fn probes(account: &Account, stack: &Stack) -> Option<String> {
+    let name = match stack.endpoint.cc.name() {
+        "peach" => Some("TCP-Peach"),
+        "peach-plus" => Some("TCP-Peach+"),
+        _ => None,
+    };
+    let c = &account.counters;
+    match (account.probes, name) {
+        (_, None) if c.probes_sent == 0 => None,
+        (ProbeSupport::Yes, _) => {
+            Some(format!("the peer answers probes: {} of {}", c.probes_answered, c.probes_sent))
+        }
+        (ProbeSupport::Unknown, _) => Some("whether the peer answers probes did not show".into()),
+        (ProbeSupport::No, Some(name)) if stack.marking == Marking::Off => {
+            Some(format!("probes are off: {name} runs as Reno"))
+        }
+        (ProbeSupport::No, Some(name)) => {
+            Some(format!("the peer does not answer probes: {name} runs as Reno"))
+        }
+        (ProbeSupport::No, None) => Some("the peer does not answer probes".into()),
+    }
+}
+
+/// The sums of connections and their ends.
+pub(super) fn results(told: &[Told], stack: &Stack) -> String {
+    let mut out = String::new();
+    for t in told {
+        let sum = t.meter.sum();
+        out.push_str(&row(Some(t.number), &sum, t.sending));
+    }
+    if told.len() > 1 {
+        let sums: Vec<Interval> = told.iter().map(|t| t.meter.sum()).collect();
+        out.push_str(&row(None, &sum(&sums), told[0].sending));
+    }
+    for t in told {
+        let (from, to, way) = (t.account.local, t.account.remote, if t.sending { "->" } else { "<-" });
+        let _ = write!(out, "[{:>3}] {from} {way} {to}: {}", t.number, ended(&t.account));
+        if let Some(text) = probes(&t.account, stack).filter(|_| t.sending) {
+            let _ = write!(out, "; {text}");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// What the stack as a whole met.
+pub(super) struct Met {
+    counts: Counts,
+    /// Packets that the interface did not take.
+    pub(super) refused: u64,
+    /// Packets of the kernel that found the interface's queue full.
+    pub(super) dropped: u64,
+    pub(super) cpu: Duration,
+}
+
+impl Met {
+    pub(super) fn new(host: &Host, refused: u64, interface: &str, cpu: Duration) -> Self {
+        let dropped = skyhaul_net::tun::dropped(interface).unwrap_or(0);
+        Self { counts: host.counts().clone(), refused, dropped, cpu }
+    }
+    /// Packets in and out.
+    pub(super) fn packets(&self) -> (u64, u64) {
+        (self.counts.packets_in, self.counts.packets_out)
+    }
+    /// Packets that were not taken, by reason; those that never happened are left out.
+    pub(super) fn reasons(&self) -> BTreeMap<&'static str, u64> {
+        let c = &self.counts;
+        let malformed = Refusal::ALL.iter().map(|why| (why.name(), c.refusals.of(*why)));
+        let others = [
+            ("to-another-address", c.not_ours),
+            ("udp", c.not_tcp),
+            ("no-connection", c.strangers),
+            ("no-room-for-syn", c.syns_dropped),
+            ("icmp-about-nothing", c.messages_refused),
+        ];
+        let rejected = c.rejected.iter().map(|(why, n)| (*why, *n));
+        malformed.chain(others).chain(rejected).filter(|(_, n)| *n > 0).collect()
+    }
+    pub(super) fn line(&self, bytes: u64) -> String {
+        let c = &self.counts;
+        let reasons: Vec<String> = self.reasons().iter().map(|(why, n)| format!("{n} {why}")).collect();
+        let reasons = if reasons.is_empty() { "none".into() } else { reasons.join(", ") };
+        let cpu = self.cpu.as_secs_f64();
+        let per = if bytes > 0 {
+            format!(" ({} per GB)", seconds(cpu * 1e9 / bytes as f64))
+        } else {
+            String::new()
+        };
+        format!(
+            "packets: {} out, {} in, refused: {reasons}\ninterface: {} not taken, {} dropped in its queue; \
+             processor: {}{per}\n",
+            c.packets_out,
+            c.packets_in,
+            self.refused,
+            self.dropped,
+            seconds(cpu)
+        )
+    }
+}

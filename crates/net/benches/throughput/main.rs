@@ -1,0 +1,179 @@
+//! Throughput over TUN, beside what else this machine can do: `cargo bench -p skyhaul-net` (as root).
+//!
+//! Three ways to bring the same bytes to a sink of the kernel's, in turn and several times over, so that what else the
+//! machine does falls on all of them: our sender; the kernel's own over a veth, without offloads; and a blaster that writes
+//! prebuilt segments into the same kind of interface and looks at nothing but the window. Ratios are taken within a
+//! repetition.
+#![allow(missing_docs, missing_debug_implementations, reason = "a program")]
+
+#[cfg(target_os = "linux")]
+mod blaster;
+
+#[cfg(target_os = "linux")]
+fn main() {
+    linux::main();
+}
+#[cfg(not(target_os = "linux"))]
+fn main() {}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::blaster;
+    use skyhaul_base::Duration;
+    use skyhaul_net::app::{Bulk, Limit};
+    use skyhaul_net::driver::Driver;
+    use skyhaul_net::host::{Endpoint, Host, HostConfig, Secret};
+    use skyhaul_net::tun::{Tun, TunConfig};
+    use skyhaul_net::{Clock, Namespace};
+    use std::io::{Read, Write};
+    use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+    use std::process::Command;
+    use std::thread::JoinHandle;
+
+    const BYTES: u64 = 1_000_000_000;
+    const REPETITIONS: usize = 5;
+
+    /// What one way took.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Took {
+        /// From the first byte to the last acknowledgement.
+        seconds: f64,
+        /// Processor time of the sending thread.
+        cpu: f64,
+    }
+
+    impl Took {
+        pub(crate) fn of<T>(work: impl FnOnce() -> T) -> (Self, T) {
+            let (began, cpu) = (Clock::now(), Clock::thread_cpu());
+            let done = work();
+            let took = Self {
+                seconds: (Clock::now() - began).as_secs_f64(),
+                cpu: (Clock::thread_cpu() - cpu).as_secs_f64(),
+            };
+            (took, done)
+        }
+        fn rate(self) -> f64 {
+            BYTES as f64 * 8.0 / self.seconds / 1e6
+        }
+        fn cpu_per_gb(self) -> f64 {
+            self.cpu * 1e9 / BYTES as f64
+        }
+    }
+
+    /// A program of the kernel's that reads and forgets.
+    fn sink(ns: &Namespace, at: IpAddr) -> (SocketAddr, JoinHandle<u64>) {
+        let listener = ns.within(|| TcpListener::bind((at, 0))).expect("enters").expect("binds");
+        let to = listener.local_addr().expect("an address");
+        let thread = std::thread::spawn(move || {
+            let (mut s, mut buf, mut n) = (listener.accept().expect("connects").0, vec![0; 1 << 18], 0);
+            loop {
+                match s.read(&mut buf) {
+                    Ok(0) | Err(_) => return n,
+                    Ok(k) => n += k as u64,
+                }
+            }
+        });
+        (to, thread)
+    }
+
+    fn tun(ns: &Namespace, kernel: IpAddr) -> Tun {
+        let config = TunConfig { name: None, addresses: vec![(kernel, 24)], mtu: 1500, offload: false };
+        ns.within(|| Tun::open(&config)).expect("enters").expect("opens")
+    }
+
+    fn ours(ns: &Namespace) -> Took {
+        let (kernel, own): (IpAddr, IpAddr) = ([10, 84, 0, 1].into(), [10, 84, 0, 2].into());
+        let host = HostConfig::new(vec![own], Secret::draw().expect("random"));
+        let mut driver = Driver::new(tun(ns, kernel), Host::new(host)).expect("a driver");
+        let (to, sink) = sink(ns, kernel);
+        let endpoint = Endpoint::modern(skyhaul_cc::Config::by_name("cubic").expect("known"));
+        let (took, ()) = Took::of(|| {
+            let from = SocketAddr::new(own, 0);
+            let limit = Limit::Bytes(BYTES);
+            let every = Duration::from_secs(1);
+            let mut bulk =
+                Bulk::open(Clock::now(), driver.host_mut(), (from, to), &endpoint, limit, 1, every)
+                    .expect("opens");
+            driver.run(&mut bulk, |_, _, _| false).expect("the device stays");
+        });
+        assert_eq!(sink.join().expect("ends"), BYTES);
+        took
+    }
+
+    fn blast(ns: &Namespace) -> Took {
+        let kernel: IpAddr = [10, 84, 0, 1].into();
+        let tun = tun(ns, kernel);
+        let (to, sink) = sink(ns, kernel);
+        let took = blaster::send(&tun, [10, 84, 0, 2], [10, 84, 0, 1], to.port(), BYTES);
+        assert_eq!(sink.join().expect("ends"), BYTES);
+        took
+    }
+
+    fn ip(ns: &Namespace, program: &str, args: &str) -> bool {
+        let run = || Command::new(program).args(args.split(' ')).output();
+        ns.within(run).expect("enters").is_ok_and(|o| o.status.success())
+    }
+
+    /// Two namespaces with a veth between them, every packet on its own.
+    fn pair(near: &Namespace, far: &Namespace) {
+        let mut holder =
+            far.within(|| Command::new("sleep").arg("60").spawn()).expect("enters").expect("starts");
+        assert!(ip(near, "ip", &format!("link add near0 type veth peer name far0 netns {}", holder.id())));
+        for (ns, name, own) in [(near, "near0", 1), (far, "far0", 2)] {
+            assert!(ip(ns, "ip", &format!("addr add 10.85.0.{own}/24 dev {name}")));
+            assert!(ip(ns, "ip", &format!("link set {name} up")));
+            if !ip(ns, "ethtool", &format!("-K {name} tso off gso off gro off")) {
+                println!(
+                    "ethtool is not there: the kernel sends packets of up to 64 KiB, and its figures say little"
+                );
+            }
+        }
+        holder.kill().expect("kills");
+        holder.wait().expect("ends");
+    }
+
+    fn kernels(near: &Namespace, far: &Namespace) -> Took {
+        let (to, sink) = sink(far, [10, 85, 0, 2].into());
+        let mut s = near.within(|| TcpStream::connect(to)).expect("enters").expect("connects");
+        let data = vec![1; 1 << 16];
+        let (took, ()) = Took::of(|| {
+            let mut left = BYTES;
+            while left > 0 {
+                let n = left.min(data.len() as u64);
+                s.write_all(&data[..n as usize]).expect("writes");
+                left -= n;
+            }
+            drop(s);
+            assert_eq!(sink.join().expect("ends"), BYTES);
+        });
+        took
+    }
+
+    fn summary(mut values: Vec<f64>) -> String {
+        values.sort_by(f64::total_cmp);
+        format!("{:.2} ({:.2} - {:.2})", values[values.len() / 2], values[0], values[values.len() - 1])
+    }
+
+    pub(crate) fn main() {
+        let (near, far) = match (Namespace::new(), Namespace::new()) {
+            (Ok(near), Ok(far)) => (near, far),
+            (Err(e), _) | (_, Err(e)) => {
+                println!("not measured: {e}");
+                return;
+            }
+        };
+        pair(&near, &far);
+        let all: Vec<[Took; 3]> =
+            (0..REPETITIONS).map(|_| [ours(&near), blast(&near), kernels(&near, &far)]).collect();
+        println!("{} MB in packets of 1500 bytes, median (range) of {REPETITIONS}", BYTES / 1_000_000);
+        for (i, name) in ["skyhaul over TUN", "blaster over TUN", "kernel over veth"].iter().enumerate() {
+            let rate = summary(all.iter().map(|r| r[i].rate()).collect());
+            let cpu = summary(all.iter().map(|r| r[i].cpu_per_gb()).collect());
+            println!("{name}: {rate} Mbit/s, {cpu} CPU s/GB of the sender");
+        }
+        let of = |f: &dyn Fn(&[Took; 3]) -> f64| summary(all.iter().map(f).collect());
+        println!("time, skyhaul / blaster: {}", of(&|r| r[0].seconds / r[1].seconds));
+        println!("CPU of the sender, skyhaul / blaster: {}", of(&|r| r[0].cpu / r[1].cpu));
+        println!("time, skyhaul / kernel: {}", of(&|r| r[0].seconds / r[2].seconds));
+    }
+}
