@@ -44,6 +44,9 @@ def test_files_and_commands_work(name, tmp_path):
     commands = [
         line for block in blocks(page, "sh") for line in block.splitlines() if line.startswith("skyhaul ")
     ]
+    # Real time and real packets: the tests of the command run these.
+    live = ("skyhaul doctor", "skyhaul emulate", "skyhaul wire")
+    commands = [line for line in commands if not line.startswith(live) and "--worlds" not in line]
     assert commands
     for line in commands:
         line, _, target = line.partition(" > ")
