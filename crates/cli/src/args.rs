@@ -120,6 +120,12 @@ pub(crate) struct EmulateArgs {
     /// Write forward.pcapng and reverse.pcapng into this folder; the cause of a loss is a comment.
     #[arg(long, value_name = "DIR")]
     pub(crate) pcap: Option<PathBuf>,
+    /// Counters for Prometheus at this address, such as 127.0.0.1:9100; port 0 chooses one.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) metrics: Option<std::net::SocketAddr>,
+    /// Join two interfaces of these names, which the command makes here, without addresses: routes are yours.
+    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["program", "ns_client", "ns_server"])]
+    pub(crate) interfaces: Vec<String>,
     /// Show counters while it runs, if standard error is a terminal.
     #[arg(long)]
     pub(crate) live: bool,

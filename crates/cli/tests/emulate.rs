@@ -177,6 +177,12 @@ fn wrong_input_is_refused_in_one_line() {
         (&["--flow", "nope", "--", "true"][..], &["--flow", "nope", "bulk, other"][..]),
         (&["--ns-client", "no-such-namespace"], &["no-such-namespace", "ip netns add"]),
         (&[], &["nothing to join", "-- CMD"]),
+        (
+            &["--interfaces", "sky1", "much-too-long-a-name"],
+            &["\"much-too-long-a-name\" is no name for an interface"],
+        ),
+        (&["--interfaces", "sky1", "sky1"], &["\"sky1\" exists already"]),
+        (&["--metrics", "nowhere", "--", "true"], &["--metrics", "nowhere"]),
         (&["--duration", "7 weeks", "--", "true"], &["60s"]),
         (&["--ns-client", "a", "--", "true"], &["--ns-client"]),
         (&["--set", "flows.bulk.cc=sack,reno", "--", "true"], &["emulate runs one scenario"]),
@@ -209,4 +215,33 @@ fn without_privileges_it_says_what_to_do() {
     assert_eq!((out.status.code(), line.matches('\n').count()), (Some(2), 1), "{line}");
     assert!(line.contains("run it as root"), "{line}");
     std::io::stderr().write_all(line.as_bytes()).expect("open");
+}
+
+#[test]
+fn interfaces_carry_and_metrics_tell() {
+    use std::io::{BufRead, BufReader, Read};
+    let Some(ns) = space() else { return };
+    let path = scenario("interfaces");
+    let mut c = skyhaul(&["emulate", path.to_str().expect("UTF-8"), "--interfaces", "east", "west"]);
+    c.args(["--metrics", "127.0.0.1:0", "--duration", "60s"]);
+    let mut child = ns.within(|| c.spawn()).expect("enters").expect("starts");
+    let mut said = BufReader::new(child.stderr.take().expect("piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("says where");
+    let address = line.trim().strip_prefix("metrics at http://").and_then(|l| l.strip_suffix("/metrics"));
+    let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
+    // Until the first counts are there the page is empty.
+    let page = || {
+        let mut s = ns.within(|| std::net::TcpStream::connect(&address)).expect("enters").expect("listens");
+        s.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("writes");
+        let mut text = String::new();
+        s.read_to_string(&mut text).expect("answers");
+        text
+    };
+    assert!(soon(|| page().contains("skyhaul_packets_offered_total{direction=\"forward\"")), "{}", page());
+    assert!(page().starts_with("HTTP/1.1 200") && page().trim_end().ends_with("# EOF"));
+    assert_eq!(interfaces(&ns), 3, "loopback and two of ours");
+    child.kill().expect("runs");
+    child.wait().expect("ends");
+    assert!(soon(|| interfaces(&ns) == 1), "they vanish with the command");
 }

@@ -272,6 +272,22 @@ fn an_orphan_does_not_wait_for_ever() {
 }
 
 #[test]
+fn what_is_aborted_and_let_go_at_once_still_says_so() {
+    let mut w = World::new(Instant::ZERO, false, Weather::calm(ms(50)));
+    let e = endpoint("newreno");
+    w.hosts[1].listen(80, e.clone()).unwrap();
+    let id = w.open(false, 80, &e);
+    while w.step() {}
+    w.hosts[0].abort(w.now, id);
+    w.hosts[0].release(w.now, id);
+    w.flush();
+    while w.step() {}
+    let server = accepted(&mut w.hosts[1]).unwrap();
+    assert_eq!(w.hosts[1].conn(server).unwrap().failure(), Some(Failure::Reset));
+    assert_eq!(w.hosts[0].connections(), 0);
+}
+
+#[test]
 fn half_open_connections_have_a_limit() {
     let mut w = World::new(Instant::ZERO, false, Weather::calm(ms(50)));
     let e = endpoint("newreno");

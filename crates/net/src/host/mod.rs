@@ -243,10 +243,8 @@ impl Host {
     /// The application is done with the connection: it is closed in order if it was not, and vanishes when it may.
     pub fn release(&mut self, now: Instant, id: ConnId) {
         let orphan = now + self.config.orphan;
+        // It goes with the next flush: what it has to say until then, such as a RST, is said.
         self.act(id, |c| c.release(now, orphan));
-        if self.conn(id).is_some() {
-            self.settle(id.slot);
-        }
     }
 
     // ----- the driver ---------------------------------------------------------------------------------------

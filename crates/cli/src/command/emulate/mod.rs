@@ -1,5 +1,6 @@
 //! `skyhaul emulate`.
 
+mod metrics;
 mod report;
 
 use crate::args::EmulateArgs;
@@ -36,6 +37,7 @@ pub(crate) fn run(args: &EmulateArgs, arguments: usize) -> Result<(), Stop> {
     };
     let scenario = &case.scenario;
     let group = group(scenario, args.flow.as_deref())?;
+    let metrics = args.metrics.map(metrics::Metrics::open).transpose()?;
     let ends = ends(args)?;
     interrupt::listen();
     let options = Options {
@@ -56,7 +58,7 @@ pub(crate) fn run(args: &EmulateArgs, arguments: usize) -> Result<(), Stop> {
         again.push(INIT.into());
         Some(enclosure::start(&here, &again, &args.program).map_err(Stop::bad)?)
     };
-    watch(args, &emulation, program.as_ref());
+    watch(args, &emulation, program.as_ref(), metrics.as_ref());
     // Its last packets have left; what is still on its way has nobody to arrive at.
     let status = match program {
         Some(p) if emulation.has_ended() => {
@@ -110,8 +112,19 @@ fn ends(args: &EmulateArgs) -> Result<[End; 2], Stop> {
         }
         return Ok(ends);
     }
+    if let [a, b] = args.interfaces.as_slice() {
+        let here = Namespace::current().map_err(Stop::bad)?;
+        let open = |name: &String| {
+            let config =
+                TunConfig { name: Some(name.clone()), addresses: vec![], mtu: args.mtu, offload: false };
+            End::open(&here, &config).map_err(Stop::bad)
+        };
+        return Ok([open(a)?, open(b)?]);
+    }
     if args.ns_client.is_none() && args.ns_server.is_none() {
-        return Err(Stop::bad("nothing to join: give a program (-- CMD), or --ns-client and --ns-server"));
+        return Err(Stop::bad(
+            "nothing to join: give a program (-- CMD), --ns-client and --ns-server, or --interfaces A B",
+        ));
     }
     let (client, server) =
         (find(&args.ns_client).map_err(Stop::bad)?, find(&args.ns_server).map_err(Stop::bad)?);
@@ -130,7 +143,12 @@ fn addresses(net: u8, end: u8) -> [(IpAddr, u8); 2] {
 }
 
 /// Returns once the program or the emulation has ended, or the user wants an end.
-fn watch(args: &EmulateArgs, emulation: &Emulation, program: Option<&Enclosed>) {
+fn watch(
+    args: &EmulateArgs,
+    emulation: &Emulation,
+    program: Option<&Enclosed>,
+    metrics: Option<&metrics::Metrics>,
+) {
     let view = args.live.then(view);
     let over = args.duration.map(|d| emulation.started_at() + d);
     let mut looks = 0;
@@ -152,6 +170,9 @@ fn watch(args: &EmulateArgs, emulation: &Emulation, program: Option<&Enclosed>) 
         }
         if let (Some(view), 0, Some(news)) = (&view, looks % REFRESH, emulation.news()) {
             view.set_message(report::line(&news));
+        }
+        if let Some(m) = metrics {
+            m.answer(emulation.news().as_ref());
         }
         looks = looks.wrapping_add(1);
         std::thread::sleep(LOOK);
