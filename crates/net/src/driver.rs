@@ -4,6 +4,7 @@ use crate::app::{App, Turn};
 use crate::clock::Clock;
 use crate::error::NetError;
 use crate::host::{Host, Outlet};
+use crate::offload::{Arrivals, Departures};
 use crate::tun::Tun;
 use crate::wait::{Wait, Waker};
 use skyhaul_base::{Duration, Instant};
@@ -15,15 +16,22 @@ use std::io::{self, BufWriter};
 const BATCH: usize = 64;
 
 /// A host on a TUN device.
-#[derive(Debug)]
 pub struct Driver {
     tun: Tun,
     wait: Wait,
     host: Host,
     capture: Option<Recording>,
     buffer: Vec<u8>,
+    /// For a device of super-packets.
+    merged: Option<(Arrivals, Departures)>,
     refused: u64,
     cpu: Duration,
+}
+
+impl std::fmt::Debug for Driver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Driver").field("tun", &self.tun).field("host", &self.host).finish_non_exhaustive()
+    }
 }
 
 /// A capture in progress.
@@ -53,6 +61,7 @@ fn wall_nanos(now: Instant) -> u64 {
 /// Packets go into the device.
 struct Out<'a> {
     tun: &'a Tun,
+    merged: Option<&'a mut Departures>,
     now: Instant,
     capture: Option<&'a mut Recording>,
     refused: &'a mut u64,
@@ -61,16 +70,42 @@ struct Out<'a> {
 
 impl Outlet for Out<'_> {
     fn send(&mut self, packet: &[u8]) {
-        let taken = match self.tun.write(packet) {
-            Ok(taken) => taken,
-            Err(e) => {
-                self.failure.get_or_insert(e);
-                false
-            }
+        let done = match &mut self.merged {
+            // A super-packet is refused as a whole, and later: captures do not know.
+            Some(m) => m.push(self.tun, packet).map(|refused| {
+                *self.refused += refused;
+                true
+            }),
+            None => self.tun.write(packet),
         };
+        let taken = done.unwrap_or_else(|e| {
+            self.failure.get_or_insert(e);
+            false
+        });
         *self.refused += u64::from(!taken);
         if let Some(c) = &mut self.capture {
             c.packet(self.now, packet, (!taken).then_some("refused by the interface"));
+        }
+    }
+}
+
+impl Out<'_> {
+    /// A packet that was read.
+    fn arrives(&mut self, host: &mut Host, packet: &[u8]) {
+        let now = self.now;
+        if let Some(c) = &mut self.capture {
+            c.packet(now, packet, None);
+        }
+        host.arrive(now, packet, self);
+    }
+    fn flush(&mut self) {
+        if let Some(m) = &mut self.merged {
+            match m.flush(self.tun) {
+                Ok(refused) => *self.refused += refused,
+                Err(e) => {
+                    self.failure.get_or_insert(e);
+                }
+            }
         }
     }
 }
@@ -82,7 +117,9 @@ impl Driver {
     /// If the system has no more descriptors.
     pub fn new(tun: Tun, host: Host) -> Result<Self, NetError> {
         let wait = Wait::on(&[&tun])?;
-        Ok(Self { tun, wait, host, capture: None, buffer: vec![0; 1 << 16], refused: 0, cpu: Duration::ZERO })
+        let merged = tun.offloads().then(|| (Arrivals::new(), Departures::new()));
+        let buffer = vec![0; 1 << 16];
+        Ok(Self { tun, wait, host, capture: None, buffer, merged, refused: 0, cpu: Duration::ZERO })
     }
 
     /// Writes every packet, in and out, to a file.
@@ -151,26 +188,36 @@ impl Driver {
         let outcome = loop {
             let now = Clock::now();
             let mut failure = None;
-            let Self { tun, host, capture, buffer, refused, .. } = self;
+            let Self { tun, host, capture, buffer, merged, refused, .. } = self;
+            let (mut arrivals, departures) = match merged {
+                Some((a, d)) => (Some(a), Some(d)),
+                None => (None, None),
+            };
+            let mut out = Out {
+                tun,
+                merged: departures,
+                now,
+                capture: capture.as_mut(),
+                refused,
+                failure: &mut failure,
+            };
             let mut read = 0;
             while read < BATCH {
-                let n = match tun.read(buffer) {
-                    Ok(Some(n)) => n,
+                let more = match &mut arrivals {
+                    Some(a) => a
+                        .read(tun)
+                        .map(|packets| packets.map(|packets| packets.for_each(|p| out.arrives(host, p)))),
+                    None => tun.read(buffer).map(|n| n.map(|n| out.arrives(host, &buffer[..n]))),
+                };
+                match more {
+                    Ok(Some(())) => read += 1,
                     Ok(None) => break,
                     Err(e) => {
-                        failure = Some(e);
+                        out.failure.get_or_insert(e);
                         break;
                     }
-                };
-                read += 1;
-                let mut capture = capture.as_mut();
-                if let Some(c) = &mut capture {
-                    c.packet(now, &buffer[..n], None);
                 }
-                let mut out = Out { tun, now, capture, refused, failure: &mut failure };
-                host.arrive(now, &buffer[..n], &mut out);
             }
-            let mut out = Out { tun, now, capture: capture.as_mut(), refused, failure: &mut failure };
             host.handle_timeout(now, &mut out);
             let turn = app.turn(now, host);
             // An application that is told to stop may have nothing left to wait for.
@@ -180,6 +227,7 @@ impl Driver {
                 app.stop(now, host);
             }
             host.flush(now, &mut out);
+            out.flush();
             if let Some(e) = failure {
                 break Err(e);
             }

@@ -23,6 +23,7 @@ pub mod fuzz;
 pub mod host;
 mod namespace;
 mod netlink;
+mod offload;
 pub mod tun;
 pub mod wait;
 pub mod world;

@@ -33,6 +33,7 @@ pub struct Tun {
     device: SyncDevice,
     name: String,
     longest: usize,
+    offload: bool,
 }
 
 impl std::fmt::Debug for Tun {
@@ -94,7 +95,7 @@ impl Tun {
         settle_v6(config, &name);
         // A super-packet is as long as IP allows; everything else fits the MTU.
         let longest = if config.offload { 1 << 16 } else { usize::from(config.mtu) };
-        Ok(Self { device, name, longest })
+        Ok(Self { device, name, longest, offload: config.offload })
     }
 
     /// Its name.
@@ -113,6 +114,11 @@ impl Tun {
     #[must_use]
     pub fn longest(&self) -> usize {
         self.longest
+    }
+    /// Packets carry a virtio-net header, and may be super-packets.
+    #[must_use]
+    pub fn offloads(&self) -> bool {
+        self.offload
     }
     /// The device itself, for those who move several packets at a time.
     #[must_use]

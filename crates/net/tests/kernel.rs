@@ -51,8 +51,11 @@ const MB: u64 = 1_000_000;
 #[test]
 fn a_hundred_megabytes_each_way_between_us_and_the_kernel() {
     let Some(ns) = space() else { return };
-    for (v6, cc) in [(false, "cubic"), (true, "peach")] {
-        let place = Place::new(v6);
+    // As single packets, and as super-packets that the kernel takes and gives whole.
+    for (v6, cc, offload) in
+        [(false, "cubic", false), (true, "peach", false), (false, "peach", true), (true, "cubic", true)]
+    {
+        let place = Place { offload, ..Place::new(v6) };
         let mut driver = place.driver(&ns);
         let listener = ns.within(|| TcpListener::bind((place.kernel, 0)).unwrap()).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -283,29 +286,31 @@ fn an_iperf3_client_measures_with_our_receiver_and_our_sender() {
 #[test]
 fn dummies_to_a_kernel_that_knows_nothing_of_them_harm_nobody() {
     let Some(ns) = space() else { return };
-    let place = Place::new(false);
-    let mut driver = place.driver(&ns);
-    let listener = ns.within(|| TcpListener::bind((place.kernel, 0)).unwrap()).unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let kernel = std::thread::spawn(move || kernel_party(listener.accept().unwrap().0, 0));
-    // As the paper has it: nothing is negotiated, the answers tell. Dummies only go where there is time for them, so
-    // the sender believes in a round trip of 100 ms.
-    let e = marked("peach", Profile::Paper);
-    open(&mut driver, &place, port, &e);
-    let mut app = Exchange::new(2 * MB, 1);
-    let seen = std::rc::Rc::new(std::cell::RefCell::new((0, ProbeSupport::Unknown, 0)));
-    let at = seen.clone();
-    app.meddle = Some(Box::new(move |_, host, id| {
-        let c = host.conn(id).unwrap();
-        let n = c.counters();
-        *at.borrow_mut() = (n.probes_sent, c.probe_support(), n.retransmissions);
-    }));
-    run(&mut driver, &mut app);
-    assert_eq!(kernel.join().unwrap(), (2 * MB, hash_of(2 * MB)));
-    let (sent, support, retransmissions) = *seen.borrow();
-    assert!(sent > 0);
-    assert_eq!(support, ProbeSupport::No, "its answers are duplicates without a mark");
-    assert_eq!(retransmissions, 0, "and no sign of a loss");
+    for offload in [false, true] {
+        let place = Place { offload, ..Place::new(false) };
+        let mut driver = place.driver(&ns);
+        let listener = ns.within(|| TcpListener::bind((place.kernel, 0)).unwrap()).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let kernel = std::thread::spawn(move || kernel_party(listener.accept().unwrap().0, 0));
+        // As the paper has it: nothing is negotiated, the answers tell. Dummies only go where there is time for them, so
+        // the sender believes in a round trip of 100 ms.
+        let e = marked("peach", Profile::Paper);
+        open(&mut driver, &place, port, &e);
+        let mut app = Exchange::new(2 * MB, 1);
+        let seen = std::rc::Rc::new(std::cell::RefCell::new((0, ProbeSupport::Unknown, 0)));
+        let at = seen.clone();
+        app.meddle = Some(Box::new(move |_, host, id| {
+            let c = host.conn(id).unwrap();
+            let n = c.counters();
+            *at.borrow_mut() = (n.probes_sent, c.probe_support(), n.retransmissions);
+        }));
+        run(&mut driver, &mut app);
+        assert_eq!(kernel.join().unwrap(), (2 * MB, hash_of(2 * MB)));
+        let (sent, support, retransmissions) = *seen.borrow();
+        assert!(sent > 0);
+        assert_eq!(support, ProbeSupport::No, "its answers are duplicates without a mark");
+        assert_eq!(retransmissions, 0, "and no sign of a loss");
+    }
 }
 
 #[test]

@@ -83,6 +83,10 @@ pub(crate) struct StackArgs {
     /// Longest packet, bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(576..))]
     pub(crate) mtu: u16,
+    /// Hand segments over to the kernel, and take them from it, as super-packets of up to 64 KiB (virtio-net header): less
+    /// processor time per byte. Links that shape or lose packets must not see them: a super-packet counts as one.
+    #[arg(long)]
+    pub(crate) gso: bool,
     /// Congestion control, with its default options.
     #[arg(long, value_name = "NAME", default_value = "cubic")]
     pub(crate) cc: String,

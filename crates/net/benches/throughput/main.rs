@@ -1,8 +1,8 @@
 //! Throughput over TUN, beside what else this machine can do: `cargo bench -p skyhaul-net` (as root).
 //!
-//! Three ways to bring the same bytes to a sink of the kernel's, in turn and several times over, so that what else the
-//! machine does falls on all of them: our sender; the kernel's own over a veth, without offloads; and a blaster that writes
-//! prebuilt segments into the same kind of interface and looks at nothing but the window. Ratios are taken within a
+//! Four ways to bring the same bytes to a sink of the kernel's, in turn and several times over, so that what else the
+//! machine does falls on all of them: our sender; the kernel's own over a veth, without offloads; a blaster that writes
+//! prebuilt segments into the same kind of interface and looks at nothing but the window; and our sender with super-packets. Ratios are taken within a
 //! repetition.
 #![allow(missing_docs, missing_debug_implementations, reason = "a program")]
 
@@ -76,15 +76,15 @@ mod linux {
         (to, thread)
     }
 
-    fn tun(ns: &Namespace, kernel: IpAddr) -> Tun {
-        let config = TunConfig { name: None, addresses: vec![(kernel, 24)], mtu: 1500, offload: false };
+    fn tun(ns: &Namespace, kernel: IpAddr, offload: bool) -> Tun {
+        let config = TunConfig { name: None, addresses: vec![(kernel, 24)], mtu: 1500, offload };
         ns.within(|| Tun::open(&config)).expect("enters").expect("opens")
     }
 
-    fn ours(ns: &Namespace) -> Took {
+    fn ours(ns: &Namespace, offload: bool) -> Took {
         let (kernel, own): (IpAddr, IpAddr) = ([10, 84, 0, 1].into(), [10, 84, 0, 2].into());
         let host = HostConfig::new(vec![own], Secret::draw().expect("random"));
-        let mut driver = Driver::new(tun(ns, kernel), Host::new(host)).expect("a driver");
+        let mut driver = Driver::new(tun(ns, kernel, offload), Host::new(host)).expect("a driver");
         let (to, sink) = sink(ns, kernel);
         let endpoint = Endpoint::modern(skyhaul_cc::Config::by_name("cubic").expect("known"));
         let (took, ()) = Took::of(|| {
@@ -102,7 +102,7 @@ mod linux {
 
     fn blast(ns: &Namespace) -> Took {
         let kernel: IpAddr = [10, 84, 0, 1].into();
-        let tun = tun(ns, kernel);
+        let tun = tun(ns, kernel, false);
         let (to, sink) = sink(ns, kernel);
         let took = blaster::send(&tun, [10, 84, 0, 2], [10, 84, 0, 1], to.port(), BYTES);
         assert_eq!(sink.join().expect("ends"), BYTES);
@@ -163,17 +163,23 @@ mod linux {
             }
         };
         pair(&near, &far);
-        let all: Vec<[Took; 3]> =
-            (0..REPETITIONS).map(|_| [ours(&near), blast(&near), kernels(&near, &far)]).collect();
+        let all: Vec<[Took; 4]> = (0..REPETITIONS)
+            .map(|_| [ours(&near, false), blast(&near), kernels(&near, &far), ours(&near, true)])
+            .collect();
         println!("{} MB in packets of 1500 bytes, median (range) of {REPETITIONS}", BYTES / 1_000_000);
-        for (i, name) in ["skyhaul over TUN", "blaster over TUN", "kernel over veth"].iter().enumerate() {
+        for (i, name) in
+            ["skyhaul over TUN", "blaster over TUN", "kernel over veth", "skyhaul over TUN, super-packets"]
+                .iter()
+                .enumerate()
+        {
             let rate = summary(all.iter().map(|r| r[i].rate()).collect());
             let cpu = summary(all.iter().map(|r| r[i].cpu_per_gb()).collect());
             println!("{name}: {rate} Mbit/s, {cpu} CPU s/GB of the sender");
         }
-        let of = |f: &dyn Fn(&[Took; 3]) -> f64| summary(all.iter().map(f).collect());
+        let of = |f: &dyn Fn(&[Took; 4]) -> f64| summary(all.iter().map(f).collect());
         println!("time, skyhaul / blaster: {}", of(&|r| r[0].seconds / r[1].seconds));
         println!("CPU of the sender, skyhaul / blaster: {}", of(&|r| r[0].cpu / r[1].cpu));
         println!("time, skyhaul / kernel: {}", of(&|r| r[0].seconds / r[2].seconds));
+        println!("time, skyhaul with super-packets / without: {}", of(&|r| r[3].seconds / r[0].seconds));
     }
 }

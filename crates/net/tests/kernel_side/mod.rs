@@ -42,6 +42,7 @@ pub struct Place {
     pub kernel: IpAddr,
     pub ours: IpAddr,
     pub mtu: u16,
+    pub offload: bool,
 }
 
 impl Place {
@@ -51,12 +52,16 @@ impl Place {
         } else {
             ([10, 84, 0, 1].into(), [10, 84, 0, 2].into())
         };
-        Self { kernel, ours, mtu: 1500 }
+        Self { kernel, ours, mtu: 1500, offload: false }
     }
     pub fn tun(&self, ns: &Namespace) -> Tun {
         let prefix = if self.kernel.is_ipv4() { 24 } else { 64 };
-        let config =
-            TunConfig { name: None, addresses: vec![(self.kernel, prefix)], mtu: self.mtu, offload: false };
+        let config = TunConfig {
+            name: None,
+            addresses: vec![(self.kernel, prefix)],
+            mtu: self.mtu,
+            offload: self.offload,
+        };
         ns.within(|| Tun::open(&config)).expect("enters").expect("opens")
     }
     pub fn host(&self) -> Host {

@@ -74,7 +74,7 @@ impl Stack {
                 name: args.tun.clone(),
                 addresses: args.kernel_address.clone(),
                 mtu: args.mtu,
-                offload: false,
+                offload: args.gso,
             },
             pcap: args.pcap.clone(),
         })
