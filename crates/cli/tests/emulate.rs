@@ -182,6 +182,10 @@ fn wrong_input_is_refused_in_one_line() {
             &["\"much-too-long-a-name\" is no name for an interface"],
         ),
         (&["--interfaces", "sky1", "sky1"], &["\"sky1\" exists already"]),
+        (
+            &["--strict", "--set", "links.sat.rate=40 Gbit/s", "--", "true"],
+            &["forward: 40.0 Gbit/s are", "skyhaul doctor"],
+        ),
         (&["--metrics", "nowhere", "--", "true"], &["--metrics", "nowhere"]),
         (&["--duration", "7 weeks", "--", "true"], &["60s"]),
         (&["--ns-client", "a", "--", "true"], &["--ns-client"]),

@@ -21,6 +21,8 @@ use std::net::IpAddr;
 const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
 /// How long a program may take to end once its time is over.
 const GRACE: Duration = Duration::from_secs(3);
+/// Packets per second that a core forwards on a common machine: 300,000 to 700,000 were measured.
+const MOST_PACKETS: u64 = 300_000;
 /// Looks between two refreshments of the view.
 const REFRESH: u32 = 25;
 /// The hidden command that is the first process of an enclosure.
@@ -37,6 +39,7 @@ pub(crate) fn run(args: &EmulateArgs, arguments: usize) -> Result<(), Stop> {
     };
     let scenario = &case.scenario;
     let group = group(scenario, args.flow.as_deref())?;
+    keep_up(scenario, group, args)?;
     let metrics = args.metrics.map(metrics::Metrics::open).transpose()?;
     let ends = ends(args)?;
     interrupt::listen();
@@ -78,6 +81,30 @@ pub(crate) fn run(args: &EmulateArgs, arguments: usize) -> Result<(), Stop> {
         eprint!("{text}");
     }
     if status == 0 { Ok(()) } else { Err(Stop::Status(status)) }
+}
+
+/// A rate that a machine will hardly keep is told before, not after: in a strict run it is refused.
+fn keep_up(scenario: &Resolved, group: &FlowGroup, args: &EmulateArgs) -> Result<(), Stop> {
+    for forward in [true, false] {
+        let ways = group.path.iter().map(|&i| &scenario.links[i]);
+        let rates = ways.filter_map(|l| if forward { l.forward.rate } else { l.reverse.rate });
+        let Some(slowest) = rates.map(skyhaul_base::Rate::bits_per_sec).min() else { continue };
+        let packets = slowest / (8 * u64::from(args.mtu));
+        if packets > MOST_PACKETS {
+            let way = if forward { "forward" } else { "reverse" };
+            let line = format!(
+                "{way}: {:.1} Gbit/s are {packets} packets of {} bytes per second, and one core forwards about \
+                 {MOST_PACKETS}: take a slower link, or a larger --mtu; skyhaul doctor measures this machine",
+                slowest as f64 / 1e9,
+                args.mtu
+            );
+            if args.strict {
+                return Err(Stop::bad(line));
+            }
+            eprintln!("warning: {line}");
+        }
+    }
+    Ok(())
 }
 
 /// The group of flows whose path is emulated.
