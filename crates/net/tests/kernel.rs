@@ -10,7 +10,8 @@ use sha2::{Digest, Sha256};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::ProbeSupport;
 use skyhaul_net::app::{App, Bulk, Http, Iperf, Limit, Serve, Sink, Turn};
-use skyhaul_net::host::Failure;
+use skyhaul_net::driver::Driver;
+use skyhaul_net::host::{Failure, Host, HostConfig, Secret};
 use skyhaul_net::{Clock, NetError};
 use skyhaul_wire::Profile;
 use std::collections::BTreeMap;
@@ -162,6 +163,31 @@ fn loss_duplication_reordering_and_corruption_between_us_and_the_kernel_change_n
         assert!(host.counts().refusals.total() > 0, "damaged packets were refused");
         assert!(app.replayed > 1000);
     }
+}
+
+#[test]
+fn sequence_numbers_wrap_on_the_way_to_the_kernel() {
+    let Some(ns) = space() else { return };
+    let place = Place::new(false);
+    let tun = place.tun(&ns);
+    let listener = ns.within(|| TcpListener::bind((place.kernel, 0)).unwrap()).unwrap();
+    let ends = place.out(listener.local_addr().unwrap().port());
+    // Keys until one makes the connection begin less than 50 MB below the wrap.
+    let host = (0..).find_map(|n: u64| {
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&n.to_be_bytes());
+        let config = HostConfig { secret: Secret::fixed(key), record: true, ..place.host().config().clone() };
+        let mut host = Host::new(config);
+        let id = host.connect(Clock::now(), ends.0, ends.1, &endpoint("cubic")).unwrap();
+        let first = host.conn(id).unwrap().tcp().acknowledged();
+        (first.0 > u32::MAX - 50_000_000).then_some(host)
+    });
+    let mut driver = Driver::new(tun, host.unwrap()).unwrap();
+    let kernel = std::thread::spawn(move || kernel_party(listener.accept().unwrap().0, MB));
+    let mut app = Exchange::new(100 * MB, 1);
+    run(&mut driver, &mut app);
+    assert_eq!(kernel.join().unwrap(), (100 * MB, hash_of(100 * MB)));
+    assert_eq!(app.ended[0].hash(), hash_of(MB));
 }
 
 #[test]
