@@ -1,6 +1,6 @@
 //! `skyhaul export`: results in other formats.
 //!
-//! Tables are written from the tables of a results directory, of runs and of studies ([`csv`], [`parquet`]). Formats of
+//! Tables are written from the tables of a results directory, of runs and of studies ([`csv()`], [`parquet()`]). Formats of
 //! measuring tools are written from what a run has recorded ([`flent`], [`iperf3`]); a log of events is written by
 //! running the recorded scenario again ([`qlog`]); when packets could leave follows from the scenario ([`mahimahi`]).
 
