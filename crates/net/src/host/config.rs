@@ -27,7 +27,7 @@ pub struct HostConfig {
     /// How long the host waits for the FIN of a peer after the application has let go of a connection (Linux:
     /// `tcp_fin_timeout`).
     pub orphan: Duration,
-    /// Keep what each connection does, so that it can be done again ([`Journal::replay`]). Memory grows with each segment.
+    /// Keep what each connection does, so that it can be done again ([`crate::host::Journal::replay`]). Memory grows with each segment.
     pub record: bool,
 }
 
