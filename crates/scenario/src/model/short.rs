@@ -1,9 +1,7 @@
 //! Short forms: a text that stands for a table.
 
 use super::endpoint::DelayedAckSpec;
-use super::{
-    AppSpec, DelaySpec, EndpointSpec, ErrorSpec, OsSpec, QueueSpec, SizesSpec, StartSpec, TimesSpec,
-};
+use super::{AppSpec, DelaySpec, EndpointSpec, OsSpec, QueueSpec, SizesSpec, StartSpec, TimesSpec};
 use crate::error::ValueError;
 use crate::quantity::{QueueLimit, Size, Span, Time};
 use core::fmt;
@@ -13,6 +11,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use skyhaul_base::Duration;
+use skyhaul_path::error;
 use std::borrow::Cow;
 use toml::{Table, Value};
 
@@ -146,11 +145,11 @@ impl ShortForm for QueueSpec {
     }
 }
 
-impl ShortForm for ErrorSpec {
+impl ShortForm for error::Config {
     const EXPECTING: &'static str = "\"none\", or a table such as { kind = \"per\", p = 1e-3 }";
     fn from_text(text: &str) -> Result<Self, ValueError> {
         match text {
-            "none" => Ok(Self::None {}),
+            "none" => Ok(Self::NONE),
             _ => Err(ValueError::NotAccepted { text: text.into(), expected: Self::EXPECTING }),
         }
     }
