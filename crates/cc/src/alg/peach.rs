@@ -56,7 +56,7 @@ impl FallsBack<Reno> for TcpPeach {
         Reno::new(&reno::Config::default(), self.win.rules(), self.config.recovery)
     }
     /// \[Peach §III-B\]: the sender stops sending dummies and uses TCP-Reno.
-    fn from_here(&self, path: &Path) -> Reno {
+    fn continued(&self, path: &Path) -> Reno {
         let mut reno = self.afresh();
         reno.take_over(self.win.for_reno(path), self.win.infl);
         reno

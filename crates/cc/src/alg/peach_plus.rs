@@ -68,7 +68,7 @@ impl FallsBack<Reno> for TcpPeachPlus {
     fn afresh(&self) -> Reno {
         Reno::new(&reno::Config::default(), self.win.rules(), RecoveryMode::Sack)
     }
-    fn from_here(&self, path: &Path) -> Reno {
+    fn continued(&self, path: &Path) -> Reno {
         let mut reno = self.afresh();
         reno.take_over(self.win.for_reno(path), self.win.infl);
         reno

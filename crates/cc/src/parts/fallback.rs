@@ -11,7 +11,7 @@ pub trait FallsBack<F> {
     /// For a connection that has not started: the peer is known not to answer.
     fn afresh(&self) -> F;
     /// For a connection under way, from the present window: the peer turned out not to answer.
-    fn from_here(&self, path: &Path) -> F;
+    fn continued(&self, path: &Path) -> F;
 }
 
 /// `C` while the peer answers probes, or may; `F` from the moment on when it is known not to.
@@ -82,7 +82,7 @@ where
         if event == ProbeEvent::Unsupported && self.fallback.is_none() {
             cx.act.stop_probes = true;
             cx.act.wake_at = Some(Instant::MAX);
-            self.fallback = Some(Box::new(self.control.from_here(cx.path)));
+            self.fallback = Some(Box::new(self.control.continued(cx.path)));
         } else {
             either!(mut self, c => c.on_probe(cx, event));
         }
