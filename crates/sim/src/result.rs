@@ -126,6 +126,12 @@ impl ClassResult {
     }
 }
 
+/// Name of a direction of a link.
+#[must_use]
+pub const fn direction(forward: bool) -> &'static str {
+    if forward { "forward" } else { "reverse" }
+}
+
 /// What one direction of a link did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkResult {
