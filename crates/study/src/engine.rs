@@ -6,9 +6,7 @@ use crate::runner::{CellRunner, Failure, Problem, Resolution, Setting, Unversion
 use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::{Config, Controls};
 use skyhaul_scenario::model::QueueSpec;
-use skyhaul_scenario::resolved::{
-    App, Direction, ErrorModel, Limit, Queue, QueueKind, Series, Start, Transport, What,
-};
+use skyhaul_scenario::resolved::{App, Direction, Limit, Queue, QueueKind, Series, Start, Transport, What};
 
 use skyhaul_scenario::{Document, Resolved, ScenarioError};
 use skyhaul_sim::quantity::{FLOW, LINK, RUN};
@@ -252,7 +250,8 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
     for l in &s.links {
         let spec = &model.links[&l.name];
         let of = |d: &Direction, written: Option<&QueueSpec>| {
-            let (delay, queue, error) = (ms(d.delay.base()), queue(&d.queue, written), error(&d.error));
+            let (delay, queue, error) =
+                (ms(d.delay.base()), queue(&d.queue, written), d.error.words(&number));
             let queue = d.rate.map_or_else(String::new, |_| format!(", {queue}"));
             let trace = if d.varying.is_some() { " in the mean (a trace)" } else { "" };
             format!("{}{trace}, {delay}{queue}, {error}", rate(d.rate))
@@ -287,7 +286,7 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
             What::Rate(r) => rate(*r),
             What::Varying(v) => format!("a trace, {} in the mean", rate(Some(v.mean()))),
             What::Delay(d) => ms(d.base()),
-            What::Error(e) => error(e),
+            What::Error(e) => e.words(&number),
             What::Limit(limit) => match limit {
                 Limit::Packets(n) => format!("queue of {n} packets"),
                 Limit::Bytes(n) => format!("queue of {n} B"),
@@ -314,18 +313,4 @@ fn queue(q: &Queue, written: Option<&QueueSpec>) -> String {
         QueueKind::Threshold { .. } => "probes only below a threshold",
     };
     format!("queue of {limit} ({kind})")
-}
-
-fn error(e: &ErrorModel) -> String {
-    let number = crate::format::number;
-    match e {
-        ErrorModel::None => "no errors".to_owned(),
-        ErrorModel::Per { p } => format!("independent losses with probability {}", number(*p)),
-        ErrorModel::Ber { ber } => format!("bit error rate {}", number(*ber)),
-        ErrorModel::GilbertElliott { .. } => "losses in bursts (Gilbert–Elliott)".to_owned(),
-        ErrorModel::List { indices, .. } => {
-            let indices: Vec<_> = indices.iter().take(8).map(u64::to_string).collect();
-            format!("exactly these packets lost: {}", indices.join(", "))
-        }
-    }
 }

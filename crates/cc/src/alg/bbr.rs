@@ -26,7 +26,7 @@ use crate::parts::aggregation::Aggregation;
 use crate::parts::growth;
 use crate::parts::held_back::HeldBack;
 use crate::parts::windowed::WindowedMax;
-use crate::rules::{InitialWindow, Rules};
+use crate::rules::{InitialWindow, Rules, SharedRules};
 use policer::Policer;
 use skyhaul_base::{Duration, Instant, Rate};
 
@@ -139,7 +139,7 @@ impl Lap {
 #[derive(Clone, Debug)]
 pub struct Bbr {
     config: Config,
-    rules: Rules,
+    rules: SharedRules,
     mode: Mode,
     cwnd: f64,
     /// Window to return to after a recovery or a measurement of the RTT.
@@ -178,9 +178,11 @@ pub struct Bbr {
 impl Bbr {
     /// A BBR control under the endpoint's window rules.
     #[must_use]
-    pub fn new(config: &Config, rules: &Rules) -> Self {
+    pub fn new(config: &Config, rules: impl Into<SharedRules>) -> Self {
+        let rules = rules.into();
+        let initial_window = config.initial_window.unwrap_or(rules.initial_window);
         Self {
-            rules: Rules { initial_window: config.initial_window.unwrap_or(rules.initial_window), ..*rules },
+            rules: rules.adapted(Rules { initial_window, ..*rules }),
             config: config.clone(),
             mode: Mode::Startup,
             cwnd: 1.0,

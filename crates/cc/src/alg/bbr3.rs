@@ -44,7 +44,7 @@ use crate::parts::aggregation::Aggregation;
 use crate::parts::growth;
 use crate::parts::held_back::HeldBack;
 use crate::parts::windowed::WindowedMax;
-use crate::rules::{InitialWindow, Rules};
+use crate::rules::{InitialWindow, Rules, SharedRules};
 use bounds::{Bounds, Undo};
 use model::{MinRtt, Plateau, Sample};
 use skyhaul_base::{Duration, Instant, Rate};
@@ -206,7 +206,7 @@ enum Feedback {
 #[derive(Clone, Debug)]
 pub struct Bbr3 {
     config: Config,
-    rules: Rules,
+    rules: SharedRules,
     mode: Mode,
     phase: Phase,
     cwnd: f64,
@@ -265,9 +265,11 @@ pub struct Bbr3 {
 impl Bbr3 {
     /// A BBR control under the endpoint's window rules.
     #[must_use]
-    pub fn new(config: &Config, rules: &Rules) -> Self {
+    pub fn new(config: &Config, rules: impl Into<SharedRules>) -> Self {
+        let rules = rules.into();
+        let initial_window = config.initial_window.unwrap_or(rules.initial_window);
         Self {
-            rules: Rules { initial_window: config.initial_window.unwrap_or(rules.initial_window), ..*rules },
+            rules: rules.adapted(Rules { initial_window, ..*rules }),
             config: config.clone(),
             mode: Mode::Startup,
             phase: Phase::Open,
@@ -535,6 +537,11 @@ impl CongestionControl for Bbr3 {
 
     fn on_undo(&mut self, cx: &mut Cx<'_>) {
         self.handle_spurious_loss(cx);
+    }
+
+    #[inline]
+    fn wants_transmit(&self) -> bool {
+        !self.cwnd_limited.0
     }
 
     fn on_transmit(&mut self, cx: &mut Cx<'_>, transmit: &Transmit) {

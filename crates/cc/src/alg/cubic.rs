@@ -16,7 +16,7 @@ use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::parts::hystart::HyStart;
-use crate::rules::{CaGrowth, Rules};
+use crate::rules::{CaGrowth, SharedRules};
 use skyhaul_base::{Duration, Instant, math};
 
 /// Options of CUBIC.
@@ -94,7 +94,7 @@ pub struct Cubic {
 impl Cubic {
     /// A CUBIC control under the endpoint's window rules.
     #[must_use]
-    pub fn new(config: &Config, rules: &Rules) -> Self {
+    pub fn new(config: &Config, rules: impl Into<SharedRules>) -> Self {
         Self {
             frame: Frame::new(rules, config.recovery),
             config: config.clone(),
@@ -172,11 +172,12 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
+    #[inline]
     fn window(&self) -> Window {
         self.frame.window()
     }
     fn policy(&self) -> Policy {
-        self.frame.policy()
+        Policy { rtt_samples: self.config.hystart, ..self.frame.policy() }
     }
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         self.frame.start(cx, start);
@@ -227,7 +228,7 @@ impl CongestionControl for Cubic {
 mod tests {
     use super::*;
     use crate::AckKind;
-    use crate::rules::{HalvingBase, InitialSsthresh};
+    use crate::rules::{HalvingBase, InitialSsthresh, Rules};
     use crate::testing::{Stage, ack};
 
     fn rules(ssthresh: f64) -> Rules {

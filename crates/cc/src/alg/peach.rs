@@ -18,7 +18,7 @@ use crate::event::{Ack, AckKind, Clock, Cx, Phase, ProbeEvent, ProbeSupport, Sig
 use crate::parts::growth;
 use crate::parts::inflation::Inflation;
 use crate::parts::train;
-use crate::rules::{CaGrowth, HalvingBase, Rules};
+use crate::rules::{HalvingBase, SharedRules};
 use skyhaul_base::{Duration, math};
 
 /// How the window opens at the start, after a timeout, after idling.
@@ -201,7 +201,8 @@ pub struct Peach {
     pipe: bool,
     every_ack: bool,
     config: Config,
-    rules: Rules,
+    /// The preset; growth and halving follow the paper whatever it says.
+    rules: SharedRules,
     /// Window before the last reduction, and whether `ssthresh` stemmed from a loss, for undo.
     before: (Window, bool),
     reno: Reno,
@@ -210,20 +211,11 @@ pub struct Peach {
 impl Peach {
     /// A TCP-Peach control under the endpoint's window rules.
     #[must_use]
-    pub fn new(config: &Config, rules: &Rules) -> Self {
+    pub fn new(config: &Config, rules: impl Into<SharedRules>) -> Self {
+        let rules = rules.into();
         let pipe = match config.nackseg {
             Some(n) => n == Nackseg::Pipe,
             None => config.recovery.uses_pipe(),
-        };
-        let own = Rules {
-            halving_base: config.halving_base,
-            integer_halving: config.integer_halving,
-            inflate_ndup: config.inflate_ndup,
-            partial_deflation: true,
-            // "cwnd := min(cwnd + 1, rwnd)": the window never passes rwnd (R15).
-            cap_at_rwnd: true,
-            growth: CaGrowth::PerAck,
-            ..*rules
         };
         Self {
             cwnd: 1.0,
@@ -240,9 +232,9 @@ impl Peach {
                 None => pipe,
             },
             config: config.clone(),
-            rules: own,
             before: (Window { cwnd: 1.0, ssthresh: 1.0 }, false),
-            reno: Reno::new(&reno::Config::default(), rules, config.recovery),
+            reno: Reno::new(&reno::Config::default(), &rules, config.recovery),
+            rules,
         }
     }
 
@@ -281,6 +273,16 @@ impl Peach {
         !self.pipe
     }
 
+    /// "cwnd := min(cwnd + 1, rwnd)": the window never passes rwnd (R15).
+    #[inline]
+    fn grown(&self, cx: &Cx<'_>) -> f64 {
+        growth::within_rwnd(cx.path, growth::per_ack(self.cwnd, self.ssthresh), self.cwnd)
+    }
+
+    fn half(&self, cx: &Cx<'_>) -> f64 {
+        growth::part(self.config.halving_base, self.config.integer_halving, cx.path, self.cwnd, 0.5)
+    }
+
     /// What an undo of the reduction that follows restores.
     fn remember(&mut self) {
         let mut before = Window { cwnd: self.cwnd, ssthresh: self.ssthresh };
@@ -290,6 +292,7 @@ impl Peach {
 }
 
 impl CongestionControl for Peach {
+    #[inline]
     fn window(&self) -> Window {
         if self.legacy { self.reno.window() } else { Window { cwnd: self.cwnd, ssthresh: self.ssthresh } }
     }
@@ -304,6 +307,7 @@ impl CongestionControl for Peach {
             gate_on_flight: self.config.recovery.uses_pipe() && !self.pipe,
             probes: true,
             transmit_events: true,
+            rtt_samples: false,
             ..Policy::default()
         }
     }
@@ -328,13 +332,14 @@ impl CongestionControl for Peach {
         }
     }
 
+    #[inline]
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
         if self.legacy {
             return self.reno.on_ack(cx, ack);
         }
         match (ack.kind, cx.path.phase) {
             (AckKind::New | AckKind::Full, Phase::Open | Phase::Loss) if ack.cwnd_limited => {
-                self.cwnd = growth::grown(&self.rules, cx.path, self.cwnd, self.ssthresh, ack.acked);
+                self.cwnd = self.grown(cx);
             }
             // Each acknowledgement inflates, the final one included (R17): the figures peak at 42.
             (AckKind::Duplicate { .. } | AckKind::Full, Phase::Recovery) if self.inflates() => {
@@ -385,7 +390,7 @@ impl CongestionControl for Peach {
         self.remember();
         cx.act.stop_probes = true;
         self.lost_before = true;
-        let half = growth::half(&self.rules, cx.path, self.cwnd);
+        let half = self.half(cx);
         self.cwnd = half;
         self.ssthresh = half;
         self.infl.clear();
@@ -427,8 +432,7 @@ impl CongestionControl for Peach {
         match self.config.on_rto {
             Opening::Sudden => self.sudden_start(cx, None),
             Opening::Slow => {
-                let ssthresh =
-                    if backoff <= 1 { growth::half(&self.rules, cx.path, self.cwnd) } else { self.ssthresh };
+                let ssthresh = if backoff <= 1 { self.half(cx) } else { self.ssthresh };
                 self.slow_start(cx, 1.0, ssthresh);
                 self.lost_before = true;
             }
@@ -444,9 +448,14 @@ impl CongestionControl for Peach {
         self.adsn = 0;
         self.wdsn = 0;
         self.infl.end(&mut self.cwnd);
-        self.cwnd = growth::capped(&self.rules, cx.path, self.cwnd.max(before.cwnd), self.cwnd);
+        self.cwnd = growth::within_rwnd(cx.path, self.cwnd.max(before.cwnd), self.cwnd);
         self.ssthresh = self.ssthresh.max(before.ssthresh);
         self.lost_before = lost_before;
+    }
+
+    #[inline]
+    fn wants_transmit(&self) -> bool {
+        !self.legacy && self.adsn > 0
     }
 
     fn on_transmit(&mut self, cx: &mut Cx<'_>, transmit: &Transmit) {

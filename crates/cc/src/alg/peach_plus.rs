@@ -37,7 +37,7 @@ use crate::event::{Ack, AckKind, Clock, Cx, Phase, ProbeEvent, ProbeSupport, Sig
 use crate::parts::growth;
 use crate::parts::inflation::Inflation;
 use crate::parts::train;
-use crate::rules::{CaGrowth, HalvingBase, Rules};
+use crate::rules::{HalvingBase, SharedRules};
 use skyhaul_base::{Duration, math};
 
 /// How the window opens at the start, after a timeout, after idling.
@@ -165,7 +165,8 @@ pub struct PeachPlus {
     /// NIL segments that delivered data.
     repaired: u32,
     config: Config,
-    rules: Rules,
+    /// The preset; growth and halving follow the paper whatever it says.
+    rules: SharedRules,
     /// Window before the last reduction, and whether `ssthresh` stemmed from a loss, for undo.
     before: (Window, bool),
     reno: Reno,
@@ -174,15 +175,8 @@ pub struct PeachPlus {
 impl PeachPlus {
     /// A TCP-Peach+ control under the endpoint's window rules.
     #[must_use]
-    pub fn new(config: &Config, rules: &Rules) -> Self {
-        let own = Rules {
-            halving_base: config.halving_base,
-            integer_halving: config.integer_halving,
-            // "cwnd := min(cwnd + 1, rwnd)", as in TCP-Peach.
-            cap_at_rwnd: true,
-            growth: CaGrowth::PerAck,
-            ..*rules
-        };
+    pub fn new(config: &Config, rules: impl Into<SharedRules>) -> Self {
+        let rules = rules.into();
         Self {
             cwnd: 1.0,
             ssthresh: 1.0,
@@ -193,9 +187,9 @@ impl PeachPlus {
             legacy: false,
             repaired: 0,
             config: config.clone(),
-            rules: own,
             before: (Window { cwnd: 1.0, ssthresh: 1.0 }, false),
-            reno: Reno::new(&reno::Config::default(), rules, RecoveryMode::Sack),
+            reno: Reno::new(&reno::Config::default(), &rules, RecoveryMode::Sack),
+            rules,
         }
     }
 
@@ -224,6 +218,16 @@ impl PeachPlus {
         self.rules.initial_window.segments(cx.path.smss).max(1.0)
     }
 
+    /// "cwnd := min(cwnd + 1, rwnd)", as in TCP-Peach.
+    #[inline]
+    fn grown(&self, cx: &Cx<'_>) -> f64 {
+        growth::within_rwnd(cx.path, growth::per_ack(self.cwnd, self.ssthresh), self.cwnd)
+    }
+
+    fn half(&self, cx: &Cx<'_>) -> f64 {
+        growth::part(self.config.halving_base, self.config.integer_halving, cx.path, self.cwnd, 0.5)
+    }
+
     /// What an undo of the reduction that follows restores.
     fn remember(&mut self) {
         let before = Window { cwnd: self.cwnd, ssthresh: self.ssthresh };
@@ -232,6 +236,7 @@ impl PeachPlus {
 }
 
 impl CongestionControl for PeachPlus {
+    #[inline]
     fn window(&self) -> Window {
         if self.legacy { self.reno.window() } else { Window { cwnd: self.cwnd, ssthresh: self.ssthresh } }
     }
@@ -249,6 +254,7 @@ impl CongestionControl for PeachPlus {
             max_burst: self.config.max_burst,
             probes: true,
             transmit_events: true,
+            rtt_samples: false,
             ..Policy::default()
         }
     }
@@ -271,6 +277,7 @@ impl CongestionControl for PeachPlus {
         }
     }
 
+    #[inline]
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
         if self.legacy {
             return self.reno.on_ack(cx, ack);
@@ -278,7 +285,7 @@ impl CongestionControl for PeachPlus {
         if let (AckKind::New | AckKind::Full, Phase::Open | Phase::Loss, true) =
             (ack.kind, cx.path.phase, ack.cwnd_limited)
         {
-            self.cwnd = growth::grown(&self.rules, cx.path, self.cwnd, self.ssthresh, ack.acked);
+            self.cwnd = self.grown(cx);
         }
     }
 
@@ -317,7 +324,7 @@ impl CongestionControl for PeachPlus {
         self.remember();
         cx.act.stop_probes = true;
         self.lost_before = true;
-        let half = growth::half(&self.rules, cx.path, self.cwnd);
+        let half = self.half(cx);
         self.opened(half, half);
         if signal == Signal::Ecn {
             return; // An ECN echo halves without probing, as in TCP-Peach (R21).
@@ -351,8 +358,7 @@ impl CongestionControl for PeachPlus {
         match self.config.on_rto {
             Opening::Jump => self.jump_start(cx, None),
             Opening::Slow => {
-                let ssthresh =
-                    if backoff <= 1 { growth::half(&self.rules, cx.path, self.cwnd) } else { self.ssthresh };
+                let ssthresh = if backoff <= 1 { self.half(cx) } else { self.ssthresh };
                 self.slow_start(cx, 1.0, ssthresh);
                 self.lost_before = true;
             }
@@ -367,9 +373,14 @@ impl CongestionControl for PeachPlus {
         cx.act.stop_probes = true;
         self.adsn = 0;
         self.wdsn = 0;
-        self.cwnd = growth::capped(&self.rules, cx.path, self.cwnd.max(before.cwnd), self.cwnd);
+        self.cwnd = growth::within_rwnd(cx.path, self.cwnd.max(before.cwnd), self.cwnd);
         self.ssthresh = self.ssthresh.max(before.ssthresh);
         self.lost_before = lost_before;
+    }
+
+    #[inline]
+    fn wants_transmit(&self) -> bool {
+        !self.legacy && self.adsn > 0
     }
 
     fn on_transmit(&mut self, cx: &mut Cx<'_>, transmit: &Transmit) {

@@ -139,7 +139,7 @@ impl<S: Store> Sender<S> {
             self.persist_at = Instant::MAX;
             self.persist_backoff = 0;
         }
-        if self.policy.transmit_events {
+        if self.policy.transmit_events && self.cc.wants_transmit() {
             self.call(now, |cc, cx| cc.on_transmit(cx, &Transmit { sent, clock, blocked }));
         }
     }

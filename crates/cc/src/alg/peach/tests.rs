@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::event::{Blocked, Path};
+use crate::rules::Rules;
 use crate::testing::Stage;
 use crate::{Actions, Train};
 use alloc::vec::Vec;

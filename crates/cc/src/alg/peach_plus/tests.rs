@@ -1,6 +1,7 @@
 //! The worked trace of Quick Recovery on the idealised sender, then each option by what it changes.
 
 use super::*;
+use crate::rules::Rules;
 use crate::testing::Stage;
 use crate::testing::ideal::{Happened, Ideal, Line};
 use alloc::vec::Vec;
