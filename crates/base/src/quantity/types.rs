@@ -1,12 +1,15 @@
 //! The quantities that files contain, one type per kind of value.
 
-use super::{Decimal, Dimension, RATE, SIZE, TIME};
+use super::dimension::{self, Dimension, RATE, SIZE, TIME};
+use super::{Decimal, QuantityError};
+use crate::{Duration, Rate};
+use alloc::format;
+use alloc::string::{String, ToString};
 use core::fmt;
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
-use skyhaul_base::{Duration, Rate};
-use std::borrow::Cow;
 
 /// A time: `"275 ms"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,9 +78,9 @@ pub struct Frequency(pub f64);
 /// What a message says when something else than a quantity stands there.
 trait Quantity: Sized {
     /// How the bare number `n` is refused.
-    fn bare(n: &str) -> Result<Self, String>;
+    fn bare(n: &str) -> Result<Self, QuantityError>;
     /// Reads the text.
-    fn parse(text: &str) -> Result<Self, String>;
+    fn parse(text: &str) -> Result<Self, QuantityError>;
     /// What to write, for the end of a message.
     fn advice() -> String;
     /// Name in the JSON Schema.
@@ -112,8 +115,8 @@ impl<T: Quantity> Visitor<'_> for Reader<T> {
 macro_rules! text_quantity {
     ($($type:ty),*) => { $(
         impl core::str::FromStr for $type {
-            type Err = String;
-            fn from_str(text: &str) -> Result<Self, String> {
+            type Err = QuantityError;
+            fn from_str(text: &str) -> Result<Self, QuantityError> {
                 <Self as Quantity>::parse(text)
             }
         }
@@ -127,8 +130,9 @@ macro_rules! text_quantity {
                 s.collect_str(self)
             }
         }
+        #[cfg(feature = "schema")]
         impl JsonSchema for $type {
-            fn schema_name() -> Cow<'static, str> {
+            fn schema_name() -> alloc::borrow::Cow<'static, str> {
                 <Self as Quantity>::NAME.into()
             }
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
@@ -144,14 +148,15 @@ macro_rules! text_quantity {
 }
 text_quantity!(Time, Span, RateSpec, Size, Window, QueueLimit, Frequency);
 
+#[cfg(feature = "schema")]
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
 
 /// A whole number of `unit`, from a number already split from its unit.
-fn whole(text: &str, number: Decimal, unit: &str) -> Result<u64, String> {
-    number.to_u64().ok_or_else(|| format!("\"{text}\" is not a whole number of {unit}s that can be counted"))
+fn whole(text: &str, number: Decimal, unit: &str) -> Result<u64, QuantityError> {
+    number.to_u64().ok_or_else(|| QuantityError::Uncountable { text: text.into(), unit: unit.into() })
 }
 
 /// True for `name` and its plural.
@@ -165,10 +170,10 @@ impl Quantity for Time {
     const NAME: &'static str = "Time";
     const PATTERN: &'static str = r"^\s*\+?[0-9][0-9_.eE+-]*\s*(ns|us|µs|μs|ms|s|min|h)\s*$";
     const EXAMPLES: &'static [&'static str] = &["275 ms", "550 s", "2 min"];
-    fn bare(n: &str) -> Result<Self, String> {
+    fn bare(n: &str) -> Result<Self, QuantityError> {
         Err(TIME.bare(n))
     }
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, QuantityError> {
         TIME.parse(text).map(|ns| Self(Duration::from_nanos(ns)))
     }
     fn advice() -> String {
@@ -190,10 +195,10 @@ impl Quantity for Span {
     const NAME: &'static str = "TimeOrRtts";
     const PATTERN: &'static str = r"^\s*\+?[0-9][0-9_.eE+-]*\s*(ns|us|µs|μs|ms|s|min|h|RTT)\s*$";
     const EXAMPLES: &'static [&'static str] = &["1 s", "1 RTT"];
-    fn bare(n: &str) -> Result<Self, String> {
-        Err(format!("{n} has no unit: {}", Self::advice()))
+    fn bare(n: &str) -> Result<Self, QuantityError> {
+        Err(QuantityError::NoUnit { number: n.into(), advice: Self::advice() })
     }
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, QuantityError> {
         let (number, unit) = TIME.split(text)?;
         if unit == "RTT" {
             return Ok(Self::Rtts(number));
@@ -219,16 +224,16 @@ impl Quantity for RateSpec {
     const PATTERN: &'static str =
         r"^\s*(unlimited|\+?[0-9][0-9_.eE+-]*\s*([kMG]?(bit|B)/s|[kMG]?bps|(packet|segment)s?/s))\s*$";
     const EXAMPLES: &'static [&'static str] = &["10.4 Mbit/s", "1300 packets/s", "unlimited"];
-    fn bare(n: &str) -> Result<Self, String> {
+    fn bare(n: &str) -> Result<Self, QuantityError> {
         Err(RATE.bare(n))
     }
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, QuantityError> {
         if text.trim() == "unlimited" {
             return Ok(Self::Unlimited);
         }
         let (number, unit) = RATE.split(text)?;
         if number.is_zero() {
-            return Err(format!("\"{text}\" never sends anything: {}", RATE.advice()));
+            return Err(QuantityError::NeverSends { text: text.into(), advice: RATE.advice() });
         }
         if unit.strip_suffix("/s").is_some_and(|u| is(u, "packet") || is(u, "segment")) {
             return Ok(Self::Packets(number));
@@ -256,10 +261,10 @@ impl Quantity for Size {
     const NAME: &'static str = "Size";
     const PATTERN: &'static str = r"^\s*\+?[0-9][0-9_.eE+-]*\s*([kMG]?B|[KMG]iB|bytes?)\s*$";
     const EXAMPLES: &'static [&'static str] = &["1000 B", "64 KiB", "1 MB"];
-    fn bare(n: &str) -> Result<Self, String> {
+    fn bare(n: &str) -> Result<Self, QuantityError> {
         Err(SIZE.bare(n))
     }
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, QuantityError> {
         SIZE.parse(text).map(Self)
     }
     fn advice() -> String {
@@ -281,17 +286,14 @@ fn size_or<T>(
     bytes: impl Fn(u64) -> T,
     other: impl Fn(u64) -> T,
     advice: &str,
-) -> Result<T, String> {
-    let (number, unit) = dimension.split(text).map_err(|e| match e.rsplit_once(": write") {
-        Some((what, _)) => format!("{what}: {advice}"),
-        None => e,
-    })?;
+) -> Result<T, QuantityError> {
+    let (number, unit) = dimension.split(text).map_err(|e| e.advising(advice))?;
     if is(unit, name) {
         return whole(text, number, name).map(other);
     }
-    let known = dimension.units.iter().any(|u| u.0 == unit) || super::ambiguous(text, unit).is_some();
+    let known = dimension.units.iter().any(|u| u.0 == unit) || dimension::ambiguous(text, unit).is_some();
     if !known {
-        return Err(format!("\"{unit}\" is not a unit of a size here: {advice}"));
+        return Err(QuantityError::UnknownUnitHere { unit: unit.into(), advice: advice.into() });
     }
     dimension.scale(text, number, unit).map(bytes)
 }
@@ -301,10 +303,13 @@ impl Quantity for Window {
     const PATTERN: &'static str =
         r"^\s*(unlimited|\+?[0-9][0-9_.eE+-]*\s*([kMG]?B|[KMG]iB|bytes?|segments?))\s*$";
     const EXAMPLES: &'static [&'static str] = &["64 segments", "64 KiB", "unlimited"];
-    fn bare(n: &str) -> Result<Self, String> {
-        Err(format!("{n} has no unit: write \"{n} segments\" or \"{n} B\""))
+    fn bare(n: &str) -> Result<Self, QuantityError> {
+        Err(QuantityError::NoUnit {
+            number: n.into(),
+            advice: format!("write \"{n} segments\" or \"{n} B\""),
+        })
     }
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, QuantityError> {
         if text.trim() == "unlimited" {
             return Ok(Self::Unlimited);
         }
@@ -330,10 +335,13 @@ impl Quantity for QueueLimit {
     const PATTERN: &'static str =
         r"^\s*(unlimited|\+?[0-9][0-9_.eE+-]*\s*([kMG]?B|[KMG]iB|bytes?|packets?|BDP))\s*$";
     const EXAMPLES: &'static [&'static str] = &["50 packets", "64 KiB", "1.2 BDP", "unlimited"];
-    fn bare(n: &str) -> Result<Self, String> {
-        Err(format!("{n} has no unit: write \"{n} packets\", \"{n} B\" or \"{n} BDP\""))
+    fn bare(n: &str) -> Result<Self, QuantityError> {
+        Err(QuantityError::NoUnit {
+            number: n.into(),
+            advice: format!("write \"{n} packets\", \"{n} B\" or \"{n} BDP\""),
+        })
     }
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, QuantityError> {
         if text.trim() == "unlimited" {
             return Ok(Self::Unlimited);
         }
@@ -362,11 +370,12 @@ impl Quantity for Frequency {
     const NAME: &'static str = "Frequency";
     const PATTERN: &'static str = r"^\s*\+?[0-9][0-9_.eE+-]*\s*/\s*(s|min|h)\s*$";
     const EXAMPLES: &'static [&'static str] = &["0.5 /s", "30 /min"];
-    fn bare(n: &str) -> Result<Self, String> {
-        Err(format!("{n} has no unit: write \"{n} /s\" or \"{n} /min\""))
+    fn bare(n: &str) -> Result<Self, QuantityError> {
+        Err(QuantityError::NoUnit { number: n.into(), advice: format!("write \"{n} /s\" or \"{n} /min\"") })
     }
-    fn parse(text: &str) -> Result<Self, String> {
-        let refuse = || format!("\"{text}\" is not a number per time: {}", Self::advice());
+    fn parse(text: &str) -> Result<Self, QuantityError> {
+        let what = "a number per time";
+        let refuse = || QuantityError::NotA { text: text.into(), what, advice: Self::advice() };
         let (number, unit) = text.split_once('/').ok_or_else(refuse)?;
         let span = match unit.trim() {
             "s" => 1.0,
@@ -378,7 +387,7 @@ impl Quantity for Frequency {
         if number > 0.0 {
             Ok(Self(number))
         } else {
-            Err(format!("\"{text}\" never happens: {}", Self::advice()))
+            Err(QuantityError::NeverHappens { text: text.into(), advice: Self::advice() })
         }
     }
     fn advice() -> String {
@@ -396,17 +405,19 @@ impl Quantity for Count {
     const NAME: &'static str = "Count";
     const PATTERN: &'static str = r"^\s*[0-9][0-9_]*\s*((segment|packet|flow|page)s?)?\s*$";
     const EXAMPLES: &'static [&'static str] = &["50 segments"];
-    fn bare(n: &str) -> Result<Self, String> {
-        n.parse().map(Self).map_err(|_| format!("{n} is not a count: {}", Self::advice()))
+    fn bare(n: &str) -> Result<Self, QuantityError> {
+        let refuse = || QuantityError::NotACount { number: n.into(), advice: Self::advice() };
+        n.parse().map(Self).map_err(|_| refuse())
     }
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, QuantityError> {
         let trimmed = text.trim();
         let number = ["segment", "packet", "flow", "page"].iter().find_map(|name| {
             let short = trimmed.strip_suffix('s').unwrap_or(trimmed);
             short.strip_suffix(name)
         });
         let number = Decimal::parse(number.unwrap_or(trimmed).trim()).and_then(Decimal::to_u64);
-        number.map(Self).ok_or_else(|| format!("\"{text}\" is not a count: {}", Self::advice()))
+        let refuse = || QuantityError::NotA { text: text.into(), what: "a count", advice: Self::advice() };
+        number.map(Self).ok_or_else(refuse)
     }
     fn advice() -> String {
         "write a whole number, such as 50".into()
@@ -425,8 +436,9 @@ impl Serialize for Count {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Count {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
         Self::NAME.into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
@@ -460,7 +472,7 @@ impl<'de> Deserialize<'de> for Probability {
                 Ok(x)
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<f64, E> {
-                Err(E::custom(format!("\"{text}\" is a text: write a number from 0 to 1 without quotes")))
+                Err(E::custom(QuantityError::Quoted { text: text.into() }))
             }
         }
         let p = d.deserialize_any(Number)?;
@@ -468,7 +480,7 @@ impl<'de> Deserialize<'de> for Probability {
             // -0.0 is 0.
             Ok(Self(p + 0.0))
         } else {
-            Err(de::Error::custom(format!("{p} is not a probability: write a number from 0 to 1")))
+            Err(de::Error::custom(QuantityError::NotAProbability(p.to_string())))
         }
     }
 }
@@ -479,8 +491,9 @@ impl Serialize for Probability {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Probability {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
         "Probability".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {

@@ -1,5 +1,7 @@
 //! Exact decimal numbers.
 
+use alloc::format;
+use alloc::string::{String, ToString};
 use core::fmt;
 
 /// A non-negative decimal number exactly as written: `digits · 10^exp`.

@@ -1,22 +1,16 @@
-//! Quantities with units, as text: `"10.4 Mbit/s"`, `"550 ms"`, `"64 KiB"`, `"1.2 BDP"`.
-//!
-//! Numbers are read as exact decimals and scaled in integers, never through binary fractions. What is finer
-//! than the resolution (1 ns, 1 bit/s) is rounded to the nearest; bytes and packets must be whole. A number
-//! without a unit is refused wherever a unit is needed.
+//! Physical dimensions: their units, and how a text is read and written in them.
 
-mod decimal;
-mod types;
-
-pub use decimal::Decimal;
-pub use types::{Count, Frequency, Probability, QueueLimit, RateSpec, Size, Span, Time, Window};
-
-use decimal::Scaled;
+use super::QuantityError;
+use super::decimal::{self, Decimal, Scaled};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// A unit: its name and its size as a fraction of the base unit.
 type Unit = (&'static str, u128, u128);
 
 /// A physical dimension, with what a message needs to say about it.
-struct Dimension {
+pub(super) struct Dimension {
     /// With article: "a time".
     what: &'static str,
     /// The unit used in hints.
@@ -24,14 +18,14 @@ struct Dimension {
     /// A complete example.
     example: &'static str,
     /// Accepted units, the usual ones first and by size.
-    units: &'static [Unit],
+    pub(super) units: &'static [Unit],
     /// How many of `units` a message lists.
     listed: usize,
     /// Name of the base unit if it cannot be divided.
     whole: Option<&'static str>,
 }
 
-const TIME: Dimension = Dimension {
+pub(super) const TIME: Dimension = Dimension {
     what: "a time",
     unit: "ms",
     example: "550 ms",
@@ -50,7 +44,7 @@ const TIME: Dimension = Dimension {
     whole: None,
 };
 
-const RATE: Dimension = Dimension {
+pub(super) const RATE: Dimension = Dimension {
     what: "a rate",
     unit: "Mbit/s",
     example: "10.4 Mbit/s",
@@ -72,7 +66,7 @@ const RATE: Dimension = Dimension {
     whole: None,
 };
 
-const SIZE: Dimension = Dimension {
+pub(super) const SIZE: Dimension = Dimension {
     what: "a size",
     unit: "B",
     example: "64 KiB",
@@ -93,31 +87,33 @@ const SIZE: Dimension = Dimension {
 
 impl Dimension {
     /// What to write, for the end of a message.
-    fn advice(&self) -> String {
+    pub(super) fn advice(&self) -> String {
         format!("write {} with a unit, such as \"{}\"", self.what, self.example)
     }
 
-    /// Message for a bare number.
-    fn bare(&self, number: &str) -> String {
-        format!("{number} has no unit: write {} with a unit, such as \"{number} {}\"", self.what, self.unit)
+    /// The error of a bare number.
+    pub(super) fn bare(&self, number: &str) -> QuantityError {
+        let advice = format!("write {} with a unit, such as \"{number} {}\"", self.what, self.unit);
+        QuantityError::NoUnit { number: number.into(), advice }
     }
 
-    /// Number and unit of `text`; the unit may be empty.
-    fn split<'a>(&self, text: &'a str) -> Result<(Decimal, &'a str), String> {
+    /// Number and unit of `text`; the unit is never empty.
+    pub(super) fn split<'a>(&self, text: &'a str) -> Result<(Decimal, &'a str), QuantityError> {
         let trimmed = text.trim();
         if trimmed.starts_with('-') {
-            return Err(format!("\"{text}\" is negative: {}", self.advice()));
+            return Err(QuantityError::Negative { text: text.into(), advice: self.advice() });
         }
         let end = decimal::number_len(trimmed);
         if end == 0 {
-            return Err(format!("\"{text}\" is not {}: {}", self.what, self.advice()));
+            let what = self.what;
+            return Err(QuantityError::NotA { text: text.into(), what, advice: self.advice() });
         }
         let (number, unit) = (&trimmed[..end], trimmed[end..].trim());
         if unit.starts_with(',') {
-            return Err(format!("\"{text}\" has a comma: write decimals with a point, such as \"10.4\""));
+            return Err(QuantityError::Comma { text: text.into() });
         }
-        let number = Decimal::parse(number)
-            .ok_or_else(|| format!("\"{number}\" is not a number that can be read: {}", self.advice()))?;
+        let refuse = || QuantityError::NoNumber { number: number.into(), advice: self.advice() };
+        let number = Decimal::parse(number).ok_or_else(refuse)?;
         if unit.is_empty() {
             return Err(self.bare(text.trim()));
         }
@@ -125,41 +121,40 @@ impl Dimension {
     }
 
     /// Scales to the base unit.
-    fn scale(&self, text: &str, number: Decimal, unit: &str) -> Result<u64, String> {
+    pub(super) fn scale(&self, text: &str, number: Decimal, unit: &str) -> Result<u64, QuantityError> {
         let Some(&(_, num, den)) = self.units.iter().find(|u| u.0 == unit) else {
             return Err(self.unknown_unit(text, unit));
         };
-        let Some(Scaled { value, exact }) = number.scale(num, den) else {
-            return Err(format!("\"{text}\" is too large"));
-        };
-        let Ok(value) = u64::try_from(value) else { return Err(format!("\"{text}\" is too large")) };
-        if let (Some(base), false) = (self.whole, exact) {
-            return Err(format!("\"{text}\" is not a whole number of {base}s"));
+        let large = || QuantityError::TooLarge { text: text.into() };
+        let Scaled { value, exact } = number.scale(num, den).ok_or_else(large)?;
+        let value = u64::try_from(value).map_err(|_| large())?;
+        if let (Some(unit), false) = (self.whole, exact) {
+            return Err(QuantityError::NotWhole { text: text.into(), unit });
         }
         if value == 0 && !number.is_zero() {
-            return Err(format!("\"{text}\" is too small to be told from zero"));
+            return Err(QuantityError::TooSmall { text: text.into() });
         }
         Ok(value)
     }
 
-    fn unknown_unit(&self, text: &str, unit: &str) -> String {
-        if let Some(hint) = ambiguous(text, unit) {
-            return hint;
+    fn unknown_unit(&self, text: &str, unit: &str) -> QuantityError {
+        if let Some(two_ways) = ambiguous(text, unit) {
+            return two_ways;
         }
         let names = self.units[..self.listed].iter().map(|u| u.0);
         let same = self.units.iter().map(|u| u.0).find(|u| u.eq_ignore_ascii_case(unit));
         let hint = same.map_or_else(String::new, |u| format!(", did you mean \"{u}\"?"));
-        let list: Vec<_> = names.collect();
-        format!("\"{unit}\" is not a unit of {}{hint} (known: {})", &self.what[2..], list.join(", "))
+        let known = names.collect::<Vec<_>>().join(", ");
+        QuantityError::UnknownUnit { unit: unit.into(), of: &self.what[2..], hint, known }
     }
 
-    fn parse(&self, text: &str) -> Result<u64, String> {
+    pub(super) fn parse(&self, text: &str) -> Result<u64, QuantityError> {
         let (number, unit) = self.split(text)?;
         self.scale(text, number, unit)
     }
 
     /// `value` exactly, in the largest of `units` that is not larger.
-    fn format(&self, value: u64, units: &[&'static str]) -> String {
+    pub(super) fn format(&self, value: u64, units: &[&'static str]) -> String {
         let sizes = units.iter().filter_map(|name| self.units.iter().find(|u| u.0 == *name));
         let (name, size) = sizes
             .map(|u| (u.0, u64::try_from(u.1).unwrap_or(u64::MAX)))
@@ -170,8 +165,8 @@ impl Dimension {
     }
 }
 
-/// The hint for units that people read in two ways.
-fn ambiguous(text: &str, unit: &str) -> Option<String> {
+/// The error of units that people read in two ways.
+pub(super) fn ambiguous(text: &str, unit: &str) -> Option<QuantityError> {
     let number = text[..text.rfind(unit)?].trim();
     let (stem, per_second) = match unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps")) {
         Some(stem) => (stem, "/s"),
@@ -184,19 +179,13 @@ fn ambiguous(text: &str, unit: &str) -> Option<String> {
         "gb" => "G",
         _ => return None,
     };
-    if stem == "KB" && per_second.is_empty() {
-        return Some(format!(
-            "\"{unit}\" may mean 1000 or 1024 bytes: write \"{number} kB\" or \"{number} KiB\""
-        ));
-    }
-    if per_second.is_empty() && !stem.ends_with('b') {
+    let (meanings, one, other) = if stem == "KB" && per_second.is_empty() {
+        ("1000 or 1024 bytes", format!("{number} kB"), format!("{number} KiB"))
+    } else if per_second.is_empty() && !stem.ends_with('b') {
         return None;
-    }
-    Some(format!(
-        "\"{unit}\" may mean bits or bytes: write \"{number} {prefix}bit{per_second}\" or \
-         \"{number} {prefix}B{per_second}\""
-    ))
+    } else {
+        let of = |what| format!("{number} {prefix}{what}{per_second}");
+        ("bits or bytes", of("bit"), of("B"))
+    };
+    Some(QuantityError::Ambiguous { unit: unit.into(), meanings, one, other })
 }
-
-#[cfg(test)]
-mod tests;
