@@ -34,6 +34,8 @@ class Policy:
     """How the pipe is estimated: RFC 6675, or Fall, Floyd 1996 (the last as ns-2 does it)."""
     max_burst: int = 0
     """Most segments per run of the send loop; 0 is unlimited."""
+    rtt_samples: bool = True
+    """Fill in `Ack.rtt`; a control that does not read it makes the sender faster with False."""
     rate_samples: bool = False
     """Fill in `Ack.rate`."""
     receiver_rate: bool = False

@@ -109,7 +109,7 @@ class Ack:
         """Newly marked lost, segments."""
     @property
     def rtt(self) -> float | None:
-        """RTT sample, s, if it carries a valid one."""
+        """RTT sample, s, if it carries a valid one and the policy asks for them (`rtt_samples`)."""
     @property
     def rate(self) -> RateSample | None:
         """Delivery-rate sample, if the policy asks for them (`rate_samples`)."""

@@ -9,6 +9,8 @@ extern crate alloc;
 
 pub mod hash;
 pub mod math;
+#[cfg(feature = "serde")]
+pub mod quantity;
 pub mod rng;
 pub mod slab;
 pub mod time;

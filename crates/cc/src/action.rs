@@ -131,6 +131,9 @@ pub struct Policy {
     pub pipe: Pipe,
     /// Most data segments per run of the send loop; 0 is unlimited.
     pub max_burst: u32,
+    /// Deliver [`Ack::rtt`](crate::Ack::rtt) with acknowledgements, as is the default. Without it the sender need not
+    /// remember when each segment left; what [`Path`](crate::Path) tells of the RTT is the same either way.
+    pub rtt_samples: bool,
     /// Deliver [`RateSample`](crate::RateSample)s with acknowledgements.
     pub rate_samples: bool,
     /// Raise `on_lost`. Needs `rate_samples`, whose records it reads.
@@ -161,6 +164,7 @@ impl Default for Policy {
             gate_on_flight: false,
             pipe: Pipe::Scoreboard,
             max_burst: 0,
+            rtt_samples: true,
             rate_samples: false,
             loss_events: false,
             sent_events: false,

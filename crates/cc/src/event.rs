@@ -116,7 +116,8 @@ pub struct Ack {
     pub sacked: f64,
     /// Newly marked lost.
     pub lost: f64,
-    /// RTT sample, if the acknowledgement carries a valid one.
+    /// RTT sample, if the acknowledgement carries a valid one and the policy asks for them
+    /// ([`Policy::rtt_samples`](crate::Policy::rtt_samples)).
     pub rtt: Option<Duration>,
     /// Delivery-rate sample, if the policy asks for them.
     pub rate: Option<RateSample>,

@@ -55,7 +55,7 @@ pub use event::{
     RateSample, Sent, Signal, Start, Transmit,
 };
 pub use registry::{Algorithm, Config, NAMES};
-pub use rules::{CaGrowth, HalvingBase, InitialSsthresh, InitialWindow, Rules};
+pub use rules::{CaGrowth, HalvingBase, InitialSsthresh, InitialWindow, Rules, SharedRules};
 pub use user::Controls;
 
 use core::fmt;
@@ -109,7 +109,14 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// A data segment left. Raised only if [`Policy::sent_events`] is set.
     fn on_sent(&mut self, _cx: &mut Cx<'_>, _sent: &Sent) {}
 
-    /// The send loop has just run. Raised only if [`Policy::transmit_events`] is set.
+    /// `on_transmit` would do something now. Asked after each run of the send loop where [`Policy::transmit_events`] is
+    /// set; an algorithm that only listens at times says so here and spares the sender the call.
+    fn wants_transmit(&self) -> bool {
+        true
+    }
+
+    /// The send loop has just run. Raised only if [`Policy::transmit_events`] is set and
+    /// [`wants_transmit`](Self::wants_transmit) holds.
     fn on_transmit(&mut self, _cx: &mut Cx<'_>, _transmit: &Transmit) {}
 
     /// The time asked for with [`Actions::wake_at`] has come.

@@ -4,27 +4,42 @@ use crate::CongestionControl;
 use crate::action::{Policy, Priority, RecoveryMode, Window};
 use crate::alg;
 use crate::event::{Ack, Cx, Lost, ProbeEvent, Sent, Signal, Start, Transmit};
-use crate::rules::Rules;
+use crate::rules::SharedRules;
 use crate::user;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use skyhaul_base::Rate;
 
+impl Algorithm {
+    /// An algorithm that is not in the list.
+    pub fn custom(control: impl CongestionControl + 'static) -> Self {
+        let control: Box<dyn CongestionControl> = Box::new(control);
+        control.into()
+    }
+}
+
+impl From<Box<dyn CongestionControl>> for Algorithm {
+    fn from(control: Box<dyn CongestionControl>) -> Self {
+        Self::Custom(Box::new(control))
+    }
+}
+
 /// Expands the list below into the enum of algorithms, the enum of their configurations, their names, and the
 /// dispatch from one to the other.
 macro_rules! algorithms {
-    (
-        controls { $($variant:ident($control:ty)),* $(,)? }
-        names { $($(#[doc = $doc:literal])* $name:literal $cfg:ident($config:ty) => $build:expr),* $(,)? }
-    ) => {
+    ($(
+        $(#[doc = $doc:literal])*
+        $name:literal $variant:ident: $module:ident::$control:ident $(($repair:expr))?
+    ),* $(,)?) => {
         /// A congestion control: built in, or a user's own.
         ///
-        /// An enum keeps the built-in ones free of allocation and of a miss per event; the one `Custom` variant serves plug-ins.
+        /// An enum calls the built-in ones without a table of functions; the one `Custom` variant serves plug-ins. Each is
+        /// in storage of its own size, so that a connection pays for the algorithm it has and not for the largest one.
         #[derive(Debug)]
-        #[expect(missing_docs, reason = "each variant's type documents itself")]
         pub enum Algorithm {
-            $($variant($control),)*
-            Custom(Box<dyn CongestionControl>),
+            $($(#[doc = $doc])* $variant(Box<alg::$module::$control>),)*
+            /// A user's own; made by [`Algorithm::custom`] or from a box. The outer box keeps all variants at one pointer.
+            Custom(Box<Box<dyn CongestionControl>>),
         }
 
         /// Which algorithm, with its options. In files: `cc = "name"` or `cc = { name = "…", option = … }`.
@@ -35,7 +50,7 @@ macro_rules! algorithms {
             $(
                 $(#[doc = $doc])*
                 #[cfg_attr(feature = "serde", serde(rename = $name))]
-                $cfg($config),
+                $variant(alg::$module::Config),
             )*
             /// A user's own, provided by the program that runs the scenario.
             #[cfg_attr(feature = "serde", serde(rename = "user"))]
@@ -50,14 +65,14 @@ macro_rules! algorithms {
             #[must_use]
             pub fn by_name(name: &str) -> Option<Self> {
                 match name {
-                    $($name => Some(Self::$cfg(<$config>::default())),)*
+                    $($name => Some(Self::$variant(alg::$module::Config::default())),)*
                     _ => name.strip_prefix(user::PREFIX).map(|own| Self::User(user::Config::new(own))),
                 }
             }
             /// The algorithm's name in files; `user` for all that are users' own.
             #[must_use]
             pub fn name(&self) -> &'static str {
-                match self { $(Self::$cfg(_) => $name,)* Self::User(_) => "user" }
+                match self { $(Self::$variant(_) => $name,)* Self::User(_) => "user" }
             }
             /// The short form in files and in tables: the name, or `user:NAME`.
             #[must_use]
@@ -72,23 +87,26 @@ macro_rules! algorithms {
             /// # Errors
             /// A sentence that names the option and what to write instead.
             pub fn validate(&self) -> Result<(), &'static str> {
-                match self { $(Self::$cfg(c) => c.validate(),)* Self::User(c) => c.validate() }
+                match self { $(Self::$variant(c) => c.validate(),)* Self::User(c) => c.validate() }
             }
             /// What a built-in control asks of the sender from the start. `None` for a user's own: its provider knows.
             #[must_use]
-            pub fn policy(&self, rules: &Rules) -> Option<Policy> {
+            pub fn policy(&self, rules: impl Into<SharedRules>) -> Option<Policy> {
                 match self { Self::User(_) => None, built_in => Some(built_in.build(rules).policy()) }
             }
-            /// Builds a built-in control.
+            /// Builds a built-in control. Connections that are built with one [`SharedRules`] share it.
             ///
             /// # Panics
             /// If it is a user's own: those are built by [`Controls`](crate::Controls), which know them.
             #[must_use]
-            pub fn build(&self, rules: &Rules) -> Algorithm {
-                match self { $(Self::$cfg(c) => {
-                    let build: fn(&$config, &Rules) -> Algorithm = $build;
-                    build(c, rules)
-                })* Self::User(c) => panic!("the control \"{}\" is not built in", c.control) }
+            pub fn build(&self, rules: impl Into<SharedRules>) -> Algorithm {
+                let rules = rules.into();
+                match self {
+                    $(Self::$variant(c) => {
+                        Algorithm::$variant(Box::new(alg::$module::$control::new(c, rules $(, $repair)?)))
+                    })*
+                    Self::User(c) => panic!("the control \"{}\" is not built in", c.control),
+                }
             }
         }
 
@@ -119,6 +137,8 @@ macro_rules! algorithms {
             fn on_lost(&mut self, cx: &mut Cx<'_>, lost: &Lost) { each!(self, c => c.on_lost(cx, lost)) }
             fn on_sent(&mut self, cx: &mut Cx<'_>, sent: &Sent) { each!(self, c => c.on_sent(cx, sent)) }
             #[inline]
+            fn wants_transmit(&self) -> bool { each!(self, c => c.wants_transmit()) }
+            #[inline]
             fn on_transmit(&mut self, cx: &mut Cx<'_>, tx: &Transmit) { each!(self, c => c.on_transmit(cx, tx)) }
             fn on_wake(&mut self, cx: &mut Cx<'_>) { each!(self, c => c.on_wake(cx)) }
             fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) { each!(self, c => c.telemetry(out)) }
@@ -127,68 +147,65 @@ macro_rules! algorithms {
 }
 
 algorithms! {
-    controls {
-        Reno(alg::reno::Reno),
-        Vegas(alg::vegas::Vegas),
-        Bbr(alg::bbr::Bbr),
-        Bbr3(alg::bbr3::Bbr3),
-        Gaimd(alg::gaimd::Gaimd),
-        Westwood(alg::westwood::Westwood),
-        WestwoodPlus(alg::westwood_plus::WestwoodPlus),
-        WestwoodAbse(alg::westwood_abse::Abse),
-        Tibet(alg::tibet::Tibet),
-        Hybla(alg::hybla::Hybla),
-        Cubic(alg::cubic::Cubic),
-        TcpReal(alg::tcp_real::TcpReal),
-        FastStart(alg::fast_start::FastStart),
-        Peach(alg::peach::Peach),
-        PeachPlus(alg::peach_plus::PeachPlus),
-    }
-    names {
-        /// Fast retransmit, then slow start (1988).
-        "tahoe" Tahoe(alg::reno::Config) => |c, r| Algorithm::Reno(alg::reno::Reno::new(c, r, RecoveryMode::Tahoe)),
-        /// Fast recovery until the first new acknowledgement (RFC 2581).
-        "reno" Reno(alg::reno::Config) => |c, r| Algorithm::Reno(alg::reno::Reno::new(c, r, RecoveryMode::Reno)),
-        /// Fast recovery with partial acknowledgements (RFC 6582).
-        "newreno" NewReno(alg::reno::Config) => |c, r| Algorithm::Reno(alg::reno::Reno::new(c, r, RecoveryMode::NewReno)),
-        /// NewReno with SACK recovery (RFC 6675); "Reno" in the paper of TCP-Peach.
-        "sack" Sack(alg::reno::Config) => |c, r| Algorithm::Reno(alg::reno::Reno::new(c, r, RecoveryMode::Sack)),
-        /// SACK with proportional rate reduction (RFC 9937).
-        "prr" Prr(alg::reno::Config) => |c, r| Algorithm::Reno(alg::reno::Reno::new(c, r, RecoveryMode::Prr)),
-        /// TCP Vegas (Brakmo, Peterson 1994): window by the number of segments queued.
-        "vegas" Vegas(alg::vegas::Config) => |c, r| Algorithm::Vegas(alg::vegas::Vegas::new(c, r)),
-        /// BBR version 1 (Cardwell et al. 2016): rate by the measured bottleneck rate and least RTT.
-        "bbr" Bbr(alg::bbr::Config) => |c, r| Algorithm::Bbr(alg::bbr::Bbr::new(c, r)),
-        /// BBR version 3 (draft-ietf-ccwg-bbr-06): bounded by what losses teach.
-        "bbr3" Bbr3(alg::bbr3::Config) => |c, r| Algorithm::Bbr3(alg::bbr3::Bbr3::new(c, r)),
-        /// GAIMD (Yang, Lam 2000): Reno with free increase and decrease.
-        "gaimd" Gaimd(alg::gaimd::Config) => |c, r| Algorithm::Gaimd(alg::gaimd::Gaimd::new(c, r)),
-        /// TCP Westwood (Mascolo et al. 2001): after a loss, what the rate of acknowledgements says.
-        "westwood" Westwood(alg::westwood::Config) => |c, r| Algorithm::Westwood(alg::westwood::Westwood::new(c, r)),
-        /// TCP Westwood+ (Grieco, Mascolo 2004): one rate sample per RTT.
-        "westwood-plus" WestwoodPlus(alg::westwood_plus::Config) => |c, r| Algorithm::WestwoodPlus(alg::westwood_plus::WestwoodPlus::new(c, r)),
-        /// TCP Westwood with adaptive bandwidth share estimation (Wang et al. 2002).
-        "westwood-abse" WestwoodAbse(alg::westwood_abse::Config) => |c, r| Algorithm::WestwoodAbse(alg::westwood_abse::Abse::new(c, r)),
-        /// TCP TIBET (Capone, Martignon 2001): lengths and intervals filtered apart.
-        "tibet" Tibet(alg::tibet::Config) => |c, r| Algorithm::Tibet(alg::tibet::Tibet::new(c, r)),
-        /// TCP Hybla (Caini, Firrincieli 2004): growth that does not depend on the RTT.
-        "hybla" Hybla(alg::hybla::Config) => |c, r| Algorithm::Hybla(alg::hybla::Hybla::new(c, r)),
-        /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
-        "cubic" Cubic(alg::cubic::Config) => |c, r| Algorithm::Cubic(alg::cubic::Cubic::new(c, r)),
-        /// TCP-Real (Zhang, Tsaoussidis 2001): the rate that the receiver measures.
-        "tcp-real" TcpReal(alg::tcp_real::Config) => |c, r| Algorithm::TcpReal(alg::tcp_real::TcpReal::new(c, r)),
-        /// TCP Fast Start (Padmanabhan, Katz 1998): the cached window with low-priority data.
-        "fast-start" FastStart(alg::fast_start::Config) => |c, r| Algorithm::FastStart(alg::fast_start::FastStart::new(c, r)),
-        /// TCP-Peach (Akyildiz, Morabito, Palazzo 2001).
-        "peach" Peach(alg::peach::Config) => |c, r| Algorithm::Peach(alg::peach::Peach::new(c, r)),
-        /// TCP-Peach+ (Akyildiz, Zhang, Fang 2002): probes that carry data.
-        "peach-plus" PeachPlus(alg::peach_plus::Config) => |c, r| Algorithm::PeachPlus(alg::peach_plus::PeachPlus::new(c, r)),
-    }
+    /// Fast retransmit, then slow start (1988).
+    "tahoe" Tahoe: reno::Reno(RecoveryMode::Tahoe),
+    /// Fast recovery until the first new acknowledgement (RFC 2581).
+    "reno" Reno: reno::Reno(RecoveryMode::Reno),
+    /// Fast recovery with partial acknowledgements (RFC 6582).
+    "newreno" NewReno: reno::Reno(RecoveryMode::NewReno),
+    /// NewReno with SACK recovery (RFC 6675); "Reno" in the paper of TCP-Peach.
+    "sack" Sack: reno::Reno(RecoveryMode::Sack),
+    /// SACK with proportional rate reduction (RFC 9937).
+    "prr" Prr: reno::Reno(RecoveryMode::Prr),
+    /// TCP Vegas (Brakmo, Peterson 1994): window by the number of segments queued.
+    "vegas" Vegas: vegas::Vegas,
+    /// BBR version 1 (Cardwell et al. 2016): rate by the measured bottleneck rate and least RTT.
+    "bbr" Bbr: bbr::Bbr,
+    /// BBR version 3 (draft-ietf-ccwg-bbr-06): bounded by what losses teach.
+    "bbr3" Bbr3: bbr3::Bbr3,
+    /// GAIMD (Yang, Lam 2000): Reno with free increase and decrease.
+    "gaimd" Gaimd: gaimd::Gaimd,
+    /// TCP Westwood (Mascolo et al. 2001): after a loss, what the rate of acknowledgements says.
+    "westwood" Westwood: westwood::Westwood,
+    /// TCP Westwood+ (Grieco, Mascolo 2004): one rate sample per RTT.
+    "westwood-plus" WestwoodPlus: westwood_plus::WestwoodPlus,
+    /// TCP Westwood with adaptive bandwidth share estimation (Wang et al. 2002).
+    "westwood-abse" WestwoodAbse: westwood_abse::Abse,
+    /// TCP TIBET (Capone, Martignon 2001): lengths and intervals filtered apart.
+    "tibet" Tibet: tibet::Tibet,
+    /// TCP Hybla (Caini, Firrincieli 2004): growth that does not depend on the RTT.
+    "hybla" Hybla: hybla::Hybla,
+    /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
+    "cubic" Cubic: cubic::Cubic,
+    /// TCP-Real (Zhang, Tsaoussidis 2001): the rate that the receiver measures.
+    "tcp-real" TcpReal: tcp_real::TcpReal,
+    /// TCP Fast Start (Padmanabhan, Katz 1998): the cached window with low-priority data.
+    "fast-start" FastStart: fast_start::FastStart,
+    /// TCP-Peach (Akyildiz, Morabito, Palazzo 2001).
+    "peach" Peach: peach::Peach,
+    /// TCP-Peach+ (Akyildiz, Zhang, Fang 2002): probes that carry data.
+    "peach-plus" PeachPlus: peach_plus::PeachPlus,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::Rules;
+
+    #[test]
+    fn an_algorithm_takes_the_room_it_needs() {
+        use core::mem::size_of;
+        assert_eq!(size_of::<Algorithm>(), 2 * size_of::<usize>());
+        // What a connection of the most used ones takes up, bytes.
+        assert!(size_of::<alg::reno::Reno>() <= 72, "{}", size_of::<alg::reno::Reno>());
+        assert!(size_of::<alg::peach::Peach>() <= 144, "{}", size_of::<alg::peach::Peach>());
+        assert!(
+            size_of::<alg::peach_plus::PeachPlus>() <= 200,
+            "{}",
+            size_of::<alg::peach_plus::PeachPlus>()
+        );
+        assert!(size_of::<alg::cubic::Cubic>() <= 320, "{}", size_of::<alg::cubic::Cubic>());
+    }
 
     #[test]
     fn every_name_leads_to_its_algorithm_and_back() {
@@ -209,9 +226,9 @@ mod tests {
     #[test]
     fn a_users_own_algorithm_is_dispatched_like_a_built_in_one() {
         let own = alg::vegas::Vegas::new(&alg::vegas::Config::default(), &Rules::RFC);
-        let custom = Algorithm::Custom(Box::new(own.clone()));
+        let custom = Algorithm::custom(own.clone());
         assert_eq!((custom.window(), custom.policy()), (own.window(), own.policy()));
-        assert_eq!(Algorithm::Vegas(own).policy().recovery, RecoveryMode::Reno);
+        assert_eq!(Algorithm::Vegas(Box::new(own)).policy().recovery, RecoveryMode::Reno);
     }
 
     #[cfg(feature = "serde")]

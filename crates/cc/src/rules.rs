@@ -1,5 +1,8 @@
 //! The window arithmetic that stacks of one era share: part of an endpoint preset, handed to every algorithm.
 
+use alloc::sync::Arc;
+use core::ops::Deref;
+
 /// Initial congestion window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
@@ -131,6 +134,40 @@ impl Rules {
     pub const MODERN: Self = Self { initial_window: InitialWindow::Rfc6928, ..Self::RFC };
 }
 
+/// [`Rules`] that the connections of one endpoint configuration have in common: an algorithm keeps a reference, not a copy.
+///
+/// Everything that takes `impl Into<SharedRules>` also takes `&Rules`, and then keeps a copy of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SharedRules(Arc<Rules>);
+
+impl SharedRules {
+    /// These rules as an algorithm's options change them; still shared where the options change nothing.
+    #[must_use]
+    pub fn adapted(&self, own: Rules) -> Self {
+        if own == **self { self.clone() } else { Self::from(&own) }
+    }
+}
+
+impl Deref for SharedRules {
+    type Target = Rules;
+    #[inline]
+    fn deref(&self) -> &Rules {
+        &self.0
+    }
+}
+
+impl From<&Rules> for SharedRules {
+    fn from(rules: &Rules) -> Self {
+        Self(Arc::new(*rules))
+    }
+}
+
+impl From<&Self> for SharedRules {
+    fn from(rules: &Self) -> Self {
+        rules.clone()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,5 +179,15 @@ mod tests {
         assert_eq!(InitialWindow::Rfc3390.segments(1460), 3.0);
         assert_eq!(InitialWindow::Rfc6928.segments(1460), 10.0);
         assert_eq!(InitialWindow::Segments(1.0).segments(1000), 1.0);
+    }
+
+    #[test]
+    fn rules_are_shared_until_an_option_changes_them() {
+        let preset = SharedRules::from(&Rules::RFC);
+        let same = |a: &SharedRules, b: &SharedRules| core::ptr::eq::<Rules>(&**a, &**b);
+        assert!(same(&preset, &SharedRules::from(&preset)));
+        assert!(same(&preset, &preset.adapted(Rules::RFC)));
+        assert!(!same(&preset, &preset.adapted(Rules::MODERN)));
+        assert_eq!(*preset.adapted(Rules::MODERN), Rules::MODERN);
     }
 }

@@ -3,9 +3,8 @@
 //! `cargo run --release -p skyhaul-path --example hop_cost`
 
 use skyhaul_base::{Duration, Instant, Rate, Rng};
-use skyhaul_path::{
-    Delay, Discipline, DropReason, ErrorModel, Link, LinkConfig, PacketView, QueueConfig, Streams,
-};
+use skyhaul_path::error::{self, ber, per};
+use skyhaul_path::{Delay, Discipline, DropReason, Link, LinkConfig, PacketView, QueueConfig, Streams};
 use std::hint::black_box;
 
 /// 16 bytes, as a simulator would pass between links.
@@ -67,8 +66,8 @@ fn main() {
     };
     let strict = QueueConfig::packets(50).with(Discipline::STRICT_PUSHOUT);
     let fifo = QueueConfig::packets(50).with(Discipline::FIFO_PUSHOUT);
-    let per = ErrorModel::per(1e-3).expect("a probability");
-    let ber = ErrorModel::ber(1e-7).expect("a probability");
+    let per: error::Config = per::Config { p: 1e-3 }.into();
+    let ber = ber::Config { ber: 1e-7 }.into();
     let cases = [
         ("infinitely fast", LinkConfig { rate: None, ..base.clone() }, 1.0),
         ("uncongested (load 0.1)", base.clone(), 0.1),

@@ -31,7 +31,7 @@ pub use delay::Delay;
 pub use error::ErrorModel;
 pub use link::{Link, LinkConfig, Offered, Streams};
 pub use packet::{DropReason, PacketView};
-pub use param::ParamError;
+pub use param::{ParamError, Refusal};
 pub use queue::{Discipline, Limit, Queue, QueueConfig, Victim};
 pub use rate::{TraceError, Varying};
 pub use stats::{ClassCounters, Counters};

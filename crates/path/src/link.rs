@@ -1,7 +1,7 @@
 //! A directed link: queue, transmitter, propagation, errors.
 
 use crate::delay::Delay;
-use crate::error::ErrorModel;
+use crate::error::{self, ErrorModel};
 use crate::lane::Lane;
 use crate::packet::{DropReason, PacketView};
 use crate::queue::{Limit, Queue, QueueConfig};
@@ -23,7 +23,7 @@ pub struct LinkConfig {
     /// True if packets may overtake each other in flight; otherwise an arrival waits for the one before it.
     pub allow_reorder: bool,
     /// Losses of the channel.
-    pub error: ErrorModel,
+    pub error: error::Config,
     /// True if a link that goes down loses what is in flight.
     pub drop_inflight: bool,
 }
@@ -101,7 +101,7 @@ impl<P: PacketView> Link<P> {
     /// An idle link that is up.
     ///
     /// # Panics
-    /// If the rate is zero: a link that never sends is one that is down.
+    /// If the rate is zero: a link that never sends is one that is down. If [`error::Config::validate`] refuses the losses.
     #[must_use]
     pub fn new(config: &LinkConfig, streams: Streams) -> Self {
         Self {
@@ -116,7 +116,7 @@ impl<P: PacketView> Link<P> {
             lane: Lane::new(config.allow_reorder),
             delay: config.delay.clone(),
             last_arrival: Instant::ZERO,
-            error: config.error.clone(),
+            error: config.error.build(),
             streams,
             counters: Counters::default(),
             busy: Duration::ZERO,
@@ -182,7 +182,7 @@ impl<P: PacketView> Link<P> {
     /// Changes the rate for transmissions that begin from now on; the present one keeps its end.
     ///
     /// # Panics
-    /// If the rate is zero: a link that never sends is one that is down.
+    /// If the rate is zero: a link that never sends is one that is down. If [`error::Config::validate`] refuses the losses.
     pub fn set_rate(&mut self, rate: Option<Rate>) {
         match (rate, &mut self.transmitter) {
             (Some(rate), Transmitter::Constant(s)) => s.set_rate(rate),

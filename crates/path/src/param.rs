@@ -1,11 +1,19 @@
-//! The error that constructors of models return.
+//! Why a parameter of a model makes no sense.
 
-use core::fmt;
+use core::convert::Infallible;
+use core::error::Error;
+
+/// Why a configuration is refused: displays as a sentence that says what to write instead.
+pub trait Refusal: Error {
+    /// The key that the sentence is about, as in scenario files.
+    fn key(&self) -> &'static str;
+}
 
 /// A parameter of a model that makes no sense.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ParamError {
     /// The value lies outside its range, or is not a number.
+    #[error("`{name}` is {value}, but must lie in [{min}, {max}]")]
     OutOfRange {
         /// Name of the parameter, as in scenario files.
         name: &'static str,
@@ -18,17 +26,19 @@ pub enum ParamError {
     },
 }
 
-impl fmt::Display for ParamError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Refusal for ParamError {
+    fn key(&self) -> &'static str {
         match self {
-            Self::OutOfRange { name, value, min, max } => {
-                write!(f, "`{name}` is {value}, but must lie in [{min}, {max}]")
-            }
+            Self::OutOfRange { name, .. } => name,
         }
     }
 }
 
-impl core::error::Error for ParamError {}
+impl Refusal for Infallible {
+    fn key(&self) -> &'static str {
+        match *self {}
+    }
+}
 
 /// `value` if it lies in [min, max]; NaN does not.
 pub(crate) fn within(name: &'static str, value: f64, min: f64, max: f64) -> Result<f64, ParamError> {

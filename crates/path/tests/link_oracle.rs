@@ -6,9 +6,9 @@ mod common;
 use common::{Arrival, Fate, Fates, Pkt, arrivals, drive, events_until};
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rate};
-use skyhaul_path::error::Scope;
+use skyhaul_path::error::{self, Scope, ber, bursts, list, per};
 use skyhaul_path::{
-    Delay, Discipline, DropReason, ErrorModel, Limit, Link, LinkConfig, Offered, Queue, QueueConfig, Streams,
+    Delay, Discipline, DropReason, Limit, Link, LinkConfig, Offered, Queue, QueueConfig, Streams,
 };
 
 /// The definition, written down event by event: a departure at *t* comes before an arrival at *t*.
@@ -16,7 +16,7 @@ fn naive(config: &LinkConfig, arrivals: &[Arrival]) -> Vec<Option<Fate>> {
     let rate = u128::from(config.rate.expect("a finite rate").bits_per_sec());
     let Delay::Fixed(delay) = config.delay else { panic!("a fixed delay") };
     let mut queue = Queue::new(&config.queue);
-    let mut error = config.error.clone();
+    let mut error = config.error.build();
     let mut rng = Streams::named(5, "links.test").error;
     let mut fates = Fates::default();
     // The present busy period: its start and the bits sent in it. Departures are exact in real time and
@@ -83,13 +83,13 @@ fn rate() -> impl Strategy<Value = Rate> {
         .prop_map(Rate::from_bits_per_sec)
 }
 
-fn error() -> impl Strategy<Value = ErrorModel> {
+fn error() -> impl Strategy<Value = error::Config> {
     prop_oneof![
-        Just(ErrorModel::None),
-        Just(ErrorModel::per(0.2).unwrap()),
-        Just(ErrorModel::ber(1e-5).unwrap()),
-        Just(ErrorModel::bursts(0.2, 3.0).unwrap()),
-        Just(ErrorModel::list([0, 3, 4], Scope::HighPriority)),
+        Just(error::Config::NONE),
+        Just(per::Config { p: 0.2 }.into()),
+        Just(ber::Config { ber: 1e-5 }.into()),
+        Just(bursts::Config { loss: 0.2, burst: 3.0 }.into()),
+        Just(list::Config { indices: vec![0, 3, 4], class: Scope::HighPriority }.into()),
     ]
 }
 
@@ -106,7 +106,7 @@ fn delay() -> impl Strategy<Value = Delay> {
 #[derive(Clone, Debug)]
 enum Step {
     Deliver,
-    Error(ErrorModel),
+    Error(error::Config),
     Offer { size: u32, low: bool },
     Rate(Option<Rate>),
     Serve,
@@ -199,7 +199,7 @@ proptest! {
                         last = Some(p.id);
                     }
                 }
-                Step::Error(e) => link.set_error(e),
+                Step::Error(e) => link.set_error(e.build()),
                 Step::Offer { size, low } => {
                     let before = link.counters().total();
                     let p = Pkt { id: offered, size, low };

@@ -4,10 +4,8 @@ mod common;
 
 use common::{Fate, Fates, MICROSECOND_PER_BYTE, Pkt, arrivals, drive, events_until};
 use skyhaul_base::{Duration, Instant, Rate, Rng};
-use skyhaul_path::error::Scope;
-use skyhaul_path::{
-    Delay, DropReason, ErrorModel, Link, LinkConfig, Offered, PacketView, QueueConfig, Streams,
-};
+use skyhaul_path::error::{self, list, per};
+use skyhaul_path::{Delay, DropReason, Link, LinkConfig, Offered, PacketView, QueueConfig, Streams};
 
 const MS: u64 = 1_000_000;
 
@@ -227,10 +225,10 @@ fn a_new_rate_holds_from_the_next_packet() {
 
 #[test]
 fn a_lost_packet_has_used_the_transmitter() {
-    let mut link = link(&LinkConfig { error: ErrorModel::per(1.0).unwrap(), ..config() });
+    let mut link = link(&LinkConfig { error: per::Config { p: 1.0 }.into(), ..config() });
     let mut lost = Vec::new();
     link.offer(ms(0), pkt(0), &mut |p, why| lost.push((p.id, why)));
-    link.set_error(ErrorModel::None);
+    link.set_error(error::Config::NONE.build());
     link.offer(ms(0), pkt(1), &mut no_loss);
     assert_eq!(lost, [(0, DropReason::Error)]);
     assert_eq!(deliveries(&mut link), [(1, ms(12))]);
@@ -258,7 +256,7 @@ fn spared_packets_pass_the_error_model_unseen() {
         }
     }
     // Data packets 0 and 2 are listed; acknowledgements in between do not count.
-    let error = ErrorModel::list([0, 2], Scope::All);
+    let error = list::Config::all([0, 2]).into();
     let mut link = Link::new(&LinkConfig { error, ..config() }, Streams::named(1, "links.test"));
     let kinds = [true, false, true, false, true, false, true];
     let mut lost = Vec::new();

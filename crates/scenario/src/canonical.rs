@@ -1,16 +1,15 @@
 //! The resolved scenario as a file: every value explicit, in canonical units, so that it reads back to the same.
 
 use crate::model::{
-    CcSpec, ClassSpec, DelaySpec, DirectionSpec, EndpointSpec, ErrorSpec, EventSpec, FlowSpec, KindOfQueue,
-    LinkSpec, OrTrace, QueueSpec, RecordSpec, Scenario, Short, StartSpec, TransportSpec, VictimSpec,
+    CcSpec, DelaySpec, DirectionSpec, EndpointSpec, EventSpec, FlowSpec, KindOfQueue, LinkSpec, OrTrace,
+    QueueSpec, RecordSpec, Scenario, Short, StartSpec, TransportSpec, VictimSpec,
 };
-use crate::quantity::{Count, Probability, QueueLimit, RateSpec, Span, Time, Window};
+use crate::quantity::{Count, QueueLimit, RateSpec, Span, Time, Window};
 use crate::resolved::{
-    Change, Delay, Direction, ErrorModel, FlowGroup, Queue, QueueKind, Resolved, Start, Transport, What,
+    Change, Delay, Direction, FlowGroup, Queue, QueueKind, Resolved, Start, Transport, What,
 };
 use crate::trace;
 use sha2::{Digest, Sha256};
-use skyhaul_path::error::Scope;
 use skyhaul_path::{Limit, Victim};
 use std::fmt::Write;
 
@@ -87,7 +86,7 @@ impl Resolved {
             What::Rate(rate) => (key("rate"), written(rate.map_or(RateSpec::Unlimited, RateSpec::Bits))),
             What::Varying(varying) => (key("rate"), written(trace::rate_spec(varying))),
             What::Delay(d) => (key("delay"), written(delay(d))),
-            What::Error(e) => (key("error"), written(error(e))),
+            What::Error(e) => (key("error"), written(e)),
             What::Limit(limit) => (key("queue.limit"), written(queue_limit(limit))),
             What::Up(up) => (key("up"), toml::Value::Boolean(*up)),
         };
@@ -137,7 +136,7 @@ fn direction(d: &Direction) -> DirectionSpec {
         delay: Some(delay(&d.delay)),
         allow_reorder: Some(d.allow_reorder),
         queue: Some(Short(queue(&d.queue))),
-        error: Some(Short(error(&d.error))),
+        error: Some(Short(d.error.clone())),
         ack_errors: Some(d.ack_errors),
         // Only what is not as usual, so that the hash of a scenario outlives new keys.
         up: (!d.up).then_some(false),
@@ -185,28 +184,6 @@ fn queue(q: &Queue) -> QueueSpec {
         low_below: match q.kind {
             QueueKind::Threshold { low_below } => Some(Count(low_below.into())),
             _ => None,
-        },
-    }
-}
-
-fn error(e: &ErrorModel) -> ErrorSpec {
-    match e {
-        ErrorModel::None => ErrorSpec::None {},
-        ErrorModel::Per { p } => ErrorSpec::Per { p: Probability(*p) },
-        ErrorModel::Ber { ber } => ErrorSpec::Ber { ber: Probability(*ber) },
-        ErrorModel::GilbertElliott { p_gb, p_bg, k_g, k_b } => ErrorSpec::GilbertElliott {
-            p_gb: Probability(*p_gb),
-            p_bg: Probability(*p_bg),
-            k_g: Probability(*k_g),
-            k_b: Probability(*k_b),
-        },
-        ErrorModel::List { indices, class } => ErrorSpec::List {
-            indices: indices.clone(),
-            class: match class {
-                Scope::All => ClassSpec::All,
-                Scope::HighPriority => ClassSpec::High,
-                Scope::LowPriority => ClassSpec::Low,
-            },
         },
     }
 }

@@ -1,6 +1,7 @@
 //! What is wrong with a scenario, in one line.
 
 use core::fmt;
+use skyhaul_base::quantity::QuantityError;
 
 /// A refused scenario. Displays as one line: `geo.toml:12: links.sat.error.p: 1.2 is not a probability: …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,43 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
+/// A value that cannot stand where it stands.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub(crate) enum ValueError {
+    /// No quantity of the kind asked for.
+    #[error(transparent)]
+    Quantity(#[from] QuantityError),
+    /// Not one of the words accepted here.
+    #[error("\"{text}\" is not accepted here: write {expected}")]
+    NotAccepted { text: String, expected: &'static str },
+    /// A name that stands for nothing.
+    #[error("\"{name}\" is not {what}{hint} (known: {known})")]
+    UnknownName { name: String, what: &'static str, hint: String, known: String },
+    /// A packet of more than 65535 bytes.
+    #[error("\"{0} B\" is larger than a packet can be (65535 B)")]
+    LargePacket(u64),
+    /// A window below one segment.
+    #[error("{0} segments are too few: write at least \"1 segment\"")]
+    FewSegments(f64),
+    /// An operating system whose maker recommends nothing over satellites.
+    #[error("nothing is recommended over satellites for \"{0}\": write buffers = \"default\" or \"max\"")]
+    NoSatelliteBuffers(&'static str),
+}
+
+impl ValueError {
+    /// `name` is none of `known`, which are `what`; `more` stands after the known ones.
+    pub(crate) fn unknown<'a>(
+        name: &str,
+        what: &'static str,
+        known: impl Iterator<Item = &'a str> + Clone,
+        more: &str,
+    ) -> Self {
+        let hint = did_you_mean(name, known.clone());
+        let known = known.collect::<Vec<_>>().join(", ") + more;
+        Self::UnknownName { name: name.into(), what, hint, known }
+    }
+}
+
 /// A problem whose file is not yet known: a key and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
@@ -40,8 +78,8 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { key: key.into(), message: message.into(), file: None }
+    pub(crate) fn new(key: impl Into<String>, message: impl fmt::Display) -> Self {
+        Self { key: key.into(), message: message.to_string(), file: None }
     }
 }
 

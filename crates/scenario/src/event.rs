@@ -2,7 +2,7 @@
 
 use crate::error::Problem;
 use crate::model::{EventSpec, is_trace};
-use crate::resolved::{Delay, Direction, ErrorModel, Link, Resolved};
+use crate::resolved::{Delay, Direction, Link, Resolved};
 use skyhaul_base::{Duration, Instant, Rate};
 use skyhaul_path::{self as path, DropReason, Limit, PacketView, Varying};
 use toml::{Table, Value};
@@ -30,7 +30,7 @@ pub enum What {
     /// Another delay, for transmissions that begin from then on.
     Delay(Delay),
     /// Other losses, for transmissions that begin from then on.
-    Error(ErrorModel),
+    Error(path::error::Config),
     /// Another capacity of the queue; what waits is kept.
     Limit(Limit),
     /// Up or down.
@@ -49,7 +49,7 @@ impl What {
             Self::Rate(rate) => link.set_rate(*rate),
             Self::Varying(varying) => link.set_varying(varying),
             Self::Delay(delay) => link.set_delay(delay.model()),
-            Self::Error(error) => link.set_error(error.model()),
+            Self::Error(error) => link.set_error(error.build()),
             Self::Limit(limit) => link.set_limit(*limit),
             Self::Up(up) => link.set_up(now, *up, lost),
         }

@@ -16,12 +16,13 @@ mod event;
 mod explain;
 pub mod model;
 pub mod preset;
-pub mod quantity;
 mod resolve;
 pub mod resolved;
 mod schema;
 pub mod trace;
 pub mod workload;
+
+pub use skyhaul_base::quantity;
 
 pub use check::{Check, check};
 pub use document::{Document, Load, resolve_text};

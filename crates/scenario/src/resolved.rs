@@ -55,7 +55,7 @@ pub struct Direction {
     /// The queue in front of the transmitter.
     pub queue: Queue,
     /// Losses of the channel.
-    pub error: ErrorModel,
+    pub error: path::error::Config,
     /// The channel's losses apply to pure acknowledgements too (default). If false those never get lost by
     /// `error`, nor are they counted by it.
     pub ack_errors: bool,
@@ -155,41 +155,6 @@ impl QueueKind {
             Self::Threshold { .. } => "threshold",
         }
     }
-}
-
-/// Losses of a channel, drawn once per packet, data and probes alike.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ErrorModel {
-    /// Independent residual bit errors; one wrong bit loses the packet.
-    Ber {
-        /// Bit error rate.
-        ber: f64,
-    },
-    /// Two-state Markov chain, one step per packet.
-    GilbertElliott {
-        /// Good to bad, per packet.
-        p_gb: f64,
-        /// Bad to good, per packet.
-        p_bg: f64,
-        /// Loss in the good state.
-        k_g: f64,
-        /// Loss in the bad state.
-        k_b: f64,
-    },
-    /// Exactly the packets with these numbers, counted from 0 in the order of transmission.
-    List {
-        /// Ascending, without repetitions.
-        indices: Vec<u64>,
-        /// Which packets are counted.
-        class: path::error::Scope,
-    },
-    /// No losses.
-    None,
-    /// Independent losses with the same probability for every packet.
-    Per {
-        /// Probability.
-        p: f64,
-    },
 }
 
 /// A group of like flows.
@@ -353,7 +318,7 @@ impl Direction {
             queue: self.queue.config(),
             delay: self.delay.model(),
             allow_reorder: self.allow_reorder,
-            error: self.error.model(),
+            error: self.error.clone(),
             drop_inflight: self.drop_in_flight,
         }
     }
@@ -376,43 +341,6 @@ impl Queue {
             limit: self.limit,
             count_in_service: self.count_in_service,
             ns2_limit: self.ns2_limit,
-        }
-    }
-}
-
-impl ErrorModel {
-    /// The same as the link model takes it.
-    ///
-    /// # Panics
-    /// If a parameter is no probability, which no resolved scenario contains.
-    #[must_use]
-    pub fn model(&self) -> path::ErrorModel {
-        let checked = "the parameters of a resolved scenario are probabilities";
-        match self {
-            Self::None => path::ErrorModel::None,
-            Self::Per { p } => path::ErrorModel::per(*p).expect(checked),
-            Self::Ber { ber } => path::ErrorModel::ber(*ber).expect(checked),
-            Self::GilbertElliott { p_gb, p_bg, k_g, k_b } => {
-                path::error::GilbertElliott::new(*p_gb, *p_bg, *k_g, *k_b).expect(checked).into()
-            }
-            Self::List { indices, class } => path::ErrorModel::list(indices.iter().copied(), *class),
-        }
-    }
-
-    /// Share of packets of `size` bytes lost in the long run.
-    #[must_use]
-    pub fn mean_loss(&self, size: u32) -> f64 {
-        use skyhaul_base::math;
-        match self {
-            Self::None | Self::List { .. } => 0.0,
-            Self::Per { p } => *p,
-            // [links §4] in the numerically sound form.
-            Self::Ber { ber } if *ber >= 1.0 => 1.0,
-            Self::Ber { ber } => -math::expm1(8.0 * f64::from(size) * math::ln_1p(-*ber)),
-            Self::GilbertElliott { p_gb, p_bg, k_g, k_b } => {
-                let bad = if *p_gb == 0.0 { 0.0 } else { p_gb / (p_gb + p_bg) };
-                bad * k_b + (1.0 - bad) * k_g
-            }
         }
     }
 }

@@ -192,8 +192,8 @@ impl App {
     }
 }
 
-fn refuse<T>(key: String, message: impl Into<String>) -> Result<T, Problem> {
-    Err(Problem::new(key, message.into()))
+fn refuse<T>(key: String, message: impl core::fmt::Display) -> Result<T, Problem> {
+    Err(Problem::new(key, message))
 }
 
 /// From the file: `key` is that of the application, `mss` the payload of a full segment.

@@ -2,10 +2,10 @@
 
 use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::CaGrowth;
+use skyhaul_path::error::{self, per};
 use skyhaul_path::{Limit, Victim};
 use skyhaul_scenario::resolved::{
-    App, Delay, Direction, ErrorModel, FlowGroup, Queue, QueueKind, Record, Resolved, Series, Start, Times,
-    Transport,
+    App, Delay, Direction, FlowGroup, Queue, QueueKind, Record, Resolved, Series, Start, Times, Transport,
 };
 use skyhaul_scenario::{Document, preset, resolve_text};
 
@@ -48,9 +48,9 @@ fn peach_geo_is_the_setting_of_the_paper() {
     assert_eq!(geo.links[0].name, "sat");
     assert_eq!(
         geo.links[0].forward,
-        direction(Some(Rate::from_bits_per_sec(10_400_000)), ErrorModel::Per { p: 1e-3 })
+        direction(Some(Rate::from_bits_per_sec(10_400_000)), per::Config { p: 1e-3 }.into())
     );
-    assert_eq!(geo.links[0].reverse, direction(None, ErrorModel::None));
+    assert_eq!(geo.links[0].reverse, direction(None, error::Config::NONE));
     let endpoint = skyhaul_tcp::Config { receive_buffer: 64 * 960, ..skyhaul_tcp::Config::ns2_2001() };
     assert_eq!(
         geo.flows,
@@ -265,7 +265,7 @@ fn short_forms_open_up_and_replace() {
     assert_eq!(queue("links.sat.queue.limit=100 packets"), QueueKind::StrictPushout);
     // What the reverse direction does not say, it takes from the forward one.
     assert_eq!(with(&["links.sat.delay=1 ms"]).links[0].reverse.delay.base(), Duration::from_millis(1));
-    assert_eq!(with(&["links.sat.error.p=0.5"]).links[0].reverse.error, ErrorModel::None);
+    assert_eq!(with(&["links.sat.error.p=0.5"]).links[0].reverse.error, error::Config::NONE);
 }
 
 #[test]

@@ -8,7 +8,9 @@ use core::any::Any;
 use core::fmt;
 use skyhaul_base::Instant;
 use skyhaul_cc::user::Failed;
-use skyhaul_cc::{Ack, Algorithm, Config, CongestionControl, Controls, Cx, Policy, Signal, Window};
+use skyhaul_cc::{
+    Ack, Algorithm, Config, CongestionControl, Controls, Cx, Policy, SharedRules, Signal, Window,
+};
 use skyhaul_scenario::resolved::{FlowGroup, Resolved};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -118,13 +120,13 @@ impl<R: Tap> Sim<R> {
 /// Built-in ones are built twice. Of a user's own there is one instance, at the sender: the other end sends no data and
 /// only agrees to what the policy asks for.
 pub(crate) fn controls_of(group: &FlowGroup, index: u32, controls: &Controls) -> (Algorithm, Algorithm) {
-    let rules = &group.endpoint.rules;
+    let rules = &SharedRules::from(&group.endpoint.rules);
     let Config::User(own) = &group.cc else { return (group.cc.build(rules), group.cc.build(rules)) };
     let flow = format!("{}[{index}]", group.name);
     match controls.build(own, rules, &flow) {
         Ok(control) => {
             let peer = Peer { policy: control.policy() };
-            (Algorithm::Custom(control), Algorithm::Custom(Box::new(peer)))
+            (control.into(), Algorithm::custom(peer))
         }
         // Checked before the run, so only a control that fails to be made gets here.
         Err(why) => {

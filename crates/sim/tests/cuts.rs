@@ -4,8 +4,8 @@ mod common;
 
 use common::{bulk, geo, s0, scenario};
 use skyhaul_base::Duration;
-use skyhaul_path::error::Scope;
-use skyhaul_scenario::resolved::{App, Delay, ErrorModel, Link, Resolved, Start};
+use skyhaul_path::error::{Scope, list};
+use skyhaul_scenario::resolved::{App, Delay, Link, Resolved, Start};
 use skyhaul_sim::{Cuts, FlowResult, run};
 use skyhaul_tcp::config::LossDetection;
 use skyhaul_trace::{LossCause, Null};
@@ -16,7 +16,7 @@ const NO_CUTS: Cuts = Cuts { error: 0, congestion: 0, outage: 0, spurious: 0 };
 /// One flow that starts at once, on a path whose channel loses just the data packets with these numbers.
 fn one(cc: &str, lost: &[u64], seconds: f64) -> Resolved {
     let mut link = geo(1300.0, RTT, 1000, 0.0);
-    link.forward.error = ErrorModel::List { indices: lost.to_vec(), class: Scope::HighPriority };
+    link.forward.error = list::Config { indices: lost.to_vec(), class: Scope::HighPriority }.into();
     with(link, cc, seconds)
 }
 
@@ -131,7 +131,7 @@ fn lost_acknowledgements_make_a_timeout_that_answers_no_loss() {
     // All acknowledgements from the 500th to the 700th are lost: more than a window, so that the timer expires although
     // every segment has arrived.
     let mut link = geo(1300.0, RTT, 1000, 0.0);
-    link.reverse.error = ErrorModel::List { indices: (500..=700).collect(), class: Scope::All };
+    link.reverse.error = list::Config::all(500..=700).into();
     let f = flow(&with(link, "sack", 60.0));
     assert!(f.timeouts >= 1);
     assert_eq!(f.cuts.spurious, f.timeout_cuts.spurious);

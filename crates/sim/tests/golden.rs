@@ -8,7 +8,8 @@ mod common;
 use common::{bulk, direction, geo, s0, scenario};
 use skyhaul_base::Duration;
 use skyhaul_path::Limit;
-use skyhaul_scenario::resolved::{App, Delay, ErrorModel, QueueKind, Resolved};
+use skyhaul_path::error::gilbert;
+use skyhaul_scenario::resolved::{App, Delay, QueueKind, Resolved};
 use skyhaul_sim::{Agents, Sim};
 use skyhaul_tcp::Config;
 use skyhaul_trace::Digest;
@@ -32,7 +33,7 @@ fn golden() -> Vec<Golden> {
     mixed.links[0].forward.allow_reorder = true;
     mixed.links[0].forward.queue.limit = Limit::Bytes(40_000);
     mixed.links[0].reverse = direction(1_000_000, 0.1, Some(20), 0.0);
-    mixed.links[0].reverse.error = ErrorModel::GilbertElliott { p_gb: 0.01, p_bg: 0.3, k_g: 0.0, k_b: 0.5 };
+    mixed.links[0].reverse.error = gilbert::Config { p_gb: 0.01, p_bg: 0.3, k_g: 0.0, k_b: 0.5 }.into();
     let mut modern = bulk("modern", 2, "prr", 64, 0.3);
     modern.endpoint = Config::modern();
     modern.path = vec![0, 1];

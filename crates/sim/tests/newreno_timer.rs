@@ -4,8 +4,8 @@ mod common;
 
 use common::{bulk, geo, scenario};
 use skyhaul_base::Duration;
-use skyhaul_path::error::Scope;
-use skyhaul_scenario::resolved::{App, ErrorModel, Start};
+use skyhaul_path::error::{Scope, list};
+use skyhaul_scenario::resolved::{App, Start};
 use skyhaul_sim::{FlowResult, run};
 use skyhaul_trace::Null;
 
@@ -14,7 +14,7 @@ const RTT: f64 = 0.55;
 /// 300 segments, of which 30 in a row are lost once the window is 64.
 fn page(impatient: bool) -> FlowResult {
     let mut link = geo(1300.0, RTT, 1000, 0.0);
-    link.forward.error = ErrorModel::List { indices: (150..180).collect(), class: Scope::HighPriority };
+    link.forward.error = list::Config { indices: (150..180).collect(), class: Scope::HighPriority }.into();
     let mut flow = bulk("bulk", 1, "newreno", 64, RTT);
     flow.start = Start::At(Duration::ZERO);
     flow.app = App::Pages { segments: 300, count: Some(1), idle: None };

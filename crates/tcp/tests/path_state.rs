@@ -121,7 +121,7 @@ impl CongestionControl for Own {
 
 #[test]
 fn the_rtt_is_taken_over_only_by_who_asks_for_it() {
-    let own = |_, _| Algorithm::Custom(Box::new(Own(2.0)));
+    let own = |_, _| Algorithm::custom(Own(2.0));
     let mut p: Pair<Counted> = setup("sack").build_with(own);
     p.end_mut(C).conn.recall(left());
     assert_eq!(p.conn(C).snapshot().srtt, None);

@@ -39,8 +39,8 @@ fn setup(cc: &str, ssthresh: f64) -> Setup {
 fn a_round_is_a_window_of_acknowledgements() {
     for window in [1u32, 2, 5, 16] {
         let list = Arc::new(Mutex::new(Vec::new()));
-        let mut p: Pair<Counted> = setup("sack", 64.0)
-            .build_with(|_, _| Algorithm::Custom(Box::new(Rounds(f64::from(window), list.clone()))));
+        let mut p: Pair<Counted> =
+            setup("sack", 64.0).build_with(|_, _| Algorithm::custom(Rounds(f64::from(window), list.clone())));
         p.send(C, 960_000, false);
         p.run_until(Instant::ZERO + RTT * 8 + Duration::from_millis(1));
         let rounds = list.lock().expect("a list").clone();

@@ -4,7 +4,7 @@ use skyhaul_base::{Duration, Instant, Rate};
 use skyhaul_cc::{Config as Control, NAMES, alg};
 use skyhaul_tcp::{Config, Counted, Flags, Segment};
 use skyhaul_testkit::pair::Handshake;
-use skyhaul_testkit::path::error::{ErrorModel, Scope};
+use skyhaul_testkit::path::error::list;
 use skyhaul_testkit::path::{Delay, LinkConfig};
 use skyhaul_testkit::{Fate, Pair, Setup, Side, What};
 
@@ -107,7 +107,7 @@ fn a_loss_within_a_wave_by_hand() {
     // Behind the link it does.
     let mut p: Pair<Counted> = setup(&real()).build();
     let mut behind = setup(&real());
-    behind.links[0].error = ErrorModel::list([10], Scope::All);
+    behind.links[0].error = list::Config::all([10]).into();
     let mut q: Pair<Counted> = behind.build();
     for pair in [&mut p, &mut q] {
         pair.send(C, 200 * MSS, false);
@@ -193,7 +193,7 @@ fn a_link_error_at_an_unchanged_rate_is_repaired_without_a_cut() {
         let mut setup = setup(&Control::TcpReal(cc)).both(|c| {
             c.rules.initial_ssthresh = skyhaul_cc::InitialSsthresh::Segments(40.0);
         });
-        setup.links[0].error = ErrorModel::list([500], Scope::All);
+        setup.links[0].error = list::Config::all([500]).into();
         let mut p: Pair<Counted> = setup.build();
         p.send(C, 1000 * MSS, false);
         let mut least = f64::INFINITY;

@@ -60,7 +60,7 @@ impl Spy {
     #[must_use]
     pub fn on(inner: Algorithm) -> (Algorithm, Notes) {
         let notes = Notes::default();
-        (Algorithm::Custom(Box::new(Self { inner, notes: notes.clone() })), notes)
+        (Algorithm::custom(Self { inner, notes: notes.clone() }), notes)
     }
 
     fn note(&self, cx: &Cx<'_>, call: Call) {

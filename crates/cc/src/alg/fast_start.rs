@@ -20,7 +20,7 @@ use crate::action::{PathCache, Policy, Priority, RecoveryMode, Window};
 use crate::event::{Ack, AckKind, Cx, PathState, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
-use crate::rules::Rules;
+use crate::rules::SharedRules;
 use skyhaul_base::{Duration, Instant, Rate};
 
 /// Options of TCP Fast Start.
@@ -103,7 +103,7 @@ pub struct FastStart {
 impl FastStart {
     /// A TCP Fast Start control under the endpoint's window rules.
     #[must_use]
-    pub fn new(config: &Config, rules: &Rules) -> Self {
+    pub fn new(config: &Config, rules: impl Into<SharedRules>) -> Self {
         Self { frame: Frame::new(rules, config.recovery), config: config.clone(), una: 0, attempt: None }
     }
 
@@ -167,6 +167,7 @@ impl CongestionControl for FastStart {
     fn policy(&self) -> Policy {
         Policy {
             low_priority_data: self.config.low_priority,
+            rtt_samples: false,
             path_cache: PathCache::WindowAndRtt,
             ..self.frame.policy()
         }
@@ -241,6 +242,7 @@ impl CongestionControl for FastStart {
 mod tests {
     use super::*;
     use crate::InitialSsthresh;
+    use crate::rules::Rules;
     use crate::testing::Stage;
 
     const RTT: Duration = Duration::from_millis(500);

@@ -17,7 +17,7 @@ use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
-use crate::rules::Rules;
+use crate::rules::SharedRules;
 
 /// Which relation between `alpha` and `beta` makes a flow as strong as Reno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +121,7 @@ pub struct Gaimd {
 impl Gaimd {
     /// A GAIMD control under the endpoint's window rules.
     #[must_use]
-    pub fn new(config: &Config, rules: &Rules) -> Self {
+    pub fn new(config: &Config, rules: impl Into<SharedRules>) -> Self {
         Self {
             frame: Frame::new(rules, config.recovery),
             alpha: config.increase(),
@@ -143,7 +143,7 @@ impl CongestionControl for Gaimd {
         self.frame.window()
     }
     fn policy(&self) -> Policy {
-        self.frame.policy()
+        Policy { rtt_samples: false, ..self.frame.policy() }
     }
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         self.frame.start(cx, start);
@@ -180,7 +180,7 @@ impl CongestionControl for Gaimd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::InitialSsthresh;
+    use crate::rules::{InitialSsthresh, Rules};
     use crate::testing::Stage;
 
     /// Congestion avoidance at 16 segments.

@@ -16,7 +16,7 @@ use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Phase, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
-use crate::rules::{CaGrowth, Rules};
+use crate::rules::{CaGrowth, SharedRules};
 use skyhaul_base::{Duration, Rate, math};
 
 /// Options of TCP Hybla.
@@ -81,7 +81,7 @@ pub struct Hybla {
 impl Hybla {
     /// A TCP Hybla control under the endpoint's window rules.
     #[must_use]
-    pub fn new(config: &Config, rules: &Rules) -> Self {
+    pub fn new(config: &Config, rules: impl Into<SharedRules>) -> Self {
         Self {
             frame: Frame::new(rules, config.recovery),
             config: config.clone(),
@@ -115,7 +115,7 @@ impl CongestionControl for Hybla {
         self.pace
     }
     fn policy(&self) -> Policy {
-        self.frame.policy()
+        Policy { rtt_samples: false, ..self.frame.policy() }
     }
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         self.frame.start(cx, start);
@@ -180,6 +180,7 @@ impl CongestionControl for Hybla {
 mod tests {
     use super::*;
     use crate::InitialSsthresh;
+    use crate::rules::Rules;
     use crate::testing::Stage;
 
     fn started(config: Config, rtt_ms: u64, ssthresh: f64) -> Stage<Hybla> {

@@ -12,7 +12,7 @@ use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
 use crate::parts::growth;
 use crate::parts::inflation::Inflation;
-use crate::rules::{HalvingBase, InitialWindow, Rules};
+use crate::rules::{HalvingBase, InitialWindow, Rules, SharedRules};
 
 /// Options of the Reno family. Everything not given follows the endpoint preset.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -77,10 +77,11 @@ impl Config {
 /// The Reno family.
 #[derive(Clone, Debug)]
 pub struct Reno {
-    rules: Rules,
-    policy: Policy,
     cwnd: f64,
     ssthresh: f64,
+    rules: SharedRules,
+    recovery: RecoveryMode,
+    max_burst: u32,
     infl: Inflation,
     /// Window before the last reduction, for undo.
     before: Window,
@@ -89,13 +90,15 @@ pub struct Reno {
 impl Reno {
     /// A member of the family that repairs losses by `recovery`.
     #[must_use]
-    pub fn new(config: &Config, rules: &Rules, recovery: RecoveryMode) -> Self {
+    pub fn new(config: &Config, rules: impl Into<SharedRules>, recovery: RecoveryMode) -> Self {
+        let rules = rules.into();
         let start = Window { cwnd: 1.0, ssthresh: f64::INFINITY };
         Self {
-            rules: config.apply(rules),
-            policy: Policy { recovery, max_burst: config.max_burst, ..Policy::default() },
             cwnd: start.cwnd,
             ssthresh: start.ssthresh,
+            rules: rules.adapted(config.apply(&rules)),
+            recovery,
+            max_burst: config.max_burst,
             infl: Inflation::default(),
             before: start,
         }
@@ -113,17 +116,18 @@ impl Reno {
     }
 
     fn inflates(&self) -> bool {
-        matches!(self.policy.recovery, RecoveryMode::Reno | RecoveryMode::NewReno)
+        matches!(self.recovery, RecoveryMode::Reno | RecoveryMode::NewReno)
     }
 }
 
 impl CongestionControl for Reno {
+    #[inline]
     fn window(&self) -> Window {
         Window { cwnd: self.cwnd, ssthresh: self.ssthresh }
     }
 
     fn policy(&self) -> Policy {
-        self.policy
+        Policy { recovery: self.recovery, max_burst: self.max_burst, rtt_samples: false, ..Policy::default() }
     }
 
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
@@ -138,6 +142,7 @@ impl CongestionControl for Reno {
         }
     }
 
+    #[inline]
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
         match (ack.kind, cx.path.phase) {
             (AckKind::New | AckKind::Full, Phase::Open | Phase::Loss) if ack.cwnd_limited => {
@@ -157,7 +162,7 @@ impl CongestionControl for Reno {
         self.before = self.window();
         self.ssthresh = growth::half(&self.rules, cx.path, self.cwnd);
         self.infl.clear();
-        self.cwnd = match self.policy.recovery {
+        self.cwnd = match self.recovery {
             RecoveryMode::Tahoe => 1.0,
             _ => self.ssthresh,
         };
@@ -168,7 +173,7 @@ impl CongestionControl for Reno {
 
     fn on_recovered(&mut self, cx: &mut Cx<'_>) {
         self.infl.clear();
-        self.cwnd = match self.policy.recovery {
+        self.cwnd = match self.recovery {
             // RFC 6582 §3.2 step 3, option 1: no burst when little is left in flight.
             RecoveryMode::NewReno if self.rules.halving_base == HalvingBase::FlightSize => {
                 self.ssthresh.min(cx.path.in_flight.max(1.0) + 1.0)

@@ -31,7 +31,7 @@ use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Phase, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
-use crate::rules::Rules;
+use crate::rules::SharedRules;
 
 /// Options of TCP-Real.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,7 +118,7 @@ pub struct TcpReal {
 impl TcpReal {
     /// A TCP-Real control under the endpoint's window rules.
     #[must_use]
-    pub fn new(config: &Config, rules: &Rules) -> Self {
+    pub fn new(config: &Config, rules: impl Into<SharedRules>) -> Self {
         Self {
             frame: Frame::new(rules, config.recovery),
             config: config.clone(),
@@ -158,7 +158,7 @@ impl CongestionControl for TcpReal {
         self.frame.window()
     }
     fn policy(&self) -> Policy {
-        Policy { receiver_rate: true, ..self.frame.policy() }
+        Policy { receiver_rate: true, rtt_samples: false, ..self.frame.policy() }
     }
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         self.frame.start(cx, start);
@@ -213,6 +213,7 @@ impl CongestionControl for TcpReal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::Rules;
     use crate::testing::{Stage, ack};
     use crate::{AckKind, InitialSsthresh};
     use skyhaul_base::Rate;

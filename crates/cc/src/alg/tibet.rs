@@ -17,7 +17,7 @@ use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Sent, Signal, Start};
 use crate::parts::credit::Credit;
 use crate::parts::frame::{self, Frame};
-use crate::rules::Rules;
+use crate::rules::SharedRules;
 use skyhaul_base::{Instant, math};
 
 /// What is measured.
@@ -89,7 +89,7 @@ pub struct Tibet {
 impl Tibet {
     /// A TCP TIBET control under the endpoint's window rules.
     #[must_use]
-    pub fn new(config: &Config, rules: &Rules) -> Self {
+    pub fn new(config: &Config, rules: impl Into<SharedRules>) -> Self {
         Self {
             frame: Frame::new(rules, config.recovery),
             config: config.clone(),
@@ -127,7 +127,8 @@ impl CongestionControl for Tibet {
         self.frame.window()
     }
     fn policy(&self) -> Policy {
-        Policy { sent_events: self.config.measured == Measured::Departures, ..self.frame.policy() }
+        let sent_events = self.config.measured == Measured::Departures;
+        Policy { sent_events, rtt_samples: false, ..self.frame.policy() }
     }
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         self.frame.start(cx, start);
@@ -169,6 +170,7 @@ impl CongestionControl for Tibet {
 mod tests {
     use super::*;
     use crate::AckKind;
+    use crate::rules::Rules;
     use crate::testing::Stage;
     use skyhaul_base::Duration;
 

@@ -15,7 +15,7 @@ use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
 use crate::parts::growth;
 use crate::parts::inflation::Inflation;
-use crate::rules::{InitialWindow, Rules};
+use crate::rules::{InitialWindow, Rules, SharedRules};
 use skyhaul_base::{Duration, Instant, math};
 
 /// Whose arithmetic is followed.
@@ -133,7 +133,7 @@ fn nanos(d: Duration) -> f64 {
 #[derive(Clone, Debug)]
 pub struct Vegas {
     config: Config,
-    rules: Rules,
+    rules: SharedRules,
     cwnd: f64,
     ssthresh: f64,
     infl: Inflation,
@@ -169,10 +169,12 @@ pub struct Vegas {
 impl Vegas {
     /// A TCP Vegas control under the endpoint's window rules.
     #[must_use]
-    pub fn new(config: &Config, rules: &Rules) -> Self {
+    pub fn new(config: &Config, rules: impl Into<SharedRules>) -> Self {
+        let rules = rules.into();
+        let initial_window = config.initial_window.unwrap_or(rules.initial_window);
         let start = Window { cwnd: 1.0, ssthresh: f64::INFINITY };
         Self {
-            rules: Rules { initial_window: config.initial_window.unwrap_or(rules.initial_window), ..*rules },
+            rules: rules.adapted(Rules { initial_window, ..*rules }),
             config: config.clone(),
             cwnd: start.cwnd,
             ssthresh: start.ssthresh,
@@ -368,6 +370,7 @@ impl Vegas {
 }
 
 impl CongestionControl for Vegas {
+    #[inline]
     fn window(&self) -> Window {
         Window { cwnd: self.cwnd, ssthresh: self.ssthresh }
     }

@@ -20,7 +20,7 @@ use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::credit::Credit;
 use crate::parts::frame::{self, Frame};
-use crate::rules::Rules;
+use crate::rules::SharedRules;
 use skyhaul_base::{Duration, Instant};
 
 /// Least RTT assumed before the first sample (ns-2's module).
@@ -157,7 +157,7 @@ pub struct Westwood {
 impl Westwood {
     /// A TCP Westwood control under the endpoint's window rules.
     #[must_use]
-    pub fn new(config: &Config, rules: &Rules) -> Self {
+    pub fn new(config: &Config, rules: impl Into<SharedRules>) -> Self {
         Self {
             frame: Frame::new(rules, config.recovery),
             config: config.clone(),
@@ -182,11 +182,12 @@ impl Westwood {
 }
 
 impl CongestionControl for Westwood {
+    #[inline]
     fn window(&self) -> Window {
         self.frame.window()
     }
     fn policy(&self) -> Policy {
-        self.frame.policy()
+        Policy { rtt_samples: false, ..self.frame.policy() }
     }
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         self.frame.start(cx, start);
@@ -226,6 +227,7 @@ impl CongestionControl for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::Rules;
     use crate::testing::Stage;
     use crate::{AckKind, InitialSsthresh};
 

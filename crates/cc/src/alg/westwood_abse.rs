@@ -16,7 +16,7 @@ use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::credit::Credit;
 use crate::parts::frame::{self, Frame};
-use crate::rules::Rules;
+use crate::rules::SharedRules;
 use alloc::collections::VecDeque;
 use skyhaul_base::{Duration, Instant, math};
 
@@ -100,7 +100,7 @@ pub struct Abse {
 impl Abse {
     /// A TCP Westwood ABSE control under the endpoint's window rules.
     #[must_use]
-    pub fn new(config: &Config, rules: &Rules) -> Self {
+    pub fn new(config: &Config, rules: impl Into<SharedRules>) -> Self {
         Self {
             frame: Frame::new(rules, config.recovery),
             config: config.clone(),
@@ -186,7 +186,7 @@ impl CongestionControl for Abse {
         self.frame.window()
     }
     fn policy(&self) -> Policy {
-        self.frame.policy()
+        Policy { rtt_samples: false, ..self.frame.policy() }
     }
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         self.frame.start(cx, start);
@@ -224,6 +224,7 @@ impl CongestionControl for Abse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::Rules;
     use crate::testing::Stage;
     use crate::{AckKind, InitialSsthresh, InitialWindow};
 

@@ -21,7 +21,7 @@ use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::credit::Credit;
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
-use crate::rules::Rules;
+use crate::rules::SharedRules;
 use skyhaul_base::{Duration, Instant};
 
 /// Shortest interval of a sample (50 ms).
@@ -99,7 +99,7 @@ pub struct WestwoodPlus {
 impl WestwoodPlus {
     /// A TCP Westwood+ control under the endpoint's window rules.
     #[must_use]
-    pub fn new(config: &Config, rules: &Rules) -> Self {
+    pub fn new(config: &Config, rules: impl Into<SharedRules>) -> Self {
         Self {
             frame: Frame::new(rules, config.recovery),
             pole: config.pole(),
@@ -200,6 +200,7 @@ impl CongestionControl for WestwoodPlus {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::Rules;
     use crate::testing::{Stage, ack};
     use crate::{AckKind, InitialSsthresh};
 

@@ -6,17 +6,17 @@ use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
 use crate::parts::growth;
 use crate::parts::inflation::Inflation;
-use crate::rules::{HalvingBase, Rules};
+use crate::rules::{HalvingBase, SharedRules};
 
 /// The window of a relative of Reno.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// Window arithmetic of the endpoint.
-    pub rules: Rules,
     /// Congestion window, with inflation.
     pub cwnd: f64,
     /// Slow start threshold.
     pub ssthresh: f64,
+    /// Window arithmetic of the endpoint.
+    pub rules: SharedRules,
     recovery: RecoveryMode,
     infl: Inflation,
     /// Window that the last reduction chose.
@@ -41,12 +41,12 @@ pub fn check_recovery(recovery: RecoveryMode) -> Result<(), &'static str> {
 impl Frame {
     /// A window that has not started.
     #[must_use]
-    pub fn new(rules: &Rules, recovery: RecoveryMode) -> Self {
+    pub fn new(rules: impl Into<SharedRules>, recovery: RecoveryMode) -> Self {
         let start = Window { cwnd: 1.0, ssthresh: f64::INFINITY };
         Self {
-            rules: *rules,
             cwnd: start.cwnd,
             ssthresh: start.ssthresh,
+            rules: rules.into(),
             recovery,
             infl: Inflation::default(),
             reduced: 1.0,
@@ -55,6 +55,7 @@ impl Frame {
     }
 
     /// For `CongestionControl::window`.
+    #[inline]
     #[must_use]
     pub fn window(&self) -> Window {
         Window { cwnd: self.cwnd, ssthresh: self.ssthresh }
@@ -67,11 +68,13 @@ impl Frame {
     }
 
     /// True in slow start.
+    #[inline]
     #[must_use]
     pub fn slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
 
+    #[inline]
     fn inflates(&self) -> bool {
         matches!(self.recovery, RecoveryMode::Reno | RecoveryMode::NewReno)
     }
@@ -90,6 +93,7 @@ impl Frame {
     }
 
     /// `on_ack`, first half: inflation during fast recovery. True if the window may grow on this acknowledgement.
+    #[inline]
     pub fn acked(&mut self, cx: &Cx<'_>, ack: &Ack) -> bool {
         match (ack.kind, cx.path.phase) {
             (AckKind::New | AckKind::Full, Phase::Open | Phase::Loss) => return ack.cwnd_limited,
@@ -105,17 +109,20 @@ impl Frame {
     }
 
     /// Reno's growth.
+    #[inline]
     pub fn grow_like_reno(&mut self, cx: &Cx<'_>, ack: &Ack) {
         self.cwnd = growth::grown(&self.rules, cx.path, self.cwnd, self.ssthresh, ack.acked);
     }
 
     /// Growth to a window of the caller's choice, within the peer's window where the preset says so.
+    #[inline]
     pub fn grow_to(&mut self, cx: &Cx<'_>, to: f64) {
         self.cwnd = growth::capped(&self.rules, cx.path, to.max(self.cwnd), self.cwnd);
     }
 
     /// What the additive part of congestion avoidance counts: 1 per acknowledgement, or segments acknowledged
     /// (at most a window of them).
+    #[inline]
     #[must_use]
     pub fn credit(&self, ack: &Ack) -> f64 {
         match self.rules.growth {

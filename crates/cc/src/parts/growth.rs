@@ -4,11 +4,11 @@ use crate::event::{Path, Phase};
 use crate::rules::{CaGrowth, HalvingBase, InitialSsthresh, Rules};
 
 /// The window after `acked` segments were acknowledged.
+#[inline]
 #[must_use]
 pub fn grown(rules: &Rules, path: &Path, cwnd: f64, ssthresh: f64, acked: f64) -> f64 {
     let grown = match rules.growth {
-        CaGrowth::PerAck if cwnd < ssthresh => cwnd + 1.0,
-        CaGrowth::PerAck => cwnd + 1.0 / cwnd,
+        CaGrowth::PerAck => per_ack(cwnd, ssthresh),
         // RFC 3465 §2.2.
         CaGrowth::Abc if cwnd < ssthresh => {
             cwnd + acked.min(abc_limit(rules, path)).min((ssthresh - cwnd).max(1.0))
@@ -20,17 +20,33 @@ pub fn grown(rules: &Rules, path: &Path, cwnd: f64, ssthresh: f64, acked: f64) -
     capped(rules, path, grown, cwnd)
 }
 
+/// One segment for each acknowledgement in slow start, one for each window of them afterwards.
+#[inline]
+#[must_use]
+pub fn per_ack(cwnd: f64, ssthresh: f64) -> f64 {
+    if cwnd < ssthresh { cwnd + 1.0 } else { cwnd + 1.0 / cwnd }
+}
+
 /// Most segments that one acknowledgement adds in slow start where growth is by bytes (RFC 3465 §2.3): one in the
 /// slow start that follows a timeout, when an acknowledgement may cover what arrived long before.
+#[inline]
 #[must_use]
 pub fn abc_limit(rules: &Rules, path: &Path) -> f64 {
     if path.after_timeout || path.phase == Phase::Loss { 1.0 } else { rules.abc_limit }
 }
 
-/// Applies the receiver-window cap: growth stops there, but a window already above is not cut.
+/// Applies the receiver-window cap where the preset has one.
+#[inline]
 #[must_use]
 pub fn capped(rules: &Rules, path: &Path, grown: f64, before: f64) -> f64 {
-    if rules.cap_at_rwnd { grown.min(path.rwnd.max(before)).max(1.0) } else { grown }
+    if rules.cap_at_rwnd { within_rwnd(path, grown, before) } else { grown }
+}
+
+/// Growth stops at the receiver's window, but a window already above is not cut.
+#[inline]
+#[must_use]
+pub fn within_rwnd(path: &Path, grown: f64, before: f64) -> f64 {
+    grown.min(path.rwnd.max(before)).max(1.0)
 }
 
 /// Half of the window that a loss is attributed to, at least two segments (RFC 5681 eq. 4).
@@ -42,11 +58,17 @@ pub fn half(rules: &Rules, path: &Path, cwnd: f64) -> f64 {
 /// The part `keep` of the window that a loss is attributed to, at least two segments.
 #[must_use]
 pub fn kept(rules: &Rules, path: &Path, cwnd: f64, keep: f64) -> f64 {
-    let base = match rules.halving_base {
+    part(rules.halving_base, rules.integer_halving, path, cwnd, keep)
+}
+
+/// The part `keep` of what `base` says, at least two segments; `whole` cuts it to a number of whole segments.
+#[must_use]
+pub fn part(base: HalvingBase, whole: bool, path: &Path, cwnd: f64, keep: f64) -> f64 {
+    let base = match base {
         HalvingBase::Window => cwnd.min(path.rwnd),
         HalvingBase::FlightSize => path.in_flight,
     };
-    let kept = if rules.integer_halving { skyhaul_base::math::floor(base * keep) } else { base * keep };
+    let kept = if whole { skyhaul_base::math::floor(base * keep) } else { base * keep };
     kept.max(2.0)
 }
 

@@ -262,7 +262,7 @@ mod tests {
         let good = with("beta", OptionValue::Real(0.75));
         assert_eq!(controls.check(&good), Ok(()));
         let cc = controls.build(&good, &Rules::NS2_2001, "bulk[0]").expect("a control");
-        assert_eq!(Algorithm::Custom(cc).window(), Window { cwnd: 1.0, ssthresh: f64::INFINITY });
+        assert_eq!(Algorithm::from(cc).window(), Window { cwnd: 1.0, ssthresh: f64::INFINITY });
         for (config, words) in [
             (with("beta", OptionValue::Real(2.0)), "between 0 and 1"),
             (with("beta", OptionValue::Text("half".into())), "beta: invalid type"),

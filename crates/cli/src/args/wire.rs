@@ -1,7 +1,7 @@
 //! The command line of `skyhaul wire`.
 
 use clap::{Args, Subcommand, ValueEnum};
-use skyhaul_scenario::quantity::{Size, Time};
+use skyhaul_scenario::quantity::{QuantityError, Size, Time};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -135,7 +135,7 @@ pub(crate) enum Priority {
     Precedence,
 }
 
-fn quantity<T: std::str::FromStr<Err = String>>(text: &str) -> Result<T, String> {
+fn quantity<T: std::str::FromStr<Err = QuantityError>>(text: &str) -> Result<T, QuantityError> {
     text.parse()
 }
 

@@ -1,8 +1,50 @@
-//! Independent bit errors.
+//! Independent bit errors. The rate is the residual one, that is after any decoding: read as a channel error rate the
+//! same number means far fewer lost packets.
 
+use super::model::{Losses, Model};
+use crate::packet::PacketView;
 use crate::param::{ParamError, probability};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+#[cfg(feature = "schema")]
+use skyhaul_base::quantity::Probability;
 use skyhaul_base::rng::Chance;
 use skyhaul_base::{Rng, math};
+
+/// Residual bit errors; one wrong bit loses the packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// Bit error rate after all decoding.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::quantity::plain::probability"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
+    pub ber: f64,
+}
+
+impl Model for Config {
+    type Losses = Box<Ber>;
+    type Invalid = ParamError;
+    type Canonical = Self;
+
+    fn validate(&self) -> Result<(), ParamError> {
+        probability("ber", self.ber).map(|_| ())
+    }
+    fn build(&self) -> Box<Ber> {
+        Box::new(Ber::of(self.ber))
+    }
+    fn canonical(self) -> Self {
+        self
+    }
+    fn mean_loss(&self, size: u32) -> f64 {
+        // A packet without bits has no wrong one, but whoever asks for this rate means packets.
+        if self.ber >= 1.0 { 1.0 } else { packet_error_rate(self.ber, size) }
+    }
+    fn words(&self, number: &dyn Fn(f64) -> String) -> String {
+        format!("bit error rate {}", number(self.ber))
+    }
+}
 
 /// Probability that a packet of `size` bytes holds at least one wrong bit: 1 − (1 − ber)^(8·size).
 #[must_use]
@@ -33,9 +75,11 @@ impl Ber {
     /// # Errors
     /// If `ber` is no probability.
     pub fn new(ber: f64) -> Result<Self, ParamError> {
+        probability("ber", ber).map(Self::of)
+    }
+    fn of(ber: f64) -> Self {
         // An empty packet cannot hold a wrong bit, so size 0 marks a slot that is right from the start.
-        let ber = probability("ber", ber)?;
-        Ok(Self { ber, ln_byte_intact: ln_byte_intact(ber), cache: [(0, Chance::NEVER); SLOTS] })
+        Self { ber, ln_byte_intact: ln_byte_intact(ber), cache: [(0, Chance::NEVER); SLOTS] }
     }
     /// The bit error rate.
     #[must_use]
@@ -51,6 +95,14 @@ impl Ber {
             *slot = (size, Chance::new(-math::expm1(f64::from(size) * self.ln_byte_intact)));
         }
         rng.chance(slot.1)
+    }
+}
+
+impl Losses for Box<Ber> {
+    #[inline]
+    fn loses(&mut self, p: &impl PacketView, rng: &mut Rng) -> bool {
+        // Without errors nothing is drawn.
+        self.ber != 0.0 && Ber::loses(self, p.size(), rng)
     }
 }
 

@@ -10,9 +10,89 @@
 //! Per packet: draw the loss from the present state, then move. The chain starts in its stationary
 //! distribution.
 
+use super::model::{Losses, Model};
+use crate::packet::PacketView;
 use crate::param::{ParamError, probability, within};
+use alloc::boxed::Box;
+use alloc::string::String;
 use skyhaul_base::Rng;
+#[cfg(feature = "schema")]
+use skyhaul_base::quantity::Probability;
 use skyhaul_base::rng::Chance;
+
+/// Two-state Markov chain, one step per packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, rename_all = "kebab-case")
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// Good to bad.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::quantity::plain::probability"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
+    pub p_gb: f64,
+    /// Bad to good.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::quantity::plain::probability"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
+    pub p_bg: f64,
+    /// Loss in the good state; 0 by default.
+    #[cfg_attr(feature = "serde", serde(default, with = "skyhaul_base::quantity::plain::probability"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
+    pub k_g: f64,
+    /// Loss in the bad state; 1 by default.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default = "always", with = "skyhaul_base::quantity::plain::probability")
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
+    pub k_b: f64,
+}
+
+#[cfg(feature = "serde")]
+fn always() -> f64 {
+    1.0
+}
+
+impl Config {
+    /// The classical case k_g = 0, k_b = 1 with a mean loss of `loss` and bursts of `burst` packets on average:
+    /// p_bg = 1/burst, p_gb = loss/(burst·(1 − loss)).
+    ///
+    /// # Errors
+    /// If `burst` is below 1, `loss` is no probability, or `loss` is so high that even good periods of one
+    /// packet are too long: loss ≤ burst/(1 + burst).
+    pub fn from_loss_and_burst(loss: f64, burst: f64) -> Result<Self, ParamError> {
+        let burst = within("burst", burst, 1.0, f64::MAX)?;
+        let loss = within("loss", loss, 0.0, burst / (1.0 + burst))?;
+        // The bound on `loss` may be met with a rounding error.
+        let p_gb = (loss / (burst * (1.0 - loss))).min(1.0);
+        Ok(Self { p_gb, p_bg: 1.0 / burst, k_g: 0.0, k_b: 1.0 })
+    }
+}
+
+impl Model for Config {
+    type Losses = Box<GilbertElliott>;
+    type Invalid = ParamError;
+    type Canonical = Self;
+
+    fn validate(&self) -> Result<(), ParamError> {
+        let all = [("p-gb", self.p_gb), ("p-bg", self.p_bg), ("k-g", self.k_g), ("k-b", self.k_b)];
+        all.into_iter().try_for_each(|(key, p)| probability(key, p).map(|_| ()))
+    }
+    fn build(&self) -> Box<GilbertElliott> {
+        Box::new(GilbertElliott::of(self))
+    }
+    fn canonical(self) -> Self {
+        self
+    }
+    fn mean_loss(&self, _: u32) -> f64 {
+        GilbertElliott::of(self).mean_loss()
+    }
+    fn words(&self, _: &dyn Fn(f64) -> String) -> String {
+        "losses in bursts (Gilbert–Elliott)".into()
+    }
+}
 
 /// The chain and its present state. Two draws per packet, and one more at the first for the initial state.
 #[derive(Clone, Debug)]
@@ -42,8 +122,11 @@ impl GilbertElliott {
     /// # Errors
     /// If an argument is no probability.
     pub fn new(p_gb: f64, p_bg: f64, k_g: f64, k_b: f64) -> Result<Self, ParamError> {
-        let (p_gb, p_bg) = (probability("p_gb", p_gb)?, probability("p_bg", p_bg)?);
-        let (k_g, k_b) = (probability("k_g", k_g)?, probability("k_b", k_b)?);
+        let config = Config { p_gb, p_bg, k_g, k_b };
+        config.validate().map(|()| Self::of(&config))
+    }
+
+    fn of(&Config { p_gb, p_bg, k_g, k_b }: &Config) -> Self {
         let mut chain = Self {
             good: State { loss: Chance::new(k_g), leave: Chance::new(p_gb) },
             bad: State { loss: Chance::new(k_b), leave: Chance::new(p_bg) },
@@ -55,20 +138,15 @@ impl GilbertElliott {
             k_b,
         };
         chain.stationary = Chance::new(chain.share_bad());
-        Ok(chain)
+        chain
     }
 
-    /// The classical case k_g = 0, k_b = 1 with a mean loss of `loss` and bursts of `burst` packets on average:
-    /// p_bg = 1/burst, p_gb = loss/(burst·(1 − loss)).
+    /// A chain of [`Config::from_loss_and_burst`].
     ///
     /// # Errors
-    /// If `burst` is below 1, `loss` is no probability, or `loss` is so high that even good periods of one
-    /// packet are too long: loss ≤ burst/(1 + burst).
+    /// As there.
     pub fn from_loss_and_burst(loss: f64, burst: f64) -> Result<Self, ParamError> {
-        let burst = within("burst", burst, 1.0, f64::MAX)?;
-        let loss = within("loss", loss, 0.0, burst / (1.0 + burst))?;
-        // The bound on `loss` may be met with a rounding error.
-        Self::new((loss / (burst * (1.0 - loss))).min(1.0), 1.0 / burst, 0.0, 1.0)
+        Config::from_loss_and_burst(loss, burst).map(|config| Self::of(&config))
     }
 
     /// Share of packets sent in the bad state in the long run. A chain that never moves stays good.
@@ -95,6 +173,13 @@ impl GilbertElliott {
         let lost = rng.chance(state.loss);
         self.is_bad = Some(bad ^ rng.chance(state.leave));
         lost
+    }
+}
+
+impl Losses for Box<GilbertElliott> {
+    #[inline]
+    fn loses(&mut self, _: &impl PacketView, rng: &mut Rng) -> bool {
+        GilbertElliott::loses(self, rng)
     }
 }
 

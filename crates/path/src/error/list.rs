@@ -1,17 +1,74 @@
-//! Losses by number, for tests and worked traces.
+//! Losses by number, for tests and worked traces. Packets that are not counted pass unharmed.
 
+use super::model::{Losses, Model};
+use crate::packet::PacketView;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::convert::Infallible;
+use skyhaul_base::Rng;
 
-/// Which packets the numbers of a [`List`] count.
+/// Exactly the packets with these numbers, counted from 0 in the order of transmission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// Numbers of the packets.
+    pub indices: Vec<u64>,
+    /// Which packets are counted; "all" by default.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub class: Scope,
+}
+
+/// Which packets a list of losses counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ClassSpec"))]
 pub enum Scope {
     /// All packets.
     #[default]
     All,
-    /// Packets that are not of low priority; others pass unharmed.
+    /// Packets that are not of low priority.
+    #[cfg_attr(feature = "serde", serde(rename = "high"))]
     HighPriority,
-    /// Packets of low priority; others pass unharmed.
+    /// Packets of low priority.
+    #[cfg_attr(feature = "serde", serde(rename = "low"))]
     LowPriority,
+}
+
+impl Config {
+    /// All packets with the numbers `indices`.
+    #[must_use]
+    pub fn all(indices: impl IntoIterator<Item = u64>) -> Self {
+        Self { indices: indices.into_iter().collect(), class: Scope::All }
+    }
+}
+
+impl Model for Config {
+    type Losses = Box<List>;
+    type Invalid = Infallible;
+    type Canonical = Self;
+
+    fn validate(&self) -> Result<(), Infallible> {
+        Ok(())
+    }
+    fn build(&self) -> Box<List> {
+        Box::new(List::new(self.indices.iter().copied(), self.class))
+    }
+    /// Ascending, without repetitions.
+    fn canonical(mut self) -> Self {
+        self.indices.sort_unstable();
+        self.indices.dedup();
+        self
+    }
+    fn mean_loss(&self, _: u32) -> f64 {
+        0.0
+    }
+    fn words(&self, _: &dyn Fn(f64) -> String) -> String {
+        let first: Vec<_> = self.indices.iter().take(8).map(u64::to_string).collect();
+        format!("exactly these packets lost: {}", first.join(", "))
+    }
 }
 
 /// Loses exactly the listed packets. No draws.
@@ -50,6 +107,13 @@ impl List {
         self.passed += usize::from(hit);
         self.next += 1;
         hit
+    }
+}
+
+impl Losses for Box<List> {
+    #[inline]
+    fn loses(&mut self, p: &impl PacketView, _: &mut Rng) -> bool {
+        List::loses(self, p.low_priority())
     }
 }
 

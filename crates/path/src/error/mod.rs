@@ -2,93 +2,167 @@
 //!
 //! One draw per packet and link, in the order of departures. A lost packet has consumed queue space and
 //! transmission time.
+//!
+//! Each model has a file with its [`Model`], whose configuration is its form in scenario files; the list below is
+//! the only line outside of that file that a new one needs.
 
-mod ber;
-mod gilbert;
-mod list;
+pub mod ber;
+pub mod bursts;
+pub mod gilbert;
+pub mod list;
+mod model;
+pub mod none;
+pub mod per;
 
 use crate::packet::PacketView;
-use crate::param::{ParamError, probability};
-use alloc::boxed::Box;
+use crate::param::Refusal;
+use alloc::string::String;
+use core::fmt;
 use skyhaul_base::Rng;
-use skyhaul_base::rng::Chance;
 
 pub use ber::{Ber, packet_error_rate};
 pub use gilbert::GilbertElliott;
 pub use list::{List, Scope};
+pub use model::{Losses, Model};
 
-/// Which packets the channel corrupts.
-///
-/// Variants with more than a few bytes of state are boxed: most links have none, and links are scanned often.
-#[derive(Clone, Debug, Default)]
-pub enum ErrorModel {
-    /// Independent bit errors.
-    Ber(Box<Ber>),
-    /// Bursts from a two-state Markov chain.
-    GilbertElliott(Box<GilbertElliott>),
-    /// Exactly the listed packets.
-    List(Box<List>),
-    /// No losses.
-    #[default]
-    None,
-    /// Independent losses with the same probability for every packet.
-    Per(Chance),
-}
-
-impl ErrorModel {
-    /// Every packet is lost with probability `p`; [Peach §V] uses 0 to 1e-2, [Peach+] up to 5e-2.
-    ///
-    /// # Errors
-    /// If `p` is no probability.
-    pub fn per(p: f64) -> Result<Self, ParamError> {
-        let p = probability("p", p)?;
-        Ok(if p == 0.0 { Self::None } else { Self::Per(Chance::new(p)) })
-    }
-    /// Every bit is wrong with probability `ber`, and one wrong bit loses the packet. Residual errors, that
-    /// is after any decoding: read as a channel error rate the same number means far fewer lost packets.
-    ///
-    /// # Errors
-    /// If `ber` is no probability.
-    pub fn ber(ber: f64) -> Result<Self, ParamError> {
-        let model = Ber::new(ber)?;
-        Ok(if ber == 0.0 { Self::None } else { Self::Ber(Box::new(model)) })
-    }
-    /// Loses the packets with the given transmission indices, counted from 0 over `scope`.
-    #[must_use]
-    pub fn list(indices: impl IntoIterator<Item = u64>, scope: Scope) -> Self {
-        Self::List(Box::new(List::new(indices, scope)))
-    }
-    /// Bursts with a mean loss of `loss` and a mean length of `burst` packets (all packets lost in the bad
-    /// state, none in the good one).
-    ///
-    /// # Errors
-    /// As [`GilbertElliott::from_loss_and_burst`].
-    pub fn bursts(loss: f64, burst: f64) -> Result<Self, ParamError> {
-        GilbertElliott::from_loss_and_burst(loss, burst).map(Self::from)
-    }
-
-    /// True if the packet is lost; moves the model on by one packet.
-    #[inline]
-    pub fn loses(&mut self, p: &impl PacketView, rng: &mut Rng) -> bool {
-        match self {
-            Self::None => false,
-            Self::Per(p) => rng.chance(*p),
-            Self::Ber(m) => m.loses(p.size(), rng),
-            Self::GilbertElliott(m) => m.loses(rng),
-            Self::List(m) => m.loses(p.low_priority()),
+/// Expands the list below into the enum of configurations, the enum of models at work, the names, and the dispatch
+/// from one to the other.
+macro_rules! error_models {
+    ($($name:literal $variant:ident($config:ty)),* $(,)?) => {
+        /// Losses of a channel. Short form: "none".
+        #[derive(Clone, Debug, PartialEq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ErrorSpec"))]
+        #[expect(missing_docs, reason = "the configuration of each model documents itself")]
+        pub enum Config {
+            $(#[cfg_attr(feature = "serde", serde(rename = $name))] $variant($config),)*
         }
-    }
+
+        /// Which packets the channel corrupts: a model at work.
+        ///
+        /// Models with more than a few bytes of state are boxed: most links have none, and links are scanned often.
+        #[derive(Clone, Debug)]
+        #[expect(missing_docs, reason = "each model documents itself")]
+        pub enum ErrorModel {
+            $($variant(<$config as Model>::Losses),)*
+        }
+
+        /// Why a configuration makes no sense.
+        #[derive(Clone, Debug, PartialEq)]
+        #[expect(missing_docs, reason = "the error of each model documents itself")]
+        pub enum Invalid {
+            $($variant(<$config as Model>::Invalid),)*
+        }
+
+        /// The names of all models in files.
+        pub const NAMES: &[&str] = &[$($name),*];
+
+        impl Config {
+            /// The model's name in files.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)* }
+            }
+            /// Refuses parameters that are outside their domain or contradict each other.
+            ///
+            /// # Errors
+            /// The key, and a sentence that says what to write instead.
+            pub fn validate(&self) -> Result<(), Invalid> {
+                match self { $(Self::$variant(c) => c.validate().map_err(Invalid::$variant),)* }
+            }
+            /// The model before the first packet.
+            ///
+            /// # Panics
+            /// If [`Self::validate`] refuses the configuration.
+            #[must_use]
+            pub fn build(&self) -> ErrorModel {
+                if let Err(e) = self.validate() {
+                    panic!("{}: {e}", e.key());
+                }
+                match self { $(Self::$variant(c) => ErrorModel::$variant(c.build()),)* }
+            }
+            /// The same losses in the one form that equal configurations have.
+            ///
+            /// # Errors
+            /// As [`Self::validate`].
+            pub fn canonical(self) -> Result<Self, Invalid> {
+                self.validate()?;
+                Ok(match self { $(Self::$variant(c) => c.canonical().into(),)* })
+            }
+            /// Share of packets of `size` bytes lost in the long run; 0 where there is no such share. The parameters
+            /// are those that [`Self::validate`] accepts.
+            #[must_use]
+            pub fn mean_loss(&self, size: u32) -> f64 {
+                match self { $(Self::$variant(c) => c.mean_loss(size),)* }
+            }
+            /// What the channel does in a few words, for reports, which say how they write a `number`.
+            #[must_use]
+            pub fn words(&self, number: &dyn Fn(f64) -> String) -> String {
+                match self { $(Self::$variant(c) => c.words(number),)* }
+            }
+        }
+
+        $(impl From<$config> for Config {
+            fn from(c: $config) -> Self {
+                Self::$variant(c)
+            }
+        })*
+
+        impl ErrorModel {
+            /// True if the packet is lost; moves the model on by one packet.
+            #[inline]
+            pub fn loses(&mut self, p: &impl PacketView, rng: &mut Rng) -> bool {
+                match self { $(Self::$variant(m) => Losses::loses(m, p, rng),)* }
+            }
+        }
+
+        impl fmt::Display for Invalid {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self { $(Self::$variant(e) => e.fmt(f),)* }
+            }
+        }
+
+        impl core::error::Error for Invalid {}
+
+        impl Refusal for Invalid {
+            fn key(&self) -> &'static str {
+                match self { $(Self::$variant(e) => e.key(),)* }
+            }
+        }
+    };
 }
 
-impl From<GilbertElliott> for ErrorModel {
-    fn from(m: GilbertElliott) -> Self {
-        Self::GilbertElliott(Box::new(m))
+error_models! {
+    "ber" Ber(ber::Config),
+    "bursts" Bursts(bursts::Config),
+    "gilbert-elliott" GilbertElliott(gilbert::Config),
+    "list" List(list::Config),
+    "none" None(none::Config),
+    "per" Per(per::Config),
+}
+
+impl Config {
+    /// No losses.
+    pub const NONE: Self = Self::None(none::Config {});
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::NONE
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::param::ParamError;
+
+    fn per(p: f64) -> Config {
+        per::Config { p }.into()
+    }
+    fn ber(ber: f64) -> Config {
+        ber::Config { ber }.into()
+    }
 
     struct Data;
     impl PacketView for Data {
@@ -106,13 +180,13 @@ mod tests {
     #[test]
     fn parameters_that_are_no_probabilities_are_refused() {
         for bad in [-1e-9, 1.000_001, f64::NAN, f64::INFINITY] {
-            assert!(ErrorModel::per(bad).is_err() && ErrorModel::ber(bad).is_err(), "{bad}");
+            assert!(per(bad).validate().is_err() && ber(bad).validate().is_err(), "{bad}");
             assert!(GilbertElliott::new(0.1, 0.1, bad, 1.0).is_err(), "{bad}");
             assert!(GilbertElliott::new(bad, 0.1, 0.0, 1.0).is_err(), "{bad}");
         }
         assert!(matches!(
-            ErrorModel::per(2.0),
-            Err(ParamError::OutOfRange { name: "p", value: 2.0, min: 0.0, max: 1.0 })
+            per(2.0).validate(),
+            Err(Invalid::Per(ParamError::OutOfRange { name: "p", value: 2.0, min: 0.0, max: 1.0 }))
         ));
     }
 
@@ -120,7 +194,7 @@ mod tests {
     fn a_lossless_channel_draws_nothing() {
         let mut rng = Rng::stream(1, "links.sat.error");
         let before = rng.clone();
-        for mut model in [ErrorModel::None, ErrorModel::per(0.0).unwrap(), ErrorModel::ber(0.0).unwrap()] {
+        for mut model in [Config::NONE, per(0.0), ber(0.0)].map(|c| c.build()) {
             assert!((0..100).all(|_| !model.loses(&Data, &mut rng)));
         }
         assert_eq!(rng, before);
@@ -131,7 +205,7 @@ mod tests {
         // Common random numbers: one draw per packet, compared with the probability.
         let run = |p| {
             let mut rng = Rng::stream(1, "links.sat.error");
-            let mut model = ErrorModel::per(p).unwrap();
+            let mut model = per(p).build();
             (0..10_000).map(|_| model.loses(&Data, &mut rng)).collect::<alloc::vec::Vec<_>>()
         };
         let (rare, often) = (run(0.001), run(0.01));

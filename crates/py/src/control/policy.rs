@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use skyhaul_cc::{Pipe, Policy, RecoveryEnd, RecoveryMode};
 
-const KNOWN: &str = "recovery, recovery_end, gate_on_flight, pipe, max_burst, rate_samples, receiver_rate, loss_events, \
-    sent_events, watch_head, transmit_events, probes, low_priority_data";
+const KNOWN: &str = "recovery, recovery_end, gate_on_flight, pipe, max_burst, rtt_samples, rate_samples, receiver_rate, \
+    loss_events, sent_events, watch_head, transmit_events, probes, low_priority_data";
 
 /// Reads the attribute of an instance.
 pub(crate) fn read(object: &Bound<'_, PyAny>) -> PyResult<Policy> {
@@ -70,6 +70,7 @@ fn set(p: &mut Policy, key: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
             p.max_burst = value.extract::<u32>().map_err(wrong)?;
         }
         "gate_on_flight" => p.gate_on_flight = flag()?,
+        "rtt_samples" => p.rtt_samples = flag()?,
         "rate_samples" => p.rate_samples = flag()?,
         "sent_events" => p.sent_events = flag()?,
         "watch_head" => p.watch_head = flag()?,

@@ -1,8 +1,9 @@
 //! Warnings: settings that are legal and usually a mistake.
 
 use super::{Active, Check, Warning, display::percent, display::short, reno_class};
-use crate::resolved::{App, ErrorModel, QueueKind, Resolved, Start, Transport};
+use crate::resolved::{App, QueueKind, Resolved, Start, Transport};
 use skyhaul_analysis::{loss, utilization};
+use skyhaul_path::error::{self, ber};
 use skyhaul_tcp::config::ProbeNegotiation;
 
 /// A queue outside this range of BDPs deserves a word.
@@ -87,7 +88,7 @@ fn errors(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         let forward = (&link.forward, &derived.forward, "error");
         let reverse = (&link.reverse, &derived.reverse, "reverse.error");
         for (direction, derived, key) in [forward, reverse] {
-            let ErrorModel::Ber { ber } = direction.error else { continue };
+            let error::Config::Ber(ber::Config { ber }) = direction.error else { continue };
             if derived.loss < MUCH_LOSS || derived.flows == 0 {
                 continue;
             }

@@ -2,7 +2,7 @@
 
 use super::short::DEFAULT_ENDPOINT;
 use super::{OsSpec, Short};
-use crate::error::{Problem, did_you_mean};
+use crate::error::{Problem, ValueError};
 use crate::quantity::{Decimal, Size, Time};
 use core::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -17,7 +17,7 @@ use std::borrow::Cow;
 
 /// How a value in a file becomes one of the configuration, and back.
 trait Key<T>: Sized {
-    fn into_value(self) -> Result<T, String>;
+    fn into_value(self) -> Result<T, ValueError>;
     fn of(value: T) -> Self;
 }
 
@@ -162,23 +162,21 @@ endpoint_keys! {
 }
 
 /// The preset called `name`.
-fn preset(name: &str) -> Result<Config, String> {
-    Config::preset(name).ok_or_else(|| {
-        let hint = did_you_mean(name, PRESETS.iter().copied());
-        format!("\"{name}\" is not an endpoint preset{hint} (known: {})", PRESETS.join(", "))
-    })
+fn preset(name: &str) -> Result<Config, ValueError> {
+    let unknown = || ValueError::unknown(name, "an endpoint preset", PRESETS.iter().copied(), "");
+    Config::preset(name).ok_or_else(unknown)
 }
 
 macro_rules! same {
     ($($type:ty),*) => { $(impl Key<$type> for $type {
-        fn into_value(self) -> Result<$type, String> { Ok(self) }
+        fn into_value(self) -> Result<$type, ValueError> { Ok(self) }
         fn of(value: $type) -> Self { value }
     })* };
 }
 same!(bool, u8, u32, f64, HalvingBase, CaGrowth);
 
 impl Key<Duration> for Time {
-    fn into_value(self) -> Result<Duration, String> {
+    fn into_value(self) -> Result<Duration, ValueError> {
         Ok(self.0)
     }
     fn of(value: Duration) -> Self {
@@ -187,8 +185,8 @@ impl Key<Duration> for Time {
 }
 
 impl Key<u32> for Size {
-    fn into_value(self) -> Result<u32, String> {
-        u32::try_from(self.0).map_err(|_| format!("\"{self}\" is larger than a packet can be (65535 B)"))
+    fn into_value(self) -> Result<u32, ValueError> {
+        u32::try_from(self.0).map_err(|_| ValueError::LargePacket(self.0))
     }
     fn of(value: u32) -> Self {
         Self(value.into())
@@ -208,7 +206,7 @@ pub enum RttSourceSpec {
 }
 
 impl Key<RttSource> for RttSourceSpec {
-    fn into_value(self) -> Result<RttSource, String> {
+    fn into_value(self) -> Result<RttSource, ValueError> {
         Ok(match self {
             Self::EveryAck => RttSource::EveryAck,
             Self::Timed => RttSource::Timed,
@@ -235,7 +233,7 @@ pub enum LossDetectionSpec {
 }
 
 impl Key<LossDetection> for LossDetectionSpec {
-    fn into_value(self) -> Result<LossDetection, String> {
+    fn into_value(self) -> Result<LossDetection, ValueError> {
         Ok(match self {
             Self::DupAcks => LossDetection::DupAcks,
             Self::Rack => LossDetection::Rack,
@@ -262,7 +260,7 @@ pub enum ProbesSpec {
 }
 
 impl Key<ProbeNegotiation> for ProbesSpec {
-    fn into_value(self) -> Result<ProbeNegotiation, String> {
+    fn into_value(self) -> Result<ProbeNegotiation, ValueError> {
         Ok(match self {
             Self::Negotiate => ProbeNegotiation::Negotiate,
             Self::Off => ProbeNegotiation::Off,
@@ -289,7 +287,7 @@ pub struct DelayedAckSpec {
 }
 
 impl Key<DelayedAck> for Short<DelayedAckSpec> {
-    fn into_value(self) -> Result<DelayedAck, String> {
+    fn into_value(self) -> Result<DelayedAck, ValueError> {
         Ok(DelayedAck { every: self.0.every, delay: self.0.delay.0 })
     }
     fn of(value: DelayedAck) -> Self {
@@ -343,7 +341,7 @@ impl JsonSchema for SackSpec {
 }
 
 impl Key<Option<bool>> for SackSpec {
-    fn into_value(self) -> Result<Option<bool>, String> {
+    fn into_value(self) -> Result<Option<bool>, ValueError> {
         Ok(self.0)
     }
     fn of(value: Option<bool>) -> Self {
@@ -356,14 +354,14 @@ fn segments<T>(
     text: &str,
     of: impl Fn(f64) -> T,
     word: impl Fn(&str) -> Option<T>,
-    advice: &str,
-) -> Result<T, String> {
+    expected: &'static str,
+) -> Result<T, ValueError> {
     if let Some(value) = word(text.trim()) {
         return Ok(value);
     }
     let number = text.trim().strip_suffix('s').unwrap_or(text.trim()).strip_suffix("segment");
     let number = number.and_then(|n| Decimal::parse(n.trim()));
-    number.map(|n| of(n.to_f64())).ok_or_else(|| format!("\"{text}\" is not accepted here: write {advice}"))
+    number.map(|n| of(n.to_f64())).ok_or_else(|| ValueError::NotAccepted { text: text.into(), expected })
 }
 
 /// Declares a value of the window rules that is written as a text.
@@ -398,10 +396,10 @@ macro_rules! rule_text {
             }
         }
         impl Key<$rule> for $spec {
-            fn into_value(self) -> Result<$rule, String> {
+            fn into_value(self) -> Result<$rule, ValueError> {
                 match self.0 {
                     $rule::Segments(n) if !(n.is_finite() && n >= 1.0) => {
-                        Err(format!("{n} segments are too few: write at least \"1 segment\""))
+                        Err(ValueError::FewSegments(n))
                     }
                     rule => Ok(rule),
                 }

@@ -20,10 +20,11 @@ pub(crate) use short::{default_cc, expand, expand_default, tags};
 pub use trace::{EndSpec, InterpolationSpec, OrTrace, TraceSpec};
 pub(crate) use trace::{fill, is_trace};
 
-use crate::quantity::{Count, Probability, QueueLimit, RateSpec, Size, Span, Time, Window};
+use crate::quantity::{Count, QueueLimit, RateSpec, Size, Span, Time, Window};
 use crate::resolved::Series;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use skyhaul_path::error;
 use std::collections::BTreeMap;
 
 /// A scenario file.
@@ -93,7 +94,7 @@ pub struct LinkSpec {
     pub queue: Option<Short<QueueSpec>>,
     /// Losses of the channel; "none" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<Short<ErrorSpec>>,
+    pub error: Option<Short<error::Config>>,
     /// The channel's losses apply to pure acknowledgements too; true by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_errors: Option<bool>,
@@ -126,7 +127,7 @@ pub struct DirectionSpec {
     pub queue: Option<Short<QueueSpec>>,
     /// Losses of the channel.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<Short<ErrorSpec>>,
+    pub error: Option<Short<error::Config>>,
     /// The channel's losses apply to pure acknowledgements too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_errors: Option<bool>,
@@ -213,73 +214,6 @@ pub enum VictimSpec {
     Oldest,
     /// Nearest the tail.
     Youngest,
-}
-
-/// Losses of a channel. Short form: "none".
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", deny_unknown_fields, rename_all = "kebab-case")]
-pub enum ErrorSpec {
-    /// Residual bit errors; one wrong bit loses the packet.
-    Ber {
-        /// Bit error rate after all decoding.
-        ber: Probability,
-    },
-    /// Bursts, from the mean loss and the mean length: Gilbert-Elliott with no loss in the good state.
-    Bursts {
-        /// Share of packets lost.
-        loss: Probability,
-        /// Mean number of packets lost in a row, at least 1.
-        burst: f64,
-    },
-    /// Two-state Markov chain, one step per packet.
-    #[serde(rename_all = "kebab-case")]
-    GilbertElliott {
-        /// Good to bad.
-        p_gb: Probability,
-        /// Bad to good.
-        p_bg: Probability,
-        /// Loss in the good state; 0 by default.
-        #[serde(default = "never")]
-        k_g: Probability,
-        /// Loss in the bad state; 1 by default.
-        #[serde(default = "always")]
-        k_b: Probability,
-    },
-    /// Exactly the packets with these numbers, counted from 0 in the order of transmission.
-    List {
-        /// Numbers of the packets.
-        indices: Vec<u64>,
-        /// Which packets are counted; "all" by default.
-        #[serde(default)]
-        class: ClassSpec,
-    },
-    /// No losses.
-    None {},
-    /// Independent losses of packets.
-    Per {
-        /// Probability that a packet is lost, data and probes alike.
-        p: Probability,
-    },
-}
-
-fn never() -> Probability {
-    Probability(0.0)
-}
-fn always() -> Probability {
-    Probability(1.0)
-}
-
-/// Which packets a list of losses counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ClassSpec {
-    /// All packets.
-    #[default]
-    All,
-    /// Packets that are not of low priority.
-    High,
-    /// Packets of low priority.
-    Low,
 }
 
 /// A group of like flows.

@@ -4,7 +4,7 @@
 //! satellite links", Table 1, which cites the Pittsburgh Supercomputing Center's page on performance tuning. 1 kbyte
 //! is read as 1024 bytes. The table has no column for selective acknowledgements: these stay those of the endpoint.
 
-use crate::error::did_you_mean;
+use crate::error::ValueError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhaul_tcp::Config;
@@ -79,7 +79,7 @@ const TABLE: [Row; 10] = [
 ];
 
 /// Names of the operating systems.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
     TABLE.iter().map(|row| row.name)
 }
 
@@ -110,16 +110,13 @@ pub enum OsBuffers {
 }
 
 impl OsSpec {
-    fn row(&self) -> Result<&'static Row, String> {
-        TABLE.iter().find(|row| row.name == self.name).ok_or_else(|| {
-            let hint = did_you_mean(&self.name, names());
-            let known: Vec<&str> = names().collect();
-            format!("\"{}\" is not an operating system{hint} (known: {})", self.name, known.join(", "))
-        })
+    fn row(&self) -> Result<&'static Row, ValueError> {
+        let unknown = || ValueError::unknown(&self.name, "an operating system", names(), "");
+        TABLE.iter().find(|row| row.name == self.name).ok_or_else(unknown)
     }
 
     /// Window scaling and timestamps (without them one segment at a time is timed), before keys of the endpoint change them.
-    pub(crate) fn apply_options(&self, config: &mut Config) -> Result<(), String> {
+    pub(crate) fn apply_options(&self, config: &mut Config) -> Result<(), ValueError> {
         let row = self.row()?;
         config.window_scaling = row.window_scaling;
         config.timestamps = row.timestamps;
@@ -130,17 +127,12 @@ impl OsSpec {
     }
 
     /// Buffers of both ends; a receiver that cannot scale its window announces 65535 bytes at most.
-    pub(crate) fn apply_buffers(&self, config: &mut Config) -> Result<(), String> {
+    pub(crate) fn apply_buffers(&self, config: &mut Config) -> Result<(), ValueError> {
         let row = self.row()?;
         let buffer = match self.buffers {
             OsBuffers::Default => row.default,
             OsBuffers::Max => row.max,
-            OsBuffers::Satellite => row.satellite.ok_or_else(|| {
-                format!(
-                    "nothing is recommended over satellites for \"{}\": write buffers = \"default\" or \"max\"",
-                    row.name
-                )
-            })?,
+            OsBuffers::Satellite => row.satellite.ok_or(ValueError::NoSatelliteBuffers(row.name))?,
         };
         let bytes = match buffer {
             Buffer::Of(bytes) => bytes,
@@ -218,7 +210,7 @@ mod tests {
         let satellite = |name: &str| OsSpec { buffers: OsBuffers::Satellite, ..OsSpec::named(name) };
         assert_eq!(resolved(&satellite("onnet-4.0"), 1460).receive_buffer, 149_504);
         let why = satellite("solaris-7").apply_buffers(&mut Config::ns2_2001()).unwrap_err();
-        assert!(why.contains("buffers = \"default\" or \"max\""), "{why}");
+        assert!(why.to_string().contains("buffers = \"default\" or \"max\""), "{why}");
     }
 
     #[test]

@@ -1,10 +1,8 @@
 //! Short forms: a text that stands for a table.
 
 use super::endpoint::DelayedAckSpec;
-use super::{
-    AppSpec, DelaySpec, EndpointSpec, ErrorSpec, OsSpec, QueueSpec, SizesSpec, StartSpec, TimesSpec,
-};
-use crate::error::did_you_mean;
+use super::{AppSpec, DelaySpec, EndpointSpec, OsSpec, QueueSpec, SizesSpec, StartSpec, TimesSpec};
+use crate::error::ValueError;
 use crate::quantity::{QueueLimit, Size, Span, Time};
 use core::fmt;
 use core::marker::PhantomData;
@@ -13,6 +11,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use skyhaul_base::Duration;
+use skyhaul_path::error;
 use std::borrow::Cow;
 use toml::{Table, Value};
 
@@ -24,7 +23,7 @@ pub struct Short<T>(pub T);
 trait ShortForm: Sized {
     /// What may be written, for messages: "a time such as …, or a table".
     const EXPECTING: &'static str;
-    fn from_text(text: &str) -> Result<Self, String>;
+    fn from_text(text: &str) -> Result<Self, ValueError>;
     /// How a bare number is refused.
     fn bare(n: &str) -> String {
         format!("{n} is not accepted here: write {}", Self::EXPECTING)
@@ -82,12 +81,10 @@ pub struct CcSpec(pub skyhaul_cc::Config);
 
 impl ShortForm for CcSpec {
     const EXPECTING: &'static str = "a name such as \"peach\", or a table such as { name = \"peach\" }";
-    fn from_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, ValueError> {
         skyhaul_cc::Config::by_name(text).map(Self).ok_or_else(|| {
-            let names = skyhaul_cc::NAMES;
-            let hint = did_you_mean(text, names.iter().copied());
-            let known = names.join(", ");
-            format!("\"{text}\" is not a congestion control{hint} (known: {known}; your own: \"user:NAME\")")
+            let names = skyhaul_cc::NAMES.iter().copied();
+            ValueError::unknown(text, "a congestion control", names, "; your own: \"user:NAME\"")
         })
     }
     fn text_schema(_: &mut SchemaGenerator) -> Schema {
@@ -102,7 +99,7 @@ impl ShortForm for CcSpec {
 impl ShortForm for EndpointSpec {
     const EXPECTING: &'static str =
         "a preset such as \"ns2-2001\", or a table such as { preset = \"ns2-2001\" }";
-    fn from_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, ValueError> {
         Ok(Self { preset: Some(text.into()), ..Self::default() })
     }
     fn text_schema(_: &mut SchemaGenerator) -> Schema {
@@ -113,7 +110,7 @@ impl ShortForm for EndpointSpec {
 impl ShortForm for OsSpec {
     const EXPECTING: &'static str =
         "a name such as \"linux-2.4\", or a table such as { name = \"linux-2.4\", buffers = \"max\" }";
-    fn from_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, ValueError> {
         Ok(Self::named(text))
     }
     fn text_schema(_: &mut SchemaGenerator) -> Schema {
@@ -123,8 +120,8 @@ impl ShortForm for OsSpec {
 
 impl ShortForm for DelaySpec {
     const EXPECTING: &'static str = "a time with a unit, such as \"275 ms\"";
-    fn from_text(text: &str) -> Result<Self, String> {
-        text.parse().map(|base| Self::Fixed { base })
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        Ok(text.parse().map(|base| Self::Fixed { base })?)
     }
     fn bare(n: &str) -> String {
         format!("{n} has no unit: write a time with a unit, such as \"{n} ms\"")
@@ -137,8 +134,8 @@ impl ShortForm for DelaySpec {
 impl ShortForm for QueueSpec {
     const EXPECTING: &'static str = "a limit such as \"50 packets\", or a table such as \
         { kind = \"strict-pushout\", limit = \"50 packets\" }";
-    fn from_text(text: &str) -> Result<Self, String> {
-        text.parse().map(|limit| Self { limit: Some(limit), ..Self::default() })
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        Ok(text.parse().map(|limit| Self { limit: Some(limit), ..Self::default() })?)
     }
     fn bare(n: &str) -> String {
         format!("{n} has no unit: write \"{n} packets\", \"{n} B\" or \"{n} BDP\"")
@@ -148,12 +145,12 @@ impl ShortForm for QueueSpec {
     }
 }
 
-impl ShortForm for ErrorSpec {
+impl ShortForm for error::Config {
     const EXPECTING: &'static str = "\"none\", or a table such as { kind = \"per\", p = 1e-3 }";
-    fn from_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, ValueError> {
         match text {
-            "none" => Ok(Self::None {}),
-            _ => Err(format!("\"{text}\" is not accepted here: write {}", Self::EXPECTING)),
+            "none" => Ok(Self::NONE),
+            _ => Err(ValueError::NotAccepted { text: text.into(), expected: Self::EXPECTING }),
         }
     }
     fn bare(n: &str) -> String {
@@ -169,10 +166,10 @@ impl ShortForm for ErrorSpec {
 
 impl ShortForm for AppSpec {
     const EXPECTING: &'static str = "\"bulk\", or a table such as { kind = \"pages\", segments = 50 }";
-    fn from_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, ValueError> {
         match text {
             "bulk" => Ok(Self::Bulk {}),
-            _ => Err(format!("\"{text}\" is not accepted here: write {}", Self::EXPECTING)),
+            _ => Err(ValueError::NotAccepted { text: text.into(), expected: Self::EXPECTING }),
         }
     }
     fn text_schema(_: &mut SchemaGenerator) -> Schema {
@@ -183,8 +180,8 @@ impl ShortForm for AppSpec {
 impl ShortForm for TimesSpec {
     const EXPECTING: &'static str = "a time such as \"1 s\", or a table such as { exponential = \"1 s\" } or \
         { pareto = { mean = \"1 s\", shape = 1.5 } }";
-    fn from_text(text: &str) -> Result<Self, String> {
-        text.parse().map(Self::Constant)
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        Ok(text.parse().map(Self::Constant)?)
     }
     fn bare(n: &str) -> String {
         format!("{n} has no unit: write a time with a unit, such as \"{n} s\"")
@@ -198,8 +195,8 @@ impl ShortForm for SizesSpec {
     const EXPECTING: &'static str = "a size such as \"30 kB\", or a table such as { exponential = \"30 kB\" }, \
         { list = [\"10 kB\", \"1 MB\"] }, { lognormal = { median = \"10 kB\", sigma = 1.5 } } or \
         { pareto = { min = \"4 kB\", max = \"10 MB\", shape = 1.2 } }";
-    fn from_text(text: &str) -> Result<Self, String> {
-        text.parse().map(Self::Constant)
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        Ok(text.parse().map(Self::Constant)?)
     }
     fn bare(n: &str) -> String {
         format!("{n} has no unit: write a size with a unit, such as \"{n} kB\"")
@@ -212,8 +209,8 @@ impl ShortForm for SizesSpec {
 impl ShortForm for StartSpec {
     const EXPECTING: &'static str =
         "a time such as \"0 s\", or a table such as { uniform = [\"0 s\", \"1 RTT\"] }";
-    fn from_text(text: &str) -> Result<Self, String> {
-        text.parse().map(Self::At)
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        Ok(text.parse().map(Self::At)?)
     }
     fn bare(n: &str) -> String {
         format!("{n} has no unit: write a time with a unit, such as \"{n} s\"")
@@ -225,10 +222,10 @@ impl ShortForm for StartSpec {
 
 impl ShortForm for DelayedAckSpec {
     const EXPECTING: &'static str = "\"off\", or a table such as { every = 2, delay = \"200 ms\" }";
-    fn from_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, ValueError> {
         match text {
             "off" => Ok(Self { every: 1, delay: Time(Duration::ZERO) }),
-            _ => Err(format!("\"{text}\" is not accepted here: write {}", Self::EXPECTING)),
+            _ => Err(ValueError::NotAccepted { text: text.into(), expected: Self::EXPECTING }),
         }
     }
     fn text_schema(_: &mut SchemaGenerator) -> Schema {

@@ -1,16 +1,13 @@
 //! Links: the forward direction as written, the reverse direction with what differs.
 
 use super::{MAX_DELAY, Result, refuse};
-use crate::model::{
-    ClassSpec, DelaySpec, DirectionSpec, ErrorSpec, KindOfQueue, LinkSpec, OrTrace, QueueSpec, Short,
-    VictimSpec,
-};
-use crate::quantity::{Count, Decimal, Probability, QueueLimit, RateSpec, Size};
-use crate::resolved::{Delay, Direction, ErrorModel, Link, Queue, QueueKind};
+use crate::error::Problem;
+use crate::model::{DelaySpec, DirectionSpec, KindOfQueue, LinkSpec, OrTrace, QueueSpec, Short, VictimSpec};
+use crate::quantity::{Count, Decimal, QueueLimit, RateSpec, Size};
+use crate::resolved::{Delay, Direction, Link, Queue, QueueKind};
 use crate::trace;
 use skyhaul_base::{Duration, Rate};
-use skyhaul_path::error::{GilbertElliott, Scope};
-use skyhaul_path::{Limit, Victim};
+use skyhaul_path::{Limit, Refusal, Victim, error};
 use std::sync::Arc;
 
 /// Delays of both directions.
@@ -108,7 +105,7 @@ pub(super) fn resolve(
                 rtt,
                 packet.unwrap_or(flow_packet),
             )?,
-            error: error(&at("error"), spec.error.as_ref().map_or(&ErrorSpec::None {}, |e| &e.0))?,
+            error: error(&at("error"), spec.error.as_ref().map_or(&error::Config::NONE, |e| &e.0))?,
             ack_errors: spec.ack_errors.unwrap_or(true),
             up: spec.up.unwrap_or(true),
             drop_in_flight: spec.drop_in_flight.unwrap_or(false),
@@ -221,41 +218,6 @@ fn queue(key: &str, spec: QueueSpec, rate: Option<Rate>, rtt: Duration, packet: 
     Ok(queue)
 }
 
-fn error(key: &str, spec: &ErrorSpec) -> Result<ErrorModel> {
-    Ok(match spec {
-        ErrorSpec::None {} => ErrorModel::None,
-        ErrorSpec::Per { p } => ErrorModel::Per { p: p.0 },
-        ErrorSpec::Ber { ber } => ErrorModel::Ber { ber: ber.0 },
-        ErrorSpec::GilbertElliott { p_gb, p_bg, k_g, k_b } => {
-            ErrorModel::GilbertElliott { p_gb: p_gb.0, p_bg: p_bg.0, k_g: k_g.0, k_b: k_b.0 }
-        }
-        ErrorSpec::Bursts { loss: Probability(loss), burst } => {
-            if !(*burst >= 1.0 && burst.is_finite()) {
-                return refuse(
-                    format!("{key}.burst"),
-                    format!("{burst} is not a length: write a number from 1 on"),
-                );
-            }
-            if GilbertElliott::from_loss_and_burst(*loss, *burst).is_err() {
-                let most = burst / (1.0 + burst);
-                return refuse(
-                    format!("{key}.loss"),
-                    format!("bursts of {burst} packets cannot lose more than {most:.4} of all"),
-                );
-            }
-            let p_gb = (loss / (burst * (1.0 - loss))).min(1.0);
-            ErrorModel::GilbertElliott { p_gb, p_bg: 1.0 / burst, k_g: 0.0, k_b: 1.0 }
-        }
-        ErrorSpec::List { indices, class } => {
-            let mut indices = indices.clone();
-            indices.sort_unstable();
-            indices.dedup();
-            let class = match class {
-                ClassSpec::All => Scope::All,
-                ClassSpec::High => Scope::HighPriority,
-                ClassSpec::Low => Scope::LowPriority,
-            };
-            ErrorModel::List { indices, class }
-        }
-    })
+fn error(key: &str, spec: &error::Config) -> Result<error::Config> {
+    spec.clone().canonical().map_err(|e| Problem::new(format!("{key}.{}", e.key()), e))
 }

@@ -20,7 +20,7 @@ const MAX_DELAY: Duration = Duration::from_secs(3_600);
 /// Most flows in one scenario.
 const MAX_FLOWS: u64 = 1_000_000;
 
-fn refuse<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T> {
+fn refuse<T>(key: impl Into<String>, message: impl core::fmt::Display) -> Result<T> {
     Err(Problem::new(key, message))
 }
 

@@ -3,6 +3,7 @@
 
 use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::Config as Cc;
+use skyhaul_path::error::{self, per};
 use skyhaul_path::{Limit, Victim};
 use skyhaul_scenario::resolved::*;
 use skyhaul_tcp::Config;
@@ -21,7 +22,7 @@ pub fn direction(rate: u64, delay: f64, buffer: Option<u32>, loss: f64) -> Direc
             ns2_limit: false,
             victim: Victim::Youngest,
         },
-        error: if loss > 0.0 { ErrorModel::Per { p: loss } } else { ErrorModel::None },
+        error: if loss > 0.0 { per::Config { p: loss }.into() } else { error::Config::NONE },
         ack_errors: true,
         up: true,
         drop_in_flight: false,

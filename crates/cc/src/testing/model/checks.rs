@@ -9,12 +9,22 @@ use skyhaul_base::Instant;
 impl<C: CongestionControl> Model<C> {
     /// Raises one event on both instances and checks what came of it.
     pub(super) fn call(&mut self, name: &str, event: impl Fn(&mut C, &mut Cx<'_>)) {
+        self.call_with(name, &event, &event);
+    }
+
+    /// As [`Self::call`], where the second instance is spared what it said it has no use for.
+    pub(super) fn call_with(
+        &mut self,
+        name: &str,
+        event: impl Fn(&mut C, &mut Cx<'_>),
+        spared: impl Fn(&mut C, &mut Cx<'_>),
+    ) {
         self.refresh();
         let before = self.stage.cwnd();
         let mut rng = self.stage.rng.clone();
         let mut theirs = Actions::default();
         let cx = &mut Cx { now: self.stage.now, path: &self.stage.path, rng: &mut rng, act: &mut theirs };
-        event(&mut self.twin, cx);
+        spared(&mut self.twin, cx);
         let act = self.stage.call(event);
 
         let at = format!("{name} at operation {}: {:?}", self.step, self.stage.cc);

@@ -5,7 +5,7 @@ use crate::event::{
     Ack, AckKind, Blocked, Clock, Lost, Phase, ProbeEvent, ProbeSupport, RateSample, Sent, Signal, Transmit,
 };
 use crate::testing::ack;
-use crate::{CongestionControl, RecoveryEnd, RecoveryMode};
+use crate::{CongestionControl, Cx, RecoveryEnd, RecoveryMode};
 use skyhaul_base::{Duration, Rate};
 
 impl<C: CongestionControl> Model<C> {
@@ -97,7 +97,8 @@ impl<C: CongestionControl> Model<C> {
         let receiver_rate = self.receiver_rate(n, after);
         let cwnd_limited = after % 7 != 0;
         let event = Ack { rtt, rate, receiver_rate, ece, cwnd_limited, ..ack(kind, f64::from(n)) };
-        self.call("on_ack", |cc, cx| cc.on_ack(cx, &event));
+        let spared = Ack { rtt: rtt.filter(|_| self.policy.rtt_samples), ..event.clone() };
+        self.call_with("on_ack", |cc, cx| cc.on_ack(cx, &event), |cc, cx| cc.on_ack(cx, &spared));
         self.stage.path.after_timeout &= self.stage.cwnd() < self.stage.ssthresh();
         self.answer(probes, false);
         if ends {
@@ -233,7 +234,12 @@ impl<C: CongestionControl> Model<C> {
             }
         };
         let transmit = Transmit { sent: self.sent, clock, blocked };
-        self.call("on_transmit", |cc, cx| cc.on_transmit(cx, &transmit));
+        let spared = |cc: &mut C, cx: &mut Cx<'_>| {
+            if cc.wants_transmit() {
+                cc.on_transmit(cx, &transmit);
+            }
+        };
+        self.call_with("on_transmit", |cc, cx| cc.on_transmit(cx, &transmit), spared);
         if core::mem::take(&mut self.rewind) && self.outstanding > 0 {
             self.stage.path.phase = Phase::Loss;
             self.guard = self.outstanding;

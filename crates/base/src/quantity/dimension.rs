@@ -1,0 +1,191 @@
+//! Physical dimensions: their units, and how a text is read and written in them.
+
+use super::QuantityError;
+use super::decimal::{self, Decimal, Scaled};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// A unit: its name and its size as a fraction of the base unit.
+type Unit = (&'static str, u128, u128);
+
+/// A physical dimension, with what a message needs to say about it.
+pub(super) struct Dimension {
+    /// With article: "a time".
+    what: &'static str,
+    /// The unit used in hints.
+    unit: &'static str,
+    /// A complete example.
+    example: &'static str,
+    /// Accepted units, the usual ones first and by size.
+    pub(super) units: &'static [Unit],
+    /// How many of `units` a message lists.
+    listed: usize,
+    /// Name of the base unit if it cannot be divided.
+    whole: Option<&'static str>,
+}
+
+pub(super) const TIME: Dimension = Dimension {
+    what: "a time",
+    unit: "ms",
+    example: "550 ms",
+    units: &[
+        ("ns", 1, 1),
+        ("us", 1_000, 1),
+        ("ms", 1_000_000, 1),
+        ("s", 1_000_000_000, 1),
+        ("min", 60_000_000_000, 1),
+        ("h", 3_600_000_000_000, 1),
+        // The micro sign and the Greek letter look the same and are both typed.
+        ("\u{b5}s", 1_000, 1),
+        ("\u{3bc}s", 1_000, 1),
+    ],
+    listed: 6,
+    whole: None,
+};
+
+pub(super) const RATE: Dimension = Dimension {
+    what: "a rate",
+    unit: "Mbit/s",
+    example: "10.4 Mbit/s",
+    units: &[
+        ("bit/s", 1, 1),
+        ("kbit/s", 1_000, 1),
+        ("Mbit/s", 1_000_000, 1),
+        ("Gbit/s", 1_000_000_000, 1),
+        ("B/s", 8, 1),
+        ("kB/s", 8_000, 1),
+        ("MB/s", 8_000_000, 1),
+        ("GB/s", 8_000_000_000, 1),
+        ("bps", 1, 1),
+        ("kbps", 1_000, 1),
+        ("Mbps", 1_000_000, 1),
+        ("Gbps", 1_000_000_000, 1),
+    ],
+    listed: 4,
+    whole: None,
+};
+
+pub(super) const SIZE: Dimension = Dimension {
+    what: "a size",
+    unit: "B",
+    example: "64 KiB",
+    units: &[
+        ("B", 1, 1),
+        ("kB", 1_000, 1),
+        ("KiB", 1 << 10, 1),
+        ("MB", 1_000_000, 1),
+        ("MiB", 1 << 20, 1),
+        ("GB", 1_000_000_000, 1),
+        ("GiB", 1 << 30, 1),
+        ("byte", 1, 1),
+        ("bytes", 1, 1),
+    ],
+    listed: 7,
+    whole: Some("byte"),
+};
+
+impl Dimension {
+    /// What to write, for the end of a message.
+    pub(super) fn advice(&self) -> String {
+        format!("write {} with a unit, such as \"{}\"", self.what, self.example)
+    }
+
+    /// The error of a bare number.
+    pub(super) fn bare(&self, number: &str) -> QuantityError {
+        let advice = format!("write {} with a unit, such as \"{number} {}\"", self.what, self.unit);
+        QuantityError::NoUnit { number: number.into(), advice }
+    }
+
+    /// Number and unit of `text`; the unit is never empty.
+    pub(super) fn split<'a>(&self, text: &'a str) -> Result<(Decimal, &'a str), QuantityError> {
+        let trimmed = text.trim();
+        if trimmed.starts_with('-') {
+            return Err(QuantityError::Negative { text: text.into(), advice: self.advice() });
+        }
+        let end = decimal::number_len(trimmed);
+        if end == 0 {
+            let what = self.what;
+            return Err(QuantityError::NotA { text: text.into(), what, advice: self.advice() });
+        }
+        let (number, unit) = (&trimmed[..end], trimmed[end..].trim());
+        if unit.starts_with(',') {
+            return Err(QuantityError::Comma { text: text.into() });
+        }
+        let refuse = || QuantityError::NoNumber { number: number.into(), advice: self.advice() };
+        let number = Decimal::parse(number).ok_or_else(refuse)?;
+        if unit.is_empty() {
+            return Err(self.bare(text.trim()));
+        }
+        Ok((number, unit))
+    }
+
+    /// Scales to the base unit.
+    pub(super) fn scale(&self, text: &str, number: Decimal, unit: &str) -> Result<u64, QuantityError> {
+        let Some(&(_, num, den)) = self.units.iter().find(|u| u.0 == unit) else {
+            return Err(self.unknown_unit(text, unit));
+        };
+        let large = || QuantityError::TooLarge { text: text.into() };
+        let Scaled { value, exact } = number.scale(num, den).ok_or_else(large)?;
+        let value = u64::try_from(value).map_err(|_| large())?;
+        if let (Some(unit), false) = (self.whole, exact) {
+            return Err(QuantityError::NotWhole { text: text.into(), unit });
+        }
+        if value == 0 && !number.is_zero() {
+            return Err(QuantityError::TooSmall { text: text.into() });
+        }
+        Ok(value)
+    }
+
+    fn unknown_unit(&self, text: &str, unit: &str) -> QuantityError {
+        if let Some(two_ways) = ambiguous(text, unit) {
+            return two_ways;
+        }
+        let names = self.units[..self.listed].iter().map(|u| u.0);
+        let same = self.units.iter().map(|u| u.0).find(|u| u.eq_ignore_ascii_case(unit));
+        let hint = same.map_or_else(String::new, |u| format!(", did you mean \"{u}\"?"));
+        let known = names.collect::<Vec<_>>().join(", ");
+        QuantityError::UnknownUnit { unit: unit.into(), of: &self.what[2..], hint, known }
+    }
+
+    pub(super) fn parse(&self, text: &str) -> Result<u64, QuantityError> {
+        let (number, unit) = self.split(text)?;
+        self.scale(text, number, unit)
+    }
+
+    /// `value` exactly, in the largest of `units` that is not larger.
+    pub(super) fn format(&self, value: u64, units: &[&'static str]) -> String {
+        let sizes = units.iter().filter_map(|name| self.units.iter().find(|u| u.0 == *name));
+        let (name, size) = sizes
+            .map(|u| (u.0, u64::try_from(u.1).unwrap_or(u64::MAX)))
+            .filter(|&(_, size)| size <= value)
+            .max_by_key(|&(_, size)| size)
+            .unwrap_or((units[0], 1));
+        format!("{} {name}", decimal::ratio(value, size))
+    }
+}
+
+/// The error of units that people read in two ways.
+pub(super) fn ambiguous(text: &str, unit: &str) -> Option<QuantityError> {
+    let number = text[..text.rfind(unit)?].trim();
+    let (stem, per_second) = match unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps")) {
+        Some(stem) => (stem, "/s"),
+        None => (unit, ""),
+    };
+    let prefix = match stem.to_ascii_lowercase().as_str() {
+        "b" => "",
+        "kb" => "k",
+        "mb" => "M",
+        "gb" => "G",
+        _ => return None,
+    };
+    let (meanings, one, other) = if stem == "KB" && per_second.is_empty() {
+        ("1000 or 1024 bytes", format!("{number} kB"), format!("{number} KiB"))
+    } else if per_second.is_empty() && !stem.ends_with('b') {
+        return None;
+    } else {
+        let of = |what| format!("{number} {prefix}{what}{per_second}");
+        ("bits or bytes", of("bit"), of("B"))
+    };
+    Some(QuantityError::Ambiguous { unit: unit.into(), meanings, one, other })
+}

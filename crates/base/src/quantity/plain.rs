@@ -1,0 +1,75 @@
+//! Fields of plain type that files write as quantities:
+//!
+//! ```
+//! # use skyhaul_base::{Duration, quantity::plain};
+//! #[derive(serde::Serialize, serde::Deserialize)]
+//! struct Jitter {
+//!     #[serde(with = "plain::time")]
+//!     base: Duration,
+//! }
+//! let jitter: Jitter = serde_json::from_str(r#"{ "base": "275 ms" }"#)?;
+//! assert_eq!(jitter.base, Duration::from_millis(275));
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+
+use super::{Count, Probability, Size, Time};
+use crate::Duration;
+use alloc::vec::Vec;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+macro_rules! plain {
+    ($($(#[doc = $doc:literal])* $name:ident: $plain:ty as $quantity:ident;)*) => { $(
+        $(#[doc = $doc])*
+        pub mod $name {
+            use super::*;
+
+            /// Writes the quantity.
+            ///
+            /// # Errors
+            /// Those of the serializer.
+            pub fn serialize<S: Serializer>(value: &$plain, s: S) -> Result<S::Ok, S::Error> {
+                $quantity(*value).serialize(s)
+            }
+
+            /// Reads the quantity.
+            ///
+            /// # Errors
+            /// A [`QuantityError`](crate::quantity::QuantityError), or those of the deserializer.
+            pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<$plain, D::Error> {
+                $quantity::deserialize(d).map(|q| q.0)
+            }
+        }
+    )* };
+}
+
+plain! {
+    /// A whole number, written as [`Count`].
+    count: u64 as Count;
+    /// A number from 0 to 1, written as [`Probability`].
+    probability: f64 as Probability;
+    /// Bytes, written as [`Size`].
+    size: u64 as Size;
+    /// A span of time, written as [`Time`].
+    time: Duration as Time;
+}
+
+/// Bytes each, written as a list of [`Size`].
+pub mod sizes {
+    use super::*;
+
+    /// Writes the list.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(list: &[u64], s: S) -> Result<S::Ok, S::Error> {
+        s.collect_seq(list.iter().map(|n| Size(*n)))
+    }
+
+    /// Reads the list.
+    ///
+    /// # Errors
+    /// A [`QuantityError`](crate::quantity::QuantityError), or those of the deserializer.
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<u64>, D::Error> {
+        Ok(Vec::<Size>::deserialize(d)?.into_iter().map(|n| n.0).collect())
+    }
+}

@@ -1,0 +1,55 @@
+//! Independent losses of packets. [Peach §V] uses probabilities from 0 to 1e-2, [Peach+] up to 5e-2.
+
+use super::model::{Losses, Model};
+use crate::packet::PacketView;
+use crate::param::{ParamError, probability};
+use alloc::format;
+use alloc::string::String;
+use skyhaul_base::Rng;
+#[cfg(feature = "schema")]
+use skyhaul_base::quantity::Probability;
+use skyhaul_base::rng::Chance;
+
+/// Independent losses of packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// Probability that a packet is lost, data and probes alike.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::quantity::plain::probability"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
+    pub p: f64,
+}
+
+/// Loses every packet with the same probability. One draw per packet, none if the probability is 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Per(Chance);
+
+impl Model for Config {
+    type Losses = Per;
+    type Invalid = ParamError;
+    type Canonical = Self;
+
+    fn validate(&self) -> Result<(), ParamError> {
+        probability("p", self.p).map(|_| ())
+    }
+    fn build(&self) -> Per {
+        Per(Chance::new(self.p))
+    }
+    fn canonical(self) -> Self {
+        self
+    }
+    fn mean_loss(&self, _: u32) -> f64 {
+        self.p
+    }
+    fn words(&self, number: &dyn Fn(f64) -> String) -> String {
+        format!("independent losses with probability {}", number(self.p))
+    }
+}
+
+impl Losses for Per {
+    #[inline]
+    fn loses(&mut self, _: &impl PacketView, rng: &mut Rng) -> bool {
+        !self.0.is_never() && rng.chance(self.0)
+    }
+}

@@ -1,0 +1,417 @@
+//! RACK (RFC 8985 §6): a segment is lost when one that was sent later has been delivered and time enough has passed
+//! for reordering to settle.
+//!
+//! The state machine knows sequence offsets, times and the scoreboard, neither windows nor timers: whoever drives it
+//! tells it what was sent and what an acknowledgement said, and is told when to come back. What the sender calls for
+//! each segment is kept out of line: inlined it would cost registers where RACK is off.
+
+use super::scoreboard::{Order, Scoreboard};
+use crate::config::Config;
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use skyhaul_base::{Duration, Instant};
+
+/// Recoveries without a report of a duplicate after which the reordering window returns to a quarter of the minimum
+/// RTT (§6.2 step 4).
+const PERSIST: u32 = 16;
+
+/// Span of the minimum RTT filter. §6.2 step 1 asks for a window, so that a path that has become longer (a handover)
+/// is noticed; five minutes is what Linux takes.
+const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
+
+/// The minimum of the last one to two halves of [`MIN_RTT_WINDOW`].
+#[derive(Clone, Copy, Debug)]
+struct MinRtt {
+    current: Duration,
+    previous: Duration,
+    since: Instant,
+}
+
+impl MinRtt {
+    const NEVER: Duration = Duration::from_nanos(u64::MAX);
+
+    fn sample(&mut self, now: Instant, rtt: Duration) {
+        if now - self.since >= MIN_RTT_WINDOW / 2 {
+            // A pause of a whole window leaves nothing of before.
+            let stale = now - self.since >= MIN_RTT_WINDOW;
+            self.previous = if stale { Self::NEVER } else { self.current };
+            self.current = Self::NEVER;
+            self.since = now;
+        }
+        self.current = self.current.min(rtt);
+    }
+
+    fn get(&self) -> Option<Duration> {
+        let min = self.current.min(self.previous);
+        (min < Self::NEVER).then_some(min)
+    }
+}
+
+/// A segment that the acknowledgement in hand delivers.
+#[derive(Clone, Copy, Debug)]
+struct Delivered {
+    end: u64,
+    sent: Instant,
+    retransmitted: bool,
+    cumulative: bool,
+}
+
+/// What an acknowledgement says, besides what it acknowledges.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RackReport {
+    /// It reports a duplicate (RFC 2883).
+    pub dsack: bool,
+    /// RTT by the echoed timestamp.
+    pub echo: Option<Duration>,
+    /// It answers a probe: whatever it delivers gives no sample.
+    pub probe: bool,
+    /// Smoothed RTT.
+    pub srtt: Option<Duration>,
+    /// A fast recovery or the repair after a timeout goes on after this acknowledgement.
+    pub recovering: bool,
+    /// This acknowledgement ends one.
+    pub exiting: bool,
+}
+
+/// Loss detection by time (RFC 8985).
+#[derive(Clone, Debug)]
+pub struct Rack {
+    order: Order,
+    /// Declared lost and not sent again: absolute indices, the lowest first; some may be out of date.
+    awaiting: BinaryHeap<Reverse<u64>>,
+    /// Delivered by the acknowledgement in hand.
+    fresh: Vec<Delivered>,
+    /// Indices of those selectively acknowledged by it.
+    newly_sacked: Vec<usize>,
+    /// `RACK.xmit_ts` and `RACK.end_seq`: of the segments delivered, the one sent last.
+    latest: (Instant, u64),
+    rtt: Duration,
+    min_rtt: MinRtt,
+    srtt: Option<Duration>,
+    fack: u64,
+    segs_sacked: u32,
+    reordering_seen: bool,
+    reo_wnd: Duration,
+    reo_wnd_mult: u32,
+    reo_wnd_persist: u32,
+    dsack_round: Option<u64>,
+    /// Bytes delivered by the acknowledgement that is judged, for PRR; 0 when the timer judges.
+    pub(crate) delivered: u64,
+    /// Bytes of retransmissions declared lost and not yet asked about.
+    lost_again: u64,
+    /// What was declared lost and not yet asked about: index, bytes, and the bytes ever lost then.
+    pub(crate) losses: Vec<(usize, u32, u64)>,
+    dup_thresh: u32,
+    tick: Duration,
+}
+
+impl Rack {
+    /// The state before anything is sent.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        let tick = config.timestamp_tick;
+        Self {
+            order: Order::new(),
+            awaiting: BinaryHeap::new(),
+            fresh: Vec::new(),
+            newly_sacked: Vec::new(),
+            latest: (Instant::ZERO, 0),
+            rtt: Duration::ZERO,
+            min_rtt: MinRtt { current: MinRtt::NEVER, previous: MinRtt::NEVER, since: Instant::ZERO },
+            srtt: None,
+            fack: 0,
+            segs_sacked: 0,
+            reordering_seen: false,
+            reo_wnd: Duration::ZERO,
+            reo_wnd_mult: 1,
+            reo_wnd_persist: PERSIST,
+            dsack_round: None,
+            delivered: 0,
+            lost_again: 0,
+            losses: Vec::new(),
+            dup_thresh: config.dup_thresh,
+            tick: if tick.is_zero() { Duration::from_millis(1) } else { tick },
+        }
+    }
+
+    /// A segment delivered out of the order of sequence, never retransmitted, was seen.
+    #[must_use]
+    pub fn reordering_seen(&self) -> bool {
+        self.reordering_seen
+    }
+    /// The reordering window as last computed.
+    #[must_use]
+    pub fn reo_wnd(&self) -> Duration {
+        self.reo_wnd
+    }
+    /// Segments selectively acknowledged.
+    #[must_use]
+    pub fn segs_sacked(&self) -> u32 {
+        self.segs_sacked
+    }
+    #[cfg(test)]
+    pub(crate) fn steps(&self) -> u64 {
+        self.order.steps
+    }
+    /// Bytes of retransmissions declared lost since the last call.
+    pub(crate) fn take_lost_again(&mut self) -> u64 {
+        core::mem::take(&mut self.lost_again)
+    }
+
+    // ----- §6.1 ---------------------------------------------------------------------------------------------
+
+    /// The segment at `index` was sent, for the first time or again.
+    #[inline(never)]
+    pub(crate) fn sent(&mut self, board: &Scoreboard, index: usize) {
+        self.order.sent(board, board.base() + index as u64);
+    }
+
+    /// Sends a new segment (for tests and tools that drive a scoreboard alone).
+    pub fn send(&mut self, board: &mut Scoreboard, span: u32, now: Instant) {
+        board.push(span, false, now);
+        self.sent(board, board.len() - 1);
+    }
+
+    /// Sends the segment at `index` again (for tests and tools).
+    pub fn resend(&mut self, board: &mut Scoreboard, index: usize, now: Instant) {
+        board.retransmit(index, now);
+        self.sent(board, index);
+    }
+
+    // ----- §6.2 ---------------------------------------------------------------------------------------------
+
+    /// What the cumulative acknowledgement `ack` is about to take off the scoreboard.
+    #[inline(never)]
+    pub(crate) fn cumulative(&mut self, board: &Scoreboard, ack: u64) {
+        let mut n = 0;
+        while let Some(s) = board.item(n).filter(|s| s.end() <= ack) {
+            if s.sacked {
+                self.segs_sacked -= 1;
+            } else {
+                self.fresh.push(Delivered {
+                    end: s.end(),
+                    sent: s.last_sent,
+                    retransmitted: s.rtx_count > 0,
+                    cumulative: true,
+                });
+            }
+            n += 1;
+        }
+        self.order.popped(n);
+    }
+
+    /// The segment at `index` was selectively acknowledged.
+    #[inline(never)]
+    pub(crate) fn selective(&mut self, index: usize) {
+        self.newly_sacked.push(index);
+    }
+
+    /// The acknowledgement has been entered into the scoreboard: steps 1 to 5. Returns when to call
+    /// [`Self::detect`] again.
+    pub(crate) fn acknowledged(
+        &mut self,
+        board: &mut Scoreboard,
+        now: Instant,
+        r: &RackReport,
+    ) -> Option<Instant> {
+        for i in 0..self.newly_sacked.len() {
+            let index = self.newly_sacked[i];
+            self.segs_sacked += 1;
+            self.order.remove(board.base() + index as u64);
+            if let Some(s) = board.item(index) {
+                self.fresh.push(Delivered {
+                    end: s.end(),
+                    sent: s.last_sent,
+                    retransmitted: s.rtx_count > 0,
+                    cumulative: false,
+                });
+            }
+        }
+        self.newly_sacked.clear();
+        self.srtt = r.srtt;
+        if !r.probe {
+            self.update(now, r.echo);
+            self.detect_reordering();
+        }
+        self.fresh.clear();
+        self.adapt(board.una(), board.max(), r);
+        self.detect(board, now, r.recovering)
+    }
+
+    /// Enters an acknowledgement and its blocks (for tests and tools that drive a scoreboard alone).
+    pub fn apply(
+        &mut self,
+        board: &mut Scoreboard,
+        now: Instant,
+        ack: u64,
+        blocks: &[(u64, u64)],
+        r: &RackReport,
+    ) -> Option<Instant> {
+        self.cumulative(board, ack);
+        board.ack(ack);
+        for &(from, to) in blocks {
+            board.sack(from, to, |i| self.selective(i));
+        }
+        self.acknowledged(board, now, r)
+    }
+
+    /// Steps 1 and 2: the minimum RTT, and the segment sent last among those delivered.
+    fn update(&mut self, now: Instant, echo: Option<Duration>) {
+        for s in self.fresh.iter().filter(|s| !s.retransmitted) {
+            self.min_rtt.sample(now, now - s.sent);
+        }
+        let min_rtt = self.min_rtt.get();
+        let ticks = |t: Instant| t.as_nanos() / self.tick.as_nanos();
+        let newest = self.fresh.iter().filter(|s| {
+            if !s.retransmitted {
+                return true;
+            }
+            // Was it the original? The echo is that of the segment that moved `RCV.NXT` (RFC 7323 §4.3), so it says
+            // nothing of one that was selectively acknowledged: there the RTT alone decides.
+            let before = |e: Duration| e.as_nanos() / self.tick.as_nanos() > ticks(now) - ticks(s.sent);
+            !(s.cumulative && echo.is_some_and(before)) && min_rtt.is_none_or(|m| now - s.sent >= m)
+        });
+        if let Some(newest) = newest.map(|s| (s.sent, s.end)).max() {
+            self.rtt = now - newest.0;
+            self.latest = self.latest.max(newest);
+        }
+    }
+
+    /// Step 3.
+    fn detect_reordering(&mut self) {
+        self.fresh.sort_unstable_by_key(|s| s.end);
+        for s in &self.fresh {
+            if s.end > self.fack {
+                self.fack = s.end;
+            } else if s.end < self.fack && !s.retransmitted {
+                self.reordering_seen = true;
+            }
+        }
+    }
+
+    /// Step 4, the part that remembers: the window grows in every round trip with a report of a duplicate.
+    fn adapt(&mut self, una: u64, nxt: u64, r: &RackReport) {
+        if self.dsack_round.is_some_and(|round| una >= round) {
+            self.dsack_round = None;
+        }
+        if self.dsack_round.is_none() && r.dsack {
+            self.dsack_round = Some(nxt);
+            self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
+            self.reo_wnd_persist = PERSIST;
+        } else if r.exiting {
+            self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+            if self.reo_wnd_persist == 0 {
+                self.reo_wnd_mult = 1;
+            }
+        }
+    }
+
+    /// Step 4, the part that answers. Without any sign of reordering a recovery waits for nothing, and three
+    /// segments beyond a hole are as good a proof as ever.
+    fn window(&self, recovering: bool) -> Duration {
+        if !self.reordering_seen && (recovering || self.segs_sacked >= self.dup_thresh) {
+            return Duration::ZERO;
+        }
+        let Some(min) = self.min_rtt.get() else { return Duration::ZERO };
+        let wide = u128::from(min.as_nanos()) * u128::from(self.reo_wnd_mult) / 4;
+        let wide = Duration::from_nanos(u64::try_from(wide).unwrap_or(u64::MAX));
+        self.srtt.map_or(wide, |srtt| wide.min(srtt))
+    }
+
+    /// Step 5: declares lost what is overdue. Returns when the last of what was sent before the latest segment
+    /// delivered will be.
+    pub fn detect(&mut self, board: &mut Scoreboard, now: Instant, recovering: bool) -> Option<Instant> {
+        self.reo_wnd = self.window(recovering);
+        let patience = self.rtt + self.reo_wnd;
+        while let Some(segment) = self.order.head() {
+            let sent = board.sent_at(segment);
+            if sent >= self.latest || sent.0 + patience > now {
+                break;
+            }
+            self.lose(board, (segment - board.base()) as usize);
+        }
+        let last = self.order.last_before(board, self.latest)?;
+        Some(board.sent_at(last).0 + patience)
+    }
+
+    /// The segment at `index` is lost.
+    pub(crate) fn lose(&mut self, board: &mut Scoreboard, index: usize) {
+        let segment = board.base() + index as u64;
+        self.order.remove(segment);
+        self.lost_again += board.mark_lost(index);
+        if let Some(s) = board.item(index) {
+            self.losses.push((index, (s.end() - s.seq) as u32, board.total_lost()));
+        }
+        self.awaiting.push(Reverse(segment));
+    }
+
+    /// Nothing is lost after all: everything is in flight again and watched.
+    pub(crate) fn withdraw(&mut self, board: &mut Scoreboard) {
+        let revived = &mut self.newly_sacked;
+        board.withdraw_lost(|i| revived.push(i));
+        for i in 0..self.newly_sacked.len() {
+            self.sent(board, self.newly_sacked[i]);
+        }
+        self.newly_sacked.clear();
+    }
+
+    /// The lowest segment that is lost and was not sent again.
+    pub fn next_lost(&mut self, board: &Scoreboard) -> Option<usize> {
+        while let Some(&Reverse(segment)) = self.awaiting.peek() {
+            if board.awaits_repair(segment) {
+                return Some((segment - board.base()) as usize);
+            }
+            self.awaiting.pop();
+        }
+        None
+    }
+
+    // ----- §6.3 ---------------------------------------------------------------------------------------------
+
+    /// The retransmission timer expired: lost is the first segment, and what is overdue. With `all` everything is.
+    /// Unless `keep`, or if the receiver went back on its word (it acknowledged the first segment selectively and
+    /// never cumulatively), selective acknowledgements are forgotten and what they covered is lost.
+    pub fn timeout(&mut self, board: &mut Scoreboard, now: Instant, keep: bool, all: bool) {
+        if !keep || board.item(0).is_some_and(|s| s.sacked) {
+            let forgotten = &mut self.newly_sacked;
+            board.forget_sacked(|i| forgotten.push(i));
+            self.segs_sacked = 0;
+            for i in 0..self.newly_sacked.len() {
+                self.lose(board, self.newly_sacked[i]);
+            }
+            self.newly_sacked.clear();
+        }
+        let patience = self.rtt + self.reo_wnd;
+        for i in 0..board.len() {
+            let Some(s) = board.item(i) else { break };
+            let overdue = all || i == 0 || s.last_sent + patience <= now;
+            if overdue && !s.sacked && !board.awaits_repair(board.base() + i as u64) {
+                self.lose(board, i);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_minimum_rtt_is_that_of_the_last_minutes() {
+        let (ms, at) = (Duration::from_millis, |s| Instant::ZERO + Duration::from_secs(s));
+        let mut min = Rack::new(&Config::modern()).min_rtt;
+        assert_eq!(min.get(), None);
+        min.sample(at(1), ms(50));
+        min.sample(at(100), ms(60));
+        assert_eq!(min.get(), Some(ms(50)));
+        // A handover to a longer path: the old minimum is forgotten within the window.
+        for s in (110..=320).step_by(10) {
+            min.sample(at(s), ms(90));
+        }
+        assert_eq!(min.get(), Some(ms(90)));
+        // After a pause of more than a window nothing of before counts.
+        min.sample(at(1000), ms(120));
+        assert_eq!(min.get(), Some(ms(120)));
+    }
+}

@@ -1,0 +1,609 @@
+//! What was sent and what became of it (RFC 6675), with counters kept incrementally.
+//!
+//! Segments stand in a ring in order of sequence. The literal RFC walks the list to answer each question; here
+//! `pipe` is three counters, and `IsLost` is a cursor, because it is monotone twice over: at one moment a
+//! segment below another has at least as much selectively acknowledged above it, and with time that amount only
+//! grows (runs of small segments can grow together; what was judged lost then stays lost). So everything below
+//! the cursor has been judged (lost or selectively acknowledged), nothing above it
+//! is lost by the rule, and each segment is passed once. Runs of acknowledged segments carry a skip distance
+//! with path compression, so that SACK blocks that repeat what is known cost next to nothing.
+
+mod order;
+mod recut;
+mod undo;
+
+use alloc::collections::VecDeque;
+pub(crate) use order::Order;
+use skyhaul_base::Instant;
+
+const SACKED: u8 = 1;
+const LOST: u8 = 2;
+/// Retransmitted in the current episode: "at or below `HighRxt`".
+const RTX: u8 = 4;
+const FIN: u8 = 8;
+
+/// One segment that was sent and is not yet cumulatively acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    seq: u64,
+    last_sent: Instant,
+    /// Sequence space: payload, plus one with FIN.
+    span: u32,
+    /// Distance to the next segment that may not be selectively acknowledged; 0 on one that is not.
+    skip: u32,
+    flags: u8,
+    rtx_count: u8,
+}
+
+impl Sent {
+    fn end(&self) -> u64 {
+        self.seq + u64::from(self.span)
+    }
+    fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+}
+
+/// A segment as the sender needs it for transmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    pub(crate) seq: u64,
+    pub(crate) len: u32,
+    pub(crate) fin: bool,
+    pub(crate) last_sent: Instant,
+    pub(crate) rtx_count: u32,
+    pub(crate) sacked: bool,
+}
+
+impl Item {
+    /// The octet after its last one, FIN included.
+    pub(crate) fn end(&self) -> u64 {
+        self.seq + u64::from(self.len) + u64::from(self.fin)
+    }
+}
+
+impl From<&Sent> for Item {
+    fn from(s: &Sent) -> Self {
+        let fin = s.has(FIN);
+        Self {
+            seq: s.seq,
+            len: s.span - u32::from(fin),
+            fin,
+            last_sent: s.last_sent,
+            rtx_count: u32::from(s.rtx_count),
+            sacked: s.has(SACKED),
+        }
+    }
+}
+
+/// What an acknowledgement did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Acked {
+    /// Bytes by which `SND.UNA` advanced.
+    pub(crate) bytes: u64,
+    /// Of these, bytes not selectively acknowledged before.
+    pub(crate) delivered: u64,
+    /// Segments that left the list.
+    pub(crate) popped: usize,
+    /// When the newest of them that was never retransmitted had been sent.
+    pub(crate) sent_at: Option<Instant>,
+}
+
+/// Answer to "what should be sent next?" (RFC 6675 §4, `NextSeg`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextSeg {
+    /// Rule 1: the lowest lost segment not yet retransmitted; its index.
+    Lost(usize),
+    /// Rule 2: new data.
+    New,
+    /// Rule 3: the lowest unacknowledged segment below the highest acknowledged one; its index.
+    Hole(usize),
+    /// Rule 4: a rescue retransmission of the last segment; its index.
+    Rescue(usize),
+}
+
+/// The scoreboard. Offsets are 64-bit stream positions.
+#[derive(Clone, Debug)]
+pub struct Scoreboard {
+    ring: VecDeque<Sent>,
+    /// Absolute index of the ring's front.
+    base: u64,
+    una: u64,
+    max: u64,
+    sacked: u64,
+    lost: u64,
+    rtx: u64,
+    total_lost: u64,
+    /// Absolute index of the first segment not yet judged.
+    judge: u64,
+    /// Bytes and runs selectively acknowledged at or above `judge`.
+    above_bytes: u64,
+    above_runs: u32,
+    /// Absolute index below which no segment is lost and not retransmitted.
+    next_lost: u64,
+    /// The same for holes (rule 3).
+    next_hole: u64,
+    /// End of the highest selectively acknowledged segment.
+    high_sacked: u64,
+    rescued: bool,
+    dup_thresh: u32,
+    smss: u32,
+    /// Segments that are not of full size or carry the FIN.
+    odd: u32,
+    /// Segments that were sent more than once.
+    repeated: u32,
+    /// `(DupThresh - 1) · SMSS`.
+    lost_above: u64,
+    /// Segments looked at, to hold the cost against the number of acknowledgements.
+    #[cfg(test)]
+    steps: u64,
+}
+
+impl Scoreboard {
+    /// An empty scoreboard whose first byte is at `start`.
+    #[must_use]
+    pub fn new(start: u64, dup_thresh: u32, smss: u32) -> Self {
+        Self {
+            ring: VecDeque::new(),
+            base: 0,
+            una: start,
+            max: start,
+            sacked: 0,
+            lost: 0,
+            rtx: 0,
+            total_lost: 0,
+            judge: 0,
+            above_bytes: 0,
+            above_runs: 0,
+            next_lost: 0,
+            next_hole: 0,
+            high_sacked: start,
+            rescued: false,
+            dup_thresh,
+            smss,
+            odd: 0,
+            repeated: 0,
+            lost_above: u64::from(dup_thresh.saturating_sub(1)) * u64::from(smss),
+            #[cfg(test)]
+            steps: 0,
+        }
+    }
+
+    /// A scoreboard of full segments that cover `[una, max)`, all sent once, none reported, at unknown times.
+    pub(crate) fn uniform((una, max): (u64, u64), dup_thresh: u32, smss: u32, total_lost: u64) -> Self {
+        let mut s = Self { total_lost, ..Self::new(una, dup_thresh, smss) };
+        s.ring.reserve_exact((max - una) as usize / smss as usize + 1);
+        while s.max < max {
+            s.push(smss, false, Instant::ZERO);
+        }
+        s
+    }
+
+    /// Nothing is known to be missing, and nothing counts twice.
+    #[inline]
+    pub(crate) fn is_clean(&self) -> bool {
+        self.sacked | self.lost | self.rtx == 0 && self.above_runs == 0
+    }
+    /// [`Self::uniform`] would say the same, times apart.
+    pub(crate) fn is_uniform(&self) -> bool {
+        self.is_clean() && self.odd == 0 && self.repeated == 0 && self.high_sacked <= self.una
+    }
+
+    /// First byte not cumulatively acknowledged.
+    #[must_use]
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+    /// End of everything ever sent.
+    #[must_use]
+    pub fn max(&self) -> u64 {
+        self.max
+    }
+    /// Segments not cumulatively acknowledged.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ring.len()
+    }
+    /// True if everything is acknowledged.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+    /// RFC 6675 §4 `SetPipe`, bytes: each unacknowledged byte counts unless lost, and again if retransmitted.
+    #[must_use]
+    pub fn pipe(&self) -> u64 {
+        self.max - self.una - self.sacked - self.lost + self.rtx
+    }
+    /// Bytes selectively acknowledged.
+    #[must_use]
+    pub fn sacked(&self) -> u64 {
+        self.sacked
+    }
+    /// Bytes considered lost and not selectively acknowledged since.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+    /// Bytes ever marked lost.
+    #[must_use]
+    pub(crate) fn total_lost(&self) -> u64 {
+        self.total_lost
+    }
+    /// End of the highest byte selectively acknowledged.
+    #[must_use]
+    pub(crate) fn high_sacked(&self) -> u64 {
+        self.high_sacked
+    }
+    /// True if the oldest segment is lost by the rules (RFC 6675 `IsLost(SND.UNA)`).
+    #[must_use]
+    pub fn head_lost(&self) -> bool {
+        self.ring.front().is_some_and(|s| s.has(LOST) && !s.has(SACKED))
+    }
+    /// The segment at `index`.
+    pub(crate) fn item(&self, index: usize) -> Option<Item> {
+        self.ring.get(index).map(Item::from)
+    }
+    /// True if the segment at `index` is lost and not selectively acknowledged.
+    #[must_use]
+    pub fn is_lost(&self, index: usize) -> bool {
+        self.ring.get(index).is_some_and(|s| s.has(LOST) && !s.has(SACKED))
+    }
+
+    /// A new segment of `span` bytes of sequence space was sent.
+    pub(crate) fn push(&mut self, span: u32, fin: bool, now: Instant) {
+        debug_assert!(span > 0);
+        self.odd += u32::from(span != self.smss || fin);
+        self.ring.push_back(Sent {
+            seq: self.max,
+            last_sent: now,
+            span,
+            skip: 0,
+            flags: if fin { FIN } else { 0 },
+            rtx_count: 0,
+        });
+        self.max += u64::from(span);
+    }
+
+    /// A new segment of `span` bytes was sent (for tests and tools that drive a scoreboard alone).
+    pub fn send(&mut self, span: u32) {
+        self.push(span, false, Instant::ZERO);
+    }
+
+    /// The segment at `index` is sent again.
+    pub fn retransmit(&mut self, index: usize, now: Instant) {
+        let s = &mut self.ring[index];
+        self.repeated += u32::from(s.rtx_count == 0);
+        s.last_sent = now;
+        s.rtx_count = s.rtx_count.saturating_add(1);
+        if !s.has(RTX) {
+            s.flags |= RTX;
+            if !s.has(SACKED) {
+                self.rtx += u64::from(s.span);
+            }
+        }
+    }
+
+    /// The segment at `index` is sent again as a rescue: `HighRxt` stays, so neither pipe nor what may be
+    /// retransmitted later changes (RFC 6675 §4, NextSeg rule 4).
+    pub(crate) fn rescue_sent(&mut self, index: usize, now: Instant) {
+        let s = &mut self.ring[index];
+        self.repeated += u32::from(s.rtx_count == 0);
+        s.last_sent = now;
+        s.rtx_count = s.rtx_count.saturating_add(1);
+    }
+
+    /// Index of the first segment that starts at or after `seq`; the ring is mostly segments of one size.
+    fn index_of(&self, seq: u64) -> usize {
+        let Some(front) = self.ring.front() else { return 0 };
+        if seq <= front.seq {
+            return 0;
+        }
+        let guess = ((seq - front.seq) / u64::from(front.span.max(1))) as usize;
+        if self.ring.get(guess).is_some_and(|s| s.seq == seq) {
+            return guess;
+        }
+        self.ring.partition_point(|s| s.seq < seq)
+    }
+
+    /// Cumulative acknowledgement up to `ack`, which must lie in `[una, max]`.
+    #[inline]
+    pub(crate) fn ack(&mut self, ack: u64) -> Acked {
+        let mut out = Acked { bytes: ack - self.una, ..Acked::default() };
+        if out.bytes == 0 {
+            return out;
+        }
+        while let Some(&s) = self.ring.front() {
+            if s.end() > ack {
+                break;
+            }
+            if s.has(SACKED) {
+                self.sacked -= u64::from(s.span);
+                if self.base >= self.judge {
+                    self.above_bytes -= u64::from(s.span);
+                    if !self.ring.get(1).is_some_and(|n| n.has(SACKED)) {
+                        self.above_runs -= 1;
+                    }
+                }
+            } else {
+                out.delivered += u64::from(s.span);
+                if s.has(LOST) {
+                    self.lost -= u64::from(s.span);
+                }
+                if s.has(RTX) {
+                    self.rtx -= u64::from(s.span);
+                }
+            }
+            if s.rtx_count == 0 {
+                out.sent_at = Some(s.last_sent);
+            } else {
+                self.repeated -= 1;
+            }
+            self.odd -= u32::from(s.span != self.smss || s.has(FIN));
+            self.ring.pop_front();
+            self.base += 1;
+            out.popped += 1;
+        }
+        if let Some(s) = self.ring.front_mut().filter(|s| s.seq < ack) {
+            // The acknowledgement ends within a segment (a peer that resegments): keep the rest.
+            {
+                let cut = (ack - s.seq) as u32;
+                // Its rest is odd, if it was not before.
+                self.odd += u32::from(s.span == self.smss && !s.has(FIN));
+                s.seq = ack;
+                s.span -= cut;
+                let cut = u64::from(cut);
+                if s.has(SACKED) {
+                    self.sacked -= cut;
+                    if self.base >= self.judge {
+                        self.above_bytes -= cut;
+                    }
+                } else {
+                    out.delivered += cut;
+                    self.lost -= if s.has(LOST) { cut } else { 0 };
+                    self.rtx -= if s.has(RTX) { cut } else { 0 };
+                }
+            }
+        }
+        self.una = ack;
+        self.judge = self.judge.max(self.base);
+        out
+    }
+
+    /// Selective acknowledgement of `[from, to)`; returns the bytes not known before. `on_new` is called with
+    /// the index of each segment newly acknowledged.
+    pub(crate) fn sack(&mut self, from: u64, to: u64, mut on_new: impl FnMut(usize)) -> u64 {
+        let to = to.min(self.max);
+        if to <= from.max(self.una) {
+            return 0;
+        }
+        let mut new = 0;
+        let start = self.index_of(from);
+        let mut i = start;
+        while let Some(s) = self.ring.get(i) {
+            #[cfg(test)]
+            {
+                self.steps += 1;
+            }
+            if s.skip > 0 {
+                i += s.skip as usize;
+                continue;
+            }
+            if s.end() > to {
+                break;
+            }
+            new += u64::from(self.mark_sacked(i));
+            on_new(i);
+            i += 1;
+        }
+        // Path compression: the next walk from the same place jumps here.
+        if let Some(s) = self.ring.get_mut(start) {
+            if s.skip > 0 {
+                s.skip = (i - start) as u32;
+            }
+        }
+        self.high_sacked = self.high_sacked.max(to);
+        new
+    }
+
+    fn mark_sacked(&mut self, i: usize) -> u32 {
+        let index = self.base + i as u64;
+        let left = i > 0 && index > self.judge && self.ring[i - 1].has(SACKED);
+        let right = self.ring.get(i + 1).is_some_and(|n| n.has(SACKED));
+        let s = &mut self.ring[i];
+        s.flags |= SACKED;
+        s.skip = 1;
+        let span = u64::from(s.span);
+        self.sacked += span;
+        self.lost -= if s.has(LOST) { span } else { 0 };
+        self.rtx -= if s.has(RTX) { span } else { 0 };
+        if index >= self.judge {
+            self.above_bytes += span;
+            self.above_runs = self.above_runs + 1 - u32::from(left) - u32::from(right);
+        }
+        s.span
+    }
+
+    /// Marks what RFC 6675 `IsLost` says is lost; returns the bytes newly marked. `on_lost` is called with the
+    /// index and the bytes of each segment newly marked, and with the bytes ever lost.
+    pub(crate) fn detect(&mut self, mut on_lost: impl FnMut(usize, u32, u64)) -> u64 {
+        let mut new = 0;
+        loop {
+            let i = (self.judge - self.base) as usize;
+            #[cfg(test)]
+            {
+                self.steps += 1;
+            }
+            let Some(s) = self.ring.get_mut(i) else { return new };
+            let span = u64::from(s.span);
+            if s.has(SACKED) {
+                let ends_run = !self.ring.get(i + 1).is_some_and(|n| n.has(SACKED));
+                self.above_bytes -= span;
+                self.above_runs -= u32::from(ends_run);
+            } else if self.above_runs >= self.dup_thresh || self.above_bytes > self.lost_above {
+                if !s.has(LOST) {
+                    s.flags |= LOST;
+                    self.lost += span;
+                    self.total_lost += span;
+                    new += span;
+                    on_lost(i, s.span, self.total_lost);
+                }
+            } else {
+                return new;
+            }
+            self.judge += 1;
+        }
+    }
+
+    /// Selective acknowledgement by a test or a tool: marks, then detects.
+    pub fn apply(&mut self, ack: u64, blocks: &[(u64, u64)]) {
+        self.ack(ack.clamp(self.una, self.max));
+        for &(from, to) in blocks {
+            self.sack(from, to, |_| {});
+        }
+        self.detect(|_, _, _| {});
+    }
+
+    /// A recovery begins. Unless `keep_rtx`, what earlier episodes retransmitted counts as not retransmitted
+    /// (RFC 6675 §5 step 4.3 sets `HighRxt` anew).
+    pub fn begin_episode(&mut self, keep_rtx: bool) {
+        self.rescued = false;
+        self.next_lost = self.base;
+        self.next_hole = self.base;
+        if self.rtx > 0 && !keep_rtx {
+            for s in &mut self.ring {
+                s.flags &= !RTX;
+            }
+            self.rtx = 0;
+        }
+    }
+
+    /// The segment at `una` is lost by decree (duplicate acknowledgements without SACK information).
+    pub fn mark_head_lost(&mut self) -> u64 {
+        match self.ring.front_mut() {
+            Some(s) if !s.has(LOST) && !s.has(SACKED) => {
+                s.flags |= LOST;
+                let span = u64::from(s.span);
+                self.lost += span;
+                self.total_lost += span;
+                span
+            }
+            _ => 0,
+        }
+    }
+
+    /// A timeout: everything not selectively acknowledged is lost (RFC 6675 §5.1). Without `keep` the selective
+    /// acknowledgements are forgotten first (RFC 2018 §8). Returns the bytes newly marked.
+    pub fn timeout(&mut self, keep: bool) -> u64 {
+        self.time_out(keep, |_, _, _| {})
+    }
+
+    /// As [`Self::timeout`]; `on_lost` is called as by [`Self::detect`].
+    pub(crate) fn time_out(&mut self, keep: bool, mut on_lost: impl FnMut(usize, u32, u64)) -> u64 {
+        let mut new = 0;
+        if !keep {
+            self.sacked = 0;
+            self.above_bytes = 0;
+            self.above_runs = 0;
+            self.judge = self.base;
+            self.high_sacked = self.una;
+        }
+        self.lost = 0;
+        self.rtx = 0;
+        for (i, s) in self.ring.iter_mut().enumerate() {
+            s.flags &= if keep { !RTX } else { !(RTX | SACKED) };
+            if !keep {
+                s.skip = 0;
+            }
+            if !s.has(SACKED) {
+                let span = u64::from(s.span);
+                if !s.has(LOST) {
+                    new += span;
+                    on_lost(i, s.span, self.total_lost + new);
+                }
+                s.flags |= LOST;
+                self.lost += span;
+            }
+        }
+        self.total_lost += new;
+        self.rescued = false;
+        self.next_lost = self.base;
+        self.next_hole = self.base;
+        new
+    }
+
+    /// RFC 6675 §4 `NextSeg`. `new_data` says whether rule 2 can be served.
+    pub fn next_seg(&mut self, new_data: bool) -> Option<NextSeg> {
+        // Rule 1. Everything lost by the rule lies below the cursor `judge`.
+        let mut i = (self.next_lost.max(self.base) - self.base) as usize;
+        let judged = (self.judge - self.base) as usize;
+        // A head that is lost by decree may stand at the cursor itself.
+        while i < judged.max(1) {
+            let Some(s) = self.ring.get(i) else { break };
+            #[cfg(test)]
+            {
+                self.steps += 1;
+            }
+            if s.skip > 0 {
+                i += s.skip as usize;
+                continue;
+            }
+            if s.has(LOST) && !s.has(RTX) {
+                self.next_lost = self.base + i as u64;
+                return Some(NextSeg::Lost(i));
+            }
+            i += 1;
+        }
+        // What is not judged yet may still become lost.
+        self.next_lost = self.base + i.min(judged) as u64;
+        if new_data {
+            return Some(NextSeg::New);
+        }
+        // Rule 3.
+        let mut i = (self.next_hole.max(self.base) - self.base) as usize;
+        while let Some(s) = self.ring.get(i) {
+            #[cfg(test)]
+            {
+                self.steps += 1;
+            }
+            if s.end() > self.high_sacked {
+                break;
+            }
+            if s.skip > 0 {
+                i += s.skip as usize;
+                continue;
+            }
+            if !s.has(RTX) {
+                self.next_hole = self.base + i as u64;
+                return Some(NextSeg::Hole(i));
+            }
+            i += 1;
+        }
+        self.next_hole = self.base + i as u64;
+        None
+    }
+
+    /// RFC 6675 §4 `NextSeg` rule 4: once per episode, the last segment that is not acknowledged.
+    pub fn rescue(&mut self) -> Option<NextSeg> {
+        if self.rescued {
+            return None;
+        }
+        let last = self.ring.iter().rposition(|s| !s.has(SACKED))?;
+        self.rescued = true;
+        Some(NextSeg::Rescue(last))
+    }
+
+    /// The next segment of a go-back-N pass at or after `seq` that is not selectively acknowledged.
+    pub(crate) fn resend_at(&self, seq: u64) -> Option<usize> {
+        let mut i = self.index_of(seq);
+        while let Some(s) = self.ring.get(i) {
+            if s.skip == 0 {
+                return Some(i);
+            }
+            i += s.skip as usize;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,393 @@
+//! Low-priority probes as a general facility: trains, budgets, numbers, and what the peer makes of them.
+//!
+//! A probe is a copy of data (or data not yet acknowledged) that bypasses the window, is never retransmitted,
+//! never enters the scoreboard, never starts the retransmission timer and never gives an RTT sample. A capable
+//! receiver answers each with one marked acknowledgement. Credit is what was sent and not yet answered: a peer
+//! that answers more than that is not believed.
+
+use crate::segment::Mark;
+use alloc::boxed::Box;
+use skyhaul_base::{Duration, Instant};
+use skyhaul_cc::{ProbeSource, ProbeSupport, Train};
+
+/// A probe about to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Probe {
+    pub(crate) seq: u64,
+    pub(crate) len: u32,
+    pub(crate) mark: Mark,
+    pub(crate) id: Option<u16>,
+}
+
+/// How many numbers are remembered, so that each is believed once.
+const REMEMBERED: usize = 4096;
+
+/// Probing by a sender. Most senders never probe: what only probing needs appears with the first request.
+#[derive(Clone, Debug)]
+pub(crate) struct Prober {
+    /// The last data segment transmitted, full-sized if one exists (kept even when acknowledged); nothing with length 0.
+    last: (u64, u32),
+    /// Payload that fits beside the mark.
+    longest: u32,
+    pub(crate) support: ProbeSupport,
+    ids: bool,
+    work: Option<Box<Work>>,
+}
+
+/// State of probing.
+#[derive(Clone, Debug)]
+struct Work {
+    /// Numbers that were sent and not answered, a bit for each of the last [`REMEMBERED`]; only where probes have
+    /// numbers, and only once there are any.
+    open: Option<Box<[u64; REMEMBERED / 64]>>,
+    next_id: u16,
+    /// First number of the current start or recovery; older answers are stale.
+    epoch: u16,
+    train: Option<Running>,
+    /// Probes asked for and due now.
+    due: u32,
+    due_source: ProbeSource,
+    /// Sent and not yet answered.
+    credit: u32,
+    /// Probes sent while nothing was known of the peer: as many duplicate acknowledgements of a legacy receiver
+    /// may follow.
+    legacy_credit: u32,
+    round_robin: u64,
+    sent: u64,
+    answered: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    source: ProbeSource,
+    left: u32,
+    next: Instant,
+    spacing: Duration,
+}
+
+impl Work {
+    fn new() -> Self {
+        Self {
+            open: None,
+            next_id: 0,
+            epoch: 0,
+            train: None,
+            due: 0,
+            due_source: ProbeSource::LastSegment,
+            credit: 0,
+            legacy_credit: 0,
+            round_robin: 0,
+            sent: 0,
+            answered: 0,
+        }
+    }
+
+    fn stop(&mut self) {
+        self.train = None;
+        self.due = 0;
+    }
+}
+
+impl Prober {
+    pub(crate) fn new(ids: bool) -> Self {
+        Self { last: (0, 0), longest: u32::MAX, support: ProbeSupport::Unknown, ids, work: None }
+    }
+
+    fn work(&mut self) -> &mut Work {
+        self.work.get_or_insert_with(|| Box::new(Work::new()))
+    }
+
+    /// A data segment was transmitted: the next dummy copies it. A full-sized one is preferred, so that a
+    /// dummy occupies the path as data would.
+    #[inline]
+    pub(crate) fn transmitted(&mut self, seq: u64, len: u32, mss: u32) {
+        // Without one the last length is 0, which is less than any.
+        if len > 0 && (len == mss || self.last.1 < mss) {
+            self.last = (seq, len);
+        }
+    }
+
+    pub(crate) fn begin_epoch(&mut self) {
+        if let Some(w) = &mut self.work {
+            w.epoch = w.next_id;
+        }
+    }
+    pub(crate) fn start(&mut self, now: Instant, train: Train) {
+        let train = (train.count > 0 && self.support != ProbeSupport::No).then(|| Running {
+            source: train.source,
+            left: train.count,
+            next: now + train.first,
+            spacing: train.spacing,
+        });
+        if train.is_some() || self.work.is_some() {
+            self.work().train = train;
+        }
+    }
+    pub(crate) fn stop(&mut self) {
+        if let Some(w) = &mut self.work {
+            w.stop();
+        }
+    }
+    pub(crate) fn ask(&mut self, source: ProbeSource, count: u32) {
+        if self.support != ProbeSupport::No {
+            let w = self.work();
+            w.due_source = source;
+            w.due += count;
+        }
+    }
+    pub(crate) fn unsupported(&mut self) {
+        self.support = ProbeSupport::No;
+        self.stop();
+    }
+    /// When the train in progress sends its next probe; [`Instant::MAX`] without one.
+    pub(crate) fn next_departure(&self) -> Instant {
+        self.work.as_ref().and_then(|w| w.train).map_or(Instant::MAX, |t| t.next)
+    }
+    /// Moves the train on: probes whose time has come become due.
+    pub(crate) fn advance(&mut self, now: Instant) {
+        let Some(w) = &mut self.work else { return };
+        let Some(t) = &mut w.train else { return };
+        while t.left > 0 && t.next <= now {
+            t.left -= 1;
+            t.next += t.spacing;
+            w.due += 1;
+            w.due_source = t.source;
+            if t.spacing.is_zero() {
+                w.due += t.left;
+                t.left = 0;
+            }
+        }
+        if t.left == 0 {
+            w.train = None;
+        }
+    }
+
+    /// The next round robin begins with the oldest data.
+    pub(crate) fn rewind(&mut self) {
+        if let Some(w) = &mut self.work {
+            w.round_robin = 0;
+        }
+    }
+
+    /// The next probe to transmit. `unacked` finds the first segment at or after an offset that is neither
+    /// cumulatively nor selectively acknowledged, for round robin; nothing leaves while the peer's window is closed.
+    pub(crate) fn poll(
+        &mut self,
+        window_open: bool,
+        unacked: impl Fn(u64) -> Option<(u64, u32)>,
+    ) -> Option<Probe> {
+        let w = self.work.as_mut().filter(|w| w.due > 0)?;
+        if self.support == ProbeSupport::No || !window_open {
+            w.due = 0;
+            return None;
+        }
+        let found = match w.due_source {
+            ProbeSource::LastSegment => Some(self.last).filter(|l| l.1 > 0).map(|l| (l, Mark::Dummy)),
+            ProbeSource::UnackedRoundRobin => {
+                unacked(w.round_robin).or_else(|| unacked(0)).map(|s| (s, Mark::Nil))
+            }
+        };
+        let Some(((seq, len), mark)) = found else {
+            w.due = 0;
+            return None;
+        };
+        if mark == Mark::Nil {
+            w.round_robin = seq + u64::from(len);
+        }
+        w.due -= 1;
+        w.sent += 1;
+        w.credit = w.credit.saturating_add(1);
+        if self.support == ProbeSupport::Unknown {
+            w.legacy_credit += 1;
+        }
+        let id = self.ids.then_some(w.next_id);
+        if let Some(id) = id {
+            let (word, bit) = slot(id);
+            w.open.get_or_insert_with(|| Box::new([0; REMEMBERED / 64]))[word] |= bit;
+        }
+        w.next_id = w.next_id.wrapping_add(1);
+        Some(Probe { seq, len: len.min(self.longest), mark, id })
+    }
+
+    /// Some were asked for.
+    #[inline]
+    pub(crate) fn in_use(&self) -> bool {
+        self.work.as_ref().is_some_and(|w| w.sent > 0 || w.due > 0 || w.train.is_some())
+    }
+    /// Probes sent, and probes answered.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        self.work.as_ref().map_or((0, 0), |w| (w.sent, w.answered))
+    }
+    /// From now on probes carry numbers, or they do not.
+    pub(crate) fn number(&mut self, ids: bool) {
+        self.ids = ids;
+    }
+    /// Probes carry numbers.
+    pub(crate) fn has_ids(&self) -> bool {
+        self.ids
+    }
+    /// The path takes shorter segments than before.
+    pub(crate) fn shorten(&mut self, longest: u32) {
+        self.longest = longest;
+    }
+    /// The range of the data that the next dummy copies.
+    pub(crate) fn copied(&self) -> Option<(u64, u32)> {
+        Some(self.last).filter(|l| l.1 > 0)
+    }
+
+    /// An answer arrived. Returns whether it is stale, or `None` if it exceeds what was sent.
+    pub(crate) fn answer(&mut self, id: Option<u16>) -> Option<bool> {
+        let w = self.work.as_mut().filter(|w| w.credit > 0)?;
+        if self.support == ProbeSupport::No {
+            return None;
+        }
+        if let (true, Some(open)) = (self.ids, &mut w.open) {
+            // Each number once: a path may duplicate answers, a peer may invent some.
+            let (word, bit) = slot(id?);
+            if open[word] & bit == 0 {
+                return None;
+            }
+            open[word] &= !bit;
+        }
+        w.credit -= 1;
+        w.answered += 1;
+        w.legacy_credit = 0;
+        self.support = ProbeSupport::Yes;
+        // Serial comparison, as for sequence numbers.
+        Some(id.is_some_and(|id| (id.wrapping_sub(w.epoch) as i16) < 0))
+    }
+
+    /// A duplicate acknowledgement that an unmodified receiver may have sent for a probe: true if there is
+    /// credit for it, in which case it is no sign of loss.
+    pub(crate) fn consume_legacy_credit(&mut self) -> bool {
+        let Some(w) = self.work.as_mut().filter(|w| w.legacy_credit > 0) else { return false };
+        w.legacy_credit -= 1;
+        true
+    }
+    #[inline]
+    pub(crate) fn expects_legacy(&self) -> bool {
+        self.work.as_ref().is_some_and(|w| w.legacy_credit > 0)
+    }
+    #[inline]
+    pub(crate) fn has_due(&self) -> bool {
+        self.work.as_ref().is_some_and(|w| w.due > 0)
+    }
+}
+
+/// Where a number stands among those remembered.
+const fn slot(id: u16) -> (usize, u64) {
+    let at = id as usize % REMEMBERED;
+    (at / 64, 1 << (at % 64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing is outstanding.
+    fn none(_: u64) -> Option<(u64, u32)> {
+        None
+    }
+
+    fn prober() -> Prober {
+        let mut p = Prober::new(true);
+        p.support = ProbeSupport::Yes;
+        p.transmitted(1, 1000, 1000);
+        p
+    }
+
+    #[test]
+    fn a_train_is_spaced_and_ends() {
+        let mut p = prober();
+        let tau = Duration::from_millis(10);
+        p.start(
+            Instant::ZERO,
+            Train { source: ProbeSource::LastSegment, count: 3, first: tau, spacing: tau },
+        );
+        let mut at = alloc::vec::Vec::new();
+        while p.next_departure() < Instant::MAX {
+            let now = p.next_departure();
+            p.advance(now);
+            while p.poll(true, none).is_some() {
+                at.push(now.as_nanos() / 1_000_000);
+            }
+        }
+        assert_eq!(at, [10, 20, 30]);
+    }
+
+    #[test]
+    fn more_answers_than_probes_are_not_believed() {
+        let mut p = prober();
+        p.ask(ProbeSource::LastSegment, 1);
+        assert!(p.poll(true, none).is_some());
+        assert_eq!(p.answer(Some(0)), Some(false));
+        assert_eq!(p.answer(Some(0)), None);
+    }
+
+    #[test]
+    fn a_number_is_believed_once() {
+        let mut p = prober();
+        p.ask(ProbeSource::LastSegment, 3);
+        while p.poll(true, none).is_some() {}
+        assert_eq!(p.answer(Some(1)), Some(false));
+        assert_eq!(p.answer(Some(1)), None, "a duplicate of the answer");
+        assert_eq!(p.answer(Some(9)), None, "never sent");
+        assert_eq!(p.answer(None), None, "ours have numbers");
+        assert_eq!(p.answer(Some(0)), Some(false));
+        assert_eq!(p.counts().1, 2);
+    }
+
+    #[test]
+    fn answers_from_before_the_epoch_are_stale_also_across_the_wrap_of_the_numbers() {
+        let mut p = prober();
+        p.work().next_id = u16::MAX;
+        p.ask(ProbeSource::LastSegment, 3);
+        let ids: alloc::vec::Vec<_> = core::iter::from_fn(|| p.poll(true, none)).map(|x| x.id).collect();
+        assert_eq!(ids, [Some(u16::MAX), Some(0), Some(1)]);
+        p.work().epoch = 1;
+        assert_eq!(p.answer(ids[0]), Some(true));
+        assert_eq!(p.answer(ids[1]), Some(true));
+        assert_eq!(p.answer(ids[2]), Some(false));
+    }
+
+    #[test]
+    fn nothing_leaves_through_a_closed_window_or_to_a_peer_that_does_not_answer() {
+        let mut p = prober();
+        p.ask(ProbeSource::LastSegment, 2);
+        assert!(p.poll(false, none).is_none());
+        p.ask(ProbeSource::LastSegment, 2);
+        p.unsupported();
+        assert!(p.poll(true, none).is_none());
+    }
+
+    #[test]
+    fn nil_probes_walk_the_unacknowledged_data_in_turn() {
+        let mut p = prober();
+        p.ask(ProbeSource::UnackedRoundRobin, 4);
+        let walk = |p: &mut Prober, unacked: &[(u64, u32)]| -> alloc::vec::Vec<_> {
+            let next = |from| unacked.iter().copied().find(|&(seq, _)| seq >= from);
+            core::iter::from_fn(|| p.poll(true, next)).map(|x| (x.seq, x.len)).collect()
+        };
+        let seqs = walk(&mut p, &[(100, 1000), (1100, 1000), (2100, 500)]);
+        assert_eq!(seqs, [(100, 1000), (1100, 1000), (2100, 500), (100, 1000)]);
+        // 1100 was selectively acknowledged meanwhile: the pointer moves on to its successor.
+        p.ask(ProbeSource::UnackedRoundRobin, 2);
+        assert_eq!(walk(&mut p, &[(100, 1000), (2100, 500)]), [(2100, 500), (100, 1000)]);
+        p.ask(ProbeSource::UnackedRoundRobin, 2);
+        p.rewind();
+        assert_eq!(walk(&mut p, &[(100, 1000), (2100, 500)]), [(100, 1000), (2100, 500)]);
+        // Nothing outstanding: the slot is skipped, not deferred.
+        p.ask(ProbeSource::UnackedRoundRobin, 2);
+        assert!(walk(&mut p, &[]).is_empty());
+        assert!(!p.has_due());
+    }
+
+    #[test]
+    fn a_dummy_copies_the_last_full_segment() {
+        let mut p = prober();
+        p.transmitted(5001, 1000, 1000);
+        p.transmitted(6001, 10, 1000);
+        p.ask(ProbeSource::LastSegment, 1);
+        assert_eq!(p.poll(true, none).map(|x| (x.seq, x.len)), Some((5001, 1000)));
+    }
+}
