@@ -151,7 +151,11 @@ pub(crate) fn send(tun: &Tun, ours: [u8; 4], theirs: [u8; 4], port: u16, bytes: 
         tun.write(&peer.packet(end, their_next, FIN | ACK, &[], 0)).expect("writes");
         wait.until(Clock::now() + Duration::from_millis(200)).expect("waits");
         while let Some(n) = tun.read(&mut buf).expect("reads") {
-            if n >= HEADERS && buf[0] == 0x45 && buf[9] == 6 && buf[28..32] == end.wrapping_add(1).to_be_bytes() {
+            if n >= HEADERS
+                && buf[0] == 0x45
+                && buf[9] == 6
+                && buf[28..32] == end.wrapping_add(1).to_be_bytes()
+            {
                 return took;
             }
         }
