@@ -40,6 +40,6 @@ mod _core {
         error.setattr("time_s", f64::NAN)?;
         error.setattr("flow", "")?;
         error.setattr("method", "")?;
-        m.add("__version__", skyhaul_cli::VERSION)
+        m.add("__version__", skyhaul_lab::VERSION)
     }
 }
