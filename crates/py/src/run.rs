@@ -8,7 +8,9 @@ use skyhaul_cc::Controls;
 use skyhaul_lab::cases::{self, Case};
 use skyhaul_lab::run::{Watch, single};
 use skyhaul_lab::{LabError, measure, results};
+use skyhaul_scenario::resolved::Series;
 use skyhaul_scenario::{Document, Resolved};
+use skyhaul_sim::quantity::{FLOW, GROUP, LINK, Quantity, RUN, sampled};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -163,4 +165,22 @@ pub(crate) fn schema(kind: &str) -> PyResult<String> {
 #[pyfunction]
 pub(crate) fn presets() -> Vec<&'static str> {
     skyhaul_scenario::preset::names().collect()
+}
+
+/// What a run measures: of what, name, column, unit, description.
+#[pyfunction]
+pub(crate) fn quantities() -> Vec<(&'static str, &'static str, String, &'static str, &'static str)> {
+    fn rows<T: ?Sized>(
+        of: &'static str,
+        list: &'static [Quantity<T>],
+    ) -> impl Iterator<Item = (&'static str, &'static str, String, &'static str, &'static str)> {
+        list.iter().map(move |q| (of, q.name, q.column(), q.unit.symbol(), q.says))
+    }
+    let series = Series::ALL.iter().map(|s| {
+        let q = sampled(*s);
+        ("series", s.name(), "value".to_owned(), q.unit.symbol(), q.says)
+    });
+    let all =
+        rows("flow", FLOW).chain(rows("group", GROUP)).chain(rows("link", LINK)).chain(rows("run", RUN));
+    all.chain(series).collect()
 }
