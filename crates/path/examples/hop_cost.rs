@@ -4,7 +4,8 @@
 
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_path::error::{self, ber, per};
-use skyhaul_path::{Delay, Discipline, DropReason, Link, LinkConfig, PacketView, QueueConfig, Streams};
+use skyhaul_path::queue::pushout;
+use skyhaul_path::{Delay, DropReason, Link, LinkConfig, PacketView, QueueConfig, Streams};
 use std::hint::black_box;
 
 /// 16 bytes, as a simulator would pass between links.
@@ -64,8 +65,8 @@ fn main() {
         delay: Delay::Fixed(Duration::from_millis(275)),
         ..LinkConfig::default()
     };
-    let strict = QueueConfig::packets(50).with(Discipline::STRICT_PUSHOUT);
-    let fifo = QueueConfig::packets(50).with(Discipline::FIFO_PUSHOUT);
+    let strict = QueueConfig::packets(50).with(pushout::Strict::default());
+    let fifo = QueueConfig::packets(50).with(pushout::Fifo::default());
     let per: error::Config = per::Config { p: 1e-3 }.into();
     let ber = ber::Config { ber: 1e-7 }.into();
     let cases = [

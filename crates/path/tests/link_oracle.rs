@@ -7,6 +7,7 @@ use common::{Arrival, Fate, Fates, Pkt, arrivals, drive, events_until};
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rate};
 use skyhaul_path::error::{self, Scope, ber, bursts, list, per};
+use skyhaul_path::queue::{gtnets, pushout};
 use skyhaul_path::{
     Delay, Discipline, DropReason, Limit, Link, LinkConfig, Offered, Queue, QueueConfig, Streams,
 };
@@ -34,7 +35,7 @@ fn naive(config: &LinkConfig, arrivals: &[Arrival]) -> Vec<Option<Fate>> {
                 queue.enqueue(p, Some(size), &mut |p, why| fates.set(p, Fate::Lost(why)));
                 None
             } else if config.queue.count_in_service
-                && !Queue::new(&config.queue.with(Discipline::DropTail)).enqueue(p, None, &mut |_, _| ())
+                && !Queue::new(&config.queue.with(Discipline::DROP_TAIL)).enqueue(p, None, &mut |_, _| ())
             {
                 // The system as a whole is too small for this packet.
                 fates.set(p, Fate::Lost(DropReason::Full));
@@ -65,10 +66,10 @@ fn traffic() -> impl Strategy<Value = Vec<(u64, u32, bool)>> {
 
 fn queue() -> impl Strategy<Value = QueueConfig> {
     let discipline = prop_oneof![
-        Just(Discipline::DropTail),
-        Just(Discipline::STRICT_PUSHOUT),
-        Just(Discipline::FIFO_PUSHOUT),
-        Just(Discipline::GTNETS),
+        Just(Discipline::DROP_TAIL),
+        Just(pushout::Strict::default().into()),
+        Just(pushout::Fifo::default().into()),
+        Just(gtnets::Config {}.into()),
     ];
     let limit = prop_oneof![(0..8u32).prop_map(Limit::Packets), (0..6000u64).prop_map(Limit::Bytes)];
     (discipline, limit).prop_map(|(discipline, limit)| QueueConfig {
@@ -176,7 +177,7 @@ proptest! {
             drop_inflight,
             ..LinkConfig::default()
         };
-        let strict = queue.discipline == Discipline::STRICT_PUSHOUT;
+        let strict = queue.discipline == pushout::Strict::default().into();
         let mut link = Link::<Pkt>::new(&config, Streams::named(5, "links.test"));
         let (mut now, mut lost, mut last, mut offered) = (Instant::ZERO, [0u64; DropReason::COUNT], None, 0);
         let mut most = 0;

@@ -9,7 +9,8 @@ use common::{bulk, direction, geo, s0, scenario};
 use skyhaul_base::Duration;
 use skyhaul_path::Limit;
 use skyhaul_path::error::gilbert;
-use skyhaul_scenario::resolved::{App, Delay, QueueKind, Resolved};
+use skyhaul_path::queue::pushout;
+use skyhaul_scenario::resolved::{App, Delay, Resolved};
 use skyhaul_sim::{Agents, Sim};
 use skyhaul_tcp::Config;
 use skyhaul_trace::Digest;
@@ -19,7 +20,7 @@ type Golden = (&'static str, Resolved, u64, Agents, u64);
 
 fn golden() -> Vec<Golden> {
     let mut priority = s0(5, "peach", 5e-3, 60.0);
-    priority.links[0].forward.queue.kind = QueueKind::StrictPushout;
+    priority.links[0].forward.queue.discipline = pushout::Strict::default().into();
     let mut pages = s0(3, "newreno", 1e-2, 60.0);
     pages.flows[0].app = App::Pages { segments: 50, count: None, idle: None };
     pages.flows[0].handshake = true;

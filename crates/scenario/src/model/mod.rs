@@ -7,6 +7,7 @@
 mod app;
 mod endpoint;
 mod os;
+mod queue;
 mod short;
 mod trace;
 
@@ -15,12 +16,13 @@ pub use endpoint::{
     EndpointSpec, InitialSsthreshSpec, InitialWindowSpec, ProbesSpec, RttSourceSpec, SackSpec,
 };
 pub use os::{OsBuffers, OsSpec};
+pub use queue::QueueSpec;
 pub use short::{CcSpec, Short};
 pub(crate) use short::{default_cc, expand, expand_default, tags};
 pub use trace::{EndSpec, InterpolationSpec, OrTrace, TraceSpec};
 pub(crate) use trace::{fill, is_trace};
 
-use crate::quantity::{Count, QueueLimit, RateSpec, Size, Span, Time, Window};
+use crate::quantity::{Count, RateSpec, Size, Span, Time, Window};
 use crate::resolved::Series;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -162,58 +164,6 @@ pub enum DelaySpec {
         /// Length of the interval.
         jitter: Time,
     },
-}
-
-/// A queue. Short form: its limit, for drop-tail.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct QueueSpec {
-    /// Who is admitted and who is served next; "drop-tail" by default.
-    pub kind: KindOfQueue,
-    /// Capacity; one BDP by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<QueueLimit>,
-    /// The packet being transmitted occupies room too; false by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub count_in_service: Option<bool>,
-    /// A capacity of limit - 1, as in ns-2; false by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ns2_limit: Option<bool>,
-    /// Which packet of low priority makes room in a push-out queue; "youngest" by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub victim: Option<VictimSpec>,
-    /// Low priority is admitted to a threshold queue while fewer packets are queued.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub low_below: Option<Count>,
-}
-
-/// Who is admitted to a queue and who is served next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum KindOfQueue {
-    /// One FIFO that ignores priorities.
-    #[default]
-    DropTail,
-    /// Low priority is discarded first, service in the order of arrival.
-    FifoPushout,
-    /// Low priority is refused when more than one packet is queued.
-    Gtnets,
-    /// The same as drop-tail: a router without support for priorities.
-    Plain,
-    /// Low priority is discarded first and served last.
-    StrictPushout,
-    /// Low priority is refused unless fewer than `low-below` packets are queued.
-    Threshold,
-}
-
-/// Which packet of low priority makes room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum VictimSpec {
-    /// Nearest the head.
-    Oldest,
-    /// Nearest the tail.
-    Youngest,
 }
 
 /// A group of like flows.
