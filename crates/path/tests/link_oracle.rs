@@ -6,6 +6,7 @@ mod common;
 use common::{Arrival, Fate, Fates, Pkt, arrivals, drive, events_until};
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rate};
+use skyhaul_path::delay::{Fixed, Normal, Uniform};
 use skyhaul_path::error::{self, Scope, ber, bursts, list, per};
 use skyhaul_path::queue::{gtnets, pushout};
 use skyhaul_path::{
@@ -15,7 +16,7 @@ use skyhaul_path::{
 /// The definition, written down event by event: a departure at *t* comes before an arrival at *t*.
 fn naive(config: &LinkConfig, arrivals: &[Arrival]) -> Vec<Option<Fate>> {
     let rate = u128::from(config.rate.expect("a finite rate").bits_per_sec());
-    let Delay::Fixed(delay) = config.delay else { panic!("a fixed delay") };
+    let Delay::Fixed(Fixed { base: delay }) = config.delay else { panic!("a fixed delay") };
     let mut queue = Queue::new(&config.queue);
     let mut error = config.error.build();
     let mut rng = Streams::named(5, "links.test").error;
@@ -97,9 +98,9 @@ fn error() -> impl Strategy<Value = error::Config> {
 fn delay() -> impl Strategy<Value = Delay> {
     let (base, jitter) = (Duration::from_millis(3), Duration::from_millis(4));
     prop_oneof![
-        Just(Delay::Fixed(base)),
-        Just(Delay::Uniform { base, jitter }),
-        Just(Delay::Normal { base, sigma: jitter }),
+        Just(Delay::fixed(base)),
+        Just(Uniform { base, jitter }.into()),
+        Just(Normal { base, sigma: jitter }.into()),
     ]
 }
 
@@ -132,7 +133,7 @@ proptest! {
     fn lazy_service_equals_a_naive_link(
         list in traffic(), queue in queue(), rate in rate(), error in error(), ms in 0..5u64,
     ) {
-        let delay = Delay::Fixed(Duration::from_millis(ms));
+        let delay = Delay::fixed(Duration::from_millis(ms));
         let config = LinkConfig { rate: Some(rate), queue, delay, error, ..LinkConfig::default() };
         let all = arrivals(&list);
         prop_assert_eq!(drive(&config, &all), naive(&config, &all));

@@ -1,14 +1,14 @@
 //! The resolved scenario as a file: every value explicit, in canonical units, so that it reads back to the same.
 
 use crate::model::{
-    CcSpec, DelaySpec, DirectionSpec, EndpointSpec, EventSpec, FlowSpec, LinkSpec, OrTrace, QueueSpec,
-    RecordSpec, Scenario, Short, StartSpec, TransportSpec,
+    CcSpec, DirectionSpec, EndpointSpec, EventSpec, FlowSpec, LinkSpec, OrTrace, QueueSpec, RecordSpec,
+    Scenario, Short, StartSpec, TransportSpec,
 };
 use crate::quantity::{Count, QueueLimit, RateSpec, Span, Time, Window};
-use crate::resolved::{Change, Delay, Direction, FlowGroup, Resolved, Start, Transport, What};
+use crate::resolved::{Change, Direction, FlowGroup, Resolved, Start, Transport, What};
 use crate::trace;
 use sha2::{Digest, Sha256};
-use skyhaul_path::{Limit, QueueConfig};
+use skyhaul_path::{Delay, Limit, QueueConfig};
 use std::fmt::Write;
 
 impl Resolved {
@@ -142,15 +142,11 @@ fn direction(d: &Direction) -> DirectionSpec {
     }
 }
 
-fn delay(d: &Delay) -> OrTrace<Short<DelaySpec>> {
-    OrTrace::Own(Short(match d {
-        Delay::Fixed(base) => DelaySpec::Fixed { base: Time(*base) },
-        Delay::JitterNormal { base, sigma } => DelaySpec::Normal { base: Time(*base), sigma: Time(*sigma) },
-        Delay::JitterUniform { base, jitter } => {
-            DelaySpec::Uniform { base: Time(*base), jitter: Time(*jitter) }
-        }
-        Delay::Trace(trace) => return OrTrace::Trace(trace::delay_spec(trace)),
-    }))
+fn delay(d: &Delay) -> OrTrace<Short<Delay>> {
+    match d {
+        Delay::Trace(trace) => OrTrace::Trace(trace::delay_spec(trace)),
+        own => OrTrace::Own(Short(own.clone())),
+    }
 }
 
 fn queue_limit(limit: &Limit) -> QueueLimit {

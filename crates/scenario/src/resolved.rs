@@ -5,11 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Rate};
 use skyhaul_path as path;
-use std::sync::Arc;
 
 pub use crate::event::{Change, What};
 pub use crate::workload::{App, Sizes, Times, Transport};
-pub use skyhaul_path::Limit;
+pub use skyhaul_path::{Delay, Limit};
 
 /// A scenario in which nothing is open any more.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,48 +62,6 @@ pub struct Direction {
     pub up: bool,
     /// What is in flight is lost when it goes down.
     pub drop_in_flight: bool,
-}
-
-/// Propagation delay.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Delay {
-    /// Always the same.
-    Fixed(Duration),
-    /// `base + |X|`, X normal with mean 0 and deviation `sigma`.
-    JitterNormal {
-        /// Smallest delay.
-        base: Duration,
-        /// Deviation before truncation at 0.
-        sigma: Duration,
-    },
-    /// `base + X`, X uniform on [0, `jitter`).
-    JitterUniform {
-        /// Smallest delay.
-        base: Duration,
-        /// Length of the interval.
-        jitter: Duration,
-    },
-    /// As a function of time.
-    Trace(Arc<path::delay::DelayTrace>),
-}
-
-impl Delay {
-    /// The smallest delay.
-    #[must_use]
-    pub fn base(&self) -> Duration {
-        self.model().base()
-    }
-
-    /// The same as the link model takes it.
-    #[must_use]
-    pub fn model(&self) -> path::Delay {
-        match self {
-            Self::Fixed(d) => path::Delay::Fixed(*d),
-            Self::JitterNormal { base, sigma } => path::Delay::Normal { base: *base, sigma: *sigma },
-            Self::JitterUniform { base, jitter } => path::Delay::Uniform { base: *base, jitter: *jitter },
-            Self::Trace(trace) => path::Delay::Trace(Arc::clone(trace)),
-        }
-    }
 }
 
 /// A group of like flows.
@@ -266,7 +223,7 @@ impl Direction {
             rate: self.rate,
             varying: self.varying.clone(),
             queue: self.queue,
-            delay: self.delay.model(),
+            delay: self.delay.clone(),
             allow_reorder: self.allow_reorder,
             error: self.error.clone(),
             drop_inflight: self.drop_in_flight,

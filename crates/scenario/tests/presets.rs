@@ -29,7 +29,7 @@ fn peach_geo_is_the_setting_of_the_paper() {
     let direction = |rate, error| Direction {
         varying: None,
         rate,
-        delay: Delay::Fixed(Duration::from_millis(275)),
+        delay: Delay::fixed(Duration::from_millis(275)),
         allow_reorder: false,
         queue: QueueConfig {
             discipline: pushout::Strict { victim: Victim::Youngest }.into(),

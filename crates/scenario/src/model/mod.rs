@@ -19,14 +19,14 @@ pub use os::{OsBuffers, OsSpec};
 pub use queue::QueueSpec;
 pub use short::{CcSpec, Short};
 pub(crate) use short::{default_cc, expand, expand_default, tags};
-pub use trace::{EndSpec, InterpolationSpec, OrTrace, TraceSpec};
+pub use trace::{EndSpec, OrTrace, TraceSpec};
 pub(crate) use trace::{fill, is_trace};
 
 use crate::quantity::{Count, RateSpec, Size, Span, Time, Window};
 use crate::resolved::Series;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use skyhaul_path::error;
+use skyhaul_path::{Delay, error};
 use std::collections::BTreeMap;
 
 /// A scenario file.
@@ -87,7 +87,7 @@ pub struct LinkSpec {
     pub rate: Option<OrTrace<RateSpec>>,
     /// Propagation delay, one way: a time, or a table for jitter or with a file that says how it changes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub delay: Option<OrTrace<Short<DelaySpec>>>,
+    pub delay: Option<OrTrace<Short<Delay>>>,
     /// Packets may overtake each other in flight; false by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_reorder: Option<bool>,
@@ -120,7 +120,7 @@ pub struct DirectionSpec {
     pub rate: Option<OrTrace<RateSpec>>,
     /// Propagation delay.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub delay: Option<OrTrace<Short<DelaySpec>>>,
+    pub delay: Option<OrTrace<Short<Delay>>>,
     /// Packets may overtake each other in flight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_reorder: Option<bool>,
@@ -139,31 +139,6 @@ pub struct DirectionSpec {
     /// What is in flight is lost when it goes down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drop_in_flight: Option<bool>,
-}
-
-/// Propagation delay. Short form: a time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", deny_unknown_fields, rename_all = "kebab-case")]
-pub enum DelaySpec {
-    /// Always the same.
-    Fixed {
-        /// The delay.
-        base: Time,
-    },
-    /// `base` plus the absolute value of a normal variable.
-    Normal {
-        /// Smallest delay.
-        base: Time,
-        /// Deviation of the normal variable.
-        sigma: Time,
-    },
-    /// `base` plus something uniform between 0 and `jitter`.
-    Uniform {
-        /// Smallest delay.
-        base: Time,
-        /// Length of the interval.
-        jitter: Time,
-    },
 }
 
 /// A group of like flows.

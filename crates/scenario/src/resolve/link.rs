@@ -1,13 +1,13 @@
 //! Links: the forward direction as written, the reverse direction with what differs.
 
-use super::{MAX_DELAY, Result, refuse};
+use super::{Result, refuse};
 use crate::error::Problem;
-use crate::model::{DelaySpec, DirectionSpec, LinkSpec, OrTrace, QueueSpec, Short};
+use crate::model::{DirectionSpec, LinkSpec, OrTrace, QueueSpec, Short};
 use crate::quantity::{Decimal, QueueLimit, RateSpec, Size};
-use crate::resolved::{Delay, Direction, Link};
+use crate::resolved::{Direction, Link};
 use crate::trace;
 use skyhaul_base::{Duration, Rate};
-use skyhaul_path::{Limit, QueueConfig, Refusal, error};
+use skyhaul_path::{Delay, Limit, QueueConfig, Refusal, error};
 use std::sync::Arc;
 
 /// Delays of both directions.
@@ -24,24 +24,14 @@ pub(super) fn delays(name: &str, spec: &LinkSpec, run: Duration) -> Result<(Dela
     Ok((forward, reverse))
 }
 
-fn delay(key: &str, spec: &OrTrace<Short<DelaySpec>>, run: Duration) -> Result<Delay> {
-    let spec = match spec {
-        OrTrace::Own(Short(spec)) => *spec,
-        OrTrace::Trace(spec) => {
-            return trace::resolve_delay(key, spec, run).map(|t| Delay::Trace(Arc::new(t)));
-        }
-    };
-    let (delay, extra) = match spec {
-        DelaySpec::Fixed { base } => (Delay::Fixed(base.0), Duration::ZERO),
-        DelaySpec::Normal { base, sigma } => (Delay::JitterNormal { base: base.0, sigma: sigma.0 }, sigma.0),
-        DelaySpec::Uniform { base, jitter } => {
-            (Delay::JitterUniform { base: base.0, jitter: jitter.0 }, jitter.0)
-        }
-    };
-    if delay.base() > MAX_DELAY || extra > MAX_DELAY {
-        return refuse(key, "longer than an hour one way");
+fn delay(key: &str, spec: &OrTrace<Short<Delay>>, run: Duration) -> Result<Delay> {
+    match spec {
+        OrTrace::Own(Short(own)) => match own.validate() {
+            Ok(()) => Ok(own.clone()),
+            Err(e) => refuse(key, e),
+        },
+        OrTrace::Trace(spec) => trace::resolve_delay(key, spec, run).map(|t| Delay::Trace(Arc::new(t))),
     }
-    Ok(delay)
 }
 
 /// A link. `rtt` is the largest base RTT and `flow_packet` the largest packet of the flows that cross it; both

@@ -13,7 +13,7 @@ pub fn direction(rate: u64, delay: f64, buffer: Option<u32>, loss: f64) -> Direc
     Direction {
         varying: None,
         rate: (rate > 0).then(|| Rate::from_bits_per_sec(rate)),
-        delay: Delay::Fixed(Duration::from_secs_f64(delay)),
+        delay: Delay::fixed(Duration::from_secs_f64(delay)),
         allow_reorder: false,
         queue: QueueConfig {
             discipline: Discipline::DROP_TAIL,
