@@ -22,7 +22,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from instructions import count
-from skyhaul_cli import DEFAULT_BINARY, Unusable, exit_unusable, require_skyhaul, skyhaul_command
+from skyhaul_cli import (
+    DEFAULT_BINARY,
+    Unusable,
+    exit_unusable,
+    require_skyhaul,
+    segments,
+    skyhaul_command,
+)
 
 SHORT, LONG = 22, 55
 LOSSES = (1e-3, 1e-2)
@@ -58,7 +65,7 @@ def totals(stdout):
     """Segments delivered, and packets of data and probes sent."""
     flows = json.loads(stdout)["flows"]
     return (
-        sum(f["segments_acked"] for f in flows),
+        sum(segments(f) for f in flows),
         sum(f["segments_sent"] + f["probes_sent"] for f in flows),
     )
 

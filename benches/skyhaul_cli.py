@@ -33,9 +33,14 @@ SETTINGS = {
 }
 
 
+def segments(flow):
+    """Distinct segments acknowledged, of one flow in that JSON. Older programs say `segments_acked`."""
+    return flow["unique_segments"] if "unique_segments" in flow else flow["segments_acked"]
+
+
 def delivered_segments(result):
     """Segments acknowledged in order, over all flows, from the parsed JSON of one run."""
-    return sum(flow["segments_acked"] for flow in result["flows"])
+    return sum(segments(flow) for flow in result["flows"])
 
 
 class Unusable(Exception):

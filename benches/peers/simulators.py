@@ -62,7 +62,7 @@ def of_skyhaul(text):
     """The result in what `skyhaul run --json` printed."""
     try:
         flows = json.loads(text)["flows"]
-        total = [sum(f[key] for f in flows) for key in ("segments_acked", "retransmissions", "timeouts")]
+        total = [sum(f[key] for f in flows) for key in ("unique_segments", "retransmissions", "timeouts")]
     except (ValueError, KeyError, TypeError) as error:
         raise Unusable(f"the output of skyhaul is not as benches/peers expects: {error!r}") from error
     return Result(int(total[0]), *total[1:])

@@ -56,8 +56,8 @@ def test_what_is_no_result_is_refused(text, says):
 
 def test_the_flows_of_skyhaul_are_added_up():
     flows = [
-        {"segments_acked": 5.0, "retransmissions": 1, "timeouts": 0},
-        {"segments_acked": 7.0, "retransmissions": 2, "timeouts": 1},
+        {"unique_segments": 5.0, "retransmissions": 1, "timeouts": 0},
+        {"unique_segments": 7.0, "retransmissions": 2, "timeouts": 1},
     ]
     assert simulators.of_skyhaul(json.dumps({"flows": flows})) == Result(12, 3, 1)
     for text in ["", "{}", '{"flows": [{}]}']:

@@ -14,7 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tcp", &["base", "cc"]),
     ("wire", &["base", "tcp"]),
     ("scenario", &["analysis", "base", "cc", "path", "tcp"]),
-    ("sim", &["base", "cc", "path", "tcp", "trace", "scenario"]),
+    ("sim", &["analysis", "base", "cc", "path", "tcp", "trace", "scenario"]),
     ("net", &["base", "cc", "path", "scenario", "tcp", "trace", "wire"]),
     ("study", &["analysis", "base", "cc", "tcp", "trace", "scenario", "sim"]),
     ("cli", &["base", "cc", "net", "path", "tcp", "trace", "wire", "scenario", "sim", "study"]),

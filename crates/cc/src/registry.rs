@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(size_of::<Algorithm>(), 2 * size_of::<usize>());
         // What a connection of the most used ones takes up, bytes.
         assert!(size_of::<alg::reno::Reno>() <= 72, "{}", size_of::<alg::reno::Reno>());
-        assert!(size_of::<alg::peach::Peach>() <= 200, "{}", size_of::<alg::peach::Peach>());
+        assert!(size_of::<alg::peach::Peach>() <= 144, "{}", size_of::<alg::peach::Peach>());
         assert!(
             size_of::<alg::peach_plus::PeachPlus>() <= 200,
             "{}",

@@ -15,12 +15,12 @@ pub mod export;
 mod interrupt;
 pub mod library;
 pub mod measure;
+pub mod parquet;
 mod picture;
 pub mod reproduce;
 pub mod results;
 mod stop;
 pub mod studies;
-pub mod table;
 pub mod text;
 
 pub use stop::{Stop, io_words};

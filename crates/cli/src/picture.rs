@@ -1,5 +1,6 @@
 //! Pictures of figures through the command `vl-convert`, for a program that was installed without Python.
 
+use skyhaul_study::RenderError;
 use skyhaul_study::figure::FigureRenderer;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ impl Command {
 }
 
 impl FigureRenderer for Command {
-    fn render(&self, spec: &str, path: &Path) -> Result<(), String> {
+    fn render(&self, spec: &str, path: &Path) -> Result<(), RenderError> {
         let png = path.extension().is_some_and(|e| e == "png");
         let mut command = process::Command::new(&self.0);
         command.arg(if png { "vl2png" } else { "vl2svg" });
@@ -32,16 +33,16 @@ impl FigureRenderer for Command {
         }
         command.args(["--input", "-", "--output"]).arg(path);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|e| crate::io_words(&e))?;
+        let mut child = command.spawn()?;
         if let Some(mut input) = child.stdin.take() {
             // If it ended early, its message says why.
             let _ = input.write_all(spec.as_bytes());
         }
-        let output = child.wait_with_output().map_err(|e| crate::io_words(&e))?;
+        let output = child.wait_with_output()?;
         if output.status.success() {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&output.stderr);
-        Err(said.lines().last().unwrap_or("vl-convert failed").trim().to_owned())
+        Err(RenderError::Said(said.lines().last().unwrap_or("vl-convert failed").trim().to_owned()))
     }
 }

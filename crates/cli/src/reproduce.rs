@@ -3,19 +3,20 @@
 
 use crate::clock::{self, Stopwatch};
 use crate::library::{self, Shelf};
+use crate::parquet::Parquet;
 use crate::stop::Stop;
-use crate::studies::{self, Parquet};
+use crate::studies;
 use crate::text::Grid;
 use crate::{picture, results};
 use serde_json::json;
-use skyhaul_scenario::Resolved;
 use skyhaul_study::StudyError;
 use skyhaul_study::batch::{Totals, run_all};
-use skyhaul_study::book::{Book, Chapter, Part};
-use skyhaul_study::cache::{Cache, write_atomically};
+use skyhaul_study::book::{Book, Chapter, Part, Refused};
+use skyhaul_study::cache::Cache;
 use skyhaul_study::claim::Verdict;
 use skyhaul_study::evaluation::{Evaluation, evaluate};
 use skyhaul_study::figure::FigureRenderer;
+use skyhaul_study::files::write_atomically;
 use skyhaul_study::model::{Profile, Quick, StudyFile};
 use skyhaul_study::output::{self, OutputOptions};
 use skyhaul_study::plan::{Plan, plan_profile};
@@ -51,13 +52,13 @@ pub struct Reproduction {
     shelves: Vec<Shelf>,
     /// Paper and study of each plan, by number.
     places: Vec<(usize, usize)>,
-    plans: Vec<Plan<Resolved>>,
+    plans: Vec<Plan>,
     /// What became of each study of each paper so far.
     outcomes: Mutex<Outcomes>,
     watch: Stopwatch,
 }
 
-type Outcomes = Vec<Vec<Option<Result<Evaluation, String>>>>;
+type Outcomes = Vec<Vec<Option<Result<Evaluation, Refused>>>>;
 
 impl Reproduction {
     /// Reads and plans the studies and makes the folder. Studies that cannot be read or planned are told with `warn`;
@@ -91,9 +92,9 @@ impl Reproduction {
                         row.push(None);
                     }
                     Err(stop) => {
-                        let why = stop.line();
-                        warn(&why);
-                        row.push(Some(Err(why)));
+                        let line = stop.line();
+                        warn(&line);
+                        row.push(Some(Err(Refused { line })));
                     }
                 }
             }
@@ -104,7 +105,7 @@ impl Reproduction {
 
     /// The studies that can run.
     #[must_use]
-    pub fn plans(&self) -> &[Plan<Resolved>] {
+    pub fn plans(&self) -> &[Plan] {
         &self.plans
     }
 
@@ -202,7 +203,7 @@ fn manifest(folder: &Path, profile: Profile, wall_s: Option<f64>) -> Result<(), 
     write_atomically(&folder.join(results::MANIFEST), text.as_bytes()).map_err(Stop::from)
 }
 
-fn planned(mut file: StudyFile, profile: Profile, seeds: Option<u32>) -> Result<Plan<Resolved>, Stop> {
+fn planned(mut file: StudyFile, profile: Profile, seeds: Option<u32>) -> Result<Plan, Stop> {
     if let Some(n) = seeds {
         file.study.seeds.count = n;
         if let Some(quick) = &mut file.study.quick {
@@ -215,10 +216,10 @@ fn planned(mut file: StudyFile, profile: Profile, seeds: Option<u32>) -> Result<
 }
 
 fn bind(shelves: Vec<Shelf>, outcomes: Outcomes, profile: Profile) -> Book {
-    let chapter = |(shelf, outcomes): (Shelf, Vec<Option<Result<Evaluation, String>>>)| {
-        let part = |((name, _), outcome): ((String, _), Option<Result<Evaluation, String>>)| Part {
+    let chapter = |(shelf, outcomes): (Shelf, Vec<Option<Result<Evaluation, Refused>>>)| {
+        let part = |((name, _), outcome): ((String, _), Option<Result<Evaluation, Refused>>)| Part {
             name,
-            outcome: outcome.unwrap_or_else(|| Err("it did not run".to_owned())),
+            outcome: outcome.unwrap_or_else(|| Err(Refused { line: "it did not run".to_owned() })),
         };
         let parts = shelf.studies.into_iter().zip(outcomes).map(part).collect();
         Chapter { name: shelf.name, paper: shelf.paper, parts }
@@ -251,9 +252,7 @@ fn write(book: &Book, folder: &Path, wall_s: f64) -> Result<(), Stop> {
     let claims = book.claims();
     for writer in [&Csv as &dyn TableWriter, &Parquet] {
         let path = folder.join(format!("claims.{}", writer.extension()));
-        writer
-            .write(&claims, &path)
-            .map_err(|why| Stop::bad(format!("cannot write {}: {why}", path.display())))?;
+        writer.write(&claims, &path).map_err(|e| Stop::write(&path, &e))?;
     }
     // Last: a manifest that says so is that of a complete reproduction.
     manifest(folder, book.profile, Some(wall_s))

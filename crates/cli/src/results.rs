@@ -9,14 +9,14 @@
 
 use crate::cases::Case;
 use crate::measure;
+use crate::parquet::Parquet;
 use crate::stop::{Stop, io_words};
-use crate::table::Table;
 use serde_json::{Value, json};
 use skyhaul_sim::RunResult;
 use skyhaul_study::runner::CellRunner;
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use skyhaul_study::table::{Table, TableWriter};
+use std::fs;
+use std::path::Path;
 
 /// In every folder of results.
 pub(crate) const MANIFEST: &str = "manifest.json";
@@ -139,10 +139,6 @@ pub fn json_file(path: &Path, value: &Value) -> Result<(), Stop> {
     text(path, &format!("{value:#}\n"))
 }
 
-fn table(path: &PathBuf, table: &Table) -> Result<(), Stop> {
-    let write = || {
-        let file = BufWriter::new(File::create(path)?);
-        table.write_parquet(file)?.flush()
-    };
-    write().map_err(|e| Stop::write(path, &e))
+fn table(path: &Path, table: &Table) -> Result<(), Stop> {
+    Parquet.write(table, path).map_err(|e| Stop::write(path, &e))
 }

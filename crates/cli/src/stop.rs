@@ -1,8 +1,8 @@
 //! Why the program ends other than well, and with which exit status.
 
 use skyhaul_study::StudyError;
+pub use skyhaul_study::io_words;
 use std::fmt;
-use std::io::ErrorKind;
 use std::path::Path;
 
 /// Why the program ends other than well.
@@ -63,31 +63,6 @@ impl Stop {
 
 impl From<StudyError> for Stop {
     fn from(e: StudyError) -> Self {
-        match &e {
-            StudyError::Read { path, source } => {
-                Self::Bad(format!("cannot read {}: {}", path.display(), io_words(source)))
-            }
-            StudyError::Write { path, source } if source.kind() != ErrorKind::StorageFull => Self::Bad(
-                format!("cannot write {}: {}; finished cells are kept", path.display(), io_words(source)),
-            ),
-            _ => Self::bad(e),
-        }
-    }
-}
-
-/// What the system says, without the number that nobody knows.
-#[must_use]
-pub fn io_words(e: &std::io::Error) -> String {
-    match e.kind() {
-        ErrorKind::NotFound => "no such file or directory".into(),
-        ErrorKind::PermissionDenied => "permission denied".into(),
-        ErrorKind::StorageFull => "the disk is full".into(),
-        ErrorKind::NotADirectory => "it is no directory".into(),
-        ErrorKind::IsADirectory => "it is a directory".into(),
-        ErrorKind::InvalidData => "it is not text in UTF-8".into(),
-        _ => {
-            let text = e.to_string();
-            text.split(" (os error").next().unwrap_or(&text).to_owned()
-        }
+        Self::bad(e)
     }
 }

@@ -2,11 +2,10 @@
 
 use crate::cases::progress;
 use crate::clock::Stopwatch;
+use crate::parquet::Parquet;
 use crate::stop::Stop;
-use crate::table::{Column, Table};
 use crate::text::Grid;
 use indicatif::{ProgressBar, ProgressStyle};
-use skyhaul_scenario::Resolved;
 use skyhaul_study::engine::Simulator;
 use skyhaul_study::evaluation::{Evaluation, ValueRow};
 use skyhaul_study::figure::FigureRenderer;
@@ -15,9 +14,7 @@ use skyhaul_study::model::StudyFile;
 use skyhaul_study::output::{self, OutputOptions};
 use skyhaul_study::plan::Plan;
 use skyhaul_study::run::Progress;
-use skyhaul_study::table as study_table;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
@@ -80,7 +77,7 @@ pub fn set(file: &mut StudyFile, assignment: &str) -> Result<(), Stop> {
 ///
 /// # Errors
 /// One line.
-pub fn plan(file: StudyFile) -> Result<Plan<Resolved>, Stop> {
+pub fn plan(file: StudyFile) -> Result<Plan, Stop> {
     skyhaul_study::plan::plan(simulator(), file).map_err(Stop::from)
 }
 
@@ -173,37 +170,6 @@ impl Progress for Whole {
 /// One line on standard error that stops nothing.
 pub(crate) fn warn(message: &str) {
     let _ = writeln!(std::io::stderr(), "skyhaul: {message}");
-}
-
-/// Writes tables of studies as Parquet.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Parquet;
-
-impl study_table::TableWriter for Parquet {
-    fn extension(&self) -> &'static str {
-        "parquet"
-    }
-    fn write(&self, table: &study_table::Table, path: &Path) -> Result<(), String> {
-        let write = || {
-            let file = BufWriter::new(File::create(path)?);
-            Table::from(table).write_parquet(file)?.flush()
-        };
-        write().map_err(|e| crate::io_words(&e))
-    }
-}
-
-impl From<&study_table::Table> for Table {
-    fn from(table: &study_table::Table) -> Self {
-        let column = |c: &study_table::Column| match c {
-            study_table::Column::Count(v) => Column::Count(v.clone()),
-            study_table::Column::Real(v) if v.iter().any(|x| x.is_nan()) => {
-                Column::Maybe(v.iter().map(|x| (!x.is_nan()).then_some(*x)).collect())
-            }
-            study_table::Column::Real(v) => Column::Real(v.clone()),
-            study_table::Column::Text(v) => Column::text(v.iter().map(String::as_str)),
-        };
-        Self::new(table.columns.iter().map(|(name, c)| (name.clone(), column(c))).collect())
-    }
 }
 
 /// Writes the results directory of a study, then draws the figures as PNG and SVG. A picture that cannot be

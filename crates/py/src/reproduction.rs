@@ -167,7 +167,7 @@ impl Reproduced {
 
     /// A row per claim and reading.
     fn claims(&self) -> PyResult<Table> {
-        Table::new(&(&self.book.claims()).into())
+        Table::new(&self.book.claims())
     }
 
     /// Every verdict, as JSON: `summary.json`.

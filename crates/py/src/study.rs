@@ -9,6 +9,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use skyhaul_cli::studies as cli;
 use skyhaul_scenario::Resolved;
+use skyhaul_study::RenderError;
 use skyhaul_study::cache::{Cache, Entry};
 use skyhaul_study::engine::Simulator;
 use skyhaul_study::evaluation::{Evaluation, evaluate};
@@ -18,7 +19,7 @@ use skyhaul_study::observed::Observed;
 use skyhaul_study::plan::Plan;
 use skyhaul_study::report;
 use skyhaul_study::run::{self, Cells, Job, RunOptions};
-use skyhaul_study::runner::{CellRunner, Failure, Problem, Resolution, Setting, Vocabulary};
+use skyhaul_study::runner::{CellRunner, Failure, Problem, Resolution, Setting, Unversioned, Vocabulary};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[pyclass(frozen, module = "skyhaul._core")]
 #[derive(Debug)]
 pub(crate) struct Study {
-    plan: Plan<Resolved>,
+    plan: Plan,
     runner: Runner,
 }
 
@@ -70,21 +71,19 @@ impl Runner {
 }
 
 impl CellRunner for Runner {
-    type Scenario = Resolved;
-
     fn engine(&self) -> String {
         self.simulator.engine()
     }
     fn vocabulary(&self) -> Vocabulary {
         self.simulator.vocabulary()
     }
-    fn resolve(&self, base: &Raw, dir: &Path, set: &[Setting]) -> Result<Resolution<Resolved>, Problem> {
+    fn resolve(&self, base: &Raw, dir: &Path, set: &[Setting]) -> Result<Resolution, Problem> {
         self.simulator.resolve(base, dir, set)
     }
     fn reread(&self, text: &str) -> Result<Resolved, Problem> {
         self.simulator.reread(text)
     }
-    fn version(&self, scenario: &Resolved) -> Result<String, String> {
+    fn version(&self, scenario: &Resolved) -> Result<String, Unversioned> {
         self.simulator.version(scenario)
     }
     fn run(&self, scenario: &Resolved, seed: u64) -> Result<Observed, Failure> {
@@ -243,7 +242,7 @@ impl Study {
 fn accept(job: &str, answer: &str) -> PyResult<(Job, Result<Observed, Failure>)> {
     let job: Job =
         serde_json::from_str(job).map_err(|e| error::StudyError::new_err(format!("not a job: {e}")))?;
-    let result = run::accept(&job, answer).map_err(error::StudyError::new_err)?;
+    let result = run::accept(&job, answer).map_err(|e| error::StudyError::new_err(e.to_string()))?;
     Ok((job, result))
 }
 
@@ -254,7 +253,7 @@ pub(crate) fn run_cell(py: Python<'_>, job: &str, controls: Own) -> PyResult<Str
     let job: Job =
         serde_json::from_str(job).map_err(|e| error::StudyError::new_err(format!("not a job: {e}")))?;
     let runner = Runner::new(py, &controls)?;
-    py.detach(|| run::execute(&runner, &job)).map_err(error::StudyError::new_err)
+    py.detach(|| run::execute(&runner, &job)).map_err(|e| error::StudyError::new_err(e.to_string()))
 }
 
 /// What came out of a study.
@@ -268,7 +267,7 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// A row per cell: reading, axes, seed, metrics.
     fn cells(&self) -> PyResult<Table> {
-        Table::new(&(&self.evaluation.cells).into())
+        Table::new(&self.evaluation.cells)
     }
 
     /// Provenance, claims and means, as JSON.
@@ -320,8 +319,9 @@ pub(crate) fn studies() -> Vec<&'static str> {
 pub(crate) struct Renderer(pub(crate) Py<PyAny>);
 
 impl FigureRenderer for Renderer {
-    fn render(&self, spec: &str, path: &Path) -> Result<(), String> {
-        Python::attach(|py| self.0.call1(py, (spec, path)).map(drop).map_err(|e| e.value(py).to_string()))
+    fn render(&self, spec: &str, path: &Path) -> Result<(), RenderError> {
+        let said = |py: Python<'_>, e: PyErr| RenderError::Said(e.value(py).to_string());
+        Python::attach(|py| self.0.call1(py, (spec, path)).map(drop).map_err(|e| said(py, e)))
     }
 }
 

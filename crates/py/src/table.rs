@@ -6,7 +6,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use skyhaul_cli::table::{self, Column};
+use skyhaul_study::table::{self, Column};
 use std::sync::Arc;
 
 /// Named columns of equal length.

@@ -25,6 +25,7 @@ pub mod heap;
 mod network;
 mod observe;
 mod parcel;
+pub mod quantity;
 pub mod result;
 mod sample;
 mod sim;

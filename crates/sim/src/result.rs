@@ -2,6 +2,7 @@
 
 use crate::datagram::DatagramResult;
 use crate::truth::Cuts;
+use skyhaul_analysis::fairness;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_trace::{Class, LossCause, Series};
 
@@ -125,6 +126,12 @@ impl ClassResult {
     }
 }
 
+/// Name of a direction of a link.
+#[must_use]
+pub const fn direction(forward: bool) -> &'static str {
+    if forward { "forward" } else { "reverse" }
+}
+
 /// What one direction of a link did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkResult {
@@ -194,15 +201,20 @@ impl RunResult {
     pub fn goodput(&self) -> f64 {
         self.flows.iter().map(|f| f.goodput).sum()
     }
-    /// Jain's index of fairness over the goodput of all flows.
+    /// Jain's index of fairness over the goodput of all flows; 1 without flows.
     #[must_use]
     pub fn jain(&self) -> f64 {
-        jain(self.flows.iter().map(|f| f.goodput))
+        jain(&self.flows)
     }
     /// One direction of a link, by name.
     #[must_use]
     pub fn link(&self, name: &str, forward: bool) -> Option<&LinkResult> {
         self.links.iter().find(|l| l.name == name && l.forward == forward)
+    }
+    /// The groups in the order of their names, each with its flows.
+    pub fn groups(&self) -> impl Iterator<Item = (&str, &[FlowResult])> {
+        let chunks = self.flows.chunk_by(|a, b| a.group == b.group);
+        chunks.filter_map(|flows| Some((flows.first()?.group.as_str(), flows)))
     }
     /// The flows of a group.
     pub fn group<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a FlowResult> {
@@ -210,22 +222,8 @@ impl RunResult {
     }
 }
 
-/// Jain's index of fairness: `(Σx)² / (n Σx²)`, 1 if all are equal; also 1 if all are 0 or there are none.
-pub fn jain(shares: impl Iterator<Item = f64>) -> f64 {
-    let (n, sum, squares) = shares.fold((0.0, 0.0, 0.0), |(n, s, q), x| (n + 1.0, s + x, q + x * x));
-    if squares == 0.0 { 1.0 } else { sum * sum / (n * squares) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn jain_of_known_shares() {
-        assert_eq!(jain([5.0; 4].into_iter()), 1.0);
-        assert_eq!(jain([1.0, 0.0, 0.0, 0.0].into_iter()), 0.25);
-        assert_eq!(jain([0.0, 0.0].into_iter()), 1.0);
-        // (1 + 2 + 3)² / (3 · 14)
-        assert!((jain([1.0, 2.0, 3.0].into_iter()) - 36.0 / 42.0).abs() < 1e-15);
-    }
+/// Jain's index of fairness over the goodput of some flows; 1 of none.
+pub(crate) fn jain(flows: &[FlowResult]) -> f64 {
+    let goodput: Vec<f64> = flows.iter().map(|f| f.goodput).collect();
+    if goodput.is_empty() { 1.0 } else { fairness::jain(&goodput) }
 }

@@ -6,7 +6,7 @@
 use crate::cache::Entry;
 use crate::error::StudyError;
 use crate::observed::Observed;
-use crate::plan::{Cell, Plan, Prepared};
+use crate::planned::{Cell, Plan, Prepared};
 use crate::run::{Cells, RunOptions, attempt, not_cached};
 use crate::runner::{CellRunner, Failure};
 use std::collections::BTreeMap;
@@ -33,10 +33,10 @@ struct Gathered {
 }
 
 /// A study with what its cells need.
-struct Work<'a, S> {
-    plan: &'a Plan<S>,
+struct Work<'a> {
+    plan: &'a Plan,
     cells: Vec<Cell>,
-    runs: Vec<&'a Prepared<S>>,
+    runs: Vec<&'a Prepared>,
     gathered: Mutex<Gathered>,
 }
 
@@ -50,7 +50,7 @@ struct Work<'a, S> {
 /// If `finished` does.
 pub fn run_all<R: CellRunner>(
     runner: &R,
-    plans: &[Plan<R::Scenario>],
+    plans: &[Plan],
     options: &RunOptions<'_>,
     finished: &(dyn Fn(usize, Cells) -> Result<(), StudyError> + Sync),
 ) -> Result<Totals, StudyError> {
@@ -58,7 +58,7 @@ pub fn run_all<R: CellRunner>(
         let gathered = Mutex::new(Gathered::default());
         Work { plan, cells: Plan::cells(plan), runs: Plan::runs(plan), gathered }
     };
-    let studies: Vec<Work<'_, R::Scenario>> = plans.iter().map(work).collect();
+    let studies: Vec<Work<'_>> = plans.iter().map(work).collect();
     let queue: Vec<(usize, usize)> =
         studies.iter().enumerate().flat_map(|(s, w)| (0..w.cells.len()).map(move |n| (s, n))).collect();
     // Only for progress: whether an entry is sound shows when it is read.
@@ -120,7 +120,7 @@ pub fn run_all<R: CellRunner>(
     })
 }
 
-impl<S: Send + Sync> Work<'_, S> {
+impl Work<'_> {
     fn label(&self, number: usize) -> &str {
         &self.runs[self.cells[number].run].label
     }
@@ -140,7 +140,7 @@ impl<S: Send + Sync> Work<'_, S> {
     }
 
     /// Gets a cell from the cache or runs it; true if it was the last one. `None`: it was stopped.
-    fn cell<R: CellRunner<Scenario = S>>(
+    fn cell<R: CellRunner>(
         &self,
         runner: &R,
         number: usize,

@@ -37,8 +37,16 @@ pub struct Chapter {
 pub struct Part {
     /// Name of the file, without ending.
     pub name: String,
-    /// What came out; `Err`: why it could not be run, in one line.
-    pub outcome: Result<Evaluation, String>,
+    /// What came out; `Err`: why it could not be run.
+    pub outcome: Result<Evaluation, Refused>,
+}
+
+/// Why a study could not be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}")]
+pub struct Refused {
+    /// In one line.
+    pub line: String,
 }
 
 /// What became of the claims of several studies.
@@ -102,7 +110,8 @@ impl Book {
     pub fn refused(&self) -> Vec<(String, String)> {
         let of = |c: &Chapter| {
             let name = c.name.clone();
-            let one = move |p: &Part| Some((format!("{name}/{}", p.name), p.outcome.as_ref().err()?.clone()));
+            let one =
+                move |p: &Part| Some((format!("{name}/{}", p.name), p.outcome.as_ref().err()?.line.clone()));
             c.parts.iter().filter_map(one).collect::<Vec<_>>()
         };
         self.chapters.iter().flat_map(of).collect()
@@ -134,7 +143,7 @@ impl Book {
                 "failed_cells": e.failed,
                 "claims": e.claims,
             }),
-            Err(why) => json!({ "name": p.name, "error": why }),
+            Err(why) => json!({ "name": p.name, "error": why.line }),
         };
         let chapter = |c: &Chapter| {
             json!({
@@ -230,15 +239,15 @@ impl Book {
             }
             decided.resize(rows.len(), None);
         }
-        let column = |i: usize| Column::Text(rows.iter().map(|r| r[i].clone()).collect());
+        let column = |i: usize| Column::text(rows.iter().map(|r| r[i].as_str()));
         let mut columns: Vec<(String, Column)> =
             names.iter().enumerate().map(|(i, n)| ((*n).to_owned(), column(i))).collect();
         let quantity = decided.iter().map(|d| d.map_or_else(String::new, |d| d.quantity.to_owned()));
-        columns.push(("quantity".to_owned(), Column::Text(quantity.collect())));
+        columns.push(("quantity".to_owned(), Column::text(quantity)));
         let real =
-            |f: fn(Decided) -> f64| Column::Real(decided.iter().map(|d| d.map_or(f64::NAN, f)).collect());
+            |f: fn(Decided) -> f64| Column::real(decided.iter().map(|d| d.map_or(f64::NAN, f)).collect());
         columns.push(("mean".to_owned(), real(|d| d.mean)));
         columns.push(("ci95".to_owned(), real(|d| d.ci95.unwrap_or(f64::NAN))));
-        Table { columns }
+        Table::new(columns)
     }
 }

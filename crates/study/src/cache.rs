@@ -1,20 +1,19 @@
 //! Finished cells on disk: one small file each, written atomically, with a checksum.
 //!
 //! ```text
-//! {"format":1,"engine":"…","key":"…","sha256":"…"}\n
+//! {"format":1,"engine":"…","quantities":"…","key":"…","sha256":"…"}\n
 //! {…what the cell measured…}\n
 //! ```
-//! The key covers scenario, seed and engine version, so entries never go stale; a damaged entry is reported and
-//! counts as absent. Several processes may share a cache.
+//! The key covers scenario, seed and engine version, so entries never go stale. An entry written before a quantity
+//! came to the list of what is measured lacks it, and counts as absent; a damaged entry is reported as well. Several processes may share a cache.
 
-use crate::error::StudyError;
+use crate::error::{EntryError, StudyError};
+use crate::files::write_atomically;
+use crate::key::{hex, quantities};
 use crate::observed::Observed;
-use crate::plan::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A folder of finished cells.
 #[derive(Clone, Debug)]
@@ -26,6 +25,8 @@ pub struct Cache {
 struct Header {
     format: u32,
     engine: String,
+    #[serde(default)]
+    quantities: String,
     key: String,
     sha256: String,
 }
@@ -83,12 +84,10 @@ impl Cache {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Entry::Absent,
             Err(e) => return Entry::Damaged(format!("{}: {e}; the cell runs again", path.display())),
         };
-        match std::str::from_utf8(&text)
-            .map_err(|_| "not text".to_owned())
-            .and_then(|t| decode(t, engine, key))
-        {
-            Ok(Some(observed)) => Entry::Found(Box::new(observed)),
-            Ok(None) => Entry::Absent,
+        let text = std::str::from_utf8(&text).map_err(|_| EntryError::NotText);
+        match text.and_then(|t| decode(t, engine, key)) {
+            Ok(observed) => Entry::Found(Box::new(observed)),
+            Err(EntryError::Foreign) => Entry::Absent,
             Err(why) => Entry::Damaged(format!("{}: {why}; the cell runs again", path.display())),
         }
     }
@@ -107,53 +106,33 @@ impl Cache {
 pub fn encode(engine: &str, key: &str, observed: &Observed) -> String {
     let body = serde_json::to_string(observed).expect("maps with string keys and numbers are JSON");
     let sha256 = hex(&Sha256::digest(body.as_bytes()));
-    let header = Header { format: FORMAT, engine: engine.to_owned(), key: key.to_owned(), sha256 };
+    let header = Header {
+        format: FORMAT,
+        engine: engine.to_owned(),
+        quantities: quantities().to_owned(),
+        key: key.to_owned(),
+        sha256,
+    };
     let header = serde_json::to_string(&header).expect("strings are JSON");
     format!("{header}\n{body}\n")
 }
 
-/// Reads the text of an entry; `None` if it belongs to another engine or format.
+/// Reads the text of an entry.
 ///
 /// # Errors
-/// If it is damaged; in words.
-pub fn decode(text: &str, engine: &str, key: &str) -> Result<Option<Observed>, String> {
-    let Some((header, body)) = text.split_once('\n') else { return Err("the entry is cut off".to_owned()) };
-    let header: Header = serde_json::from_str(header).map_err(|_| "its first line is damaged".to_owned())?;
-    if header.format != FORMAT || header.engine != engine {
-        return Ok(None);
+/// If it is damaged, or not what is asked for.
+pub fn decode(text: &str, engine: &str, key: &str) -> Result<Observed, EntryError> {
+    let (header, body) = text.split_once('\n').ok_or(EntryError::CutOff)?;
+    let header: Header = serde_json::from_str(header).map_err(|_| EntryError::Header)?;
+    if header.format != FORMAT || header.engine != engine || header.quantities != quantities() {
+        return Err(EntryError::Foreign);
     }
     if header.key != key {
-        return Err("it belongs to another cell".to_owned());
+        return Err(EntryError::OtherCell);
     }
-    let body = body.strip_suffix('\n').ok_or_else(|| "the entry is cut off".to_owned())?;
+    let body = body.strip_suffix('\n').ok_or(EntryError::CutOff)?;
     if hex(&Sha256::digest(body.as_bytes())) != header.sha256 {
-        return Err("its checksum is wrong".to_owned());
+        return Err(EntryError::Checksum);
     }
-    serde_json::from_str(body).map(Some).map_err(|e| format!("it cannot be read ({e})"))
-}
-
-/// Writes a file under a temporary name and then gives it its own: a reader never sees half of it, and an
-/// older version survives a full disk.
-///
-/// # Errors
-/// If it cannot be written; no temporary file is left.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StudyError> {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let fail = |source| StudyError::Write { path: path.to_owned(), source };
-    let dir = path.parent().unwrap_or_else(|| Path::new("."));
-    std::fs::create_dir_all(dir).map_err(fail)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let unique = COUNTER.fetch_add(1, Ordering::Relaxed);
-    let temporary = dir.join(format!(".{name}.{}.{unique}.tmp", std::process::id()));
-    let write = || {
-        let mut file = std::fs::File::create(&temporary)?;
-        file.write_all(bytes)?;
-        // A rename may reach the disk before the content does.
-        file.sync_data()?;
-        std::fs::rename(&temporary, path)
-    };
-    write().map_err(|e| {
-        let _ = std::fs::remove_file(&temporary);
-        fail(e)
-    })
+    serde_json::from_str(body).map_err(EntryError::Unreadable)
 }

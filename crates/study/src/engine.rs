@@ -2,16 +2,17 @@
 
 use crate::model::Raw;
 use crate::observed::{Number, Observed, Sampled};
-use crate::runner::{CellRunner, Failure, Problem, Resolution, Setting, Vocabulary};
-use crate::stats;
+use crate::runner::{CellRunner, Failure, Problem, Resolution, Setting, Unversioned, Vocabulary};
 use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::{Config, Controls};
 use skyhaul_scenario::model::QueueSpec;
 use skyhaul_scenario::resolved::{App, Direction, Limit, Series, Start, Transport, What};
 
 use skyhaul_scenario::{Document, Resolved, ScenarioError};
-use skyhaul_sim::{BuildError, FlowResult, RunError, RunResult, check_controls};
-use skyhaul_trace::{Class, Digest, LossCause, Null};
+use skyhaul_sim::quantity::{FLOW, LINK, RUN};
+use skyhaul_sim::result::direction;
+use skyhaul_sim::{BuildError, RunError, RunResult, check_controls};
+use skyhaul_trace::{Digest, Null};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -69,17 +70,20 @@ impl Simulator {
 }
 
 impl CellRunner for Simulator {
-    type Scenario = Resolved;
-
     fn engine(&self) -> String {
         self.engine.clone()
     }
 
     fn vocabulary(&self) -> Vocabulary {
-        Vocabulary { flow: FLOW.to_vec(), link: LINK.to_vec(), run: RUN.to_vec() }
+        let ways = [true, false].map(direction);
+        Vocabulary {
+            flow: FLOW.iter().map(|q| q.name.to_owned()).collect(),
+            link: ways.iter().flat_map(|way| LINK.iter().map(move |q| format!("{way}.{}", q.name))).collect(),
+            run: RUN.iter().map(|q| q.name.to_owned()).collect(),
+        }
     }
 
-    fn resolve(&self, base: &Raw, dir: &Path, settings: &[Setting]) -> Result<Resolution<Resolved>, Problem> {
+    fn resolve(&self, base: &Raw, dir: &Path, settings: &[Setting]) -> Result<Resolution, Problem> {
         let load = |path: &str| std::fs::read_to_string(path).map_err(|e| e.to_string());
         let mut document = match base {
             Raw::String(name) if name.starts_with("preset:") => Document::open(name, &load),
@@ -129,13 +133,13 @@ impl CellRunner for Simulator {
         Document::parse("scenario", text, &none).and_then(|d| d.resolve()).map_err(problem)
     }
 
-    fn version(&self, scenario: &Resolved) -> Result<String, String> {
+    fn version(&self, scenario: &Resolved) -> Result<String, Unversioned> {
         let mut all = BTreeMap::new();
         for group in &scenario.flows {
             if let Config::User(own) = &group.cc {
                 let name = own.control.as_str();
-                let version = self.controls.fingerprint(name).ok_or_else(|| {
-                    format!("nothing tells one version of the control \"{name}\" from another")
+                let version = self.controls.fingerprint(name).ok_or_else(|| Unversioned {
+                    why: format!("nothing tells one version of the control \"{name}\" from another"),
                 })?;
                 all.insert(name, version);
             }
@@ -166,203 +170,32 @@ fn problem_of(message: String) -> Problem {
     Problem { path: None, message, accepted: Vec::new() }
 }
 
-/// `flow.*`
-const FLOW: [(&str, &str); 44] = [
-    ("unique_segments", "distinct data segments acknowledged"),
-    ("bytes_acked", "payload acknowledged, each byte once (B)"),
-    ("goodput", "payload acknowledged per time (bit/s)"),
-    ("goodput_segments", "distinct segments acknowledged per time (segments/s)"),
-    ("segments_sent", "data segments sent, retransmissions included"),
-    ("retransmissions", "data segments sent again"),
-    ("timeouts", "expiries of the retransmission timer"),
-    ("recoveries", "losses found by acknowledgements, without a timeout"),
-    ("cuts", "cuts of the window on signs of congestion"),
-    ("cuts_error", "of these, after a packet was lost to errors of the channel"),
-    ("cuts_congestion", "of these, after a packet was lost to a full queue or marked"),
-    ("cuts_outage", "of these, after a packet was lost when a link went down"),
-    ("cuts_spurious", "of these, after no loss"),
-    ("timeout_cuts_error", "cuts by timeout after a packet was lost to errors of the channel"),
-    ("timeout_cuts_congestion", "cuts by timeout after a packet was lost to a full queue"),
-    ("timeout_cuts_outage", "cuts by timeout after a packet was lost when a link went down"),
-    ("timeout_cuts_spurious", "cuts by timeout after no loss"),
-    ("cuts_undone", "cuts that the sender found to be spurious and undid"),
-    ("probes_sent", "dummy or NIL segments sent"),
-    ("probes_answered", "of these, answered"),
-    ("acks", "acknowledgements processed by the sender"),
-    ("duplicate_acks", "of these, duplicates"),
-    ("mean_srtt", "mean smoothed RTT (s)"),
-    ("started", "when it started (s)"),
-    ("finished", "when it was done (s)"),
-    ("pages", "pages completed"),
-    ("page_time_mean", "mean time of a page (s)"),
-    ("page_time_p50", "median time of a page (s)"),
-    ("page_time_p95", "95th percentile of the time of a page (s)"),
-    ("page_time_p99", "99th percentile of the time of a page (s)"),
-    ("page_time_sum", "time of all completed pages together (s)"),
-    ("transfers", "transfers that arrived at random, complete or not; their times are those of pages"),
-    ("lost", "data packets lost"),
-    ("lost_error", "of these, to errors of the channel"),
-    ("lost_full", "of these, to a full queue"),
-    ("lost_pushed_out", "of these, evicted from a queue"),
-    ("lost_link_down", "of these, in flight when a link went down"),
-    ("delivered", "datagrams delivered"),
-    ("delay_mean", "mean one-way delay of datagrams (s)"),
-    ("delay_p50", "median of the one-way delay of datagrams (s)"),
-    ("delay_p95", "95th percentile of the one-way delay of datagrams (s)"),
-    ("delay_p99", "99th percentile of the one-way delay of datagrams (s)"),
-    ("delay_max", "longest one-way delay of a datagram (s)"),
-    ("jitter", "interarrival jitter of datagrams, RFC 3550 (s)"),
-];
-
-/// `run.*`
-const RUN: [(&str, &str); 3] =
-    [("duration", "simulated time (s)"), ("events", "events of the engine"), ("flows", "number of flows")];
-
-/// The quantities of one direction of a link.
-macro_rules! directions {
-    ($(($name:literal, $doc:literal)),* $(,)?) => {
-        [
-            $((concat!("forward.", $name), $doc),)*
-            $((concat!("reverse.", $name), $doc),)*
-        ]
-    };
-}
-
-/// `link.<name>.*`
-const LINK: [(&str, &str); 38] = directions![
-    ("offered", "packets offered"),
-    ("delivered", "packets delivered"),
-    ("dropped_error", "packets lost to errors of the channel"),
-    ("dropped_full", "packets refused by a full queue"),
-    ("dropped_pushed_out", "packets evicted by data"),
-    ("dropped_link_down", "packets in flight when the link went down"),
-    ("data_offered", "data packets offered"),
-    ("data_delivered", "data packets delivered"),
-    ("data_dropped_error", "data packets lost to errors"),
-    ("data_dropped_full", "data packets refused by a full queue"),
-    ("probe_offered", "probes offered"),
-    ("probe_delivered", "probes delivered"),
-    ("probe_dropped_error", "probes lost to errors"),
-    ("probe_dropped_full", "probes refused by a full queue"),
-    ("probe_dropped_pushed_out", "probes evicted by data"),
-    ("utilization", "share of time the transmitter was busy"),
-    ("mean_queue", "mean number of packets waiting"),
-    ("max_queue", "most packets that ever waited"),
-    ("delivered_bytes", "bytes delivered, headers included"),
-];
-
 fn observe(result: &RunResult) -> Observed {
-    let n = |name: &str, x: f64| (name.to_owned(), Number(x));
-    let mut o = Observed {
-        run: BTreeMap::from([
-            n("duration", result.duration.as_secs_f64()),
-            n("events", result.events as f64),
-            n("flows", result.flows.len() as f64),
-        ]),
-        ..Observed::default()
-    };
+    let duration = result.duration;
+    let mut o = Observed::default();
+    for q in RUN {
+        o.run.insert(q.name.to_owned(), Number(q.value(result, duration).real()));
+    }
     o.flows.group = result.flows.iter().map(|f| f.group.clone()).collect();
-    let rows: Vec<_> = result.flows.iter().map(|f| of_flow(f, result)).collect();
-    for (i, (name, _)) in FLOW.iter().enumerate() {
-        o.flows.columns.insert((*name).to_owned(), rows.iter().map(|r| Number(r[i])).collect());
+    for q in FLOW {
+        let column = result.flows.iter().map(|f| Number(q.value(f, duration).real()));
+        o.flows.columns.insert(q.name.to_owned(), column.collect());
     }
     for link in &result.links {
         let quantities = o.links.entry(link.name.clone()).or_default();
-        let direction = if link.forward { "forward" } else { "reverse" };
-        for (name, _) in LINK.iter().filter(|(name, _)| name.starts_with(direction)) {
-            quantities.insert((*name).to_owned(), Number(of_link(link, &name[direction.len() + 1..])));
+        for q in LINK {
+            let name = format!("{}.{}", direction(link.forward), q.name);
+            quantities.insert(name, Number(q.value(link, duration).real()));
         }
     }
     let flow = |i: u32| result.flows[i as usize].group.clone();
     let link = |i: u32| {
         let l = &result.links[i as usize];
-        format!("{}.{}", l.name, if l.forward { "forward" } else { "reverse" })
+        format!("{}.{}", l.name, direction(l.forward))
     };
     o.series = curves(&result.series.flows, result.flows.len(), flow);
     o.series.extend(curves(&result.series.links, result.links.len(), link));
     o
-}
-
-/// In the order of [`FLOW`].
-fn of_flow(f: &FlowResult, result: &RunResult) -> [f64; FLOW.len()] {
-    let pages: Vec<f64> = f.pages.iter().map(|p| p.as_secs_f64()).collect();
-    let time = |t: Option<skyhaul_base::Instant>| t.map_or(f64::NAN, |t| t.as_secs_f64());
-    let lost = |cause: LossCause| f.lost[cause as usize] as f64;
-    let d = f.datagrams.unwrap_or_default();
-    let measured = |x: Option<f64>| x.unwrap_or(f64::NAN);
-    [
-        f.segments_acked,
-        f.bytes_acked as f64,
-        f.goodput,
-        f.segments_per_second(result.duration),
-        f.segments_sent as f64,
-        f.retransmissions as f64,
-        f.timeouts as f64,
-        f.recoveries as f64,
-        f.cuts.total() as f64,
-        f.cuts.error as f64,
-        f.cuts.congestion as f64,
-        f.cuts.outage as f64,
-        f.cuts.spurious as f64,
-        f.timeout_cuts.error as f64,
-        f.timeout_cuts.congestion as f64,
-        f.timeout_cuts.outage as f64,
-        f.timeout_cuts.spurious as f64,
-        f.cuts_undone as f64,
-        f.probes_sent as f64,
-        f.probes_answered as f64,
-        f.acks as f64,
-        f.duplicate_acks as f64,
-        f.mean_srtt.unwrap_or(f64::NAN),
-        time(f.started),
-        time(f.finished),
-        pages.len() as f64,
-        stats::mean(&pages),
-        stats::quantile(&pages, 0.5),
-        stats::quantile(&pages, 0.95),
-        stats::quantile(&pages, 0.99),
-        pages.iter().sum(),
-        f.transfers as f64,
-        f.lost.iter().sum::<u64>() as f64,
-        lost(LossCause::Error),
-        lost(LossCause::Full),
-        lost(LossCause::PushedOut),
-        lost(LossCause::LinkDown),
-        d.delivered as f64,
-        measured(d.delay_mean),
-        measured(d.delay_p50),
-        measured(d.delay_p95),
-        measured(d.delay_p99),
-        measured(d.delay_max),
-        measured(d.jitter),
-    ]
-}
-
-fn of_link(l: &skyhaul_sim::LinkResult, name: &str) -> f64 {
-    let all = |f: fn(&skyhaul_sim::ClassResult) -> u64| l.classes.iter().map(f).sum::<u64>() as f64;
-    let lost = |class: Class, cause: LossCause| l.class(class).dropped[cause as usize] as f64;
-    match name {
-        "offered" => all(|c| c.offered),
-        "delivered" => all(|c| c.delivered),
-        "dropped_error" => l.dropped(LossCause::Error) as f64,
-        "dropped_full" => l.dropped(LossCause::Full) as f64,
-        "dropped_pushed_out" => l.dropped(LossCause::PushedOut) as f64,
-        "dropped_link_down" => l.dropped(LossCause::LinkDown) as f64,
-        "data_offered" => l.class(Class::Data).offered as f64,
-        "data_delivered" => l.class(Class::Data).delivered as f64,
-        "data_dropped_error" => lost(Class::Data, LossCause::Error),
-        "data_dropped_full" => lost(Class::Data, LossCause::Full),
-        "probe_offered" => l.class(Class::Probe).offered as f64,
-        "probe_delivered" => l.class(Class::Probe).delivered as f64,
-        "probe_dropped_error" => lost(Class::Probe, LossCause::Error),
-        "probe_dropped_full" => lost(Class::Probe, LossCause::Full),
-        "probe_dropped_pushed_out" => lost(Class::Probe, LossCause::PushedOut),
-        "utilization" => l.utilization,
-        "mean_queue" => l.mean_queue,
-        "max_queue" => f64::from(l.max_queue),
-        "delivered_bytes" => l.delivered_bytes as f64,
-        other => unreachable!("`{other}` is in the list of quantities but has no value"),
-    }
 }
 
 fn curves(series: &skyhaul_trace::Series, entities: usize, group: impl Fn(u32) -> String) -> Vec<Sampled> {

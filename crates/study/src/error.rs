@@ -1,5 +1,6 @@
 //! What can go wrong with a study.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// An error of a study: one line that says where and what to do.
@@ -30,7 +31,7 @@ pub enum StudyError {
         accepted: Vec<String>,
     },
     /// A file cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {}", path.display(), io_words(source))]
     Read {
         /// The file.
         path: PathBuf,
@@ -46,21 +47,81 @@ pub enum StudyError {
         source: std::io::Error,
     },
     /// A renderer of figures failed.
-    #[error("cannot draw {}: {message}", path.display())]
+    #[error("cannot draw {}: {source}", path.display())]
     Render {
         /// The picture.
         path: PathBuf,
         /// Why.
-        message: String,
+        source: RenderError,
     },
     /// A cell came back from elsewhere with something that is not its result.
-    #[error("the answer for {label} cannot be used: {message}")]
+    #[error("the answer for {label} cannot be used: {source}")]
     Answer {
         /// The cell in words.
         label: String,
         /// Why.
-        message: String,
+        source: EntryError,
     },
+    /// A cell came back from elsewhere that was never asked for.
+    #[error("the answer for {label} cannot be used: nobody asked for this cell")]
+    Unasked {
+        /// The cell in words.
+        label: String,
+    },
+}
+
+/// Why a renderer cannot draw a figure.
+#[derive(Debug, thiserror::Error)]
+pub enum RenderError {
+    /// It cannot be reached.
+    #[error("{}", io_words(.0))]
+    Io(#[from] std::io::Error),
+    /// What it says.
+    #[error("{0}")]
+    Said(String),
+}
+
+/// Why the text of an entry cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum EntryError {
+    /// It is of another engine, or other quantities are measured now.
+    #[error("the answer is of another engine")]
+    Foreign,
+    /// Part of it is missing.
+    #[error("the entry is cut off")]
+    CutOff,
+    /// Its first line says nothing.
+    #[error("its first line is damaged")]
+    Header,
+    /// Its key is another one.
+    #[error("it belongs to another cell")]
+    OtherCell,
+    /// Its content is not what was written.
+    #[error("its checksum is wrong")]
+    Checksum,
+    /// Its content is not that of a cell.
+    #[error("it cannot be read ({0})")]
+    Unreadable(serde_json::Error),
+    /// It is not UTF-8.
+    #[error("not text")]
+    NotText,
+}
+
+/// What the system says, without the number that nobody knows.
+#[must_use]
+pub fn io_words(e: &std::io::Error) -> String {
+    match e.kind() {
+        ErrorKind::NotFound => "no such file or directory".into(),
+        ErrorKind::PermissionDenied => "permission denied".into(),
+        ErrorKind::StorageFull => "the disk is full".into(),
+        ErrorKind::NotADirectory => "it is no directory".into(),
+        ErrorKind::IsADirectory => "it is a directory".into(),
+        ErrorKind::InvalidData => "it is not text in UTF-8".into(),
+        _ => {
+            let text = e.to_string();
+            text.split(" (os error").next().unwrap_or(&text).to_owned()
+        }
+    }
 }
 
 fn at(line: Option<usize>) -> String {
@@ -73,10 +134,10 @@ fn list(accepted: &[String]) -> String {
 
 fn write_problem(e: &std::io::Error) -> String {
     match e.kind() {
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
             "the disk is full; finished cells are kept, free some space and run again to go on".to_owned()
         }
-        _ => format!("{e}; finished cells are kept"),
+        _ => format!("{}; finished cells are kept", io_words(e)),
     }
 }
 

@@ -4,10 +4,11 @@ use crate::claim::{self, ClaimResult, Verdict};
 use crate::error::StudyError;
 use crate::figure::{self, Drawn};
 use crate::model::{Axis, Profile};
-use crate::plan::{Plan, Space};
+use crate::planned::Plan;
 use crate::results::Results;
 use crate::run::Cells;
 use crate::runner::Failure;
+use crate::space::Space;
 use crate::stats::{self, Estimate};
 use crate::table::{Column, Table};
 use crate::tabulate::{self, Tabulated};
@@ -146,7 +147,7 @@ impl Counts {
 ///
 /// # Errors
 /// None for a plan that was made by [`crate::plan::plan`].
-pub fn evaluate<S>(plan: &Plan<S>, cells: &Cells) -> Result<Evaluation, StudyError> {
+pub fn evaluate(plan: &Plan, cells: &Cells) -> Result<Evaluation, StudyError> {
     let results = Results::new(plan, cells);
     let study = &plan.file.study;
     let said = study.reading.iter().map(|r| {
@@ -189,7 +190,7 @@ fn axis_words((axis, only): (&Axis, &Option<Vec<usize>>)) -> (String, Vec<String
     (axis.heading(), (0..axis.values.len()).filter(there).map(|i| axis.label(i)).collect())
 }
 
-fn failed<S>(plan: &Plan<S>, cells: &Cells) -> Vec<FailedCell> {
+fn failed(plan: &Plan, cells: &Cells) -> Vec<FailedCell> {
     let (all, runs) = (plan.cells(), plan.runs());
     let one = |(number, why): (&usize, &Failure)| FailedCell {
         cell: runs[all[*number].run].label.clone(),
@@ -201,7 +202,7 @@ fn failed<S>(plan: &Plan<S>, cells: &Cells) -> Vec<FailedCell> {
 }
 
 /// The combinations that a reading changes, all of them for the default.
-fn combinations<S>(results: &Results<'_, S>) -> Vec<(usize, usize)> {
+fn combinations(results: &Results<'_>) -> Vec<(usize, usize)> {
     let readings = results.plan.grid.len();
     let n = Space::of(&results.plan.file).len();
     let all = (0..readings).flat_map(|r| (0..n).map(move |c| (r, c)));
@@ -209,12 +210,12 @@ fn combinations<S>(results: &Results<'_, S>) -> Vec<(usize, usize)> {
     all.filter(shown).collect()
 }
 
-fn labels<S>(plan: &Plan<S>, combination: usize) -> Vec<String> {
+fn labels(plan: &Plan, combination: usize) -> Vec<String> {
     let index = Space::of(&plan.file).unflatten(combination);
     plan.file.study.axis.iter().zip(index).map(|(a, i)| a.label(i)).collect()
 }
 
-fn values<S>(results: &Results<'_, S>) -> Values {
+fn values(results: &Results<'_>) -> Values {
     let plan = results.plan;
     let readings = plan.readings();
     let row = |(reading, c): (usize, usize)| ValueRow {
@@ -229,7 +230,7 @@ fn values<S>(results: &Results<'_, S>) -> Values {
     }
 }
 
-fn table<S>(results: &Results<'_, S>) -> Table {
+fn table(results: &Results<'_>) -> Table {
     let plan = results.plan;
     let readings = plan.readings();
     let seeds: Vec<u64> = plan.file.study.seeds.iter().collect();
@@ -238,7 +239,7 @@ fn table<S>(results: &Results<'_, S>) -> Table {
         .flat_map(|(r, c)| (0..seeds.len()).map(move |s| (r, c, s)))
         .filter(|(r, c, s)| results.observed(*r, *c, *s).is_some() || results.failure(*r, *c, *s).is_some())
         .collect();
-    let text = |f: &dyn Fn(&(usize, usize, usize)) -> String| Column::Text(rows.iter().map(f).collect());
+    let text = |f: &dyn Fn(&(usize, usize, usize)) -> String| Column::text(rows.iter().map(f));
     let mut columns = vec![("reading".to_owned(), text(&|(r, _, _)| readings[*r].clone()))];
     for (a, axis) in plan.file.study.axis.iter().enumerate() {
         columns.push((axis.name.clone(), text(&|(_, c, _)| labels(plan, *c)[a].clone())));
@@ -246,13 +247,13 @@ fn table<S>(results: &Results<'_, S>) -> Table {
             let x =
                 |c: usize| axis.values[Space::of(&plan.file).unflatten(c)[a]].number().unwrap_or(f64::NAN);
             let xs = rows.iter().map(|(_, c, _)| x(*c)).collect();
-            columns.push((format!("{}_x", axis.name), Column::Real(xs)));
+            columns.push((format!("{}_x", axis.name), Column::real(xs)));
         }
     }
     columns.push(("seed".to_owned(), Column::Count(rows.iter().map(|(_, _, s)| seeds[*s]).collect())));
     for (m, metric) in plan.metrics.iter().enumerate() {
         let xs = rows.iter().map(|(r, c, s)| results.metric(*r, *c, m)[*s]).collect();
-        columns.push((metric.name.clone(), Column::Real(xs)));
+        columns.push((metric.name.clone(), Column::real(xs)));
     }
     if !results.cells.failed.is_empty() {
         let why = |(r, c, s): &(usize, usize, usize)| {
@@ -260,7 +261,7 @@ fn table<S>(results: &Results<'_, S>) -> Table {
         };
         columns.push(("failed".to_owned(), text(&why)));
     }
-    Table { columns }
+    Table::new(columns)
 }
 
 impl Evaluation {

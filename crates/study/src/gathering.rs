@@ -3,7 +3,7 @@
 use crate::cache::{Cache, Entry};
 use crate::error::StudyError;
 use crate::observed::Observed;
-use crate::plan::Plan;
+use crate::planned::Plan;
 use crate::run::{Cells, Job, accept, jobs, not_cached};
 use crate::runner::Failure;
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ impl Gathering {
     /// The cells that the cache does not have, as jobs whose labels begin with `name`, so that no two studies hand
     /// out the same message; and what should be said about the cache.
     #[must_use]
-    pub fn open<S>(plan: &Plan<S>, name: &str, cache: Option<&Cache>) -> (Self, Vec<String>) {
+    pub fn open(plan: &Plan, name: &str, cache: Option<&Cache>) -> (Self, Vec<String>) {
         let mut warnings = Vec::new();
         if cache.is_some() {
             warnings.extend(not_cached(plan));
@@ -73,10 +73,10 @@ impl Gathering {
     /// # Errors
     /// If the answer is damaged, nobody asked for it, or the cache cannot be written.
     pub fn answer(&mut self, job: &Job, text: &str, cache: Option<&Cache>) -> Result<Arrival, StudyError> {
-        let wrong = |message: String| StudyError::Answer { label: job.label.clone(), message };
         if self.out.get(&job.number) != Some(job) {
-            return Err(wrong("nobody asked for this cell".to_owned()));
+            return Err(StudyError::Unasked { label: job.label.clone() });
         }
+        let wrong = |source| StudyError::Answer { label: job.label.clone(), source };
         let mut failure = None;
         match accept(job, text).map_err(wrong)? {
             Ok(observed) => {

@@ -13,10 +13,10 @@
 //! Everything but what the caller adds to the manifest is the same bytes for the same study, whatever the number
 //! of threads and however often the run was interrupted.
 
-use crate::cache::write_atomically;
 use crate::error::StudyError;
 use crate::evaluation::Evaluation;
 use crate::figure::FigureRenderer;
+use crate::files::write_atomically;
 use crate::report;
 use crate::table::{Csv, TableWriter};
 use serde_json::{Map, Value, json};
@@ -81,11 +81,8 @@ pub fn write(e: &Evaluation, dir: &Path, options: &OutputOptions<'_>) -> Result<
     for (name, table) in tables {
         let path = dir.join(format!("{name}.{}", options.tables.extension()));
         let refuse = |source| StudyError::Write { path: path.clone(), source };
-        path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(refuse)?;
-        options
-            .tables
-            .write(&table, &path)
-            .map_err(|why| StudyError::Write { path: path.clone(), source: std::io::Error::other(why) })?;
+        path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(&refuse)?;
+        options.tables.write(&table, &path).map_err(refuse)?;
         written.push(path);
     }
     for (stem, text) in &specs {
@@ -94,7 +91,7 @@ pub fn write(e: &Evaluation, dir: &Path, options: &OutputOptions<'_>) -> Result<
             let renderer = options.renderer.expect("the loop runs only if there is one");
             renderer
                 .render(text, &path)
-                .map_err(|message| StudyError::Render { path: path.clone(), message })?;
+                .map_err(|source| StudyError::Render { path: path.clone(), source })?;
             written.push(path);
         }
     }

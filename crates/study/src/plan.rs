@@ -1,240 +1,25 @@
 //! From a study to its cells. Everything is resolved and checked before the first cell runs: a misspelt axis in
 //! the last corner of a sweep must not show after an hour.
 
-use crate::claim::{self, PlannedClaim};
+use crate::claim;
 use crate::error::StudyError;
-use crate::expr::{self, Expr, Names, Shape};
-use crate::model::{Metric, OneOrMany, Over, Pick, Profile, Selector, Settings, StudyFile};
+pub use crate::key::cell_key;
+use crate::key::hex;
+use crate::metric::{metrics, names};
+use crate::model::{OneOrMany, Profile, Settings, StudyFile};
+use crate::planned::combination_label;
+pub use crate::planned::{Cell, Plan, Prepared};
 use crate::profile;
-use crate::runner::{CellRunner, Problem, Setting, Vocabulary};
+use crate::runner::{CellRunner, Problem, Resolution, Setting};
+use crate::space::{Space, pins};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-
-/// A study in which nothing is open.
-#[derive(Debug)]
-pub struct Plan<S> {
-    /// The study, as the profile wants it.
-    pub file: StudyFile,
-    /// How much of it runs.
-    pub profile: Profile,
-    /// The values of each axis that the profile leaves; `None`: all.
-    pub only: Vec<Option<Vec<usize>>>,
-    /// The study as it was asked for, before the profile.
-    pub study_text: String,
-    /// Version of the engine.
-    pub engine: String,
-    /// Hash of the base scenario, the study's settings and the engine, hexadecimal.
-    pub hash: String,
-    /// The different resolved scenarios.
-    pub scenarios: Vec<Prepared<S>>,
-    /// `grid[reading][combination]` is an index into `scenarios`; reading 0 is the default.
-    pub grid: Vec<Vec<usize>>,
-    /// Metrics in order, `per-group` ones expanded.
-    pub metrics: Vec<PlannedMetric>,
-    /// Claims in order.
-    pub claims: Vec<PlannedClaim>,
-    /// The base scenario before the axes, in words.
-    pub words: Vec<(String, String)>,
-    /// The base scenario before the axes, resolved.
-    pub base_text: String,
-}
-
-/// A resolved scenario.
-#[derive(Clone, Debug)]
-pub struct Prepared<S> {
-    /// What the runner runs.
-    pub scenario: S,
-    /// Canonical text.
-    pub text: String,
-    /// Version of users' own controls in it; see [`CellRunner::version`].
-    pub version: Result<String, String>,
-    /// Which combination it was first met in, in words.
-    pub label: String,
-    /// Constants of the axis values in force.
-    pub constants: BTreeMap<String, f64>,
-    /// Index of the run: scenarios that differ only in constants share it. `None`: not in the profile.
-    pub run: Option<usize>,
-}
-
-/// A metric ready to be evaluated.
-#[derive(Clone, Debug)]
-pub struct PlannedMetric {
-    /// Name in claims and figures.
-    pub name: String,
-    /// Title with unit.
-    pub heading: String,
-    /// Title.
-    pub title: String,
-    /// Unit.
-    pub unit: String,
-    /// The expression.
-    pub expr: Expr,
-    /// How flows become one number.
-    pub over: Option<Over>,
-    /// Only flows of this group.
-    pub group: Option<String>,
-    /// The value of each axis where `base` is; `None`: the same. Empty without a base.
-    pub base: Vec<Option<usize>>,
-    /// Earlier metrics that the expression names.
-    pub needs: Vec<String>,
-}
-
-/// A run of one scenario with one seed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell {
-    /// Index of the run among [`Plan::runs`].
-    pub run: usize,
-    /// Index of the seed.
-    pub seed_index: usize,
-    /// The seed.
-    pub seed: u64,
-}
-
-impl<S> Plan<S> {
-    /// The first scenario of every different run.
-    #[must_use]
-    pub fn runs(&self) -> Vec<&Prepared<S>> {
-        let mut runs = BTreeMap::new();
-        for p in &self.scenarios {
-            if let Some(run) = p.run {
-                runs.entry(run).or_insert(p);
-            }
-        }
-        runs.into_values().collect()
-    }
-
-    /// All cells: by run, then by seed. The position in this list is the cell's number.
-    #[must_use]
-    pub fn cells(&self) -> Vec<Cell> {
-        let seeds: Vec<u64> = self.file.study.seeds.iter().collect();
-        let runs = self.runs().len();
-        let of =
-            |run| seeds.iter().enumerate().map(move |(seed_index, &seed)| Cell { run, seed_index, seed });
-        (0..runs).flat_map(of).collect()
-    }
-
-    /// Number of seeds.
-    #[must_use]
-    pub fn seeds(&self) -> usize {
-        self.file.study.seeds.count as usize
-    }
-
-    /// Key of a cell in the cache.
-    #[must_use]
-    pub fn key(&self, run: &Prepared<S>, seed: u64) -> String {
-        cell_key(&self.engine, &run.text, &run.version, seed)
-    }
-
-    /// Names of the readings, the default first.
-    #[must_use]
-    pub fn readings(&self) -> Vec<String> {
-        let others = self.file.study.reading.iter().map(|r| r.label.clone());
-        std::iter::once(self.file.study.as_read.clone()).chain(others).collect()
-    }
-
-    /// Index of a metric.
-    #[must_use]
-    pub fn metric(&self, name: &str) -> Option<usize> {
-        self.metrics.iter().position(|m| m.name == name)
-    }
-
-    /// A combination in words, axes with one value left out.
-    #[must_use]
-    pub fn label(&self, combination: usize) -> String {
-        let index = Space::of(&self.file).unflatten(combination);
-        combination_label(&self.file, &index)
-    }
-}
-
-/// Key of a cell: a hash of everything that its result depends on.
-#[must_use]
-pub fn cell_key(engine: &str, text: &str, version: &Result<String, String>, seed: u64) -> String {
-    let mut digest = Sha256::new()
-        .chain_update(engine)
-        .chain_update([0])
-        .chain_update(text)
-        .chain_update([0])
-        .chain_update(seed.to_le_bytes());
-    match version {
-        // Most cells: their keys are as old as the cache.
-        Ok(version) if version.is_empty() => {}
-        Ok(version) => digest.update(version),
-        Err(_) => digest.update("?"),
-    }
-    hex(&digest.finalize())
-}
-
-/// Lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut s, b| {
-        let _ = write!(s, "{b:02x}");
-        s
-    })
-}
-
-/// The product of the axes; the last varies fastest.
-#[derive(Clone, Debug)]
-pub(crate) struct Space {
-    pub(crate) lengths: Vec<usize>,
-}
-
-impl Space {
-    pub(crate) fn of(file: &StudyFile) -> Self {
-        Self { lengths: file.study.axis.iter().map(|a| a.values.len()).collect() }
-    }
-    pub(crate) fn len(&self) -> usize {
-        self.lengths.iter().product()
-    }
-    pub(crate) fn unflatten(&self, mut flat: usize) -> Vec<usize> {
-        let mut index = vec![0; self.lengths.len()];
-        for (i, length) in self.lengths.iter().enumerate().rev() {
-            index[i] = flat % length;
-            flat /= length;
-        }
-        index
-    }
-    pub(crate) fn flatten(&self, index: &[usize]) -> usize {
-        index.iter().zip(&self.lengths).fold(0, |flat, (i, length)| flat * length + i)
-    }
-}
-
-/// The values of each axis that a selector leaves; `None`: it does not mention the axis.
-pub(crate) fn pins(
-    file: &StudyFile,
-    selector: &Selector,
-    key: &str,
-) -> Result<Vec<Option<Vec<usize>>>, StudyError> {
-    let axes = &file.study.axis;
-    let names: Vec<&str> = axes.iter().map(|a| a.name.as_str()).collect();
-    if let Some(unknown) = selector.0.keys().find(|k| !names.contains(&k.as_str())) {
-        return Err(file.refuse(key, format!("there is no axis `{unknown}`"), &names));
-    }
-    let find = |axis: &crate::model::Axis, pick: &Pick| -> Result<Vec<usize>, StudyError> {
-        let one = |p: &String| {
-            axis.index_of(p).ok_or_else(|| {
-                let labels: Vec<String> = (0..axis.values.len()).map(|i| axis.label(i)).collect();
-                let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
-                file.refuse(key, format!("axis `{}` has no value `{p}`", axis.name), &labels)
-            })
-        };
-        if pick.0.is_empty() {
-            return Err(file.refuse(
-                key,
-                format!("no value of axis `{}` is named", axis.name),
-                &["at least one"],
-            ));
-        }
-        pick.0.iter().map(one).collect()
-    };
-    axes.iter().map(|a| selector.0.get(&a.name).map(|p| find(a, p)).transpose()).collect()
-}
 
 /// Resolves and checks a study.
 ///
 /// # Errors
 /// If anything in it names something that does not exist, or a combination is refused.
-pub fn plan<R: CellRunner>(runner: &R, file: StudyFile) -> Result<Plan<R::Scenario>, StudyError> {
+pub fn plan<R: CellRunner>(runner: &R, file: StudyFile) -> Result<Plan, StudyError> {
     plan_profile(runner, file, Profile::Full)
 }
 
@@ -246,7 +31,7 @@ pub fn plan_profile<R: CellRunner>(
     runner: &R,
     mut file: StudyFile,
     profile: Profile,
-) -> Result<Plan<R::Scenario>, StudyError> {
+) -> Result<Plan, StudyError> {
     check_axes(&file)?;
     check_names(&file)?;
     let engine = runner.engine();
@@ -271,7 +56,7 @@ pub fn plan_profile<R: CellRunner>(
     };
     fill_grid(runner, &mut plan, &base)?;
     let series = resolved.series.clone();
-    let names = names(&plan, runner.vocabulary(), resolved.links, resolved.groups, resolved.series);
+    let names = names(&plan.file, runner.vocabulary(), resolved.links, resolved.groups, resolved.series);
     plan.metrics = metrics(&plan.file, names)?;
     plan.claims = claim::plan(&plan.file, &plan.metrics, &series)?;
     crate::figure::check(&plan.file, &plan.metrics, &series)?;
@@ -348,7 +133,7 @@ fn resolve<R: CellRunner>(
     runner: &R,
     file: &StudyFile,
     settings: &[Setting],
-) -> Result<crate::runner::Resolution<R::Scenario>, StudyError> {
+) -> Result<Resolution, StudyError> {
     runner.resolve(&file.study.scenario, file.dir(), settings).map_err(|p| blame(file, settings, &p))
 }
 
@@ -366,11 +151,7 @@ fn blame(file: &StudyFile, settings: &[Setting], problem: &Problem) -> StudyErro
     file.refuse(&key, message, &accepted)
 }
 
-fn fill_grid<R: CellRunner>(
-    runner: &R,
-    plan: &mut Plan<R::Scenario>,
-    base: &[Setting],
-) -> Result<(), StudyError> {
+fn fill_grid<R: CellRunner>(runner: &R, plan: &mut Plan, base: &[Setting]) -> Result<(), StudyError> {
     let last = profile::settings(&plan.file, plan.profile);
     let space = Space::of(&plan.file);
     let readings = plan.file.study.reading.len();
@@ -421,7 +202,7 @@ struct Known {
 }
 
 /// Index of the scenario, which is new or was met before.
-fn place<S>(all: &mut Vec<Prepared<S>>, known: &mut Known, new: Prepared<S>, runs: bool) -> usize {
+fn place(all: &mut Vec<Prepared>, known: &mut Known, new: Prepared, runs: bool) -> usize {
     let (same, run) = known.scenarios.entry(new.text.clone()).or_default();
     if runs && run.is_none() {
         *run = Some(known.runs);
@@ -448,119 +229,4 @@ fn axis_settings(axis: &crate::model::Axis, a: usize, i: usize, settings: &mut V
         settings.extend(paths.iter().map(one));
     }
     settings.extend(settings_of(&axis.values[i].set, &format!("axis[{a}].values[{i}]")));
-}
-
-fn combination_label(file: &StudyFile, index: &[usize]) -> String {
-    let several = file.study.axis.iter().zip(index).filter(|(a, _)| a.values.len() > 1);
-    let parts: Vec<_> = several.map(|(a, i)| format!("{} = {}", a.name, a.label(*i))).collect();
-    if parts.is_empty() { "the only combination".to_owned() } else { parts.join(", ") }
-}
-
-fn names<S>(
-    plan: &Plan<S>,
-    words: Vocabulary,
-    links: Vec<String>,
-    groups: Vec<String>,
-    series: Vec<String>,
-) -> Names {
-    let owned = |v: Vec<(&str, &str)>| v.into_iter().map(|(n, _)| n.to_owned()).collect();
-    // A constant exists if at least every value of one axis has it.
-    let axes = &plan.file.study.axis;
-    let of_axis = |a: &crate::model::Axis| -> Vec<String> {
-        let first = a.values[0].constants.keys();
-        first.filter(|c| a.values.iter().all(|v| v.constants.contains_key(*c))).cloned().collect()
-    };
-    Names {
-        flow: owned(words.flow),
-        link: owned(words.link),
-        run: owned(words.run),
-        groups,
-        links,
-        series,
-        constants: plan.file.study.constants.keys().cloned().chain(axes.iter().flat_map(of_axis)).collect(),
-        metrics: Vec::new(),
-        based: false,
-    }
-}
-
-fn metrics(file: &StudyFile, mut names: Names) -> Result<Vec<PlannedMetric>, StudyError> {
-    let mut planned = Vec::new();
-    for (i, m) in file.study.metric.iter().enumerate() {
-        let key = |k: &str| format!("metric[{i}].{k}");
-        let refuse = |e: expr::ExprError| {
-            let accepted: Vec<&str> = e.accepted.iter().map(String::as_str).collect();
-            file.refuse(&key("from"), format!("in `{}`: {}", m.from, e.message), &accepted)
-        };
-        if let Some(g) = m.group.as_ref().filter(|g| !names.groups.contains(g)) {
-            let groups: Vec<&str> = names.groups.iter().map(String::as_str).collect();
-            return Err(file.refuse(&key("group"), format!("there is no group `{g}`"), &groups));
-        }
-        let mut base = Vec::new();
-        if !m.base.is_empty() {
-            for (pin, axis) in pins(file, &m.base, &key("base"))?.into_iter().zip(&file.study.axis) {
-                base.push(match pin.as_deref() {
-                    None => None,
-                    Some([one]) => Some(*one),
-                    Some(_) => {
-                        let message = format!("there is one base: write one value of `{}`", axis.name);
-                        return Err(file.refuse(&key("base"), message, &[]));
-                    }
-                });
-            }
-        }
-        names.based = !base.is_empty();
-        let expr = expr::parse(&m.from).map_err(refuse)?;
-        let over = ["sum", "mean", "min", "max", "jain", "per-group"];
-        match (expr::shape(&expr, &names).map_err(refuse)?, m.over) {
-            (Shape::Scalar, Some(_)) => {
-                let message = "the expression is one number already, so there is nothing to go over";
-                return Err(file.refuse(&key("over"), message, &["leave it out"]));
-            }
-            (Shape::PerFlow, None) => {
-                let message = "the expression has a value per flow; how do they become one?";
-                return Err(file.refuse(&key("over"), message, &over));
-            }
-            (Shape::Curves, _) => {
-                let message = "a series is no number";
-                return Err(file.refuse(
-                    &key("from"),
-                    message,
-                    &["at(series.…, t)", "reach(series.…, level)"],
-                ));
-            }
-            (Shape::Scalar, None) | (Shape::PerFlow, Some(_)) => {}
-        }
-        planned.extend(expand(m, &expr, &base, &names.groups));
-        names.metrics = planned.iter().map(|p: &PlannedMetric| p.name.clone()).collect();
-    }
-    Ok(planned)
-}
-
-fn expand(m: &Metric, expr: &Expr, base: &[Option<usize>], groups: &[String]) -> Vec<PlannedMetric> {
-    let mut needs = Vec::new();
-    expr.names(&mut |name| {
-        if let expr::Name::Metric(m) | expr::Name::Base(m) = name {
-            needs.push(m.clone());
-        }
-    });
-    let title = m.title.clone().unwrap_or_else(|| m.name.clone());
-    let heading = |t: &str| if m.unit.is_empty() { t.to_owned() } else { format!("{t} ({})", m.unit) };
-    let one = |name: String, title: String, group: Option<String>, over| PlannedMetric {
-        name,
-        heading: heading(&title),
-        title,
-        unit: m.unit.clone(),
-        expr: expr.clone(),
-        over,
-        group,
-        base: base.to_vec(),
-        needs: needs.clone(),
-    };
-    if m.over != Some(Over::PerGroup) {
-        return vec![one(m.name.clone(), title, m.group.clone(), m.over)];
-    }
-    let of = |g: &String| {
-        one(format!("{}.{g}", m.name), format!("{title}, {g}"), Some(g.clone()), Some(Over::Mean))
-    };
-    groups.iter().map(of).collect()
 }

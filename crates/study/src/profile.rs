@@ -1,9 +1,10 @@
 //! Profiles: how much of a study runs.
 
 use crate::error::StudyError;
+use crate::metric::PlannedMetric;
 use crate::model::{Profile, StudyFile};
-use crate::plan::{PlannedMetric, Space, pins};
 use crate::runner::Setting;
+use crate::space::{Space, pins};
 
 impl Profile {
     /// What makes the hash of a study another one: nothing for the whole study.

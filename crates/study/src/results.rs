@@ -1,28 +1,30 @@
 //! What the cells yield: metric values by combination and seed.
 
 use crate::expr::{self, Vars};
+use crate::metric::PlannedMetric;
 use crate::model::Over;
 use crate::observed::Observed;
-use crate::plan::{Plan, PlannedMetric, Space};
+use crate::planned::Plan;
 use crate::run::Cells;
 use crate::runner::Failure;
+use crate::space::Space;
 use std::collections::BTreeMap;
 
 /// Metric values of all scenarios, and the cells behind them.
 #[derive(Debug)]
-pub struct Results<'a, S> {
+pub struct Results<'a> {
     /// The plan.
-    pub plan: &'a Plan<S>,
+    pub plan: &'a Plan,
     /// The cells.
     pub cells: &'a Cells,
     /// `values[metric][reading][combination · seeds + seed]`; NaN where there is none.
     values: Vec<Vec<Vec<f64>>>,
 }
 
-impl<'a, S> Results<'a, S> {
+impl<'a> Results<'a> {
     /// Evaluates all metrics.
     #[must_use]
-    pub fn new(plan: &'a Plan<S>, cells: &'a Cells) -> Self {
+    pub fn new(plan: &'a Plan, cells: &'a Cells) -> Self {
         let mut r = Self { plan, cells, values: Vec::new() };
         for metric in &plan.metrics {
             let of_reading = |reading| r.of_reading(metric, reading);

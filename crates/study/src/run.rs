@@ -5,11 +5,13 @@
 //! fails has no result and is not cached; the others run all the same.
 
 use crate::cache::{self, Cache, Entry};
-use crate::error::StudyError;
+use crate::error::{EntryError, StudyError};
+use crate::key::cell_key;
 use crate::observed::Observed;
-use crate::plan::{Cell, Plan, cell_key};
-use crate::runner::{CellRunner, Failure};
+use crate::planned::{Cell, Plan};
+use crate::runner::{CellRunner, Failure, Problem};
 use serde::{Deserialize, Serialize};
+use skyhaul_scenario::Resolved;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -94,7 +96,7 @@ pub struct Job {
 
 /// The cells of a plan as jobs.
 #[must_use]
-pub fn jobs<S>(plan: &Plan<S>) -> Vec<Job> {
+pub fn jobs(plan: &Plan) -> Vec<Job> {
     let runs = plan.runs();
     let job = |(number, cell): (usize, Cell)| Job {
         number,
@@ -111,27 +113,52 @@ pub fn jobs<S>(plan: &Plan<S>) -> Vec<Job> {
 /// Runs a job anywhere; the answer is the text of a cache entry, or says why the cell failed: see [`accept`].
 ///
 /// # Errors
-/// If the job cannot be run here: another engine, or another version of a user's own control; one sentence.
-pub fn execute<R: CellRunner>(runner: &R, job: &Job) -> Result<String, String> {
+/// If the job cannot be run here.
+pub fn execute<R: CellRunner>(runner: &R, job: &Job) -> Result<String, JobError> {
     let engine = runner.engine();
     if engine != job.engine {
-        return Err(format!("this is engine {engine}, the study was planned with {}", job.engine));
+        return Err(JobError::OtherEngine { here: engine, planned: job.engine.clone() });
     }
-    let scenario = runner.reread(&job.scenario).map_err(|p| p.message)?;
+    let scenario = runner.reread(&job.scenario)?;
     let version = runner.version(&scenario);
     if cell_key(&engine, &job.scenario, &version, job.seed) != job.key {
         return Err(match version {
-            Ok(v) if v.is_empty() => "the job was damaged on its way".to_owned(),
-            _ => "the control here is another version than the one the study was planned with".to_owned(),
+            Ok(v) if v.is_empty() => JobError::Damaged,
+            _ => JobError::OtherVersion,
         });
     }
     Ok(match attempt(runner, &scenario, job.seed) {
         Ok(observed) => cache::encode(&engine, &job.key, &observed),
         Err(failure) => {
             let failed = Failed { failed: failure };
-            serde_json::to_string(&failed).map_err(|e| e.to_string())?
+            serde_json::to_string(&failed)?
         }
     })
+}
+
+/// Why a job cannot be run here.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// The engine is another one.
+    #[error("this is engine {here}, the study was planned with {planned}")]
+    OtherEngine {
+        /// The engine here.
+        here: String,
+        /// The engine of the plan.
+        planned: String,
+    },
+    /// Its scenario is none.
+    #[error(transparent)]
+    Scenario(#[from] Problem),
+    /// It is not what was sent.
+    #[error("the job was damaged on its way")]
+    Damaged,
+    /// A user's own control is another one.
+    #[error("the control here is another version than the one the study was planned with")]
+    OtherVersion,
+    /// The answer cannot be written.
+    #[error(transparent)]
+    Answer(#[from] serde_json::Error),
 }
 
 /// The answer of a cell that failed.
@@ -144,19 +171,18 @@ struct Failed {
 /// Takes the answer to a job: what the cell measured, or why it failed.
 ///
 /// # Errors
-/// If it is damaged or belongs to another cell; one sentence.
-pub fn accept(job: &Job, answer: &str) -> Result<Result<Observed, Failure>, String> {
+/// If it is damaged or belongs to another cell.
+pub fn accept(job: &Job, answer: &str) -> Result<Result<Observed, Failure>, EntryError> {
     if let Ok(Failed { failed }) = serde_json::from_str(answer) {
         return Ok(Err(failed));
     }
-    let observed = cache::decode(answer, &job.engine, &job.key)?;
-    observed.map(Ok).ok_or_else(|| "the answer is of another engine".to_owned())
+    cache::decode(answer, &job.engine, &job.key).map(Ok)
 }
 
 /// Runs one cell; a panic is a failure like any other.
 pub(crate) fn attempt<R: CellRunner>(
     runner: &R,
-    scenario: &R::Scenario,
+    scenario: &Resolved,
     seed: u64,
 ) -> Result<Observed, Failure> {
     let result = catch_unwind(AssertUnwindSafe(|| runner.run(scenario, seed)));
@@ -167,11 +193,7 @@ pub(crate) fn attempt<R: CellRunner>(
 ///
 /// # Errors
 /// If the cache cannot be written. Finished cells are in it then.
-pub fn run<R: CellRunner>(
-    runner: &R,
-    plan: &Plan<R::Scenario>,
-    options: &RunOptions<'_>,
-) -> Result<Cells, StudyError> {
+pub fn run<R: CellRunner>(runner: &R, plan: &Plan, options: &RunOptions<'_>) -> Result<Cells, StudyError> {
     let cells = plan.cells();
     let keys: Vec<String> = jobs_keys(plan, &cells);
     let mut observed: Vec<Option<Observed>> = vec![None; cells.len()];
@@ -256,15 +278,16 @@ pub fn run<R: CellRunner>(
     Ok(Cells { observed, failed, cached, ran, interrupted })
 }
 
-fn jobs_keys<S>(plan: &Plan<S>, cells: &[Cell]) -> Vec<String> {
+fn jobs_keys(plan: &Plan, cells: &[Cell]) -> Vec<String> {
     let runs = plan.runs();
     cells.iter().map(|c| plan.key(runs[c.run], c.seed)).collect()
 }
 
 /// Which cells cannot be cached and why: one line for each reason.
 #[must_use]
-pub fn not_cached<S>(plan: &Plan<S>) -> Vec<String> {
-    let reasons: BTreeSet<&String> = plan.scenarios.iter().filter_map(|p| p.version.as_ref().err()).collect();
+pub fn not_cached(plan: &Plan) -> Vec<String> {
+    let reasons: BTreeSet<String> =
+        plan.scenarios.iter().filter_map(|p| Some(p.version.as_ref().err()?.to_string())).collect();
     reasons.into_iter().map(|why| format!("cells are not cached: {why}")).collect()
 }
 

@@ -3,6 +3,7 @@
 use crate::model::Raw;
 use crate::observed::Observed;
 use serde::{Deserialize, Serialize};
+use skyhaul_scenario::Resolved;
 use std::path::Path;
 
 /// A change to the base scenario and where in the study it comes from.
@@ -17,7 +18,8 @@ pub struct Setting {
 }
 
 /// Why a scenario was refused.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct Problem {
     /// Path in the scenario, if it is about one.
     pub path: Option<String>,
@@ -29,9 +31,9 @@ pub struct Problem {
 
 /// A scenario in which nothing is open, with what the study has to know about it.
 #[derive(Clone, Debug)]
-pub struct Resolution<S> {
+pub struct Resolution {
     /// What the runner runs.
-    pub scenario: S,
+    pub scenario: Resolved,
     /// Canonical text without the seed: equal texts give equal results.
     pub text: String,
     /// The scenario in words: (what, value).
@@ -44,19 +46,28 @@ pub struct Resolution<S> {
     pub series: Vec<String>,
 }
 
-/// Names of quantities that every run yields, with a word on each.
+/// Names of quantities that every run yields.
 #[derive(Clone, Debug, Default)]
 pub struct Vocabulary {
     /// `flow.*`.
-    pub flow: Vec<(&'static str, &'static str)>,
+    pub flow: Vec<String>,
     /// `link.<name>.*`.
-    pub link: Vec<(&'static str, &'static str)>,
+    pub link: Vec<String>,
     /// `run.*`.
-    pub run: Vec<(&'static str, &'static str)>,
+    pub run: Vec<String>,
+}
+
+/// Nothing tells one version of what a cell runs from another, so that its result may not be kept.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct Unversioned {
+    /// In words.
+    pub why: String,
 }
 
 /// Why a cell has no result.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{message}")]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
     /// One sentence.
@@ -74,9 +85,6 @@ impl From<String> for Failure {
 
 /// Resolves scenarios and runs cells. A run is a pure function of scenario and seed.
 pub trait CellRunner: Sync {
-    /// A resolved scenario.
-    type Scenario: Send + Sync;
-
     /// Changes whenever results may change; part of every cell's key.
     fn engine(&self) -> String;
 
@@ -87,25 +95,20 @@ pub trait CellRunner: Sync {
     ///
     /// # Errors
     /// If the scenario or a setting is refused.
-    fn resolve(
-        &self,
-        base: &Raw,
-        dir: &Path,
-        settings: &[Setting],
-    ) -> Result<Resolution<Self::Scenario>, Problem>;
+    fn resolve(&self, base: &Raw, dir: &Path, settings: &[Setting]) -> Result<Resolution, Problem>;
 
     /// Reads what [`Resolution::text`] says: a cell may run on another machine.
     ///
     /// # Errors
     /// If the text is no resolved scenario.
-    fn reread(&self, text: &str) -> Result<Self::Scenario, Problem>;
+    fn reread(&self, text: &str) -> Result<Resolved, Problem>;
 
     /// What a result depends on besides engine, scenario and seed, as a text that goes into the key of a cell: the
     /// versions of users' own controls. Usually empty.
     ///
     /// # Errors
-    /// If that is not known: the cell is then not cached. One sentence that says why.
-    fn version(&self, scenario: &Self::Scenario) -> Result<String, String> {
+    /// If that is not known: the cell is then not cached.
+    fn version(&self, scenario: &Resolved) -> Result<String, Unversioned> {
         let _ = scenario;
         Ok(String::new())
     }
@@ -114,5 +117,5 @@ pub trait CellRunner: Sync {
     ///
     /// # Errors
     /// Why it has no result. The other cells run all the same.
-    fn run(&self, scenario: &Self::Scenario, seed: u64) -> Result<Observed, Failure>;
+    fn run(&self, scenario: &Resolved, seed: u64) -> Result<Observed, Failure>;
 }

@@ -1,24 +1,32 @@
 //! Tables in columns, for whoever writes Parquet, Arrow or CSV.
 
+use crate::files;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
 /// Named columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// Name and values.
-    pub columns: Vec<(String, Column)>,
+    columns: Vec<(String, Column)>,
 }
 
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
-    /// Whole numbers.
+    /// Counts.
     Count(Vec<u64>),
-    /// Real numbers; NaN is missing.
+    /// Real numbers, any of which may be missing.
+    Maybe(Vec<Option<f64>>),
+    /// Real numbers.
     Real(Vec<f64>),
-    /// Texts.
-    Text(Vec<String>),
+    /// Texts of which there are few: each row is an index into `values`.
+    Text {
+        /// The distinct texts.
+        values: Vec<String>,
+        /// One index per row.
+        rows: Vec<u32>,
+    },
 }
 
 /// Writes tables in the caller's format.
@@ -28,8 +36,8 @@ pub trait TableWriter {
     /// Writes.
     ///
     /// # Errors
-    /// One sentence.
-    fn write(&self, table: &Table, path: &Path) -> Result<(), String>;
+    /// If the file cannot be written.
+    fn write(&self, table: &Table, path: &Path) -> std::io::Result<()>;
 }
 
 /// Comma-separated values: the format that needs no library.
@@ -40,20 +48,81 @@ impl TableWriter for Csv {
     fn extension(&self) -> &'static str {
         "csv"
     }
-    fn write(&self, table: &Table, path: &Path) -> Result<(), String> {
-        crate::cache::write_atomically(path, csv(table).as_bytes()).map_err(|e| e.to_string())
+    fn write(&self, table: &Table, path: &Path) -> std::io::Result<()> {
+        files::replace(path, csv(table).as_bytes())
+    }
+}
+
+impl Column {
+    /// A column of texts.
+    pub fn text<S: Into<String>>(rows: impl IntoIterator<Item = S>) -> Self {
+        let mut values: Vec<String> = Vec::new();
+        let mut index = BTreeMap::new();
+        let rows = rows
+            .into_iter()
+            .map(|row| {
+                let row: String = row.into();
+                *index.entry(row).or_insert_with_key(|row| {
+                    values.push(row.clone());
+                    values.len() as u32 - 1
+                })
+            })
+            .collect();
+        Self::Text { values, rows }
+    }
+
+    /// A column of real numbers of which NaN are missing.
+    #[must_use]
+    pub fn real(values: Vec<f64>) -> Self {
+        if values.iter().any(|x| x.is_nan()) {
+            Self::Maybe(values.into_iter().map(|x| (!x.is_nan()).then_some(x)).collect())
+        } else {
+            Self::Real(values)
+        }
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Count(v) => v.len(),
+            Self::Maybe(v) => v.len(),
+            Self::Real(v) => v.len(),
+            Self::Text { rows, .. } => rows.len(),
+        }
+    }
+
+    /// True without rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 
 impl Table {
+    /// A table of these columns.
+    ///
+    /// # Panics
+    /// If they are not equally long.
+    #[must_use]
+    pub fn new(columns: Vec<(String, Column)>) -> Self {
+        let rows = columns.first().map_or(0, |c| c.1.len());
+        for (name, column) in &columns {
+            assert_eq!(column.len(), rows, "column {name} is as long as the others");
+        }
+        Self { columns }
+    }
+
+    /// Names and values, in order.
+    #[must_use]
+    pub fn columns(&self) -> &[(String, Column)] {
+        &self.columns
+    }
+
     /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
-        self.columns.first().map_or(0, |(_, c)| match c {
-            Column::Count(v) => v.len(),
-            Column::Real(v) => v.len(),
-            Column::Text(v) => v.len(),
-        })
+        self.columns.first().map_or(0, |c| c.1.len())
     }
 }
 
@@ -73,9 +142,9 @@ pub fn csv(table: &Table) -> String {
             }
             let _ = match column {
                 Column::Count(v) => write!(text, "{}", v[row]),
-                Column::Real(v) if v[row].is_nan() => Ok(()),
+                Column::Maybe(v) => v[row].map_or(Ok(()), |x| write!(text, "{x}")),
                 Column::Real(v) => write!(text, "{}", v[row]),
-                Column::Text(v) => write!(text, "{}", quoted(&v[row])),
+                Column::Text { values, rows } => write!(text, "{}", quoted(&values[rows[row] as usize])),
             };
         }
         text.push('\n');
@@ -89,13 +158,18 @@ mod tests {
 
     #[test]
     fn commas_and_quotes_are_quoted_and_gaps_are_empty() {
-        let t = Table {
-            columns: vec![
-                ("seed".into(), Column::Count(vec![1, 2])),
-                ("x, y".into(), Column::Text(vec!["a \"b\"".into(), "c".into()])),
-                ("goodput".into(), Column::Real(vec![0.5, f64::NAN])),
-            ],
-        };
+        let t = Table::new(vec![
+            ("seed".into(), Column::Count(vec![1, 2])),
+            ("x, y".into(), Column::text(["a \"b\"", "c"])),
+            ("goodput".into(), Column::real(vec![0.5, f64::NAN])),
+        ]);
         assert_eq!(csv(&t), "seed,\"x, y\",goodput\n1,\"a \"\"b\"\"\",0.5\n2,c,\n");
+    }
+
+    #[test]
+    fn texts_are_kept_once() {
+        let column = Column::text(["bulk", "web", "bulk"]);
+        assert_eq!(column, Column::Text { values: vec!["bulk".into(), "web".into()], rows: vec![0, 1, 0] });
+        assert_eq!(Column::real(vec![1.0]), Column::Real(vec![1.0]));
     }
 }

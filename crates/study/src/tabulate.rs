@@ -2,9 +2,10 @@
 
 use crate::error::StudyError;
 use crate::format;
+use crate::metric::PlannedMetric;
 use crate::model::StudyFile;
-use crate::plan::{PlannedMetric, Space, pins};
 use crate::results::Results;
+use crate::space::{Space, pins};
 use crate::stats::{self, Estimate};
 use crate::table::{Column, Table};
 
@@ -75,11 +76,11 @@ pub(crate) fn check(file: &StudyFile, metrics: &[PlannedMetric]) -> Result<(), S
 ///
 /// # Errors
 /// None for a study that was checked.
-pub(crate) fn fill<S>(results: &Results<'_, S>) -> Result<Vec<Tabulated>, StudyError> {
+pub(crate) fn fill(results: &Results<'_>) -> Result<Vec<Tabulated>, StudyError> {
     (0..results.plan.file.study.table.len()).map(|i| one(results, i)).collect()
 }
 
-fn one<S>(results: &Results<'_, S>, i: usize) -> Result<Tabulated, StudyError> {
+fn one(results: &Results<'_>, i: usize) -> Result<Tabulated, StudyError> {
     let plan = results.plan;
     let file = &plan.file;
     let table = &file.study.table[i];
@@ -144,13 +145,13 @@ impl Tabulated {
     pub fn numbers(&self) -> Table {
         let mut columns = Vec::new();
         for (i, name) in self.axes.iter().enumerate() {
-            columns.push((name.clone(), Column::Text(self.rows.iter().map(|r| r.0[i].clone()).collect())));
+            columns.push((name.clone(), Column::text(self.rows.iter().map(|r| r.0[i].as_str()))));
         }
         for (i, name) in self.columns.iter().enumerate() {
-            let real = |f: fn(&Estimate) -> f64| Column::Real(self.rows.iter().map(|r| f(&r.1[i])).collect());
+            let real = |f: fn(&Estimate) -> f64| Column::real(self.rows.iter().map(|r| f(&r.1[i])).collect());
             columns.push((name.clone(), real(|e| e.mean)));
             columns.push((format!("{name} ±"), real(|e| e.half)));
         }
-        Table { columns }
+        Table::new(columns)
     }
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 
 const CELLS: usize = 72;
 
-fn plans(runner: &Fake) -> Vec<Plan<common::Scenario>> {
+fn plans(runner: &Fake) -> Vec<Plan> {
     let texts = [
         STUDY.to_owned(),
         STUDY.replace("1e-3, 0.01]", "2e-3, 0.01]"),

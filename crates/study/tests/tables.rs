@@ -56,7 +56,7 @@ fn a_base_is_the_same_seed_and_the_same_other_values() {
         assert_eq!((gain(sack).mean, gain(sack).half), (0.0, 0.0));
     }
     // Seed by seed: the base of each cell is the one with its own seed. Cells come by loss rate, control, seed.
-    let real = |name: &str| match e.cells.columns.iter().find(|(n, _)| n == name) {
+    let real = |name: &str| match e.cells.columns().iter().find(|(n, _)| n == name) {
         Some((_, Column::Real(values))) => values,
         _ => panic!("{name}"),
     };

@@ -19,9 +19,12 @@ mod exports;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use skyhaul_base::Duration;
 use skyhaul_scenario::{Document, Resolved, ScenarioError};
+use skyhaul_sim::quantity::{Datum, FLOW, LINK, Quantity, RUN};
+use skyhaul_sim::result::direction;
 use skyhaul_sim::{FlowResult, LinkResult, RunResult};
-use skyhaul_trace::{Class, Digest, LossCause, Series};
+use skyhaul_trace::{Digest, Series};
 
 /// What a host may ask for.
 #[derive(Debug, Deserialize)]
@@ -104,18 +107,24 @@ fn resolve(subject: &Subject) -> Result<Resolved, Value> {
 }
 
 fn measured(scenario: &Resolved, seed: u64, result: &RunResult, series: bool) -> Value {
-    let mut value = json!({
-        "title": scenario.title,
-        "scenario": scenario.hash(),
-        "seed": seed,
-        "duration_s": result.duration.as_secs_f64(),
-        "events": result.events,
-        "digest": result.digest.map(|d| format!("{d:016x}")),
-        "goodput_bit_s": result.goodput(),
-        "jain": result.jain(),
-        "flows": result.flows.iter().map(flow).collect::<Vec<_>>(),
-        "links": result.links.iter().map(link).collect::<Vec<_>>(),
-    });
+    let duration = result.duration;
+    let flow = |f: &FlowResult| {
+        let keys = [("group", json!(f.group)), ("index", json!(f.index))];
+        object(keys, FLOW, f, duration)
+    };
+    let link = |l: &LinkResult| {
+        let keys = [("link", json!(l.name)), ("direction", json!(direction(l.forward)))];
+        object(keys, LINK, l, duration)
+    };
+    let keys = [
+        ("title", json!(scenario.title)),
+        ("scenario", json!(scenario.hash())),
+        ("seed", json!(seed)),
+        ("digest", json!(result.digest.map(|d| format!("{d:016x}")))),
+    ];
+    let mut value = object(keys, RUN, result, duration);
+    value["flows"] = result.flows.iter().map(flow).collect();
+    value["links"] = result.links.iter().map(link).collect();
     if series {
         value["series"] =
             json!({ "flows": columns(&result.series.flows), "links": columns(&result.series.links) });
@@ -123,25 +132,20 @@ fn measured(scenario: &Resolved, seed: u64, result: &RunResult, series: bool) ->
     value
 }
 
-fn flow(f: &FlowResult) -> Value {
-    json!({
-        "group": f.group, "index": f.index, "goodput_bit_s": f.goodput, "segments_acked": f.segments_acked,
-        "segments_sent": f.segments_sent, "retransmissions": f.retransmissions, "timeouts": f.timeouts,
-        "recoveries": f.recoveries, "probes_sent": f.probes_sent, "probes_answered": f.probes_answered,
-        "pages": f.pages.len(), "mean_page_s": f.mean_page(), "mean_srtt_s": f.mean_srtt,
-    })
-}
-
-fn link(l: &LinkResult) -> Value {
-    let sum = |f: fn(&skyhaul_sim::ClassResult) -> u64| l.classes.iter().map(f).sum::<u64>();
-    let dropped = LossCause::ALL.iter().map(|c| (c.name().to_owned(), Value::from(l.dropped(*c))));
-    json!({
-        "link": l.name, "direction": if l.forward { "forward" } else { "reverse" },
-        "offered": sum(|c| c.offered), "delivered": sum(|c| c.delivered),
-        "probes_offered": l.class(Class::Probe).offered,
-        "dropped": dropped.collect::<serde_json::Map<_, _>>(),
-        "utilization": l.utilization, "mean_queue_packets": l.mean_queue, "max_queue_packets": l.max_queue,
-    })
+/// What a subject is, and what was measured of it.
+fn object<T, const N: usize>(
+    keys: [(&str, Value); N],
+    list: &[Quantity<T>],
+    of: &T,
+    duration: Duration,
+) -> Value {
+    let value = |x| match x {
+        Datum::Count(n) => json!(n),
+        Datum::Real(x) => json!(x),
+        Datum::Missing => Value::Null,
+    };
+    let keys = keys.into_iter().map(|(key, value)| (key.to_owned(), value));
+    keys.chain(list.iter().map(|q| (q.column(), value(q.value(of, duration))))).collect()
 }
 
 fn columns(s: &Series) -> Value {

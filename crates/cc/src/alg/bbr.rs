@@ -111,7 +111,7 @@ const NOMINAL_RTT: Duration = Duration::from_millis(1);
 const MIN_PACING: f64 = 8.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+enum State {
     Startup,
     Drain,
     ProbeBw,
@@ -140,37 +140,37 @@ impl Lap {
 pub struct Bbr {
     config: Config,
     rules: SharedRules,
-    mode: Mode,
+    state: State,
     cwnd: f64,
     /// Window to return to after a recovery or a measurement of the RTT.
     prior_cwnd: f64,
     /// bit/s.
-    pacing: Option<f64>,
+    pacing_rate: Option<f64>,
 
     /// Delivery rates, bit/s.
     bw: WindowedMax<{ BW_ROUNDS + 1 }>,
     min_rtt: Option<Duration>,
-    min_rtt_at: Instant,
-    round: u64,
+    min_rtt_stamp: Instant,
+    round_count: u64,
     delivered: u64,
     policer: Policer,
 
     full_bw: f64,
-    full_bw_rounds: u32,
-    full: bool,
+    full_bw_count: u32,
+    filled_pipe: bool,
 
-    cycle: usize,
-    cycle_at: Instant,
+    cycle_index: usize,
+    cycle_stamp: Instant,
 
     /// When the window has been small for long enough; `None` until it is small.
-    probe_rtt_until: Option<(Instant, Lap)>,
+    probe_rtt_done_stamp: Option<(Instant, Lap)>,
     /// What a window cut for the RTT's sake held back.
     held_back: HeldBack,
     aggregation: Aggregation,
     idle_restart: bool,
 
     /// First round of a recovery: one segment out for each one delivered.
-    conservation: Option<Lap>,
+    packet_conservation: Option<Lap>,
     phase: Phase,
     newly: f64,
 }
@@ -184,26 +184,26 @@ impl Bbr {
         Self {
             rules: rules.adapted(Rules { initial_window, ..*rules }),
             config: config.clone(),
-            mode: Mode::Startup,
+            state: State::Startup,
             cwnd: 1.0,
             prior_cwnd: 1.0,
-            pacing: None,
+            pacing_rate: None,
             bw: WindowedMax::default(),
             min_rtt: None,
-            min_rtt_at: Instant::ZERO,
-            round: 0,
+            min_rtt_stamp: Instant::ZERO,
+            round_count: 0,
             delivered: 0,
             policer: Policer::default(),
             full_bw: 0.0,
-            full_bw_rounds: 0,
-            full: false,
-            cycle: 0,
-            cycle_at: Instant::ZERO,
-            probe_rtt_until: None,
+            full_bw_count: 0,
+            filled_pipe: false,
+            cycle_index: 0,
+            cycle_stamp: Instant::ZERO,
+            probe_rtt_done_stamp: None,
             held_back: HeldBack::default(),
             aggregation: Aggregation::default(),
             idle_restart: false,
-            conservation: None,
+            packet_conservation: None,
             phase: Phase::Open,
             newly: 0.0,
         }
@@ -214,19 +214,19 @@ impl Bbr {
     }
 
     fn pacing_gain(&self) -> f64 {
-        match self.mode {
-            Mode::Startup => HIGH_GAIN,
-            Mode::Drain => 1.0 / HIGH_GAIN,
-            Mode::ProbeBw if !self.policer.in_use => CYCLE[self.cycle],
-            Mode::ProbeBw | Mode::ProbeRtt => 1.0,
+        match self.state {
+            State::Startup => HIGH_GAIN,
+            State::Drain => 1.0 / HIGH_GAIN,
+            State::ProbeBw if !self.policer.in_use => CYCLE[self.cycle_index],
+            State::ProbeBw | State::ProbeRtt => 1.0,
         }
     }
 
     fn cwnd_gain(&self) -> f64 {
-        match self.mode {
-            Mode::Startup | Mode::Drain => HIGH_GAIN,
-            Mode::ProbeBw => CWND_GAIN,
-            Mode::ProbeRtt => 1.0,
+        match self.state {
+            State::Startup | State::Drain => HIGH_GAIN,
+            State::ProbeBw => CWND_GAIN,
+            State::ProbeRtt => 1.0,
         }
     }
 
@@ -239,7 +239,7 @@ impl Bbr {
         let Some(rtt) = self.min_rtt else { return self.initial_window(path) };
         let segment = f64::from(path.smss) * 8.0;
         // Three send quanta (draft §4.2.2): what hosts hold back on its way out and in.
-        let quantum = match self.pacing.unwrap_or(0.0) {
+        let quantum = match self.pacing_rate.unwrap_or(0.0) {
             r if r < 1.2e6 => 1.0,
             r if r < 24e6 => 2.0,
             r => (r * 1e-3).min(64_000.0 * 8.0) / segment,
@@ -248,7 +248,7 @@ impl Bbr {
     }
 
     fn set_pacing(&mut self, rate: f64) {
-        self.pacing = Some(rate.max(MIN_PACING));
+        self.pacing_rate = Some(rate.max(MIN_PACING));
     }
 
     /// High gain times initial window per RTT.
@@ -258,7 +258,7 @@ impl Bbr {
     }
 
     fn save_window(&mut self) {
-        let cut = self.phase != Phase::Open || self.mode == Mode::ProbeRtt;
+        let cut = self.phase != Phase::Open || self.state == State::ProbeRtt;
         self.prior_cwnd = if cut { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
     }
 
@@ -268,37 +268,37 @@ impl Bbr {
     }
 
     fn enter_probe_bw(&mut self, cx: &mut Cx<'_>) {
-        self.mode = Mode::ProbeBw;
+        self.state = State::ProbeBw;
         // Any phase but the one that drains: nothing has been filled yet.
-        self.cycle = (CYCLE.len() - cx.rng.below(CYCLE.len() as u64 - 1) as usize) % CYCLE.len();
-        self.cycle_at = cx.now;
+        self.cycle_index = (CYCLE.len() - cx.rng.below(CYCLE.len() as u64 - 1) as usize) % CYCLE.len();
+        self.cycle_stamp = cx.now;
     }
 
     fn update_bandwidth(&mut self, cx: &mut Cx<'_>, ack: &Ack, new_round: bool) {
         let loss = ack.lost > 0.0;
         let Some(sample) = ack.rate else { return };
         let limited = sample.app_limited || self.held_back.contains(sample.prior_delivered);
-        if self.config.policer && self.policer.update(cx.now, cx.path, self.mode, new_round, loss, limited) {
+        if self.config.policer && self.policer.update(cx.now, cx.path, self.state, new_round, loss, limited) {
             self.enter_probe_bw(cx);
         }
         let Some(rate) = sample.rate.map(Rate::bits_per_sec) else { return };
         // A sample limited by the application is a lower bound: of use only if it raises the estimate.
         if !limited || rate >= self.bw.max() {
-            self.bw.update(self.round, rate);
+            self.bw.update(self.round_count, rate);
         }
-        if new_round && !limited && !self.full {
+        if new_round && !limited && !self.filled_pipe {
             let bw = self.bw.max() as f64;
             if bw >= self.full_bw * FULL_BW_GROWTH {
-                (self.full_bw, self.full_bw_rounds) = (bw, 0);
+                (self.full_bw, self.full_bw_count) = (bw, 0);
             } else {
-                self.full_bw_rounds += 1;
-                self.full = self.full_bw_rounds >= FULL_BW_ROUNDS;
+                self.full_bw_count += 1;
+                self.filled_pipe = self.full_bw_count >= FULL_BW_ROUNDS;
             }
         }
     }
 
     fn update_cycle(&mut self, cx: &Cx<'_>, ack: &Ack) {
-        let full_length = self.min_rtt.is_some_and(|rtt| cx.now - self.cycle_at > rtt);
+        let full_length = self.min_rtt.is_some_and(|rtt| cx.now - self.cycle_stamp > rtt);
         // In flight before this acknowledgement.
         let in_flight = cx.path.pipe + self.newly + ack.lost;
         let bw = self.bw.max() as f64;
@@ -311,41 +311,41 @@ impl Bbr {
             full_length
         };
         if next {
-            self.cycle = (self.cycle + 1) % CYCLE.len();
-            self.cycle_at = cx.now;
+            self.cycle_index = (self.cycle_index + 1) % CYCLE.len();
+            self.cycle_stamp = cx.now;
         }
     }
 
     fn update_min_rtt(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
         let window = Duration::from_secs_f64(self.config.min_rtt_window);
-        let expired = self.min_rtt.is_some() && cx.now > self.min_rtt_at + window;
+        let expired = self.min_rtt.is_some() && cx.now > self.min_rtt_stamp + window;
         if let Some(rtt) = ack.rtt {
             let renews = self.min_rtt.is_none_or(|m| rtt < m || (rtt == m && self.config.equal_rtt_renews));
             if renews || expired {
                 self.min_rtt = Some(rtt.max(Duration::from_nanos(1)));
-                self.min_rtt_at = cx.now;
+                self.min_rtt_stamp = cx.now;
             }
         }
-        if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+        if expired && !self.idle_restart && self.state != State::ProbeRtt {
             self.save_window();
-            self.mode = Mode::ProbeRtt;
-            self.probe_rtt_until = None;
+            self.state = State::ProbeRtt;
+            self.probe_rtt_done_stamp = None;
             self.held_back.begin(cx.path);
         }
-        if self.mode == Mode::ProbeRtt {
+        if self.state == State::ProbeRtt {
             self.held_back.go_on(cx.path);
-            match self.probe_rtt_until {
+            match self.probe_rtt_done_stamp {
                 None if cx.path.pipe <= MIN_WINDOW => {
                     let long_enough = cx.now + Duration::from_secs_f64(self.config.probe_rtt_duration);
-                    self.probe_rtt_until = Some((long_enough, Lap::begin(cx.path)));
+                    self.probe_rtt_done_stamp = Some((long_enough, Lap::begin(cx.path)));
                 }
                 Some((at, lap)) if cx.now > at && lap.over(cx.path, ack) => {
-                    self.min_rtt_at = cx.now;
+                    self.min_rtt_stamp = cx.now;
                     self.restore_window(cx.path);
-                    if self.full {
+                    if self.filled_pipe {
                         self.enter_probe_bw(cx);
                     } else {
-                        self.mode = Mode::Startup;
+                        self.state = State::Startup;
                     }
                 }
                 _ => {}
@@ -357,12 +357,12 @@ impl Bbr {
     }
 
     fn update_pacing(&mut self, path: &Path) {
-        if self.pacing.is_none() {
+        if self.pacing_rate.is_none() {
             self.initial_pacing(path, path.srtt.unwrap_or(NOMINAL_RTT));
         }
         let rate = PACING_MARGIN * self.pacing_gain() * self.bandwidth();
         // Before the pipe is full the estimate lags behind and only ever raises the rate.
-        if rate > 0.0 && (self.full || self.pacing.is_none_or(|p| rate > p)) {
+        if rate > 0.0 && (self.filled_pipe || self.pacing_rate.is_none_or(|p| rate > p)) {
             self.set_pacing(rate);
         }
     }
@@ -372,16 +372,16 @@ impl Bbr {
         let mut cwnd = self.cwnd;
         if self.newly > 0.0 {
             cwnd = (cwnd - ack.lost).max(1.0);
-            if self.conservation.is_some() {
+            if self.packet_conservation.is_some() {
                 cwnd = cwnd.max(path.pipe + self.newly);
             } else {
                 let mut target = self.inflight(path, self.bandwidth(), self.cwnd_gain());
-                if self.config.extra_acked && self.full {
+                if self.config.extra_acked && self.filled_pipe {
                     let most = self.bandwidth() / 8.0 * 0.1;
                     target += self.aggregation.extra().min(most) / f64::from(path.smss);
                 }
                 let initial = self.initial_window(path) * f64::from(path.smss);
-                if self.full {
+                if self.filled_pipe {
                     cwnd = (cwnd + self.newly).min(target);
                 } else if cwnd < target || (path.delivered as f64) < initial {
                     cwnd += self.newly;
@@ -389,7 +389,7 @@ impl Bbr {
                 cwnd = cwnd.max(MIN_WINDOW);
             }
         }
-        if self.mode == Mode::ProbeRtt {
+        if self.state == State::ProbeRtt {
             cwnd = cwnd.min(MIN_WINDOW);
         }
         self.cwnd = growth::capped(&self.rules, path, cwnd, before);
@@ -402,7 +402,7 @@ impl CongestionControl for Bbr {
     }
 
     fn pacing(&self) -> Option<Rate> {
-        self.pacing.map(|bits| Rate::from_bits_per_sec(bits as u64))
+        self.pacing_rate.map(|bits| Rate::from_bits_per_sec(bits as u64))
     }
 
     fn policy(&self) -> Policy {
@@ -415,22 +415,22 @@ impl CongestionControl for Bbr {
                 self.cwnd = if syn_lost { 1.0 } else { self.initial_window(cx.path) };
                 self.prior_cwnd = self.cwnd;
                 self.min_rtt = rtt;
-                self.min_rtt_at = cx.now;
-                self.round = cx.path.round;
+                self.min_rtt_stamp = cx.now;
+                self.round_count = cx.path.round;
                 self.delivered = cx.path.delivered;
                 self.policer.reset(cx.now, cx.path);
                 if let Some(rtt) = rtt {
                     self.initial_pacing(cx.path, rtt);
                 } else {
                     // Replaced by the first sample: see `on_ack`.
-                    self.pacing = None;
+                    self.pacing_rate = None;
                 }
             }
             Start::Idle => {
                 // An idle path has no queue: continue at the estimated rate, and let the RTT be seen for free.
                 self.idle_restart = true;
                 self.aggregation.restart(cx.now);
-                if self.mode == Mode::ProbeBw {
+                if self.state == State::ProbeBw {
                     self.set_pacing(PACING_MARGIN * self.bandwidth());
                 }
             }
@@ -444,25 +444,25 @@ impl CongestionControl for Bbr {
             self.restore_window(cx.path);
         }
         self.phase = cx.path.phase;
-        let new_round = cx.path.round != self.round;
-        self.round = cx.path.round;
-        if self.conservation.is_some_and(|lap| lap.over(cx.path, ack)) {
-            self.conservation = None;
+        let new_round = cx.path.round != self.round_count;
+        self.round_count = cx.path.round;
+        if self.packet_conservation.is_some_and(|lap| lap.over(cx.path, ack)) {
+            self.packet_conservation = None;
         }
 
         self.update_bandwidth(cx, ack, new_round);
         if self.config.extra_acked {
             let smss = f64::from(cx.path.smss);
             let (rate, newly, window) = (self.bandwidth(), self.newly * smss, self.cwnd * smss);
-            self.aggregation.update(cx.now, self.round, rate, newly, window);
+            self.aggregation.update(cx.now, self.round_count, rate, newly, window);
         }
-        if self.mode == Mode::ProbeBw {
+        if self.state == State::ProbeBw {
             self.update_cycle(cx, ack);
         }
-        if self.mode == Mode::Startup && self.full {
-            self.mode = Mode::Drain;
+        if self.state == State::Startup && self.filled_pipe {
+            self.state = State::Drain;
         }
-        if self.mode == Mode::Drain && cx.path.pipe <= self.inflight(cx.path, self.bw.max() as f64, 1.0) {
+        if self.state == State::Drain && cx.path.pipe <= self.inflight(cx.path, self.bw.max() as f64, 1.0) {
             self.enter_probe_bw(cx);
         }
         self.update_min_rtt(cx, ack);
@@ -476,15 +476,15 @@ impl CongestionControl for Bbr {
         }
         self.save_window();
         self.phase = Phase::Recovery;
-        self.conservation = Some(Lap::begin(cx.path));
+        self.packet_conservation = Some(Lap::begin(cx.path));
         let to = (cx.path.pipe + self.newly).max(1.0);
         self.cwnd = growth::capped(&self.rules, cx.path, to, self.cwnd);
     }
 
     fn on_recovered(&mut self, cx: &mut Cx<'_>) {
-        self.conservation = None;
+        self.packet_conservation = None;
         self.phase = Phase::Open;
-        if self.mode != Mode::ProbeRtt {
+        if self.state != State::ProbeRtt {
             self.restore_window(cx.path);
         }
     }
@@ -492,12 +492,12 @@ impl CongestionControl for Bbr {
     fn on_timeout(&mut self, cx: &mut Cx<'_>, _backoff: u32) {
         self.save_window();
         self.phase = Phase::Loss;
-        self.conservation = None;
+        self.packet_conservation = None;
         self.cwnd = 1.0;
         self.full_bw = 0.0;
         if self.config.policer {
             // The end of a round with a loss (Linux).
-            let restart = self.policer.update(cx.now, cx.path, self.mode, true, true, false);
+            let restart = self.policer.update(cx.now, cx.path, self.state, true, true, false);
             if restart {
                 self.enter_probe_bw(cx);
             }
@@ -506,9 +506,9 @@ impl CongestionControl for Bbr {
 
     fn on_undo(&mut self, cx: &mut Cx<'_>) {
         // What was taken for a full pipe may have been reordering.
-        (self.full_bw, self.full_bw_rounds) = (0.0, 0);
+        (self.full_bw, self.full_bw_count) = (0.0, 0);
         self.policer.reset(cx.now, cx.path);
-        self.conservation = None;
+        self.packet_conservation = None;
         self.restore_window(cx.path);
     }
 
@@ -516,7 +516,7 @@ impl CongestionControl for Bbr {
         out("bandwidth", self.bandwidth());
         out("min_rtt", self.min_rtt.map_or(f64::NAN, Duration::as_secs_f64));
         out("pacing_gain", self.pacing_gain());
-        out("mode", f64::from(self.mode as u8));
+        out("mode", f64::from(self.state as u8));
     }
 }
 

@@ -156,50 +156,50 @@ const MIN_PACING: f64 = 8.0;
 const DRAIN_ROUNDS: u64 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+enum State {
     Startup,
     Drain,
-    Down,
-    Cruise,
-    Refill,
-    Up,
+    ProbeBwDown,
+    ProbeBwCruise,
+    ProbeBwRefill,
+    ProbeBwUp,
     ProbeRtt,
 }
 
-impl Mode {
+impl State {
     const fn in_probe_bw(self) -> bool {
-        matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
+        matches!(self, Self::ProbeBwDown | Self::ProbeBwCruise | Self::ProbeBwRefill | Self::ProbeBwUp)
     }
     /// `IsProbingBW`.
     const fn searches(self) -> bool {
-        matches!(self, Self::Startup | Self::Refill | Self::Up)
+        matches!(self, Self::Startup | Self::ProbeBwRefill | Self::ProbeBwUp)
     }
     const fn pacing_gain(self) -> f64 {
         match self {
             Self::Startup => STARTUP_PACING_GAIN,
             Self::Drain => DRAIN_PACING_GAIN,
-            Self::Down => DOWN_PACING_GAIN,
-            Self::Up => UP_PACING_GAIN,
-            Self::Cruise | Self::Refill | Self::ProbeRtt => 1.0,
+            Self::ProbeBwDown => DOWN_PACING_GAIN,
+            Self::ProbeBwUp => UP_PACING_GAIN,
+            Self::ProbeBwCruise | Self::ProbeBwRefill | Self::ProbeRtt => 1.0,
         }
     }
     const fn cwnd_gain(self) -> f64 {
         match self {
-            Self::Up => UP_CWND_GAIN,
+            Self::ProbeBwUp => UP_CWND_GAIN,
             Self::ProbeRtt => PROBE_RTT_CWND_GAIN,
             _ => CWND_GAIN,
         }
     }
 }
 
-/// What the acknowledgements of a search tell (`ack_phase`).
+/// What the acknowledgements of a search tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Feedback {
+enum AckPhase {
     Init,
     Refilling,
-    Starting,
-    Arriving,
-    Stopping,
+    ProbeStarting,
+    ProbeFeedback,
+    ProbeStopping,
 }
 
 /// BBR, version 3. Volumes of data are segments, rates bit/s.
@@ -207,15 +207,15 @@ enum Feedback {
 pub struct Bbr3 {
     config: Config,
     rules: SharedRules,
-    mode: Mode,
+    state: State,
     phase: Phase,
     cwnd: f64,
     prior_cwnd: f64,
-    pacing: Option<f64>,
+    pacing_rate: Option<f64>,
     /// `Path::delivered` as of the last acknowledgement.
     delivered: u64,
 
-    /// `bw`: the least of what was measured and what losses allow.
+    /// The least of what was measured and what losses allow.
     bw: f64,
     max_bw: WindowedMax<BW_CYCLES>,
     cycle_count: u64,
@@ -224,13 +224,12 @@ pub struct Bbr3 {
     held_back: HeldBack,
     bounds: Bounds,
 
-    round: u64,
+    round_count: u64,
     round_start: bool,
     next_round_delivered: u64,
 
     plateau: Plateau,
-    /// `full_bw_reached`.
-    full: bool,
+    full_bw_reached: bool,
     drain_start_round: u64,
 
     bw_latest: f64,
@@ -239,25 +238,24 @@ pub struct Bbr3 {
     loss_round_start: bool,
     loss_in_round: bool,
     /// Gaps found in this round of losses.
-    gaps: u32,
+    loss_events_in_round: u32,
     undo: Undo,
 
-    feedback: Feedback,
-    /// `is_bw_probe_sample`.
-    probe_sample: bool,
+    ack_phase: AckPhase,
+    is_bw_probe_sample: bool,
     cycle_stamp: Instant,
-    probe_wait: Duration,
-    rounds_since_probe: u64,
-    up_rounds: u32,
-    up_acked: f64,
-    up_acked_per_increment: f64,
+    bw_probe_wait: Duration,
+    rounds_since_bw_probe: u64,
+    bw_probe_up_rounds: u32,
+    bw_probe_up_acks: f64,
+    probe_up_cnt: f64,
     prev_probe_too_high: bool,
     prev_probe_precautionary: bool,
     /// The window was used up in this round, in the last one.
     cwnd_limited: (bool, bool),
 
     /// When half a bandwidth-delay product has been in flight for long enough; `None` until it is.
-    probe_rtt_done: Option<Instant>,
+    probe_rtt_done_stamp: Option<Instant>,
     probe_rtt_round_done: bool,
     idle_restart: bool,
 }
@@ -271,11 +269,11 @@ impl Bbr3 {
         Self {
             rules: rules.adapted(Rules { initial_window, ..*rules }),
             config: config.clone(),
-            mode: Mode::Startup,
+            state: State::Startup,
             phase: Phase::Open,
             cwnd: 1.0,
             prior_cwnd: 0.0,
-            pacing: None,
+            pacing_rate: None,
             delivered: 0,
             bw: 0.0,
             max_bw: WindowedMax::default(),
@@ -284,31 +282,31 @@ impl Bbr3 {
             aggregation: Aggregation::default(),
             held_back: HeldBack::default(),
             bounds: Bounds::default(),
-            round: 0,
+            round_count: 0,
             round_start: false,
             next_round_delivered: 0,
             plateau: Plateau::default(),
-            full: false,
+            full_bw_reached: false,
             drain_start_round: 0,
             bw_latest: 0.0,
             inflight_latest: 0.0,
             loss_round_delivered: 0,
             loss_round_start: false,
             loss_in_round: false,
-            gaps: 0,
+            loss_events_in_round: 0,
             undo: Undo::default(),
-            feedback: Feedback::Init,
-            probe_sample: false,
+            ack_phase: AckPhase::Init,
+            is_bw_probe_sample: false,
             cycle_stamp: Instant::ZERO,
-            probe_wait: Duration::ZERO,
-            rounds_since_probe: 0,
-            up_rounds: 0,
-            up_acked: 0.0,
-            up_acked_per_increment: f64::INFINITY,
+            bw_probe_wait: Duration::ZERO,
+            rounds_since_bw_probe: 0,
+            bw_probe_up_rounds: 0,
+            bw_probe_up_acks: 0.0,
+            probe_up_cnt: f64::INFINITY,
             prev_probe_too_high: false,
             prev_probe_precautionary: false,
             cwnd_limited: (false, false),
-            probe_rtt_done: None,
+            probe_rtt_done_stamp: None,
             probe_rtt_round_done: false,
             idle_restart: false,
         }
@@ -323,7 +321,7 @@ impl Bbr3 {
     }
 
     fn save_cwnd(&mut self) {
-        let cut = self.phase != Phase::Open || self.mode == Mode::ProbeRtt;
+        let cut = self.phase != Phase::Open || self.state == State::ProbeRtt;
         self.prior_cwnd = if cut { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
     }
 
@@ -336,21 +334,21 @@ impl Bbr3 {
     fn save_state(&mut self) {
         if !self.undo.saved {
             self.save_cwnd();
-            self.undo = Undo { saved: true, mode: None, bounds: self.bounds };
+            self.undo = Undo { saved: true, state: None, bounds: self.bounds };
         }
     }
 
     /// `SetPacingRateWithGain`.
     fn set_pacing(&mut self, path: &Path, gain: f64) {
-        let before = self.pacing.unwrap_or_else(|| {
+        let before = self.pacing_rate.unwrap_or_else(|| {
             // `InitPacingRate`, where the handshake told no RTT.
             let rtt = path.srtt.unwrap_or(NOMINAL_RTT);
             self.initial_pacing(path, rtt)
         });
         let rate = PACING_MARGIN * gain * self.bw;
         // Before the pipe is full the estimate lags behind and only ever raises the rate.
-        let raises = rate > 0.0 && (self.full || rate > before);
-        self.pacing = Some(if raises { rate.max(MIN_PACING) } else { before });
+        let raises = rate > 0.0 && (self.full_bw_reached || rate > before);
+        self.pacing_rate = Some(if raises { rate.max(MIN_PACING) } else { before });
     }
 
     fn initial_pacing(&self, path: &Path, rtt: Duration) -> f64 {
@@ -367,9 +365,9 @@ impl Bbr3 {
     /// `QuantizationBudget`.
     fn quantised(&self, path: &Path, inflight: f64) -> f64 {
         // `SetSendQuantum`: what leaves within a millisecond, at most 64 KB, at least two segments.
-        let quantum = (self.pacing.unwrap_or(0.0) / 8.0 * 1e-3).min(65_536.0) / f64::from(path.smss);
+        let quantum = (self.pacing_rate.unwrap_or(0.0) / 8.0 * 1e-3).min(65_536.0) / f64::from(path.smss);
         let offload = 3.0 * quantum.max(2.0);
-        inflight.max(offload).max(MIN_WINDOW) + if self.mode == Mode::Up { 2.0 } else { 0.0 }
+        inflight.max(offload).max(MIN_WINDOW) + if self.state == State::ProbeBwUp { 2.0 } else { 0.0 }
     }
 
     /// `TargetInflight`.
@@ -392,9 +390,9 @@ impl Bbr3 {
     fn set_cwnd(&mut self, path: &Path, newly: f64) {
         let before = self.cwnd;
         let extra = self.aggregation.extra() / f64::from(path.smss);
-        let most = self.quantised(path, self.mode.cwnd_gain() * self.bdp(path, self.bw) + extra);
+        let most = self.quantised(path, self.state.cwnd_gain() * self.bdp(path, self.bw) + extra);
         let initial = self.initial_window(path) * f64::from(path.smss);
-        if self.full {
+        if self.full_bw_reached {
             self.cwnd = (self.cwnd + newly).min(most);
         } else if self.cwnd < most || (path.delivered as f64) < initial {
             self.cwnd += newly;
@@ -405,13 +403,13 @@ impl Bbr3 {
 
     /// `BoundCwndForProbeRTT`, `BoundCwndForModel`.
     fn bound_cwnd(&mut self, path: &Path) {
-        if self.mode == Mode::ProbeRtt {
+        if self.state == State::ProbeRtt {
             self.cwnd = self.cwnd.min(self.probe_rtt_cwnd(path));
         }
-        let long = match self.mode {
-            Mode::Down | Mode::Refill | Mode::Up => self.bounds.inflight_longterm,
-            Mode::Cruise | Mode::ProbeRtt => self.with_headroom(),
-            Mode::Startup | Mode::Drain => f64::INFINITY,
+        let long = match self.state {
+            State::ProbeBwDown | State::ProbeBwRefill | State::ProbeBwUp => self.bounds.inflight_longterm,
+            State::ProbeBwCruise | State::ProbeRtt => self.with_headroom(),
+            State::Startup | State::Drain => f64::INFINITY,
         };
         self.cwnd = self.cwnd.min(long.min(self.bounds.inflight_shortterm).max(MIN_WINDOW));
     }
@@ -420,7 +418,7 @@ impl Bbr3 {
     fn episode_over(&mut self, path: &Path) {
         self.phase = Phase::Open;
         self.undo.saved = false;
-        if self.mode != Mode::ProbeRtt {
+        if self.state != State::ProbeRtt {
             self.restore_cwnd(path);
         }
     }
@@ -432,7 +430,7 @@ impl CongestionControl for Bbr3 {
     }
 
     fn pacing(&self) -> Option<Rate> {
-        self.pacing.map(|bits| Rate::from_bits_per_sec(bits as u64))
+        self.pacing_rate.map(|bits| Rate::from_bits_per_sec(bits as u64))
     }
 
     fn policy(&self) -> Policy {
@@ -452,15 +450,15 @@ impl CongestionControl for Bbr3 {
                 self.delivered = cx.path.delivered;
                 self.rtt.begin(cx.now, rtt);
                 self.aggregation.restart(cx.now);
-                self.pacing = rtt.map(|rtt| self.initial_pacing(cx.path, rtt));
+                self.pacing_rate = rtt.map(|rtt| self.initial_pacing(cx.path, rtt));
             }
             // `HandleRestartFromIdle`
             Start::Idle => {
                 self.idle_restart = true;
                 self.aggregation.restart(cx.now);
-                if self.mode.in_probe_bw() {
+                if self.state.in_probe_bw() {
                     self.set_pacing(cx.path, 1.0);
-                } else if self.mode == Mode::ProbeRtt {
+                } else if self.state == State::ProbeRtt {
                     self.check_probe_rtt_done(cx);
                 }
             }
@@ -479,12 +477,12 @@ impl CongestionControl for Bbr3 {
 
         self.update_latest_delivery_signals(cx.path, &rs);
         self.update_congestion_signals(cx.path, &rs);
-        if self.round_start && !self.full {
+        if self.round_start && !self.full_bw_reached {
             self.aggregation.forget();
         }
-        self.aggregation.update(cx.now, self.round, self.bw, newly * smss, self.cwnd * smss);
+        self.aggregation.update(cx.now, self.round_count, self.bw, newly * smss, self.cwnd * smss);
         if self.round_start && rs.rate > 0.0 && !rs.limited {
-            self.full |= self.plateau.update(rs.rate);
+            self.full_bw_reached |= self.plateau.update(rs.rate);
         }
         self.check_startup_done(cx.path, &rs);
         self.check_drain_done(cx);
@@ -499,7 +497,7 @@ impl CongestionControl for Bbr3 {
         }
         self.bw = self.bounds.bw_shortterm.min(self.max_bw.max() as f64);
 
-        self.set_pacing(cx.path, self.mode.pacing_gain());
+        self.set_pacing(cx.path, self.state.pacing_gain());
         self.set_cwnd(cx.path, newly);
     }
 
@@ -552,8 +550,8 @@ impl CongestionControl for Bbr3 {
         let bound = |x: f64| if x.is_finite() { x } else { f64::NAN };
         out("bandwidth", self.bw);
         out("min_rtt", self.rtt.min().map_or(f64::NAN, Duration::as_secs_f64));
-        out("pacing_gain", self.mode.pacing_gain());
-        out("mode", f64::from(self.mode as u8));
+        out("pacing_gain", self.state.pacing_gain());
+        out("mode", f64::from(self.state as u8));
         out("inflight_longterm", bound(self.bounds.inflight_longterm));
         out("inflight_shortterm", bound(self.bounds.inflight_shortterm));
         out("extra_acked", self.aggregation.extra());

@@ -4,7 +4,8 @@
 //! climbs quickly, flattens out at the window of the last loss, stays there for a while, and then probes beyond it
 //! ever faster. Where Reno would have more (short RTTs, small windows) CUBIC does as Reno does. A loss leaves 70 %.
 //! Slow start ends when the RTT rises (HyStart++) rather than when the queue overflows.
-//! *Source*: RFC 9438; RFC 9406. Constants are theirs.
+//! *Source*: RFC 9438; RFC 9406. Constants and names are theirs, but for `origin_point`, the `W_max` of the stage in
+//! progress, as implementations call it.
 //!
 //! Readings: the congestion avoidance stage begins with the first acknowledgement in it; where growth is by
 //! bytes the increment counts for each acknowledged segment, else for each acknowledgement; time in which the
@@ -64,18 +65,37 @@ impl Config {
     }
 }
 
-/// The curve and what it is made from.
+/// The variables of RFC 9438 §4.1.2 that a congestion event changes: segments, seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Curve {
     /// Window at the last reduction, after fast convergence; 0 where it is unknown.
     w_max: f64,
     /// Window at the last reduction.
-    prior: f64,
-    /// The stage: its start, the time to the plateau in seconds, the plateau. `None` before its first
-    /// acknowledgement.
-    stage: Option<(Instant, f64, f64)>,
+    cwnd_prior: f64,
     /// What Reno would have.
-    reno: f64,
+    w_est: f64,
+    /// The congestion avoidance stage; `None` before its first acknowledgement.
+    epoch: Option<Epoch>,
+}
+
+/// A congestion avoidance stage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Epoch {
+    /// When it began.
+    t_epoch: Instant,
+    /// Time from then to the plateau.
+    k: f64,
+    /// The plateau: `W_max`, or the window that the stage began with where that is greater or nothing is known.
+    origin_point: f64,
+}
+
+impl Epoch {
+    /// `W_cubic(t)` (Fig. 1).
+    #[inline]
+    fn w_cubic(&self, c: f64, t: f64) -> f64 {
+        let k = self.k;
+        c * (t - k) * (t - k) * (t - k) + self.origin_point
+    }
 }
 
 /// CUBIC.
@@ -84,9 +104,12 @@ pub struct Cubic {
     frame: Frame,
     config: Config,
     curve: Curve,
+    /// Growth per RTT, segments, that with this beta makes a flow as strong as Reno (§4.3).
+    alpha_cubic: f64,
+    /// When the last acknowledgement came.
+    last_ack: Instant,
+    /// The curve before the last congestion event, for undo (§4.9).
     before: Curve,
-    /// The last acknowledgement.
-    last: Instant,
     /// In the first slow start, if it is to end early.
     hystart: Option<HyStart>,
 }
@@ -99,16 +122,17 @@ impl Cubic {
             frame: Frame::new(rules, config.recovery),
             config: config.clone(),
             curve: Curve::default(),
+            alpha_cubic: 3.0 * (1.0 - config.beta) / (1.0 + config.beta),
+            last_ack: Instant::ZERO,
             before: Curve::default(),
-            last: Instant::ZERO,
             hystart: config.hystart.then(HyStart::default),
         }
     }
 
-    /// Time that must not count: moves the stage on.
+    /// Time that must not count: moves the stage on (§5.8).
     fn shift(&mut self, now: Instant) {
-        if let Some((start, ..)) = &mut self.curve.stage {
-            *start += now - self.last.max(*start);
+        if let Some(Epoch { t_epoch, .. }) = &mut self.curve.epoch {
+            *t_epoch += now - self.last_ack.max(*t_epoch);
         }
     }
 
@@ -127,33 +151,44 @@ impl Cubic {
         }
     }
 
+    /// The congestion avoidance stage begins at the present window (§4.2).
+    fn begin_epoch(&mut self, now: Instant) -> Epoch {
+        let cwnd_epoch = self.frame.cwnd;
+        self.curve.w_est = cwnd_epoch;
+        let w_max = self.curve.w_max;
+        let (k, origin_point) = if w_max > cwnd_epoch {
+            (math::cbrt((w_max - cwnd_epoch) / self.config.c), w_max)
+        } else {
+            // The first stage after a slow start that no loss ended, or after a timeout (§4.8, §4.10).
+            (0.0, cwnd_epoch)
+        };
+        let epoch = Epoch { t_epoch: now, k, origin_point };
+        self.curve.epoch = Some(epoch);
+        epoch
+    }
+
     /// RFC 9438 §4.2 to §4.5.
     fn avoid(&mut self, cx: &Cx<'_>, ack: &Ack) {
         let cwnd = self.frame.cwnd;
-        let Config { c, beta, .. } = self.config;
-        let (start, k, plateau) = *self.curve.stage.get_or_insert_with(|| {
-            self.curve.reno = cwnd;
-            if self.curve.w_max > cwnd {
-                (cx.now, math::cbrt((self.curve.w_max - cwnd) / c), self.curve.w_max)
-            } else {
-                // The first stage after a slow start that no loss ended, or after a timeout (§4.8, §4.10).
-                (cx.now, 0.0, cwnd)
-            }
-        });
-        if self.curve.prior == 0.0 {
-            self.curve.prior = cwnd;
+        let c = self.config.c;
+        let epoch = match self.curve.epoch {
+            Some(epoch) => epoch,
+            None => self.begin_epoch(cx.now),
+        };
+        if self.curve.cwnd_prior == 0.0 {
+            self.curve.cwnd_prior = cwnd;
         }
-        let at = |t: f64| c * (t - k) * (t - k) * (t - k) + plateau;
-        let t = (cx.now - start).as_secs_f64();
-        let rtt = cx.path.srtt.map_or(0.0, Duration::as_secs_f64);
-        let n = self.frame.credit(ack);
-        let alpha = if self.curve.reno < self.curve.prior { 3.0 * (1.0 - beta) / (1.0 + beta) } else { 1.0 };
-        self.curve.reno += alpha * n / cwnd;
-        let to = if at(t) < self.curve.reno {
-            self.curve.reno
+        let t = (cx.now - epoch.t_epoch).as_secs_f64();
+        let segments_acked = self.frame.credit(ack);
+        // As strong as Reno until its window is regained, and then Reno.
+        let alpha = if self.curve.w_est < self.curve.cwnd_prior { self.alpha_cubic } else { 1.0 };
+        self.curve.w_est += alpha * segments_acked / cwnd;
+        let to = if epoch.w_cubic(c, t) < self.curve.w_est {
+            self.curve.w_est
         } else {
-            let target = at(t + rtt).max(cwnd).min(1.5 * cwnd);
-            cwnd + (target - cwnd) / cwnd * n
+            let rtt = cx.path.srtt.map_or(0.0, Duration::as_secs_f64);
+            let target = epoch.w_cubic(c, t + rtt).max(cwnd).min(1.5 * cwnd);
+            cwnd + (target - cwnd) / cwnd * segments_acked
         };
         self.frame.grow_to(cx, to);
     }
@@ -165,7 +200,7 @@ impl Cubic {
         let regained = cwnd >= self.curve.w_max;
         let keep =
             if self.config.fast_convergence && !regained { (1.0 + self.config.beta) / 2.0 } else { 1.0 };
-        self.curve = Curve { w_max: cwnd * keep, prior: cwnd, stage: None, reno: 0.0 };
+        self.curve = Curve { w_max: cwnd * keep, cwnd_prior: cwnd, w_est: 0.0, epoch: None };
         self.hystart = None;
         growth::kept(&self.frame.rules, cx.path, cwnd, self.config.beta)
     }
@@ -184,7 +219,7 @@ impl CongestionControl for Cubic {
         if *start == Start::Idle {
             self.shift(cx.now);
         }
-        self.last = cx.now;
+        self.last_ack = cx.now;
     }
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
         if self.frame.acked(cx, ack) {
@@ -196,7 +231,7 @@ impl CongestionControl for Cubic {
         } else if !ack.cwnd_limited {
             self.shift(cx.now);
         }
-        self.last = cx.now;
+        self.last_ack = cx.now;
     }
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         let to = self.reduced(cx);
@@ -204,14 +239,14 @@ impl CongestionControl for Cubic {
     }
     fn on_recovered(&mut self, cx: &mut Cx<'_>) {
         self.frame.recovered(cx);
-        self.curve.stage = None;
+        self.curve.epoch = None;
     }
     fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
         let to = if backoff <= 1 { self.reduced(cx) } else { self.frame.ssthresh };
         self.frame.timeout(backoff, to);
         // The stage after a timeout starts flat (§4.8).
         self.curve.w_max = 0.0;
-        self.curve.stage = None;
+        self.curve.epoch = None;
     }
     fn on_undo(&mut self, cx: &mut Cx<'_>) {
         self.frame.undo(cx);
@@ -219,7 +254,7 @@ impl CongestionControl for Cubic {
     }
     fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("w_max", self.curve.w_max);
-        out("w_est", self.curve.reno);
+        out("w_est", self.curve.w_est);
         out("css", f64::from(u8::from(self.hystart.is_some_and(|h| h.conservative()))));
     }
 }
@@ -330,7 +365,7 @@ mod tests {
         s.new_acks(1);
         close(s.cwnd() - before, alpha / before);
         let mut s = reduced();
-        s.cc.curve.prior = 0.5;
+        s.cc.curve.cwnd_prior = 0.5;
         s.new_acks(1);
         close(s.cwnd(), 70.0 + 1.0 / 70.0);
     }

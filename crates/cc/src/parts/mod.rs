@@ -2,10 +2,11 @@
 
 pub mod aggregation;
 pub mod credit;
+pub mod fallback;
 pub mod frame;
 pub mod growth;
 pub mod held_back;
 pub mod hystart;
 pub mod inflation;
-pub mod train;
+pub mod probed_window;
 pub mod windowed;

@@ -20,12 +20,19 @@ impl<const N: usize> Default for WindowedMax<N> {
 impl<const N: usize> WindowedMax<N> {
     /// Takes `value` of `tick` in and forgets what has left the window. Ticks must not fall.
     pub fn update(&mut self, tick: u64, value: u64) {
+        // Nothing to learn from a value that its own tick has surpassed already: the usual case.
+        let newest = self.len.checked_sub(1).map(|i| self.candidates[i]);
+        if newest.is_some_and(|(t, v)| t == tick && value <= v) {
+            return;
+        }
         let kept = self.candidates[..self.len].iter().position(|&(_, v)| v <= value).unwrap_or(self.len);
         self.len = kept;
         let expired =
             self.candidates[..kept].iter().take_while(|&&(t, _)| tick.saturating_sub(t) >= N as u64).count();
-        self.candidates.copy_within(expired..kept, 0);
-        self.len -= expired;
+        if expired > 0 {
+            self.candidates.copy_within(expired..kept, 0);
+            self.len -= expired;
+        }
         match self.len.checked_sub(1).map(|i| self.candidates[i].0) {
             // A smaller value of a tick that has a greater one already can never be the maximum.
             Some(last) if last == tick => {}

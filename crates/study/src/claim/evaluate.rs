@@ -9,7 +9,7 @@ use crate::stats::{self, Estimate};
 
 /// Evaluates all claims under all readings that concern them.
 #[must_use]
-pub fn evaluate<S>(results: &Results<'_, S>) -> Vec<ClaimResult> {
+pub fn evaluate(results: &Results<'_>) -> Vec<ClaimResult> {
     let study = &results.plan.file.study;
     let readings = results.plan.readings();
     let one = |planned: &super::PlannedClaim| {
@@ -53,14 +53,14 @@ fn summary(cases: &[CaseOutcome]) -> String {
     cases.iter().map(line).collect::<Vec<_>>().join("; ")
 }
 
-struct Judge<'a, S> {
-    results: &'a Results<'a, S>,
+struct Judge<'a> {
+    results: &'a Results<'a>,
     reading: usize,
     /// Chance is involved: a single seed tells nothing.
     chance: bool,
 }
 
-impl<S> Judge<'_, S> {
+impl Judge<'_> {
     /// What can be said with the seeds at hand: a single one is certain only where no chance is involved.
     fn certain(&self, e: Estimate) -> Estimate {
         if e.n == 1 && !self.chance { Estimate { half: 0.0, ..e } } else { e }

@@ -1,9 +1,10 @@
 //! From claims to tests on combinations, before anything has run.
 
 use crate::error::StudyError;
+use crate::metric::PlannedMetric;
 use crate::model::{Check, Claim, Curve, Direction, Selector, Side, StudyFile};
-use crate::plan::{PlannedMetric, Space, pins};
 use crate::profile;
+use crate::space::{Space, pins};
 use std::collections::BTreeSet;
 
 /// A claim ready to be tested.

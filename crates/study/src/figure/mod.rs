@@ -8,11 +8,12 @@ mod rate;
 mod thin;
 mod vega;
 
-use crate::error::StudyError;
+use crate::error::{RenderError, StudyError};
+use crate::metric::PlannedMetric;
 use crate::model::{Band, Figure, Scale, StudyFile};
 use crate::observed::Sampled;
-use crate::plan::{PlannedMetric, Space, pins};
 use crate::results::Results;
+use crate::space::{Space, pins};
 use crate::stats;
 pub use overlay::overlay;
 use serde::Serialize;
@@ -78,8 +79,8 @@ pub trait FigureRenderer {
     /// Draws.
     ///
     /// # Errors
-    /// One sentence.
-    fn render(&self, vl_json: &str, path: &Path) -> Result<(), String>;
+    /// If it cannot draw.
+    fn render(&self, vl_json: &str, path: &Path) -> Result<(), RenderError>;
 }
 
 /// The values of each axis that a figure draws.
@@ -156,7 +157,7 @@ fn extent(file: &StudyFile, figure: &Figure, i: usize) -> Result<Extent, StudyEr
 ///
 /// # Errors
 /// As [`check`]; none for a plan that passed it.
-pub fn draw<S>(results: &Results<'_, S>) -> Result<Vec<Drawn>, StudyError> {
+pub fn draw(results: &Results<'_>) -> Result<Vec<Drawn>, StudyError> {
     let file = &results.plan.file;
     let one = |(i, figure): (usize, &Figure)| {
         let extent = extent(file, figure, i)?;
@@ -166,8 +167,8 @@ pub fn draw<S>(results: &Results<'_, S>) -> Result<Vec<Drawn>, StudyError> {
     file.study.figure.iter().enumerate().map(one).collect()
 }
 
-struct Draw<'a, S> {
-    results: &'a Results<'a, S>,
+struct Draw<'a> {
+    results: &'a Results<'a>,
     figure: &'a Figure,
     extent: Extent,
 }
@@ -175,7 +176,7 @@ struct Draw<'a, S> {
 /// A line over time: its group, its flow if it is one's, its points.
 type Line = (String, Option<u32>, Vec<(f64, f64)>);
 
-impl<S> Draw<'_, S> {
+impl Draw<'_> {
     /// Every drawn combination: by reading, then in the order of the axes.
     fn combinations(&self) -> Vec<(usize, Vec<usize>)> {
         let readings = if self.figure.readings { self.results.plan.grid.len() } else { 1 };

@@ -142,7 +142,7 @@ fn chapter(b: &mut String, c: &Chapter) {
                     "<article id=\"{}\"><h3>{}</h3><p class=\"warning\">{}</p></article>",
                     anchor(c, part),
                     escape(&part.name),
-                    escape(why)
+                    escape(&why.line)
                 );
             }
         }

@@ -5,10 +5,11 @@
     reason = "shared by several test programs, none of which uses all of it"
 )]
 
+use skyhaul_scenario::{Document, Resolved};
 use skyhaul_study::model::{Raw, StudyFile};
 use skyhaul_study::observed::{Number, Observed, Sampled};
 use skyhaul_study::plan::{Plan, plan};
-use skyhaul_study::runner::{CellRunner, Failure, Problem, Resolution, Setting, Vocabulary};
+use skyhaul_study::runner::{CellRunner, Failure, Problem, Resolution, Setting, Unversioned, Vocabulary};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -30,28 +31,40 @@ pub struct Fake {
     pub version: Option<Result<String, String>>,
 }
 
-pub type Scenario = BTreeMap<String, String>;
+/// Settings of a scenario.
+type Settings = BTreeMap<String, String>;
+
+/// Something resolved, with the settings as its title.
+fn scenario(settings: &str) -> Resolved {
+    let none = |_: &str| Err("no file".to_owned());
+    let mut any = Document::open("preset:peach-geo", &none).and_then(|d| d.resolve()).expect("a preset");
+    any.title = settings.to_owned();
+    any
+}
+
+/// The settings that a text names.
+fn settings(text: &str) -> Settings {
+    let parts: Vec<&str> = text.split('"').collect();
+    parts.chunks(4).filter(|c| c.len() == 4).map(|c| (c[1].to_owned(), c[3].to_owned())).collect()
+}
 
 const PATHS: [&str; 3] = ["cc", "loss", "recovery"];
 
 impl CellRunner for Fake {
-    type Scenario = Scenario;
-
     fn engine(&self) -> String {
         self.engine.clone().unwrap_or_else(|| "fake-1".to_owned())
     }
 
     fn vocabulary(&self) -> Vocabulary {
         Vocabulary {
-            flow: vec![("unique_segments", "segments")],
-            link: vec![("forward.dropped_error", "losses")],
-            run: vec![("duration", "time")],
+            flow: vec!["unique_segments".to_owned()],
+            link: vec!["forward.dropped_error".to_owned()],
+            run: vec!["duration".to_owned()],
         }
     }
 
-    fn resolve(&self, base: &Raw, _: &Path, settings: &[Setting]) -> Result<Resolution<Scenario>, Problem> {
-        let mut scenario =
-            Scenario::from([("base".to_owned(), base.as_str().unwrap_or("a table").to_owned())]);
+    fn resolve(&self, base: &Raw, _: &Path, settings: &[Setting]) -> Result<Resolution, Problem> {
+        let mut all = Settings::from([("base".to_owned(), base.as_str().unwrap_or("a table").to_owned())]);
         for s in settings {
             if !PATHS.contains(&s.path.as_str()) {
                 let accepted = PATHS.map(str::to_owned).to_vec();
@@ -59,28 +72,28 @@ impl CellRunner for Fake {
                 return Err(Problem { path: Some(s.path.clone()), message, accepted });
             }
             let value = s.value.as_str().map_or_else(|| s.value.to_string(), str::to_owned);
-            scenario.insert(s.path.clone(), value);
+            all.insert(s.path.clone(), value);
         }
         Ok(Resolution {
-            text: format!("{scenario:?}"),
+            scenario: scenario(&format!("{all:?}")),
+            text: format!("{all:?}"),
             words: vec![("Link".to_owned(), "1 <Mbit/s>".to_owned())],
             links: vec!["sat".to_owned()],
             groups: vec!["bulk".to_owned()],
             series: vec!["cwnd".to_owned()],
-            scenario,
         })
     }
 
-    fn reread(&self, text: &str) -> Result<Scenario, Problem> {
-        let parts: Vec<&str> = text.split('"').collect();
-        Ok(parts.chunks(4).filter(|c| c.len() == 4).map(|c| (c[1].to_owned(), c[3].to_owned())).collect())
+    fn reread(&self, text: &str) -> Result<Resolved, Problem> {
+        Ok(scenario(text))
     }
 
-    fn version(&self, _: &Scenario) -> Result<String, String> {
-        self.version.clone().unwrap_or_else(|| Ok(String::new()))
+    fn version(&self, _: &Resolved) -> Result<String, Unversioned> {
+        self.version.clone().unwrap_or_else(|| Ok(String::new())).map_err(|why| Unversioned { why })
     }
 
-    fn run(&self, scenario: &Scenario, seed: u64) -> Result<Observed, Failure> {
+    fn run(&self, scenario: &Resolved, seed: u64) -> Result<Observed, Failure> {
+        let scenario = settings(&scenario.title);
         assert!(self.fail_on != Some(seed) || seed % 2 == 0, "an odd seed breaks an invariant");
         if self.fail_on == Some(seed) {
             return Err(Failure {
@@ -208,7 +221,7 @@ time = { series = "cwnd" }
 "#;
 
 /// The study above, planned.
-pub fn planned(runner: &Fake) -> Plan<Scenario> {
+pub fn planned(runner: &Fake) -> Plan {
     plan(runner, parse(STUDY)).expect("a study")
 }
 

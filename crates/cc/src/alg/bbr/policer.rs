@@ -1,6 +1,6 @@
 //! The estimate of a policed rate.
 
-use super::Mode;
+use super::State;
 use crate::event::Path;
 use skyhaul_base::{Duration, Instant};
 
@@ -37,13 +37,13 @@ impl Policer {
         &mut self,
         now: Instant,
         path: &Path,
-        mode: Mode,
+        state: State,
         new_round: bool,
         loss: bool,
         limited: bool,
     ) -> bool {
         if self.in_use {
-            if mode == Mode::ProbeBw && new_round {
+            if state == State::ProbeBw && new_round {
                 self.rounds += 1;
                 if self.rounds >= Self::USE_ROUNDS {
                     self.reset(now, path);

@@ -57,7 +57,7 @@ fn cruising(config: &Config) -> Stage<Bbr> {
     s
 }
 fn pacing(s: &Stage<Bbr>) -> f64 {
-    s.cc.pacing.unwrap_or(0.0)
+    s.cc.pacing_rate.unwrap_or(0.0)
 }
 fn close(a: f64, b: f64) -> bool {
     (a - b).max(b - a) <= 1e-9 * b
@@ -176,8 +176,8 @@ fn option_extra_acked_allows_for_bursts_of_acknowledgements() {
 #[test]
 fn the_gain_cycle() {
     let mut s = cruising(&Config::default());
-    s.cc.cycle = 7;
-    s.cc.cycle_at = s.now;
+    s.cc.cycle_index = 7;
+    s.cc.cycle_stamp = s.now;
     let mut gains = Vec::new();
     for _ in 0..10 {
         // More than one RTT each; in flight what each phase wants to see.
@@ -193,11 +193,11 @@ fn the_gain_cycle() {
 fn probing_waits_for_the_queue_and_draining_for_its_end() {
     let mut s = cruising(&Config::default());
     let next = |s: &mut Stage<Bbr>, cycle: usize, ms, pipe, lost| {
-        s.cc.cycle = cycle;
-        s.cc.cycle_at = s.now;
+        s.cc.cycle_index = cycle;
+        s.cc.cycle_stamp = s.now;
         s.path.pipe = pipe;
         news(s, ms, 800_000, |a| a.lost = lost);
-        s.cc.cycle != cycle
+        s.cc.cycle_index != cycle
     };
     // 5/4 · 50 + 3 segments must be in flight before this acknowledgement of one, after a full RTT.
     assert!(!next(&mut s, 0, 501, 64.0, 0.0));
@@ -222,7 +222,7 @@ fn the_cycle_starts_anywhere_but_with_the_phase_that_drains() {
         (0..4).for_each(|_| round(&mut s, 500, 800_000));
         s.path.pipe = 0.0;
         news(&mut s, 1, 800_000, |_| ());
-        seen[s.cc.cycle] += 1;
+        seen[s.cc.cycle_index] += 1;
     }
     assert_eq!(seen[1], 0);
     // Each of the seven about a hundred times: five standard deviations of 9.3.
@@ -235,7 +235,7 @@ fn the_least_rtt_is_measured_anew_after_ten_seconds() {
     let mut s = cruising(&config);
     (0..100).for_each(|_| news(&mut s, 1, 800_000, |_| ()));
     let before = s.cwnd();
-    let since = s.cc.min_rtt_at;
+    let since = s.cc.min_rtt_stamp;
     while s.now - since <= Duration::from_secs(10) {
         assert_eq!(s.variable("mode"), PROBE_BW);
         round(&mut s, 100, 800_000);
@@ -256,7 +256,7 @@ fn the_least_rtt_is_measured_anew_after_ten_seconds() {
     news(&mut s, 1, 10_000, |_| ());
     assert!(s.now - small_since > Duration::from_millis(200));
     assert_eq!((s.variable("mode"), s.cwnd()), (PROBE_BW, before));
-    assert_eq!(s.cc.min_rtt_at, s.now);
+    assert_eq!(s.cc.min_rtt_stamp, s.now);
 }
 
 #[test]
@@ -295,10 +295,10 @@ fn rates_of_the_measurement_are_no_sign_of_a_full_pipe() {
     s.now += Duration::from_secs(11);
     round(&mut s, 1, 400_000);
     assert_eq!(s.variable("mode"), PROBE_RTT);
-    let rounds = s.cc.full_bw_rounds;
+    let rounds = s.cc.full_bw_count;
     s.path.pipe = 4.0;
     (0..3).for_each(|_| round(&mut s, 150, 50_000));
-    assert_eq!((s.variable("mode"), s.cc.full_bw_rounds), (STARTUP, rounds));
+    assert_eq!((s.variable("mode"), s.cc.full_bw_count), (STARTUP, rounds));
     assert_eq!(s.variable("bandwidth"), 400_000.0);
 }
 
@@ -408,7 +408,7 @@ fn undo_forgets_what_was_concluded_from_the_losses() {
     s.recovered();
     s.call(|cc, cx| cc.on_undo(cx));
     assert!(!s.cc.policer.in_use);
-    assert_eq!(s.cc.full_bw_rounds, 0);
+    assert_eq!(s.cc.full_bw_count, 0);
 }
 
 /// 100 segments a second over 490 ms, plus 10 ms of transmission: 50 segments.

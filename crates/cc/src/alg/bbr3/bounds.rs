@@ -1,6 +1,6 @@
 //! The limits that losses teach, and how each loss moves them (draft §5.5.10, §5.5.11).
 
-use super::{Bbr3, Mode, model::Sample};
+use super::{Bbr3, State, model::Sample};
 use crate::event::{Cx, Lost, Path, Phase};
 
 /// The limits. Infinite where no loss has taught anything.
@@ -40,7 +40,7 @@ pub(super) struct Undo {
     /// Saved in the present episode.
     pub(super) saved: bool,
     /// State that the losses ended: `Startup` or `Up`.
-    pub(super) mode: Option<Mode>,
+    pub(super) state: Option<State>,
     pub(super) bounds: Bounds,
 }
 
@@ -67,8 +67,8 @@ impl Bbr3 {
     /// `HandleLostPacket`.
     pub(super) fn handle_lost(&mut self, cx: &mut Cx<'_>, packet: &Lost) {
         self.note_loss(cx.path);
-        self.gaps += u32::from(!packet.same_gap);
-        if !self.probe_sample {
+        self.loss_events_in_round += u32::from(!packet.same_gap);
+        if !self.is_bw_probe_sample {
             return;
         }
         let segments = |bytes: u64| bytes as f64 / f64::from(cx.path.smss);
@@ -85,13 +85,13 @@ impl Bbr3 {
     /// `HandleInflightTooHigh` at `inflight` segments.
     fn handle_too_high(&mut self, cx: &mut Cx<'_>, inflight: f64, limited: bool) {
         self.prev_probe_too_high = true;
-        self.probe_sample = false;
+        self.is_bw_probe_sample = false;
         if !limited {
             let least = self.target_inflight(cx.path) * self.config.beta;
             self.bounds.inflight_longterm = inflight.max(least);
         }
-        if self.mode == Mode::Up {
-            self.undo.mode = Some(Mode::Up);
+        if self.state == State::ProbeBwUp {
+            self.undo.state = Some(State::ProbeBwUp);
             self.start_down(cx);
         }
     }
@@ -101,39 +101,39 @@ impl Bbr3 {
         self.note_loss(cx.path);
         // No repair will follow whose end could prove it spurious.
         self.undo.saved = self.phase != Phase::Open;
-        if self.mode == Mode::Startup {
+        if self.state == State::Startup {
             self.leave_startup(cx.path);
-        } else if self.probe_sample {
+        } else if self.is_bw_probe_sample {
             self.handle_too_high(cx, cx.path.pipe, cx.path.app_limited);
         }
     }
 
     /// `CheckStartupHighLoss`, and the end of startup.
     pub(super) fn check_startup_done(&mut self, path: &Path, rs: &Sample) {
-        if self.mode == Mode::Startup {
-            let sustained = self.loss_round_start && self.gaps >= self.config.startup_losses;
+        if self.state == State::Startup {
+            let sustained = self.loss_round_start && self.loss_events_in_round >= self.config.startup_losses;
             let repairing = path.phase == Phase::Recovery;
             if repairing && self.sample_too_high(path, rs) && (sustained || !path.sack) {
                 self.leave_startup(path);
             }
-            if self.full {
+            if self.full_bw_reached {
                 self.enter_drain();
             }
         }
         if self.loss_round_start {
-            self.gaps = 0;
+            self.loss_events_in_round = 0;
         }
     }
 
     fn leave_startup(&mut self, path: &Path) {
-        self.undo.mode = Some(Mode::Startup);
-        self.full = true;
+        self.undo.state = Some(State::Startup);
+        self.full_bw_reached = true;
         self.bounds.inflight_longterm = self.bdp(path, self.bw).max(self.inflight_latest);
     }
 
     fn enter_drain(&mut self) {
-        self.mode = Mode::Drain;
-        self.drain_start_round = self.round;
+        self.state = State::Drain;
+        self.drain_start_round = self.round_count;
     }
 
     /// `UpdateLatestDeliverySignals`.
@@ -159,7 +159,7 @@ impl Bbr3 {
         }
         // Losses that led to no repair are an episode of a round.
         self.undo.saved &= self.loss_in_round || self.phase != Phase::Open;
-        if self.loss_in_round && !self.mode.searches() {
+        if self.loss_in_round && !self.state.searches() {
             let b = &mut self.bounds;
             let (bw, inflight) = (self.max_bw.max() as f64, self.cwnd);
             b.bw_shortterm = if b.bw_shortterm.is_finite() { b.bw_shortterm } else { bw };
@@ -184,14 +184,16 @@ impl Bbr3 {
         self.loss_in_round = false;
         self.plateau.reset(0.0);
         self.bounds.raise_to(&self.undo.bounds);
-        match self.undo.mode.take() {
-            Some(Mode::Startup) if self.mode != Mode::Startup => {
-                self.full = false;
-                if self.mode != Mode::ProbeRtt {
-                    self.mode = Mode::Startup;
+        match self.undo.state.take() {
+            Some(State::Startup) if self.state != State::Startup => {
+                self.full_bw_reached = false;
+                if self.state != State::ProbeRtt {
+                    self.state = State::Startup;
                 }
             }
-            Some(Mode::Up) if !matches!(self.mode, Mode::Up | Mode::ProbeRtt) => self.start_refill(cx.path),
+            Some(State::ProbeBwUp) if !matches!(self.state, State::ProbeBwUp | State::ProbeRtt) => {
+                self.start_refill(cx.path)
+            }
             _ => {}
         }
         self.bound_cwnd(cx.path);

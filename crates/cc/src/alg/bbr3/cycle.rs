@@ -1,7 +1,7 @@
 //! The states after startup: drain, the cycle that searches for rate, the measurement of the RTT (draft §5.3.2 to
 //! §5.3.4).
 
-use super::{Bbr3, DRAIN_ROUNDS, Feedback, Mode, model::Sample};
+use super::{AckPhase, Bbr3, DRAIN_ROUNDS, State, model::Sample};
 use crate::event::{Cx, Path};
 use skyhaul_base::Duration;
 
@@ -16,17 +16,17 @@ impl Bbr3 {
         self.round_start = rs.prior_delivered.is_some_and(|d| d >= self.next_round_delivered);
         if self.round_start {
             self.start_round(path);
-            self.round += 1;
-            self.rounds_since_probe += 1;
+            self.round_count += 1;
+            self.rounds_since_bw_probe += 1;
             self.cwnd_limited = (false, self.cwnd_limited.0);
         }
     }
 
     /// `CheckDrainDone`.
     pub(super) fn check_drain_done(&mut self, cx: &mut Cx<'_>) {
-        if self.mode == Mode::Drain {
+        if self.state == State::Drain {
             let empty = cx.path.pipe <= self.quantised(cx.path, self.bdp(cx.path, self.bw));
-            if empty || self.round > self.drain_start_round + DRAIN_ROUNDS {
+            if empty || self.round_count > self.drain_start_round + DRAIN_ROUNDS {
                 self.start_down(cx);
             }
         }
@@ -34,47 +34,49 @@ impl Bbr3 {
 
     pub(super) fn start_down(&mut self, cx: &mut Cx<'_>) {
         self.reset_congestion_signals();
-        self.up_acked_per_increment = f64::INFINITY;
+        self.probe_up_cnt = f64::INFINITY;
         // `PickProbeWait`
-        self.rounds_since_probe = cx.rng.below(2);
-        self.probe_wait = Duration::from_secs_f64(PROBE_WAIT + cx.rng.unit());
+        self.rounds_since_bw_probe = cx.rng.below(2);
+        self.bw_probe_wait = Duration::from_secs_f64(PROBE_WAIT + cx.rng.unit());
         self.cycle_stamp = cx.now;
-        self.feedback = Feedback::Stopping;
+        self.ack_phase = AckPhase::ProbeStopping;
         self.start_round(cx.path);
-        self.mode = Mode::Down;
+        self.state = State::ProbeBwDown;
     }
 
     pub(super) fn start_refill(&mut self, path: &Path) {
         self.bounds.reset_shortterm();
-        (self.up_rounds, self.up_acked) = (0, 0.0);
+        (self.bw_probe_up_rounds, self.bw_probe_up_acks) = (0, 0.0);
         self.prev_probe_precautionary = false;
-        self.feedback = Feedback::Refilling;
+        self.ack_phase = AckPhase::Refilling;
         self.start_round(path);
-        self.mode = Mode::Refill;
+        self.state = State::ProbeBwRefill;
     }
 
     fn start_up(&mut self, path: &Path, rs: &Sample) {
-        self.feedback = Feedback::Starting;
+        self.ack_phase = AckPhase::ProbeStarting;
         self.start_round(path);
         self.plateau.reset(rs.rate);
-        self.mode = Mode::Up;
+        self.state = State::ProbeBwUp;
         self.raise_slope();
     }
 
     /// `UpdateProbeBWCyclePhase`.
     pub(super) fn update_cycle(&mut self, cx: &mut Cx<'_>, rs: &Sample, newly: f64) {
-        if !self.full || newly <= 0.0 || self.adapt_long_term_model(cx.path, rs, newly) {
+        if !self.full_bw_reached || newly <= 0.0 || self.adapt_long_term_model(cx.path, rs, newly) {
             return;
         }
-        let down = self.mode == Mode::Up && self.is_time_to_go_down(cx.path, rs);
-        match self.mode {
-            Mode::Down | Mode::Cruise if self.is_time_to_probe(cx) => self.start_refill(cx.path),
-            Mode::Down if self.is_time_to_cruise(cx.path) => self.mode = Mode::Cruise,
-            Mode::Refill if self.round_start => {
-                self.probe_sample = true;
+        let down = self.state == State::ProbeBwUp && self.is_time_to_go_down(cx.path, rs);
+        match self.state {
+            State::ProbeBwDown | State::ProbeBwCruise if self.is_time_to_probe(cx) => {
+                self.start_refill(cx.path)
+            }
+            State::ProbeBwDown if self.is_time_to_cruise(cx.path) => self.state = State::ProbeBwCruise,
+            State::ProbeBwRefill if self.round_start => {
+                self.is_bw_probe_sample = true;
                 self.start_up(cx.path, rs);
             }
-            Mode::Up if down => {
+            State::ProbeBwUp if down => {
                 self.prev_probe_too_high = false;
                 self.start_down(cx);
             }
@@ -84,8 +86,8 @@ impl Bbr3 {
 
     /// `IsTimeToProbeBW`: the clock, or as many rounds as Reno would have taken.
     fn is_time_to_probe(&self, cx: &Cx<'_>) -> bool {
-        cx.now > self.cycle_stamp + self.probe_wait
-            || self.rounds_since_probe as f64 >= self.target_inflight(cx.path).min(RENO_ROUNDS)
+        cx.now > self.cycle_stamp + self.bw_probe_wait
+            || self.rounds_since_bw_probe as f64 >= self.target_inflight(cx.path).min(RENO_ROUNDS)
     }
 
     fn is_time_to_cruise(&self, path: &Path) -> bool {
@@ -104,7 +106,7 @@ impl Bbr3 {
             self.plateau.reset(rs.rate);
             return false;
         }
-        self.plateau.reached
+        self.plateau.full_bw_now
     }
 
     fn is_cwnd_limited(&self) -> bool {
@@ -113,9 +115,9 @@ impl Bbr3 {
 
     /// `RaiseInflightLongtermSlope`.
     pub(super) fn raise_slope(&mut self) {
-        let growth = f64::from(1u32 << self.up_rounds);
-        self.up_rounds = (self.up_rounds + 1).min(30);
-        self.up_acked_per_increment = (self.cwnd / growth).max(1.0);
+        let growth = f64::from(1u32 << self.bw_probe_up_rounds);
+        self.bw_probe_up_rounds = (self.bw_probe_up_rounds + 1).min(30);
+        self.probe_up_cnt = (self.cwnd / growth).max(1.0);
     }
 
     /// `ProbeInflightLongtermUpward`.
@@ -123,10 +125,10 @@ impl Bbr3 {
         if !self.is_cwnd_limited() || self.cwnd < self.bounds.inflight_longterm {
             return;
         }
-        self.up_acked += newly;
-        if self.up_acked >= self.up_acked_per_increment {
-            let delta = skyhaul_base::math::floor(self.up_acked / self.up_acked_per_increment);
-            self.up_acked -= delta * self.up_acked_per_increment;
+        self.bw_probe_up_acks += newly;
+        if self.bw_probe_up_acks >= self.probe_up_cnt {
+            let delta = skyhaul_base::math::floor(self.bw_probe_up_acks / self.probe_up_cnt);
+            self.bw_probe_up_acks -= delta * self.probe_up_cnt;
             self.bounds.inflight_longterm += delta;
         }
         if self.round_start {
@@ -136,13 +138,13 @@ impl Bbr3 {
 
     /// `AdaptLongTermModel`; true if it decided on a state.
     fn adapt_long_term_model(&mut self, path: &Path, rs: &Sample, newly: f64) -> bool {
-        if self.feedback == Feedback::Starting && self.round_start {
-            self.feedback = Feedback::Arriving;
+        if self.ack_phase == AckPhase::ProbeStarting && self.round_start {
+            self.ack_phase = AckPhase::ProbeFeedback;
         }
-        if self.feedback == Feedback::Stopping && self.round_start {
-            self.probe_sample = false;
-            self.feedback = Feedback::Init;
-            if self.mode.in_probe_bw() {
+        if self.ack_phase == AckPhase::ProbeStopping && self.round_start {
+            self.is_bw_probe_sample = false;
+            self.ack_phase = AckPhase::Init;
+            if self.state.in_probe_bw() {
                 if !rs.limited {
                     self.cycle_count += 1;
                 }
@@ -154,7 +156,7 @@ impl Bbr3 {
         }
         if !self.sample_too_high(path, rs) && self.bounds.inflight_longterm.is_finite() {
             self.bounds.inflight_longterm = self.bounds.inflight_longterm.max(rs.in_flight);
-            if self.mode == Mode::Up {
+            if self.state == State::ProbeBwUp {
                 self.probe_upward(newly);
             }
         }
@@ -163,41 +165,42 @@ impl Bbr3 {
 
     /// `CheckProbeRTT`.
     pub(super) fn check_probe_rtt(&mut self, cx: &mut Cx<'_>, expired: bool) {
-        if self.mode != Mode::ProbeRtt && expired && !self.idle_restart {
+        if self.state != State::ProbeRtt && expired && !self.idle_restart {
             self.save_cwnd();
-            self.mode = Mode::ProbeRtt;
-            self.probe_rtt_done = None;
-            self.feedback = Feedback::Stopping;
+            self.state = State::ProbeRtt;
+            self.probe_rtt_done_stamp = None;
+            self.ack_phase = AckPhase::ProbeStopping;
             self.start_round(cx.path);
             self.held_back.begin(cx.path);
         }
-        if self.mode != Mode::ProbeRtt {
+        if self.state != State::ProbeRtt {
             return;
         }
         self.held_back.go_on(cx.path);
-        if self.probe_rtt_done.is_some() {
+        if self.probe_rtt_done_stamp.is_some() {
             self.probe_rtt_round_done |= self.round_start;
             if self.probe_rtt_round_done {
                 self.check_probe_rtt_done(cx);
             }
         } else if cx.path.pipe <= self.probe_rtt_cwnd(cx.path) {
-            self.probe_rtt_done = Some(cx.now + Duration::from_secs_f64(self.config.probe_rtt_duration));
+            self.probe_rtt_done_stamp =
+                Some(cx.now + Duration::from_secs_f64(self.config.probe_rtt_duration));
             self.probe_rtt_round_done = false;
             self.start_round(cx.path);
         }
     }
 
     pub(super) fn check_probe_rtt_done(&mut self, cx: &mut Cx<'_>) {
-        if self.probe_rtt_done.is_some_and(|at| cx.now > at) {
+        if self.probe_rtt_done_stamp.is_some_and(|at| cx.now > at) {
             self.rtt.measured(cx.now);
             self.restore_cwnd(cx.path);
             // `ExitProbeRTT`
             self.bounds.reset_shortterm();
-            if self.full {
+            if self.full_bw_reached {
                 self.start_down(cx);
-                self.mode = Mode::Cruise;
+                self.state = State::ProbeBwCruise;
             } else {
-                self.mode = Mode::Startup;
+                self.state = State::Startup;
             }
         }
     }

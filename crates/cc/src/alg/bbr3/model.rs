@@ -35,38 +35,41 @@ impl Sample {
 /// The least RTT of the last ten seconds (`min_rtt`), by way of that of the last five (`probe_rtt_min_delay`).
 #[derive(Clone, Debug, Default)]
 pub(super) struct MinRtt {
-    min: Option<Duration>,
-    min_at: Instant,
-    recent: Option<Duration>,
-    recent_at: Instant,
+    min_rtt: Option<Duration>,
+    min_rtt_stamp: Instant,
+    probe_rtt_min_delay: Option<Duration>,
+    probe_rtt_min_stamp: Instant,
 }
 
 impl MinRtt {
     pub(super) fn min(&self) -> Option<Duration> {
-        self.min
+        self.min_rtt
     }
 
     pub(super) fn begin(&mut self, now: Instant, rtt: Option<Duration>) {
-        *self = Self { min: rtt, min_at: now, recent: None, recent_at: now };
+        *self =
+            Self { min_rtt: rtt, min_rtt_stamp: now, probe_rtt_min_delay: None, probe_rtt_min_stamp: now };
     }
 
     /// The next measurement is due an interval from now.
     pub(super) fn measured(&mut self, now: Instant) {
-        self.recent_at = now;
+        self.probe_rtt_min_stamp = now;
     }
 
     /// `UpdateMinRTT`; true if the RTT has to be measured.
     pub(super) fn update(&mut self, now: Instant, rtt: Option<Duration>, config: &Config) -> bool {
         let past = |at: Instant, seconds: f64| now > at + Duration::from_secs_f64(seconds);
-        let expired = past(self.recent_at, config.probe_rtt_interval);
-        if let Some(rtt) = rtt.filter(|&rtt| expired || self.recent.is_none_or(|r| rtt < r)) {
-            self.recent = Some(rtt.max(Duration::from_nanos(1)));
-            self.recent_at = now;
+        let expired = past(self.probe_rtt_min_stamp, config.probe_rtt_interval);
+        if let Some(rtt) = rtt.filter(|&rtt| expired || self.probe_rtt_min_delay.is_none_or(|r| rtt < r)) {
+            self.probe_rtt_min_delay = Some(rtt.max(Duration::from_nanos(1)));
+            self.probe_rtt_min_stamp = now;
         }
-        let stale = past(self.min_at, config.min_rtt_window);
-        if let Some(recent) = self.recent.filter(|&r| stale || self.min.is_none_or(|m| r < m)) {
-            self.min = Some(recent);
-            self.min_at = self.recent_at;
+        let stale = past(self.min_rtt_stamp, config.min_rtt_window);
+        if let Some(recent) =
+            self.probe_rtt_min_delay.filter(|&r| stale || self.min_rtt.is_none_or(|m| r < m))
+        {
+            self.min_rtt = Some(recent);
+            self.min_rtt_stamp = self.probe_rtt_min_stamp;
         }
         expired
     }
@@ -75,29 +78,28 @@ impl MinRtt {
 /// The full-pipe estimator: three rounds that add less than a quarter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Plateau {
-    baseline: f64,
-    rounds: u32,
-    /// `full_bw_now`.
-    pub(super) reached: bool,
+    full_bw: f64,
+    full_bw_count: u32,
+    pub(super) full_bw_now: bool,
 }
 
 impl Plateau {
     /// `ResetFullBW`, with a first baseline.
-    pub(super) fn reset(&mut self, baseline: f64) {
-        *self = Self { baseline, ..Self::default() };
+    pub(super) fn reset(&mut self, full_bw: f64) {
+        *self = Self { full_bw, ..Self::default() };
     }
 
     /// `CheckFullBWReached` at the start of a round; true if the pipe is now found full.
     pub(super) fn update(&mut self, rate: f64) -> bool {
-        if self.reached {
+        if self.full_bw_now {
             return false;
         }
-        if rate >= self.baseline * 1.25 {
+        if rate >= self.full_bw * 1.25 {
             self.reset(rate);
             return false;
         }
-        self.rounds += 1;
-        self.reached = self.rounds >= 3;
-        self.reached
+        self.full_bw_count += 1;
+        self.full_bw_now = self.full_bw_count >= 3;
+        self.full_bw_now
     }
 }

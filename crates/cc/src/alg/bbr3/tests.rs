@@ -60,12 +60,12 @@ fn drained() -> Stage<Bbr3> {
     let mut s = started();
     s.path.pipe = 60.0;
     (0..4).for_each(|_| round(&mut s, 100, 800_000));
-    assert_eq!(s.cc.mode, Mode::Drain);
+    assert_eq!(s.cc.state, State::Drain);
     s.path.pipe = 50.0;
     news(&mut s, 10, 800_000, |_| ());
     (0..100).for_each(|_| news(&mut s, 10, 800_000, |_| ()));
     (0..11).for_each(|_| round(&mut s, 10, 800_000));
-    assert_eq!((s.cc.mode, s.cwnd()), (Mode::Cruise, 101.0));
+    assert_eq!((s.cc.state, s.cwnd()), (State::ProbeBwCruise, 101.0));
     s
 }
 /// The same, searching: one round after the refill.
@@ -74,13 +74,13 @@ fn searching() -> Stage<Bbr3> {
     s.now += Duration::from_secs(3);
     s.cc.rtt.measured(s.now);
     news(&mut s, 10, 800_000, |_| ());
-    assert_eq!(s.cc.mode, Mode::Refill);
+    assert_eq!(s.cc.state, State::ProbeBwRefill);
     round(&mut s, 10, 800_000);
-    assert_eq!(s.cc.mode, Mode::Up);
+    assert_eq!(s.cc.state, State::ProbeBwUp);
     s
 }
 fn pacing(s: &Stage<Bbr3>) -> f64 {
-    s.cc.pacing.unwrap_or(0.0)
+    s.cc.pacing_rate.unwrap_or(0.0)
 }
 fn close(a: f64, b: f64) -> bool {
     (a - b).max(b - a) <= 1e-9 * b
@@ -107,18 +107,18 @@ fn startup_ends_at_the_third_round_without_a_quarter_more() {
     s.path.pipe = 1000.0;
     let modes = [200_000, 400_000, 800_000, 900_000, 999_000, 980_000].map(|bits| {
         round(&mut s, 100, bits);
-        s.cc.mode
+        s.cc.state
     });
-    assert_eq!(modes[..5], [Mode::Startup; 5]);
-    assert_eq!(modes[5], Mode::Drain);
+    assert_eq!(modes[..5], [State::Startup; 5]);
+    assert_eq!(modes[5], State::Drain);
     assert!(close(pacing(&s), 0.99 * 0.5 * 999_000.0));
     // One bandwidth-delay product: 999 kbit/s · 0.5 s = 62.4 segments.
     s.path.pipe = 62.5;
     news(&mut s, 1, 900_000, |_| ());
-    assert_eq!(s.cc.mode, Mode::Drain);
+    assert_eq!(s.cc.state, State::Drain);
     s.path.pipe = 62.4;
     news(&mut s, 1, 900_000, |_| ());
-    assert_eq!(s.cc.mode, Mode::Cruise);
+    assert_eq!(s.cc.state, State::ProbeBwCruise);
     assert!(close(pacing(&s), 0.99 * 999_000.0));
     // A limit of the application is no plateau, and neither is a sample too short to tell.
     let mut s = started();
@@ -133,7 +133,7 @@ fn startup_ends_at_the_third_round_without_a_quarter_more() {
             });
         });
     }
-    assert_eq!(s.cc.mode, Mode::Startup);
+    assert_eq!(s.cc.state, State::Startup);
 }
 
 #[test]
@@ -142,17 +142,17 @@ fn drain_lasts_three_rounds_at_most() {
     s.path.pipe = 1000.0;
     (0..4).for_each(|_| round(&mut s, 100, 800_000));
     for _ in 0..3 {
-        assert_eq!(s.cc.mode, Mode::Drain);
+        assert_eq!(s.cc.state, State::Drain);
         round(&mut s, 100, 800_000);
     }
-    assert_eq!(s.cc.mode, Mode::Drain);
+    assert_eq!(s.cc.state, State::Drain);
     round(&mut s, 100, 800_000);
-    assert_eq!(s.cc.mode, Mode::Down);
+    assert_eq!(s.cc.state, State::ProbeBwDown);
 }
 
 /// Rounds of startup at 400 kbit/s with `gaps` losses of 100 segments each, in recovery. Returns the state and the
 /// limit.
-fn lossy_startup(gaps: u32, lost: u64, phase: Phase, sack: bool) -> (Mode, f64) {
+fn lossy_startup(gaps: u32, lost: u64, phase: Phase, sack: bool) -> (State, f64) {
     let mut s = started();
     s.path.sack = sack;
     s.path.pipe = 100.0;
@@ -165,23 +165,23 @@ fn lossy_startup(gaps: u32, lost: u64, phase: Phase, sack: bool) -> (Mode, f64) 
     news(&mut s, 100, 400_000, |_| ());
     let now = s.path.delivered;
     news(&mut s, 100, 500_000, |a| sample(a, |r| (r.prior_delivered, r.lost) = (now, lost * 1000)));
-    (s.cc.mode, s.cc.bounds.inflight_longterm)
+    (s.cc.state, s.cc.bounds.inflight_longterm)
 }
 
 #[test]
 fn startup_ends_with_six_gaps_and_more_than_two_per_cent_lost_in_a_round() {
     // 500 kbit/s delivered in the last round: 31.25 segments per RTT, more than the estimate of 400 before.
     let out = lossy_startup(6, 3, Phase::Recovery, true);
-    assert_eq!(out, (Mode::Drain, 31.25));
+    assert_eq!(out, (State::Drain, 31.25));
     assert_eq!(
         lossy_startup(5, 3, Phase::Recovery, true).0,
-        Mode::Startup,
+        State::Startup,
         "five gaps; the seventh loss widens one"
     );
-    assert_eq!(lossy_startup(6, 2, Phase::Recovery, true).0, Mode::Startup, "2 of 100 is not more than 2 %");
-    assert_eq!(lossy_startup(6, 3, Phase::Open, true).0, Mode::Startup, "no recovery");
+    assert_eq!(lossy_startup(6, 2, Phase::Recovery, true).0, State::Startup, "2 of 100 is not more than 2 %");
+    assert_eq!(lossy_startup(6, 3, Phase::Open, true).0, State::Startup, "no recovery");
     // Without selective acknowledgements one loss per round is all that can be seen.
-    assert_eq!(lossy_startup(1, 1, Phase::Recovery, false).0, Mode::Drain);
+    assert_eq!(lossy_startup(1, 1, Phase::Recovery, false).0, State::Drain);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn the_window_of_each_state() {
     let mut s = searching();
     // 2.25 · 50 + 1 + 2.
     (0..100).for_each(|_| news(&mut s, 10, 800_000, |_| ()));
-    assert_eq!((s.cc.mode, s.cwnd()), (Mode::Up, 115.5));
+    assert_eq!((s.cc.state, s.cwnd()), (State::ProbeBwUp, 115.5));
     assert!(close(pacing(&s), 0.99 * 1.25 * 800_000.0));
 }
 
@@ -201,16 +201,16 @@ fn down_ends_without_a_queue_and_with_headroom() {
     s.path.pipe = 51.0;
     (0..3).for_each(|_| round(&mut s, 100, 800_000));
     news(&mut s, 1, 800_000, |_| ());
-    assert_eq!(s.cc.mode, Mode::Down);
+    assert_eq!(s.cc.state, State::ProbeBwDown);
     assert!(close(pacing(&s), 0.99 * 0.9 * 800_000.0));
     // Of a limit of 50 segments 7.5 are left free.
     s.cc.bounds.inflight_longterm = 50.0;
     s.path.pipe = 43.0;
     news(&mut s, 1, 800_000, |a| sample(a, |r| r.in_flight = 0));
-    assert_eq!((s.cc.mode, s.cwnd()), (Mode::Down, 50.0));
+    assert_eq!((s.cc.state, s.cwnd()), (State::ProbeBwDown, 50.0));
     s.path.pipe = 42.5;
     news(&mut s, 1, 800_000, |a| sample(a, |r| r.in_flight = 0));
-    assert_eq!((s.cc.mode, s.cwnd()), (Mode::Cruise, 42.5));
+    assert_eq!((s.cc.state, s.cwnd()), (State::ProbeBwCruise, 42.5));
     assert!(close(pacing(&s), 0.99 * 800_000.0));
     // At least one segment of headroom, at least four of window.
     s.cc.bounds.inflight_longterm = 6.0;
@@ -230,7 +230,7 @@ fn a_search_comes_after_two_to_three_seconds_or_as_many_rounds_as_reno_would_tak
         s.path.pipe = 40.0;
         news(&mut s, 1, 800_000, |_| ());
         let from = s.now;
-        while s.cc.mode != Mode::Refill {
+        while s.cc.state != State::ProbeBwRefill {
             news(&mut s, 1, 800_000, |_| ());
         }
         let waited = (s.now - from).as_secs_f64();
@@ -239,16 +239,16 @@ fn a_search_comes_after_two_to_three_seconds_or_as_many_rounds_as_reno_would_tak
     assert!((2.0..2.05).contains(&seen.0) && (2.95..=3.01).contains(&seen.1), "{seen:?}");
     // A window of 20 segments and rounds of 10 ms: 20 rounds, less the random first count.
     let mut s = drained();
-    assert!((11..=12).contains(&s.cc.rounds_since_probe), "eleven rounds and 0 or 1");
-    s.cc.rounds_since_probe = 1;
+    assert!((11..=12).contains(&s.cc.rounds_since_bw_probe), "eleven rounds and 0 or 1");
+    s.cc.rounds_since_bw_probe = 1;
     s.cc.bounds.inflight_shortterm = 20.0;
     let mut rounds = 1;
     news(&mut s, 10, 800_000, |_| ());
-    while s.cc.mode == Mode::Cruise {
+    while s.cc.state == State::ProbeBwCruise {
         round(&mut s, 10, 800_000);
         rounds += 1;
     }
-    assert_eq!((rounds, s.cc.mode), (20, Mode::Refill));
+    assert_eq!((rounds, s.cc.state), (20, State::ProbeBwRefill));
 }
 
 #[test]
@@ -257,16 +257,16 @@ fn a_search_without_loss_ends_at_the_plateau() {
     for _ in 0..2 {
         round(&mut s, 100, 900_000);
     }
-    assert_eq!(s.cc.mode, Mode::Up);
+    assert_eq!(s.cc.state, State::ProbeBwUp);
     round(&mut s, 100, 900_000);
-    assert_eq!(s.cc.mode, Mode::Down);
+    assert_eq!(s.cc.state, State::ProbeBwDown);
     assert_eq!(s.cc.bounds, Bounds::default());
     // A quarter more than the first: the count starts over.
     let mut s = searching();
     (0..2).for_each(|_| round(&mut s, 100, 900_000));
     round(&mut s, 100, 1_000_000);
     (0..2).for_each(|_| round(&mut s, 100, 1_000_000));
-    assert_eq!(s.cc.mode, Mode::Up);
+    assert_eq!(s.cc.state, State::ProbeBwUp);
 }
 
 #[test]
@@ -294,12 +294,12 @@ fn two_per_cent_of_loss_end_a_search_and_are_remembered() {
     lose(&mut s, 110, 1, false);
     lose(&mut s, 110, 2, true);
     assert_eq!(
-        (s.cc.mode, s.cc.bounds.inflight_longterm),
-        (Mode::Up, f64::INFINITY),
+        (s.cc.state, s.cc.bounds.inflight_longterm),
+        (State::ProbeBwUp, f64::INFINITY),
         "2 of 110 is less than 2 %"
     );
     lose(&mut s, 110, 3, true);
-    assert_eq!(s.cc.mode, Mode::Down);
+    assert_eq!(s.cc.state, State::ProbeBwDown);
     // 109 before it with 2 lost: (0.02 · 109 - 2) / 0.98 = 0.1837 of this one would have fitted.
     assert!(close(s.cc.bounds.inflight_longterm, 109.0 + (0.02 * 109.0 - 2.0) / 0.98));
     assert!(s.cc.prev_probe_too_high);
@@ -314,7 +314,7 @@ fn two_per_cent_of_loss_end_a_search_and_are_remembered() {
     let mut s = searching();
     let event = Lost { len: 1000, in_flight: 20_000, lost: 9000, app_limited: true, same_gap: false };
     s.call(|cc, cx| cc.on_lost(cx, &event));
-    assert_eq!((s.cc.mode, s.cc.bounds.inflight_longterm), (Mode::Down, f64::INFINITY));
+    assert_eq!((s.cc.state, s.cc.bounds.inflight_longterm), (State::ProbeBwDown, f64::INFINITY));
 }
 
 #[test]
@@ -324,16 +324,16 @@ fn the_search_after_one_that_went_too_high_is_cut_short_and_repeated_at_once() {
     s.cc.prev_probe_too_high = true;
     s.path.pipe = 69.0;
     news(&mut s, 1, 800_000, |_| ());
-    assert_eq!(s.cc.mode, Mode::Up);
+    assert_eq!(s.cc.state, State::ProbeBwUp);
     s.path.pipe = 70.0;
     news(&mut s, 1, 800_000, |_| ());
-    assert_eq!((s.cc.mode, s.cc.prev_probe_precautionary), (Mode::Down, true));
+    assert_eq!((s.cc.state, s.cc.prev_probe_precautionary), (State::ProbeBwDown, true));
     // A round later no excess is known: refill again, this time to stay.
     round(&mut s, 100, 800_000);
-    assert_eq!((s.cc.mode, s.cc.prev_probe_too_high), (Mode::Refill, false));
+    assert_eq!((s.cc.state, s.cc.prev_probe_too_high), (State::ProbeBwRefill, false));
     round(&mut s, 100, 800_000);
     news(&mut s, 1, 800_000, |_| ());
-    assert_eq!(s.cc.mode, Mode::Up);
+    assert_eq!(s.cc.state, State::ProbeBwUp);
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn the_limit_grows_by_one_two_four_segments_per_round() {
     s.cc.cwnd = 64.0;
     s.cc.bounds.inflight_longterm = 64.0;
     s.path.pipe = 64.0;
-    s.cc.up_rounds = 0;
+    s.cc.bw_probe_up_rounds = 0;
     s.cc.raise_slope();
     // Each round is as many acknowledgements as the window has segments.
     let mut grown = [0.0; 3];
@@ -363,7 +363,7 @@ fn the_limit_grows_by_one_two_four_segments_per_round() {
         }
         *grown = s.cc.bounds.inflight_longterm - before;
     }
-    assert_eq!(s.cc.mode, Mode::Up);
+    assert_eq!(s.cc.state, State::ProbeBwUp);
     assert_eq!(grown, [1.0, 2.0, 4.0]);
     // Not while the window is not used up.
     let before = s.cc.bounds.inflight_longterm;
@@ -402,7 +402,7 @@ fn losses_while_cruising_bound_rate_and_window_for_the_rest_of_the_cycle() {
     // The refill forgets.
     s.now += Duration::from_secs(3);
     news(&mut s, 1, 100_000, |_| ());
-    assert_eq!((s.cc.mode, s.cc.bounds), (Mode::Refill, Bounds::default()));
+    assert_eq!((s.cc.state, s.cc.bounds), (State::ProbeBwRefill, Bounds::default()));
     assert_eq!(s.variable("bandwidth"), 800_000.0);
 }
 
@@ -411,28 +411,28 @@ fn the_rtt_is_measured_after_five_seconds_at_half_of_the_bdp() {
     let mut s = drained();
     s.now += Duration::from_secs(5);
     news(&mut s, 0, 800_000, |_| ());
-    assert_eq!((s.cc.mode, s.cwnd()), (Mode::ProbeRtt, 25.0));
+    assert_eq!((s.cc.state, s.cwnd()), (State::ProbeRtt, 25.0));
     assert!(close(pacing(&s), 0.99 * 800_000.0));
     s.path.pipe = 26.0;
     news(&mut s, 300, 800_000, |_| ());
-    assert_eq!(s.cc.probe_rtt_done, None);
+    assert_eq!(s.cc.probe_rtt_done_stamp, None);
     s.path.pipe = 25.0;
     news(&mut s, 10, 800_000, |_| ());
     // 200 ms and a round.
     news(&mut s, 300, 10_000, |_| ());
-    assert_eq!(s.cc.mode, Mode::ProbeRtt);
+    assert_eq!(s.cc.state, State::ProbeRtt);
     round(&mut s, 10, 10_000);
-    assert_eq!((s.cc.mode, s.cwnd()), (Mode::Cruise, 101.0));
+    assert_eq!((s.cc.state, s.cwnd()), (State::ProbeBwCruise, 101.0));
     assert_eq!(s.variable("bandwidth"), 800_000.0);
     // Before the 200 ms the round does not help.
     s.now += Duration::from_millis(5001);
     news(&mut s, 0, 800_000, |_| ());
-    assert_eq!(s.cc.mode, Mode::ProbeRtt);
+    assert_eq!(s.cc.state, State::ProbeRtt);
     news(&mut s, 1, 800_000, |_| ());
     round(&mut s, 150, 10_000);
-    assert_eq!(s.cc.mode, Mode::ProbeRtt);
+    assert_eq!(s.cc.state, State::ProbeRtt);
     news(&mut s, 51, 10_000, |_| ());
-    assert_eq!(s.cc.mode, Mode::Cruise);
+    assert_eq!(s.cc.state, State::ProbeBwCruise);
 }
 
 #[test]
@@ -467,17 +467,17 @@ fn idleness_needs_no_measurement_and_goes_on_at_the_estimated_rate() {
     assert!(close(pacing(&s), 0.99 * 800_000.0));
     s.path.pipe = 10.0;
     news(&mut s, 500, 800_000, |_| ());
-    assert!(s.cc.mode.in_probe_bw(), "the silence has drained the path already");
+    assert!(s.cc.state.in_probe_bw(), "the silence has drained the path already");
     // Within a measurement it ends it.
     let mut s = drained();
     s.now += Duration::from_secs(6);
     s.path.pipe = 5.0;
     news(&mut s, 0, 800_000, |_| ());
     news(&mut s, 1, 800_000, |_| ());
-    assert_eq!(s.cc.mode, Mode::ProbeRtt);
+    assert_eq!(s.cc.state, State::ProbeRtt);
     s.now += Duration::from_secs(2);
     s.idle();
-    assert_eq!(s.cc.mode, Mode::Cruise);
+    assert_eq!(s.cc.state, State::ProbeBwCruise);
 }
 
 #[test]
@@ -507,9 +507,9 @@ fn a_spurious_episode_is_undone() {
     let mut s = searching();
     (1..6).for_each(|i| lose(&mut s, 110, i, i > 1));
     s.congestion(Signal::Loss);
-    assert_eq!(s.cc.mode, Mode::Down);
+    assert_eq!(s.cc.state, State::ProbeBwDown);
     undo(&mut s);
-    assert_eq!((s.cc.mode, s.cc.bounds), (Mode::Refill, Bounds::default()));
+    assert_eq!((s.cc.state, s.cc.bounds), (State::ProbeBwRefill, Bounds::default()));
     // Cruising gets its short-term bounds back.
     let mut s = drained();
     lose(&mut s, 50, 1, false);
@@ -527,9 +527,9 @@ fn a_spurious_episode_is_undone() {
     news(&mut s, 100, 400_000, |_| ());
     let now = s.path.delivered;
     news(&mut s, 100, 400_000, |a| sample(a, |r| (r.prior_delivered, r.lost) = (now, 3000)));
-    assert_eq!(s.cc.mode, Mode::Drain);
+    assert_eq!(s.cc.state, State::Drain);
     undo(&mut s);
-    assert_eq!((s.cc.mode, s.cc.full), (Mode::Startup, false));
+    assert_eq!((s.cc.state, s.cc.full_bw_reached), (State::Startup, false));
 }
 
 #[test]
@@ -537,12 +537,12 @@ fn option_ecn_counts_an_echo_as_excess() {
     let mut s = searching();
     s.path.pipe = 80.0;
     s.congestion(Signal::Ecn);
-    assert_eq!((s.cc.mode, s.cc.bounds.inflight_longterm), (Mode::Down, 80.0));
+    assert_eq!((s.cc.state, s.cc.bounds.inflight_longterm), (State::ProbeBwDown, 80.0));
     let mut s = started();
     round(&mut s, 100, 400_000);
     s.congestion(Signal::Ecn);
     round(&mut s, 100, 400_000);
-    assert!(s.cc.full && s.cc.mode != Mode::Startup);
+    assert!(s.cc.full_bw_reached && s.cc.state != State::Startup);
     let mut s = Stage::new(bbr(&Config { ecn: false, ..Config::default() }), 10_000.0);
     s.start(Some(RTT));
     let before = alloc::format!("{:?}", s.cc);

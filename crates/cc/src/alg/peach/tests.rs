@@ -1,12 +1,13 @@
 //! Each option by what it changes. The worked traces of the paper are run in `testing::ideal`.
 
 use super::*;
-use crate::event::{Blocked, Path};
-use crate::rules::Rules;
+use crate::event::{Blocked, Clock, ProbeSupport};
+use crate::parts::inflation::Inflation;
+use crate::rules::{HalvingBase, Rules};
 use crate::testing::Stage;
-use crate::{Actions, Train};
+use crate::{Actions, ProbeSource, RecoveryEnd, RecoveryMode, Train};
 use alloc::vec::Vec;
-use skyhaul_base::Instant;
+use skyhaul_base::{Duration, Instant};
 
 const RTT: Duration = Duration::from_millis(640);
 const RWND: f64 = 64.0;

@@ -1,11 +1,12 @@
 //! The worked trace of Quick Recovery on the idealised sender, then each option by what it changes.
 
 use super::*;
-use crate::rules::Rules;
+use crate::ProbeSource;
+use crate::rules::{HalvingBase, Rules};
 use crate::testing::Stage;
 use crate::testing::ideal::{Happened, Ideal, Line};
 use alloc::vec::Vec;
-use skyhaul_base::Instant;
+use skyhaul_base::{Duration, Instant};
 
 const RTT: Duration = Duration::from_millis(550);
 const RWND: f64 = 64.0;

@@ -27,10 +27,10 @@ fn startup_finds_the_rate_in_eight_rounds_and_ends_in_ten() {
         let cc = &run.stage.cc;
         most = most.max(run.stage.path.pipe);
         if run.stage.variable("bandwidth") > 9.5e6 {
-            found.get_or_insert(cc.round);
+            found.get_or_insert(cc.round_count);
         }
-        if cc.mode != Mode::Startup {
-            left.get_or_insert(cc.round);
+        if cc.state != State::Startup {
+            left.get_or_insert(cc.round_count);
         }
     });
     // 10 · 2^k segments: more than 687 with k = 7, whose rate is known a round later.
@@ -53,7 +53,7 @@ fn in_steady_state_it_holds_the_rate_and_a_bounded_queue() {
         assert!((9.9e6..=10.01e6).contains(&bw), "{bw}");
         assert_eq!(cc.rtt.min(), Some(Duration::from_millis(550)));
         most = most.max(in_flight);
-        if cc.mode == Mode::Cruise {
+        if cc.state == State::ProbeBwCruise {
             cruising += 1;
             assert!(in_flight <= bdp, "no queue while cruising: {in_flight}");
         }

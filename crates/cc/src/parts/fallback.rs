@@ -1,0 +1,122 @@
+//! A control that needs a peer that answers probes, and the control that takes its place where the peer does not.
+
+use crate::CongestionControl;
+use crate::action::{Policy, Priority, Window};
+use crate::event::{Ack, Cx, Lost, Path, ProbeEvent, ProbeSupport, Sent, Signal, Start, Transmit};
+use alloc::boxed::Box;
+use skyhaul_base::{Instant, Rate};
+
+/// Makes the control that goes on in one's place.
+pub trait FallsBack<F> {
+    /// For a connection that has not started: the peer is known not to answer.
+    fn afresh(&self) -> F;
+    /// For a connection under way, from the present window: the peer turned out not to answer.
+    fn continued(&self, path: &Path) -> F;
+}
+
+/// `C` while the peer answers probes, or may; `F` from the moment on when it is known not to.
+#[derive(Clone, Debug)]
+pub struct WithFallback<C, F> {
+    control: C,
+    fallback: Option<Box<F>>,
+}
+
+impl<C, F> From<C> for WithFallback<C, F> {
+    fn from(control: C) -> Self {
+        Self { control, fallback: None }
+    }
+}
+
+macro_rules! either {
+    ($self_:expr, $c:ident => $call:expr) => {
+        match &$self_.fallback {
+            None => {
+                let $c = &$self_.control;
+                $call
+            }
+            Some($c) => $call,
+        }
+    };
+    (mut $self_:expr, $c:ident => $call:expr) => {
+        match &mut $self_.fallback {
+            None => {
+                let $c = &mut $self_.control;
+                $call
+            }
+            Some($c) => $call,
+        }
+    };
+}
+
+impl<C, F> CongestionControl for WithFallback<C, F>
+where
+    C: CongestionControl + FallsBack<F>,
+    F: CongestionControl,
+{
+    #[inline]
+    fn window(&self) -> Window {
+        either!(self, c => c.window())
+    }
+    #[inline]
+    fn pacing(&self) -> Option<Rate> {
+        either!(self, c => c.pacing())
+    }
+    fn policy(&self) -> Policy {
+        either!(self, c => c.policy())
+    }
+    #[inline]
+    fn priority(&self, offset: u64, retransmission: bool) -> Priority {
+        either!(self, c => c.priority(offset, retransmission))
+    }
+    fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
+        if cx.path.probes == ProbeSupport::No && self.fallback.is_none() {
+            self.fallback = Some(Box::new(self.control.afresh()));
+        }
+        either!(mut self, c => c.on_start(cx, start));
+    }
+    #[inline]
+    fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
+        either!(mut self, c => c.on_ack(cx, ack));
+    }
+    fn on_probe(&mut self, cx: &mut Cx<'_>, event: ProbeEvent) {
+        if event == ProbeEvent::Unsupported && self.fallback.is_none() {
+            cx.act.stop_probes = true;
+            cx.act.wake_at = Some(Instant::MAX);
+            self.fallback = Some(Box::new(self.control.continued(cx.path)));
+        } else {
+            either!(mut self, c => c.on_probe(cx, event));
+        }
+    }
+    fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        either!(mut self, c => c.on_congestion(cx, signal));
+    }
+    fn on_recovered(&mut self, cx: &mut Cx<'_>) {
+        either!(mut self, c => c.on_recovered(cx));
+    }
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
+        either!(mut self, c => c.on_timeout(cx, backoff));
+    }
+    fn on_undo(&mut self, cx: &mut Cx<'_>) {
+        either!(mut self, c => c.on_undo(cx));
+    }
+    fn on_lost(&mut self, cx: &mut Cx<'_>, lost: &Lost) {
+        either!(mut self, c => c.on_lost(cx, lost));
+    }
+    fn on_sent(&mut self, cx: &mut Cx<'_>, sent: &Sent) {
+        either!(mut self, c => c.on_sent(cx, sent));
+    }
+    #[inline]
+    fn wants_transmit(&self) -> bool {
+        either!(self, c => c.wants_transmit())
+    }
+    fn on_transmit(&mut self, cx: &mut Cx<'_>, transmit: &Transmit) {
+        either!(mut self, c => c.on_transmit(cx, transmit));
+    }
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        either!(mut self, c => c.on_wake(cx));
+    }
+    /// The variables of the control that was asked for keep the values that they had when the fallback took over.
+    fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        self.control.telemetry(out);
+    }
+}

@@ -1,0 +1,278 @@
+//! The window that probes open: Sudden Start and Rapid Recovery of \[Peach\], Jump Start and Quick Recovery of \[Peach+\].
+//!
+//! Both algorithms start with a train of low-priority probes over the first RTT, halve at a loss, and then send probes
+//! whose answers open the window again. What differs (which answers count, when a probe may go, inflation) stays with
+//! them.
+
+use crate::action::{ProbeSource, Train, Window};
+use crate::event::{Ack, AckKind, Clock, Cx, Path, Phase, ProbeSupport, Start, Transmit};
+use crate::parts::growth;
+use crate::parts::inflation::Inflation;
+use crate::rules::{HalvingBase, SharedRules};
+use skyhaul_base::{Duration, math};
+
+/// RTT assumed where neither the handshake nor data has given one (R5).
+const RTT_INIT: Duration = Duration::from_secs(1);
+
+/// How the window opens at the start, after a timeout, after idling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// A train of probes over the first RTT.
+    Train,
+    /// Reno's slow start.
+    Slow,
+}
+
+/// What the two algorithms let one choose alike.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Payload of the probes.
+    pub source: ProbeSource,
+    /// Opening of a connection.
+    pub start: Opening,
+    /// Opening after a timeout.
+    pub on_rto: Opening,
+    /// Opening after an idle period longer than the RTO.
+    pub on_idle: Opening,
+    /// Most segments of a train, the data segment included.
+    pub probe_cap: Option<u32>,
+    /// A train has no more probes than there is data to follow them (R6).
+    pub limit_to_app: bool,
+    /// What is halved.
+    pub halving_base: HalvingBase,
+    /// The halved window is cut to whole segments.
+    pub integer_halving: bool,
+}
+
+/// The window and the two counters of probes.
+#[derive(Clone, Debug)]
+pub struct ProbedWindow {
+    /// Congestion window, with inflation.
+    pub cwnd: f64,
+    /// Slow start threshold.
+    pub ssthresh: f64,
+    /// What of the window is inflation.
+    pub infl: Inflation,
+    /// Answers to probes that do not count \[Peach §III-A\].
+    pub wdsn: u32,
+    /// Probes that the recovery may still send \[Peach §III-C\].
+    pub adsn: u32,
+    /// The acknowledgement being processed is the one that found the loss: it clocks out no probe.
+    pub just_entered: bool,
+    /// `ssthresh` stems from a loss, not from the last train.
+    lost_before: bool,
+    options: Options,
+    /// The preset; growth and halving follow the papers whatever it says.
+    rules: SharedRules,
+    /// Window before the last reduction, and whether `ssthresh` stemmed from a loss, for undo.
+    before: (Window, bool),
+}
+
+impl ProbedWindow {
+    /// A window that has not started.
+    #[must_use]
+    pub fn new(options: Options, rules: SharedRules) -> Self {
+        let start = Window { cwnd: 1.0, ssthresh: 1.0 };
+        Self {
+            cwnd: start.cwnd,
+            ssthresh: start.ssthresh,
+            infl: Inflation::default(),
+            wdsn: 0,
+            adsn: 0,
+            just_entered: false,
+            lost_before: false,
+            options,
+            rules,
+            before: (start, false),
+        }
+    }
+
+    /// The endpoint's window rules, for a control that goes on in this one's place.
+    #[must_use]
+    pub fn rules(&self) -> &SharedRules {
+        &self.rules
+    }
+
+    /// For `CongestionControl::window`.
+    #[inline]
+    #[must_use]
+    pub fn window(&self) -> Window {
+        Window { cwnd: self.cwnd, ssthresh: self.ssthresh }
+    }
+
+    /// The window for Reno to go on from. A threshold that only says "no slow start during a train" means nothing to it.
+    #[must_use]
+    pub fn for_reno(&self, path: &Path) -> Window {
+        let ssthresh = if self.lost_before { self.ssthresh } else { growth::peers_window(path) };
+        Window { cwnd: self.cwnd, ssthresh }
+    }
+
+    /// `on_start`.
+    pub fn start(&mut self, cx: &mut Cx<'_>, start: &Start) {
+        let iw = self.rules.initial_window.segments(cx.path.smss).max(1.0);
+        match *start {
+            Start::Established { rtt, .. } => match self.options.start {
+                Opening::Train => self.open_by_train(cx, rtt),
+                Opening::Slow => {
+                    let ssthresh = growth::initial_ssthresh(&self.rules, cx.path);
+                    self.open_slowly(cx, iw, ssthresh);
+                }
+            },
+            Start::Idle => match self.options.on_idle {
+                Opening::Train => self.open_by_train(cx, None),
+                Opening::Slow => self.cwnd = self.cwnd.min(iw),
+            },
+        }
+    }
+
+    /// \[Peach §III-B\], \[Peach+ §I-B\]: one data segment, then `rwnd - 1` probes.
+    fn open_by_train(&mut self, cx: &mut Cx<'_>, handshake_rtt: Option<Duration>) {
+        // With ssthresh at 1 congestion avoidance holds from the start (R4).
+        self.opened(1.0, 1.0);
+        self.lost_before = false;
+        self.train(cx, handshake_rtt);
+    }
+
+    fn open_slowly(&mut self, cx: &mut Cx<'_>, cwnd: f64, ssthresh: f64) {
+        cx.act.stop_probes = true;
+        self.opened(cwnd, ssthresh);
+    }
+
+    fn opened(&mut self, cwnd: f64, ssthresh: f64) {
+        self.cwnd = cwnd;
+        self.ssthresh = ssthresh;
+        self.infl.clear();
+        self.wdsn = 0;
+        self.adsn = 0;
+        self.just_entered = false;
+    }
+
+    /// Asks for `rwnd - 1` probes, one every `tau = RTT / rwnd`, behind the first data segment, or stops a train where
+    /// there is nothing to probe for.
+    fn train(&self, cx: &mut Cx<'_>, handshake_rtt: Option<Duration>) {
+        let rtt = cx.path.srtt.or(handshake_rtt).unwrap_or(RTT_INIT);
+        let rwnd = cx.path.rwnd;
+        let mut total = rwnd;
+        if let Some(cap) = self.options.probe_cap {
+            total = total.min(f64::from(cap));
+        }
+        if self.options.limit_to_app {
+            total = total.min(math::ceil(cx.path.queued + cx.path.in_flight));
+        }
+        if rwnd < 2.0 || total < 2.0 || cx.path.probes == ProbeSupport::No {
+            cx.act.stop_probes = true;
+            return;
+        }
+        let tau = rtt.mul_f64(1.0 / rwnd);
+        let source = self.options.source;
+        cx.act.train = Some(Train { source, count: total as u32 - 1, first: tau, spacing: tau });
+        if cx.path.probes == ProbeSupport::Unknown {
+            // No answer of either kind within 2R + 4 rttvar of the last probe: slow start instead (R3).
+            cx.act.wake_at = Some(cx.now + rtt * 3 + cx.path.rttvar * 4);
+        }
+    }
+
+    /// `on_ack`, outside of recovery: growth by each acknowledgement, never beyond rwnd, "cwnd := min(cwnd + 1, rwnd)"
+    /// (R15). False within recovery.
+    #[inline]
+    pub fn grow(&mut self, cx: &Cx<'_>, ack: &Ack) -> bool {
+        let advances = matches!(ack.kind, AckKind::New | AckKind::Full) && cx.path.phase != Phase::Recovery;
+        if advances && ack.cwnd_limited {
+            let grown = growth::per_ack(self.cwnd, self.ssthresh);
+            self.cwnd = growth::within_rwnd(cx.path, grown, self.cwnd);
+        }
+        advances
+    }
+
+    /// `count` probes were answered: how many of them tell of a free slot, after those that the guard takes.
+    pub fn free_slots(&mut self, count: u32) -> f64 {
+        let guarded = count.min(self.wdsn);
+        self.wdsn -= guarded;
+        f64::from(count - guarded)
+    }
+
+    /// The window opens by free slots, within the peer's window.
+    pub fn open(&mut self, path: &Path, slots: f64) {
+        self.cwnd = (self.cwnd + slots).min(path.rwnd.max(self.cwnd));
+    }
+
+    fn half(&self, cx: &Cx<'_>) -> f64 {
+        growth::part(self.options.halving_base, self.options.integer_halving, cx.path, self.cwnd, 0.5)
+    }
+
+    /// `on_congestion`: the window is halved and no probe of before counts for sending. Whole segments of what is left.
+    pub fn halve(&mut self, cx: &mut Cx<'_>) -> u32 {
+        self.remember();
+        cx.act.stop_probes = true;
+        self.lost_before = true;
+        let half = self.half(cx);
+        self.cwnd = half;
+        self.ssthresh = half;
+        self.infl.clear();
+        self.adsn = 0;
+        math::floor(half) as u32
+    }
+
+    /// From the next acknowledgement on `count` probes may go, if the peer answers such.
+    pub fn allow(&mut self, path: &Path, count: u32) {
+        if path.probes == ProbeSupport::Yes {
+            self.adsn = count;
+            self.just_entered = true;
+        }
+    }
+
+    /// `on_transmit`: an acknowledgement clocks out at most `most` probes if it `may`.
+    pub fn clock_out(&mut self, cx: &mut Cx<'_>, transmit: &Transmit, may: bool, most: u32) {
+        if self.adsn == 0 || core::mem::take(&mut self.just_entered) {
+            return;
+        }
+        let clocked = matches!(transmit.clock, Clock::Ack | Clock::Probe);
+        // No probing for data that is not there (R6, Q8).
+        if clocked && may && cx.path.queued > 0.0 {
+            let count = self.adsn.min(most);
+            cx.act.probe_now = Some((self.options.source, count));
+            self.adsn -= count;
+        }
+    }
+
+    /// `on_timeout`.
+    pub fn timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
+        if backoff <= 1 {
+            self.remember();
+        }
+        match self.options.on_rto {
+            Opening::Train => self.open_by_train(cx, None),
+            Opening::Slow => {
+                let ssthresh = if backoff <= 1 { self.half(cx) } else { self.ssthresh };
+                self.open_slowly(cx, 1.0, ssthresh);
+                self.lost_before = true;
+            }
+        }
+    }
+
+    /// What an undo of the reduction that follows restores.
+    fn remember(&mut self) {
+        let mut before = self.window();
+        { self.infl }.end(&mut before.cwnd);
+        self.before = (before, self.lost_before);
+    }
+
+    /// `on_undo`: what the last reduction took; its probes end.
+    pub fn undo(&mut self, cx: &mut Cx<'_>) {
+        let (before, lost_before) = self.before;
+        cx.act.stop_probes = true;
+        self.adsn = 0;
+        self.wdsn = 0;
+        self.infl.end(&mut self.cwnd);
+        self.cwnd = growth::within_rwnd(cx.path, self.cwnd.max(before.cwnd), self.cwnd);
+        self.ssthresh = self.ssthresh.max(before.ssthresh);
+        self.lost_before = lost_before;
+    }
+
+    /// `on_wake`: nothing answered the train, neither as a capable nor as a legacy receiver (R3): slow start.
+    pub fn silence(&mut self, path: &Path) {
+        if !self.lost_before && path.probes == ProbeSupport::Unknown {
+            self.ssthresh = growth::peers_window(path);
+        }
+    }
+}

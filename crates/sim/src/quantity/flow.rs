@@ -1,0 +1,106 @@
+//! What a run yields of each flow.
+
+use super::{Quantity, Unit, amount, bytes, count, maybe};
+use crate::datagram::DatagramResult;
+use crate::result::FlowResult;
+use skyhaul_base::Instant;
+use skyhaul_trace::LossCause;
+
+/// Of a flow: `flow.NAME` in studies, columns of `flows`.
+pub const FLOW: &[Quantity<FlowResult>] = &[
+    maybe("started", "when it started", |f, _| f.started.map(Instant::as_secs_f64)),
+    maybe("finished", "when it had done all it had to do, or was stopped", |f, _| {
+        f.finished.map(Instant::as_secs_f64)
+    }),
+    maybe("last_ack", "when the last acknowledgement arrived", |f, _| f.last_ack.map(Instant::as_secs_f64)),
+    bytes("bytes_acked", "payload acknowledged, each byte counted once; of datagrams, delivered", |f, _| {
+        f.bytes_acked
+    }),
+    amount(
+        "unique_segments",
+        Unit::Segments,
+        "the same in full segments: distinct data segments acknowledged",
+        |f, _| f.segments_acked,
+    ),
+    amount("goodput", Unit::BitPerSecond, "payload acknowledged per time of the whole run", |f, _| f.goodput),
+    amount(
+        "goodput_segments",
+        Unit::SegmentPerSecond,
+        "distinct segments acknowledged per time of the whole run",
+        |f, duration| f.segments_per_second(duration),
+    ),
+    count("segments_sent", "data segments sent, retransmissions included, probes excluded", |f, _| {
+        f.segments_sent
+    }),
+    count("retransmissions", "data segments sent again", |f, _| f.retransmissions),
+    count("timeouts", "expiries of the retransmission timer", |f, _| f.timeouts),
+    count("recoveries", "losses found by acknowledgements, without a timeout", |f, _| f.recoveries),
+    count("cuts", "cuts of the window on signs of congestion", |f, _| f.cuts.total()),
+    count("cuts_error", "of these, after a packet was lost to errors of the channel", |f, _| f.cuts.error),
+    count("cuts_congestion", "of these, after a packet was lost to a full queue or marked", |f, _| {
+        f.cuts.congestion
+    }),
+    count("cuts_outage", "of these, after a packet was lost when a link went down", |f, _| f.cuts.outage),
+    count("cuts_spurious", "of these, after no loss", |f, _| f.cuts.spurious),
+    count(
+        "timeout_cuts_error",
+        "cuts by timeout after a packet was lost to errors of the channel",
+        |f, _| f.timeout_cuts.error,
+    ),
+    count("timeout_cuts_congestion", "cuts by timeout after a packet was lost to a full queue", |f, _| {
+        f.timeout_cuts.congestion
+    }),
+    count("timeout_cuts_outage", "cuts by timeout after a packet was lost when a link went down", |f, _| {
+        f.timeout_cuts.outage
+    }),
+    count("timeout_cuts_spurious", "cuts by timeout after no loss", |f, _| f.timeout_cuts.spurious),
+    count("cuts_undone", "cuts that the sender found to be spurious and undid", |f, _| f.cuts_undone),
+    count("probes_sent", "dummy or NIL segments sent", |f, _| f.probes_sent),
+    count("probes_answered", "of these, answered", |f, _| f.probes_answered),
+    count("acks", "acknowledgements processed by the sender", |f, _| f.acks),
+    count("duplicate_acks", "of these, duplicates", |f, _| f.duplicate_acks),
+    count(
+        "discarded",
+        "segments that arrived for a connection that had been replaced or had ended",
+        |f, _| f.discarded,
+    ),
+    count("rejected", "segments that an end point refused", |f, _| f.rejected),
+    count("pages", "pages completed, or transfers that arrived at random and are complete", |f, _| {
+        f.pages.len() as u64
+    }),
+    maybe("page_time_mean", "mean time of a page", |f, _| f.mean_page()),
+    maybe("page_time_p50", "median time of a page", |f, _| f.page_quantile(0.5)),
+    maybe("page_time_p95", "95th percentile of the time of a page", |f, _| f.page_quantile(0.95)),
+    maybe("page_time_p99", "99th percentile of the time of a page", |f, _| f.page_quantile(0.99)),
+    amount("page_time_sum", Unit::Second, "time of all completed pages together", |f, _| {
+        f.pages.iter().map(|p| p.as_secs_f64()).sum()
+    }),
+    count(
+        "transfers",
+        "transfers that arrived at random, complete or not; their times are those of pages",
+        |f, _| f.transfers,
+    ),
+    count("lost", "data packets lost", |f, _| f.lost.iter().sum()),
+    count("lost_error", "of these, to errors of the channel", |f, _| f.lost[LossCause::Error as usize]),
+    count("lost_full", "of these, to a full queue", |f, _| f.lost[LossCause::Full as usize]),
+    count("lost_pushed_out", "of these, evicted from a queue", |f, _| f.lost[LossCause::PushedOut as usize]),
+    count("lost_link_down", "of these, in flight when a link went down", |f, _| {
+        f.lost[LossCause::LinkDown as usize]
+    }),
+    count("delivered", "datagrams delivered", |f, _| datagrams(f).delivered),
+    maybe("delay_mean", "mean one-way delay of datagrams", |f, _| datagrams(f).delay_mean),
+    maybe("delay_p50", "median of the one-way delay of datagrams", |f, _| datagrams(f).delay_p50),
+    maybe("delay_p95", "95th percentile of the one-way delay of datagrams", |f, _| datagrams(f).delay_p95),
+    maybe("delay_p99", "99th percentile of the one-way delay of datagrams", |f, _| datagrams(f).delay_p99),
+    maybe("delay_max", "longest one-way delay of a datagram", |f, _| datagrams(f).delay_max),
+    maybe("jitter", "interarrival jitter of datagrams (RFC 3550)", |f, _| datagrams(f).jitter),
+    maybe(
+        "mean_srtt",
+        "mean of the smoothed RTT over the samples of the series; its last value if nothing was sampled",
+        |f, _| f.mean_srtt,
+    ),
+];
+
+fn datagrams(f: &FlowResult) -> DatagramResult {
+    f.datagrams.unwrap_or_default()
+}

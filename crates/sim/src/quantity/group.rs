@@ -1,0 +1,53 @@
+//! What a run yields of a group of flows together.
+
+use super::{Datum, FLOW, Quantity, Source, Unit, count, level, maybe};
+use crate::result::{FlowResult, jain};
+use skyhaul_base::Duration;
+
+/// Of a group of flows, besides the sums of the quantities of its flows that add up: JSON, and what `run` prints.
+pub const GROUP: &[Quantity<[FlowResult]>] = &[
+    count("flows", "number of flows", |all, _| all.len() as u64),
+    level("goodput_min", Unit::BitPerSecond, "goodput of the slowest flow", |all, _| {
+        all.iter().map(|f| f.goodput).fold(f64::INFINITY, f64::min)
+    }),
+    level("goodput_max", Unit::BitPerSecond, "goodput of the fastest flow", |all, _| {
+        all.iter().map(|f| f.goodput).fold(0.0, f64::max)
+    }),
+    maybe("page_time_mean", "mean time of a page over the pages of all flows", |all, _| {
+        mean(all.iter().flat_map(|f| &f.pages).map(|p| p.as_secs_f64()))
+    }),
+    maybe("mean_srtt", "mean over the flows of their mean smoothed RTT", |all, _| {
+        mean(all.iter().filter_map(|f| f.mean_srtt))
+    }),
+    level("jain", Unit::Share, "Jain's index of fairness over the goodput of the flows", |all, _| jain(all)),
+];
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (n, sum) = values.fold((0u32, 0.0), |(n, s), x| (n + 1, s + x));
+    (n > 0).then(|| sum / f64::from(n))
+}
+
+impl Quantity<FlowResult> {
+    /// The sum of several flows is theirs together.
+    #[must_use]
+    pub const fn adds_up(&self) -> bool {
+        matches!(self.of, Source::Count(_) | Source::Amount(_))
+    }
+
+    /// The sum over several flows, if it [adds up](Self::adds_up).
+    fn sum(&self, flows: &[FlowResult], duration: Duration) -> Option<Datum> {
+        match self.of {
+            Source::Count(of) => Some(Datum::Count(flows.iter().map(|f| of(f, duration)).sum())),
+            Source::Amount(of) => Some(Datum::Real(flows.iter().map(|f| of(f, duration)).sum())),
+            Source::Level(_) | Source::Maybe(_) => None,
+        }
+    }
+}
+
+/// All that is known of a group of flows together, by [column](Quantity::column): [`GROUP`], and the sums of [`FLOW`].
+#[must_use]
+pub fn group(flows: &[FlowResult], duration: Duration) -> Vec<(String, Datum)> {
+    let own = GROUP.iter().map(|q| (q.column(), q.value(flows, duration)));
+    let sums = FLOW.iter().filter_map(|q| Some((q.column(), q.sum(flows, duration)?)));
+    own.chain(sums).collect()
+}

@@ -1,0 +1,83 @@
+//! What a run yields of each direction of a link.
+
+use super::{Quantity, Unit, bytes, count, level};
+use crate::result::{ClassResult, LinkResult};
+use skyhaul_trace::{Class, LossCause};
+
+/// A list of quantities, then the same six of each class of packets.
+macro_rules! with_classes {
+    ([$($own:expr),* $(,)?] $($class:ident $name:literal $packets:literal),*) => {
+        &[
+            $($own,)*
+            $(
+                count(concat!($name, "_offered"), concat!($packets, " offered"), |l, _| {
+                    l.class(Class::$class).offered
+                }),
+                count(concat!($name, "_delivered"), concat!($packets, " delivered"), |l, _| {
+                    l.class(Class::$class).delivered
+                }),
+                count(
+                    concat!($name, "_dropped_error"),
+                    concat!($packets, " lost to errors of the channel"),
+                    |l, _| lost(l, Class::$class, LossCause::Error),
+                ),
+                count(concat!($name, "_dropped_full"), concat!($packets, " refused by a full queue"), |l, _| {
+                    lost(l, Class::$class, LossCause::Full)
+                }),
+                count(
+                    concat!($name, "_dropped_pushed_out"),
+                    concat!($packets, " evicted by packets of higher priority"),
+                    |l, _| lost(l, Class::$class, LossCause::PushedOut),
+                ),
+                count(
+                    concat!($name, "_dropped_link_down"),
+                    concat!($packets, " in flight when the link went down"),
+                    |l, _| lost(l, Class::$class, LossCause::LinkDown),
+                ),
+            )*
+        ]
+    };
+}
+
+/// Of a direction of a link: `link.LINK.DIRECTION.NAME` in studies, columns of `links`.
+pub const LINK: &[Quantity<LinkResult>] = with_classes!(
+    [
+        level("utilization", Unit::Share, "share of time the transmitter was busy; 0 without a rate", |l, _| {
+            l.utilization
+        }),
+        level(
+            "mean_queue",
+            Unit::Packets,
+            "mean number of packets waiting; the one being transmitted does not wait",
+            |l, _| l.mean_queue
+        ),
+        Quantity {
+            unit: Unit::Packets,
+            ..count("max_queue", "most packets that ever waited", |l, _| l.max_queue.into())
+        },
+        bytes("offered_bytes", "bytes offered, headers included", |l, _| l.offered_bytes),
+        bytes("delivered_bytes", "bytes delivered, headers included", |l, _| l.delivered_bytes),
+        count("offered", "packets offered", |l, _| all(l, |c| c.offered)),
+        count("delivered", "packets delivered", |l, _| all(l, |c| c.delivered)),
+        count("dropped_error", "packets lost to errors of the channel", |l, _| l.dropped(LossCause::Error)),
+        count("dropped_full", "packets refused by a full queue", |l, _| l.dropped(LossCause::Full)),
+        count("dropped_pushed_out", "packets evicted by packets of higher priority", |l, _| {
+            l.dropped(LossCause::PushedOut)
+        }),
+        count("dropped_link_down", "packets in flight when the link went down", |l, _| {
+            l.dropped(LossCause::LinkDown)
+        }),
+    ]
+    Data "data" "data packets",
+    Probe "probe" "probes",
+    Ack "ack" "acknowledgements"
+);
+
+/// Of all classes together.
+fn all(l: &LinkResult, of: fn(&ClassResult) -> u64) -> u64 {
+    l.classes.iter().map(of).sum()
+}
+
+fn lost(l: &LinkResult, class: Class, cause: LossCause) -> u64 {
+    l.class(class).dropped[cause as usize]
+}

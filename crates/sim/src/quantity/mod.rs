@@ -1,0 +1,222 @@
+//! What a run measures: the one list of names, units, descriptions, and where each number comes from.
+//!
+//! Studies, tables, JSON, Python and the page `docs/quantities.md` read this list: a quantity is added by one line in it.
+//! In the metrics of studies a quantity has its [name](Quantity::name); where no unit stands beside it, in the columns of
+//! tables and in JSON, it has that name with its [unit](Unit::suffix) behind.
+
+mod flow;
+mod group;
+mod link;
+#[cfg(test)]
+mod page;
+mod run;
+mod series;
+
+pub use flow::FLOW;
+pub use group::{GROUP, group};
+pub use link::LINK;
+pub use run::RUN;
+pub use series::{Sampled, Subject, sampled};
+
+use skyhaul_base::Duration;
+
+/// A number that a run yields of each of its subjects `T`: of itself, a flow, or a direction of a link.
+#[derive(Debug)]
+pub struct Quantity<T: ?Sized + 'static> {
+    /// Its name, without the unit.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: Unit,
+    /// What it is, in one sentence or less.
+    pub says: &'static str,
+    /// Where it comes from.
+    pub of: Source<T>,
+}
+
+/// Takes a quantity out of a result: called with the subject, and with how long the run lasted.
+#[derive(Debug)]
+pub enum Source<T: ?Sized + 'static> {
+    /// Counts something; counts of several flows add up.
+    Count(fn(&T, Duration) -> u64),
+    /// Measures an amount, or an amount per time; those of several flows add up.
+    Amount(fn(&T, Duration) -> f64),
+    /// Measures a level; those of several flows do not add up.
+    Level(fn(&T, Duration) -> f64),
+    /// Measures something that may not be there.
+    Maybe(fn(&T, Duration) -> Option<f64>),
+}
+
+/// A unit of a quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A number of what the name says.
+    Count,
+    /// Bytes, which the name says.
+    Bytes,
+    /// Bits per second.
+    BitPerSecond,
+    /// Packets.
+    Packets,
+    /// Seconds.
+    Second,
+    /// Segments of the sender's maximum size; the name says it.
+    Segments,
+    /// Segments per second; the name says what per second.
+    SegmentPerSecond,
+    /// A share of 1.
+    Share,
+}
+
+impl Unit {
+    /// For people.
+    #[must_use]
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Count => "",
+            Self::Bytes => "B",
+            Self::BitPerSecond => "bit/s",
+            Self::Packets => "packets",
+            Self::Second => "s",
+            Self::Segments => "segments",
+            Self::SegmentPerSecond => "segments/s",
+            Self::Share => "of 1",
+        }
+    }
+
+    /// What it adds to the name of a column, with the underscore before it; empty where the name says the unit.
+    #[must_use]
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::Count | Self::Bytes | Self::Segments | Self::Share => "",
+            Self::BitPerSecond => "_bit_s",
+            Self::Packets => "_packets",
+            Self::Second | Self::SegmentPerSecond => "_s",
+        }
+    }
+}
+
+/// A quantity of a result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Datum {
+    /// A count.
+    Count(u64),
+    /// A real number.
+    Real(f64),
+    /// Nothing: it did not happen, or there was nothing to measure.
+    Missing,
+}
+
+impl Datum {
+    /// As a real number; NaN if it is missing.
+    #[must_use]
+    pub fn real(self) -> f64 {
+        match self {
+            Self::Count(n) => n as f64,
+            Self::Real(x) => x,
+            Self::Missing => f64::NAN,
+        }
+    }
+}
+
+impl<T: ?Sized> Quantity<T> {
+    /// What it is called in columns of tables and in JSON: its name with the unit behind.
+    #[must_use]
+    pub fn column(&self) -> String {
+        format!("{}{}", self.name, self.unit.suffix())
+    }
+
+    /// Its value for a subject of a run that lasted `duration`.
+    #[must_use]
+    pub fn value(&self, subject: &T, duration: Duration) -> Datum {
+        match self.of {
+            Source::Count(of) => Datum::Count(of(subject, duration)),
+            Source::Amount(of) | Source::Level(of) => Datum::Real(of(subject, duration)),
+            Source::Maybe(of) => of(subject, duration).map_or(Datum::Missing, Datum::Real),
+        }
+    }
+}
+
+/// A count.
+const fn count<T: ?Sized>(
+    name: &'static str,
+    says: &'static str,
+    of: fn(&T, Duration) -> u64,
+) -> Quantity<T> {
+    Quantity { name, unit: Unit::Count, says, of: Source::Count(of) }
+}
+
+/// A number of bytes.
+const fn bytes<T: ?Sized>(
+    name: &'static str,
+    says: &'static str,
+    of: fn(&T, Duration) -> u64,
+) -> Quantity<T> {
+    Quantity { name, unit: Unit::Bytes, says, of: Source::Count(of) }
+}
+
+/// An amount.
+const fn amount<T: ?Sized>(
+    name: &'static str,
+    unit: Unit,
+    says: &'static str,
+    of: fn(&T, Duration) -> f64,
+) -> Quantity<T> {
+    Quantity { name, unit, says, of: Source::Amount(of) }
+}
+
+/// A level.
+const fn level<T: ?Sized>(
+    name: &'static str,
+    unit: Unit,
+    says: &'static str,
+    of: fn(&T, Duration) -> f64,
+) -> Quantity<T> {
+    Quantity { name, unit, says, of: Source::Level(of) }
+}
+
+/// Seconds, if there are any.
+const fn maybe<T: ?Sized>(
+    name: &'static str,
+    says: &'static str,
+    of: fn(&T, Duration) -> Option<f64>,
+) -> Quantity<T> {
+    Quantity { name, unit: Unit::Second, says, of: Source::Maybe(of) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::page::page;
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn sound<T: ?Sized>(list: &[Quantity<T>]) {
+        let names: BTreeSet<&str> = list.iter().map(|q| q.name).collect();
+        let columns: BTreeSet<String> = list.iter().map(Quantity::column).collect();
+        assert_eq!((names.len(), columns.len()), (list.len(), list.len()), "a name is there twice");
+        for q in list {
+            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            assert!(q.name.chars().all(plain), "{}: a word of expressions", q.name);
+            assert!(!q.says.is_empty() && !q.says.ends_with('.'), "{}: {}", q.name, q.says);
+        }
+    }
+
+    #[test]
+    fn names_are_unique_words_with_a_description() {
+        sound(FLOW);
+        sound(LINK);
+        sound(RUN);
+        sound(GROUP);
+        let group: BTreeSet<String> = GROUP.iter().map(Quantity::column).collect();
+        assert!(FLOW.iter().all(|q| !group.contains(&q.column()) || !q.adds_up()), "a group has it twice");
+    }
+
+    #[test]
+    fn the_page_says_what_the_list_says() {
+        let path = format!("{}/../../docs/quantities.md", env!("CARGO_MANIFEST_DIR"));
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&path, page()).expect("writable");
+        }
+        let file = std::fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(file, page(), "docs/quantities.md is stale: run this test with UPDATE=1");
+    }
+}

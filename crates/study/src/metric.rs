@@ -1,0 +1,140 @@
+//! From metrics to expressions that can be evaluated.
+
+use crate::error::StudyError;
+use crate::expr::{self, Expr, Names, Shape};
+use crate::model::{Axis, Metric, Over, StudyFile};
+use crate::runner::Vocabulary;
+use crate::space::pins;
+
+/// A metric ready to be evaluated.
+#[derive(Clone, Debug)]
+pub struct PlannedMetric {
+    /// Name in claims and figures.
+    pub name: String,
+    /// Title with unit.
+    pub heading: String,
+    /// Title.
+    pub title: String,
+    /// Unit.
+    pub unit: String,
+    /// The expression.
+    pub expr: Expr,
+    /// How flows become one number.
+    pub over: Option<Over>,
+    /// Only flows of this group.
+    pub group: Option<String>,
+    /// The value of each axis where `base` is; `None`: the same. Empty without a base.
+    pub base: Vec<Option<usize>>,
+    /// Earlier metrics that the expression names.
+    pub needs: Vec<String>,
+}
+
+/// What expressions may name, metrics apart.
+pub(crate) fn names(
+    file: &StudyFile,
+    words: Vocabulary,
+    links: Vec<String>,
+    groups: Vec<String>,
+    series: Vec<String>,
+) -> Names {
+    // A constant exists if at least every value of one axis has it.
+    let axes = &file.study.axis;
+    let of_axis = |a: &Axis| -> Vec<String> {
+        let first = a.values[0].constants.keys();
+        first.filter(|c| a.values.iter().all(|v| v.constants.contains_key(*c))).cloned().collect()
+    };
+    Names {
+        flow: words.flow,
+        link: words.link,
+        run: words.run,
+        groups,
+        links,
+        series,
+        constants: file.study.constants.keys().cloned().chain(axes.iter().flat_map(of_axis)).collect(),
+        metrics: Vec::new(),
+        based: false,
+    }
+}
+
+/// Checks the metrics of a study; `per-group` ones are expanded.
+pub(crate) fn metrics(file: &StudyFile, mut names: Names) -> Result<Vec<PlannedMetric>, StudyError> {
+    let mut planned = Vec::new();
+    for (i, m) in file.study.metric.iter().enumerate() {
+        let key = |k: &str| format!("metric[{i}].{k}");
+        let refuse = |e: expr::ExprError| {
+            let accepted: Vec<&str> = e.accepted.iter().map(String::as_str).collect();
+            file.refuse(&key("from"), format!("in `{}`: {}", m.from, e.message), &accepted)
+        };
+        if let Some(g) = m.group.as_ref().filter(|g| !names.groups.contains(g)) {
+            let groups: Vec<&str> = names.groups.iter().map(String::as_str).collect();
+            return Err(file.refuse(&key("group"), format!("there is no group `{g}`"), &groups));
+        }
+        let mut base = Vec::new();
+        if !m.base.is_empty() {
+            for (pin, axis) in pins(file, &m.base, &key("base"))?.into_iter().zip(&file.study.axis) {
+                base.push(match pin.as_deref() {
+                    None => None,
+                    Some([one]) => Some(*one),
+                    Some(_) => {
+                        let message = format!("there is one base: write one value of `{}`", axis.name);
+                        return Err(file.refuse(&key("base"), message, &[]));
+                    }
+                });
+            }
+        }
+        names.based = !base.is_empty();
+        let expr = expr::parse(&m.from).map_err(refuse)?;
+        let over = ["sum", "mean", "min", "max", "jain", "per-group"];
+        match (expr::shape(&expr, &names).map_err(refuse)?, m.over) {
+            (Shape::Scalar, Some(_)) => {
+                let message = "the expression is one number already, so there is nothing to go over";
+                return Err(file.refuse(&key("over"), message, &["leave it out"]));
+            }
+            (Shape::PerFlow, None) => {
+                let message = "the expression has a value per flow; how do they become one?";
+                return Err(file.refuse(&key("over"), message, &over));
+            }
+            (Shape::Curves, _) => {
+                let message = "a series is no number";
+                return Err(file.refuse(
+                    &key("from"),
+                    message,
+                    &["at(series.…, t)", "reach(series.…, level)"],
+                ));
+            }
+            (Shape::Scalar, None) | (Shape::PerFlow, Some(_)) => {}
+        }
+        planned.extend(expand(m, &expr, &base, &names.groups));
+        names.metrics = planned.iter().map(|p: &PlannedMetric| p.name.clone()).collect();
+    }
+    Ok(planned)
+}
+
+fn expand(m: &Metric, expr: &Expr, base: &[Option<usize>], groups: &[String]) -> Vec<PlannedMetric> {
+    let mut needs = Vec::new();
+    expr.names(&mut |name| {
+        if let expr::Name::Metric(m) | expr::Name::Base(m) = name {
+            needs.push(m.clone());
+        }
+    });
+    let title = m.title.clone().unwrap_or_else(|| m.name.clone());
+    let heading = |t: &str| if m.unit.is_empty() { t.to_owned() } else { format!("{t} ({})", m.unit) };
+    let one = |name: String, title: String, group: Option<String>, over| PlannedMetric {
+        name,
+        heading: heading(&title),
+        title,
+        unit: m.unit.clone(),
+        expr: expr.clone(),
+        over,
+        group,
+        base: base.to_vec(),
+        needs: needs.clone(),
+    };
+    if m.over != Some(Over::PerGroup) {
+        return vec![one(m.name.clone(), title, m.group.clone(), m.over)];
+    }
+    let of = |g: &String| {
+        one(format!("{}.{g}", m.name), format!("{title}, {g}"), Some(g.clone()), Some(Over::Mean))
+    };
+    groups.iter().map(of).collect()
+}
