@@ -57,6 +57,15 @@ macro_rules! algorithms {
             User(user::Config),
         }
 
+        /// Why a configuration is refused.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+        #[expect(missing_docs, reason = "the error of each algorithm documents itself")]
+        pub enum Invalid {
+            $(#[error(transparent)] $variant(alg::$module::Invalid),)*
+            #[error(transparent)]
+            User(user::Invalid),
+        }
+
         /// The names of all built-in algorithms, in the order of the documentation.
         pub const NAMES: &[&str] = &[$($name),*];
 
@@ -85,9 +94,12 @@ macro_rules! algorithms {
             /// Refuses options that are outside their domain or contradict each other.
             ///
             /// # Errors
-            /// A sentence that names the option and what to write instead.
-            pub fn validate(&self) -> Result<(), &'static str> {
-                match self { $(Self::$variant(c) => c.validate(),)* Self::User(c) => c.validate() }
+            /// Displays as a sentence that names the option and what to write instead.
+            pub fn validate(&self) -> Result<(), Invalid> {
+                match self {
+                    $(Self::$variant(c) => c.validate().map_err(Invalid::$variant),)*
+                    Self::User(c) => c.validate().map_err(Invalid::User),
+                }
             }
             /// What a built-in control asks of the sender from the start. `None` for a user's own: its provider knows.
             #[must_use]
