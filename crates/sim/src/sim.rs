@@ -167,7 +167,7 @@ impl<R: Tap> Sim<R> {
                     send(net, now, index, flow.generation, flow.header, route, !backward, out);
                 }
                 timers.set_earlier(index, end.next_timeout());
-                if let Some(judged) = end.take_judged() {
+                if let Some(judged) = end.take_judgement() {
                     let account = &mut self.records[index as usize].cuts;
                     net.truth.judge(index, flow.generation, flow.header, &judged, account);
                 }
@@ -251,7 +251,7 @@ impl<R: Tap> Sim<R> {
                     end.handle_timeout(now);
                 }
             }
-            if let Some(judged) = ends.sender.take_judged() {
+            if let Some(judged) = ends.sender.take_judgement() {
                 let account = &mut self.records[index as usize].cuts;
                 self.net.truth.judge(index, flow.generation, flow.header, &judged, account);
             }

@@ -5,7 +5,7 @@
 
 use crate::parcel::Parcel;
 use skyhaul_path::PacketView;
-use skyhaul_tcp::{Judged, Sign};
+use skyhaul_tcp::{Judgement, Sign};
 use skyhaul_trace::{Class, LossCause};
 
 /// Cuts of the window by what they truly answered.
@@ -135,7 +135,7 @@ impl Truth {
         flow: u32,
         generation: u16,
         header: u32,
-        judged: &Judged,
+        judged: &Judgement,
         account: &mut Account,
     ) {
         let Some(losses) = self.flows.get_mut(flow as usize) else { return };

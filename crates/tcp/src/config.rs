@@ -1,6 +1,7 @@
 //! Everything that can be chosen about an endpoint, and the named presets that fix all of it.
 
 use crate::autotune::Autotune;
+use alloc::sync::Arc;
 use skyhaul_base::Duration;
 use skyhaul_cc::Rules;
 
@@ -143,6 +144,13 @@ pub struct Config {
     pub time_wait: Duration,
     /// Give up after this many retransmissions of the same segment (R2 of RFC 1122); 0 never.
     pub max_retransmissions: u32,
+}
+
+impl From<&Config> for Arc<Config> {
+    /// A copy of one's own. Whoever makes many connections shares one instead.
+    fn from(config: &Config) -> Self {
+        Self::new(*config)
+    }
 }
 
 /// Names of the presets, in the order of age.

@@ -175,7 +175,7 @@ fn an_echo_undoes_a_recovery_that_is_under_way() {
     s.at(0.22).accept(". 1:1 ack 5001 win 90000 <ts 1 101>");
     assert_eq!((s.conn.snapshot().phase, cwnd(&s)), (Phase::Open, 4.0));
     assert_eq!(counted(&s), (0, 1, 1, 1));
-    assert_eq!(s.conn.sender().scoreboard().lost(), 0);
+    assert_eq!(s.conn.sender().scoreboard().map_or(0, skyhaul_tcp::Scoreboard::lost), 0);
 }
 
 // ----- DSACK -------------------------------------------------------------------------------------------------

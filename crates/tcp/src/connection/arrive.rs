@@ -172,7 +172,7 @@ impl<S: Store> Connection<S> {
             ece: seg.flags.has(Flags::ECE),
             receiver_rate: seg.receiver_rate,
         };
-        match self.sender.handle_ack(now, &arrival) {
+        match self.sender.acknowledge(now, &arrival) {
             Ok(()) => {
                 if fresh {
                     self.wl1 = seq;

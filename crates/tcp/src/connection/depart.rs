@@ -2,7 +2,7 @@
 
 use super::Connection;
 use crate::receiver::ProbeAnswer;
-use crate::segment::{Flags, Mark, SackBlocks, Segment};
+use crate::segment::{Flags, Mark, Segment};
 use crate::sender::Out;
 use crate::store::Store;
 use skyhaul_base::Instant;
@@ -20,10 +20,8 @@ impl<S: Store> Connection<S> {
         if !self.synchronised() {
             return None;
         }
-        if self.sender.active() {
-            if let Some(out) = self.sender.poll(now) {
-                return Some(self.data_segment(now, out));
-            }
+        if let Some(out) = self.sender.poll(now) {
+            return Some(self.data_segment(now, out));
         }
         if self.receiver.poll_ack() {
             let mut seg = self.segment(now, Flags::ACK);
@@ -93,12 +91,8 @@ impl<S: Store> Connection<S> {
             return;
         }
         let b = self.receiver.blocks(probe);
-        if b.len > 0 {
-            let mut blocks = SackBlocks::EMPTY;
-            for &(from, to) in &b.blocks[..b.len] {
-                blocks.push(self.irs.add(from as u32), self.irs.add(to as u32));
-            }
-            seg.sack = blocks;
+        for &(from, to) in b.as_slice() {
+            seg.sack.push(self.irs.add(from as u32), self.irs.add(to as u32));
         }
     }
 }

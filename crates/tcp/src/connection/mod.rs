@@ -21,10 +21,11 @@ mod open;
 use crate::config::{Config, ProbeNegotiation};
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Segment, Seq};
-use crate::sender::{Counters, Judged, Peer, Sender, Snapshot};
+use crate::sender::{Counters, Judgement, Peer, Sender, Snapshot};
 use crate::store::{Counted, Store};
+use alloc::sync::Arc;
 use skyhaul_base::{Duration, Instant, Rng};
-use skyhaul_cc::{Algorithm, CongestionControl, PathCache, PathState};
+use skyhaul_cc::{Algorithm, CongestionControl, PathState};
 
 /// State of a connection (RFC 9293 §3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +116,7 @@ pub struct Connection<S: Store> {
     deadline: Instant,
     reset_due: Option<Segment>,
     events: [Option<Event>; 4],
-    config: Config,
+    config: Arc<Config>,
     rejected: u64,
     /// Challenge acknowledgements (RFC 5961) since the present period began, and when it ends.
     challenges: u8,
@@ -137,7 +138,7 @@ const OPTION_TIMESTAMPS: u32 = 12;
 const OPTION_RATE: u32 = 12;
 
 impl<S: Store> Connection<S> {
-    fn new(state: State, config: &Config, cc: Algorithm, iss: Seq, rng: Rng) -> Self {
+    fn new(state: State, config: &Arc<Config>, cc: Algorithm, iss: Seq, rng: Rng) -> Self {
         let sack = config.sack.unwrap_or_else(|| cc.policy().recovery.uses_pipe());
         Self {
             state,
@@ -167,7 +168,7 @@ impl<S: Store> Connection<S> {
             deadline: Instant::MAX,
             reset_due: None,
             events: [None; 4],
-            config: *config,
+            config: Arc::clone(config),
             rejected: 0,
             challenges: 0,
             challenges_until: Instant::ZERO,
@@ -176,8 +177,8 @@ impl<S: Store> Connection<S> {
 
     /// An active open: a SYN is due.
     #[must_use]
-    pub fn connect(now: Instant, config: &Config, cc: Algorithm, iss: Seq, rng: Rng) -> Self {
-        let mut c = Self::new(State::SynSent, config, cc, iss, rng);
+    pub fn connect(now: Instant, config: impl Into<Arc<Config>>, cc: Algorithm, iss: Seq, rng: Rng) -> Self {
+        let mut c = Self::new(State::SynSent, &config.into(), cc, iss, rng);
         c.handshake.syn_due = true;
         c.handshake.sent_at = now;
         c
@@ -185,14 +186,21 @@ impl<S: Store> Connection<S> {
 
     /// A passive open: waits for a SYN.
     #[must_use]
-    pub fn listen(config: &Config, cc: Algorithm, iss: Seq, rng: Rng) -> Self {
-        Self::new(State::Listen, config, cc, iss, rng)
+    pub fn listen(config: impl Into<Arc<Config>>, cc: Algorithm, iss: Seq, rng: Rng) -> Self {
+        Self::new(State::Listen, &config.into(), cc, iss, rng)
     }
 
     /// A connection whose handshake is not modelled, as in the simulations of the papers.
     #[must_use]
-    pub fn established(now: Instant, config: &Config, cc: Algorithm, rng: Rng, e: &Established<'_>) -> Self {
-        let mut c = Self::new(State::Established, config, cc, e.iss, rng);
+    pub fn established(
+        now: Instant,
+        config: impl Into<Arc<Config>>,
+        cc: Algorithm,
+        rng: Rng,
+        e: &Established<'_>,
+    ) -> Self {
+        let config = config.into();
+        let mut c = Self::new(State::Established, &config, cc, e.iss, rng);
         c.irs = e.peer_iss;
         c.sack_ok = e.sack;
         c.timestamps = config.timestamps && e.peer.timestamps;
@@ -239,8 +247,7 @@ impl<S: Store> Connection<S> {
     /// here judges its age.
     #[must_use]
     pub fn path_state(&self) -> Option<PathState> {
-        let asks = self.sender.control().policy().path_cache != PathCache::Unused;
-        asks.then(|| self.sender.path_state())
+        self.sender.learnt()
     }
     /// Tells a new connection what an earlier one to the same peer has learnt of the path. To be called right after the
     /// connection is made, before the handshake and the first data; without effect if the congestion control did not ask
@@ -314,10 +321,10 @@ impl<S: Store> Connection<S> {
     pub fn counters(&self) -> Counters {
         self.sender.counters()
     }
-    /// The sending half's last judgement of a loss, once: see [`Sender::take_judged`].
+    /// The sending half's last judgement of a loss, once: see [`Sender::take_judgement`].
     #[inline]
-    pub fn take_judged(&mut self) -> Option<Judged> {
-        self.sender.take_judged()
+    pub fn take_judgement(&mut self) -> Option<Judgement> {
+        self.sender.take_judgement()
     }
     /// The sending half.
     #[must_use]

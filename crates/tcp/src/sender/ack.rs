@@ -1,270 +1,238 @@
-//! One arriving acknowledgement, in the documented order: validate, scoreboard and `SND.UNA`, RTT, rate sample,
-//! `on_ack`, `on_probe`, loss detection and the state of recovery. The send loop follows.
+//! One arriving acknowledgement, step by step: [`Engine::acknowledge`] is the order, each step a function below it.
 
-use super::undo::News;
-use super::{Clock, FinState, Phase, Sender, Sign, prr};
+use super::predict::Ordinary;
+use super::space::FinState;
+use super::{Clock, Engine, Phase, Sender, Sign};
 use crate::config::RttSource;
 use crate::error::Rejected;
+use crate::loss::scoreboard::Acked;
+use crate::recovery::News;
 use crate::store::Store;
+use crate::timer::Timer;
 use core::num::NonZeroU32;
 use skyhaul_base::{Duration, Instant, Rate};
-use skyhaul_cc::{
-    Ack, AckKind, CongestionControl, Pipe, ProbeEvent, ProbeSupport, RecoveryEnd, RecoveryMode, Signal,
-};
+use skyhaul_cc::{Ack, AckKind, CongestionControl, Pipe, RateSample, RecoveryMode, Signal};
 
 /// The acknowledgement part of an arriving segment, in stream offsets.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival<'a> {
-    pub(crate) ack: u64,
-    pub(crate) window: u64,
+pub struct Arrival<'a> {
+    /// Acknowledgement number.
+    pub ack: u64,
+    /// Window, bytes.
+    pub window: u64,
     /// The segment may update the window (RFC 9293 §3.10.7.4, `SND.WL1`, `SND.WL2`).
-    pub(crate) fresh: bool,
-    pub(crate) blocks: &'a [(u64, u64)],
+    pub fresh: bool,
+    /// SACK blocks, the most recent first.
+    pub blocks: &'a [(u64, u64)],
     /// Neither payload nor SYN nor FIN: may be a duplicate acknowledgement.
-    pub(crate) pure: bool,
+    pub pure: bool,
     /// It answers a probe, with this number if it has one.
-    pub(crate) answer: Option<Option<u16>>,
+    pub answer: Option<Option<u16>>,
     /// RTT by its timestamp echo.
-    pub(crate) echo: Option<Duration>,
-    pub(crate) ece: bool,
+    pub echo: Option<Duration>,
+    /// ECN echo.
+    pub ece: bool,
     /// Rate that the peer measured, bytes per second.
-    pub(crate) receiver_rate: Option<NonZeroU32>,
+    pub receiver_rate: Option<NonZeroU32>,
+}
+
+impl Arrival<'_> {
+    /// An acknowledgement that says nothing but "everything before `ack` has arrived".
+    #[inline]
+    #[must_use]
+    pub const fn plain(ack: u64, window: u64, echo: Option<Duration>) -> Self {
+        Self {
+            ack,
+            window,
+            fresh: true,
+            blocks: &[],
+            pure: true,
+            answer: None,
+            echo,
+            ece: false,
+            receiver_rate: None,
+        }
+    }
+}
+
+/// What an acknowledgement did to the send space and the scoreboard.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    /// `SND.UNA` moved.
+    pub(super) advanced: bool,
+    /// The cumulative acknowledgement, not less than the old `SND.UNA`.
+    pub(super) ack: u64,
+    pub(super) acked: Acked,
+    /// Bytes newly acknowledged selectively.
+    pub(super) sacked: u64,
+    /// It reports a duplicate (RFC 2883).
+    pub(super) dsack: bool,
+    /// It announces the window that was known.
+    pub(super) same_window: bool,
+    /// Something was outstanding before.
+    pub(super) outstanding: bool,
+    /// A duplicate acknowledgement (RFC 5681 §2, RFC 6675 §2).
+    pub(super) duplicate: bool,
+    /// An RTT sample was taken.
+    pub(super) measured: bool,
+    /// It delivers data that F-RTO looks for.
+    pub(super) original: bool,
+    /// RTT of the newest segment that was never sent again.
+    pub(super) rtt: Option<Duration>,
+    /// Bytes marked lost before it came.
+    pub(super) lost_before: u64,
+    /// It came within a fast recovery.
+    pub(super) recovering: bool,
+    /// It ends that recovery.
+    pub(super) ends: bool,
+}
+
+impl Taken {
+    /// Bytes newly known to have arrived.
+    pub(super) fn delivered(&self) -> u64 {
+        self.acked.delivered + self.sacked
+    }
 }
 
 impl<S: Store> Sender<S> {
     /// Processes an acknowledgement. The caller then polls for what it released.
+    ///
+    /// # Errors
+    /// Says why it was refused; nothing has changed then.
     #[inline]
-    pub(crate) fn handle_ack(&mut self, now: Instant, a: &Arrival<'_>) -> Result<(), Rejected> {
-        if self.rack.is_some() {
-            self.acknowledged_by_time(now, a)
-        } else {
-            self.acknowledged::<false>(now, a)
+    pub fn acknowledge(&mut self, now: Instant, a: &Arrival<'_>) -> Result<(), Rejected> {
+        if self.steady {
+            match self.engine.acknowledge_ordinary(now, a) {
+                Ordinary::Done => return Ok(()),
+                Ordinary::Disturbed => {
+                    self.general();
+                    return Ok(());
+                }
+                Ordinary::No => {}
+            }
         }
+        self.general().acknowledge(now, a)
     }
+}
 
-    /// Out of line: two copies in one function would slow the common one down.
+impl<S: Store> Engine<S> {
+    /// RFC 9293 §3.10.7.4 with RFC 5681, 6298, 6675 and 8985: the order of events that [`skyhaul_cc`] promises.
     #[inline(never)]
-    fn acknowledged_by_time(&mut self, now: Instant, a: &Arrival<'_>) -> Result<(), Rejected> {
-        self.acknowledged::<true>(now, a)
-    }
-
-    /// `BY_TIME`: RACK detects the losses.
-    #[inline]
-    fn acknowledged<const BY_TIME: bool>(&mut self, now: Instant, a: &Arrival<'_>) -> Result<(), Rejected> {
-        let una = self.sb.una();
-        if a.ack > self.sb.max() {
-            return Err(Rejected::AckOfUnsent);
-        }
-        // RFC 5961 §5.2: older than the largest window ever seen cannot be genuine.
-        if a.ack + self.max_window < una {
-            return Err(Rejected::AckTooOld);
-        }
-        self.counters.acks += 1;
-        let outstanding = self.sb.max() > una;
-        let same_window = a.window == self.window;
-        let ack = a.ack.max(una);
-        let advanced = ack > una;
-        if a.fresh && a.ack >= una {
-            self.update_window(ack, a.window);
-        }
-
-        // Scoreboard and SND.UNA.
-        let watch = self.undo.watch;
-        let original = watch && self.frto.decides() && self.delivers_original(a);
-        let lost_before = self.sb.total_lost();
-        if BY_TIME {
-            if let Some(rack) = &mut self.rack {
-                rack.cumulative(&self.sb, ack);
-            }
-        }
-        let acked = self.sb.ack(ack);
-        if advanced {
-            self.persist_at = Instant::MAX;
-            self.persist_backoff = 0;
-            self.nxt = self.nxt.max(ack);
-            self.dupacks = 0;
-            self.limited_sent = 0;
-            let fin = u64::from(self.fin == FinState::Sent && self.sb.is_empty());
-            if S::KEEPS && self.prober.in_use() {
-                self.keep_copied(una, ack);
-            }
-            self.store.release(acked.bytes - fin);
-            self.counters.bytes_acked += acked.bytes - fin;
-            self.highest_delivered = self.highest_delivered.max(ack);
-            if let Some(s) = &mut self.sampler {
-                (0..acked.popped).for_each(|i| s.delivered(i, now));
-                s.popped(acked.popped);
-            }
-        }
-        let mut sacked = 0;
-        let mut dsack = false;
-        if self.sack && !a.blocks.is_empty() {
-            (sacked, dsack) = self.take_blocks::<BY_TIME>(now, a.ack, a.blocks);
-            if sacked > 0 {
-                self.highest_delivered = self.highest_delivered.max(self.sb.high_sacked());
-            }
-        }
-        if self.sb.sacked() > 0 && !BY_TIME {
-            let sampler = &mut self.sampler;
-            self.sb.detect(|i, len, total| {
-                if let Some(s) = sampler {
-                    s.marked_lost(i, len, total);
-                }
-            });
-        }
-        self.path.delivered += acked.delivered + sacked;
-
-        // RTT: never from the answer to a probe. The algorithm sees every sample, the estimator those of the
-        // configured source.
-        let (mut rtt, mut measured) = (None, false);
-        if advanced && a.answer.is_none() {
-            rtt = acked.sent_at.map(|t| now - t);
-            let sample = match self.config.rtt_source {
-                RttSource::Timestamps if a.echo.is_some() => a.echo,
-                RttSource::Timed => self.rtt.timed_sample(ack, now),
-                _ => rtt,
-            };
-            if let Some(r) = sample {
-                self.rtt.sample(r);
-                measured = true;
-            }
-        }
-        if BY_TIME {
-            self.rack_ack(now, a, dsack, measured);
-        }
-
-        // Rounds and rate sample.
-        // A round is over when something arrives that was sent after it began.
-        if self.highest_delivered > self.round_end && outstanding && (advanced || sacked > 0) {
-            self.path.round += 1;
-            self.round_end = self.sb.max();
-        }
-        let (delivered, lost) = (self.path.delivered, self.sb.total_lost());
-        let min_rtt = self.rtt.min();
-        let rate = self.sampler.as_mut().and_then(|s| s.take(delivered, lost, min_rtt));
-
-        // Duplicate acknowledgement? RFC 5681 §2; with SACK, RFC 6675 §2: new selective information.
-        let is_dup = !advanced
-            && a.ack == una
-            && outstanding
-            && a.answer.is_none()
-            && if self.sack { sacked > 0 } else { a.pure && same_window };
-        let mut legacy = false;
-        if !advanced && a.pure && a.answer.is_none() && self.prober.expects_legacy() {
-            legacy = self.legacy_answer(now, a, sacked, dsack, same_window);
-        }
-        let is_dup = is_dup && !legacy;
-        if dsack {
-            self.counters.dsacks += 1;
-        }
-        if is_dup {
-            self.dupacks += 1;
-            self.counters.duplicate_acks += 1;
-        }
-
-        let recovering = self.fast_recovery();
-        if recovering {
-            self.count_pipe(acked.delivered + sacked, advanced && a.answer.is_none());
-        }
-        let ends = recovering && advanced && ack >= self.recovery_point;
+    pub(super) fn acknowledge(&mut self, now: Instant, a: &Arrival<'_>) -> Result<(), Rejected> {
+        self.check(a)?;
+        let mut t = self.take(now, a);
+        self.measure(now, a, &mut t);
+        self.detect_losses(now, a, &t);
+        let rate = self.sample_rate();
+        self.classify(now, a, &mut t);
         self.tell_losses(now);
-        if advanced || is_dup {
-            let kind = match (advanced, recovering) {
-                (true, true) if ends => AckKind::Full,
-                (true, true) => AckKind::Partial,
-                (true, false) => AckKind::New,
-                (false, _) => AckKind::Duplicate { count: self.dupacks, new_sack: sacked > 0, dsack },
-            };
-            let size = self.smss_f();
-            let event = Ack {
-                kind,
-                acked: acked.bytes as f64 / size,
-                sacked: sacked as f64 / size,
-                lost: (self.sb.total_lost() - lost_before) as f64 / size,
-                rtt,
-                rate,
-                receiver_rate: a.receiver_rate.map(|r| Rate::from_bits_per_sec(8 * u64::from(r.get()))),
-                ece: a.ece,
-                cwnd_limited: !self.config.window_validation || self.window_limited,
-            };
-            self.call(now, |cc, cx| cc.on_ack(cx, &event));
-            if self.path.after_timeout {
-                let w = self.cc.window();
-                self.path.after_timeout = w.cwnd < w.ssthresh;
-            }
-            if recovering && self.mode() == RecoveryMode::Prr {
-                self.prr_ack(acked.delivered + sacked, advanced && event.lost == 0.0);
-            }
-        }
+        self.tell_acknowledgement(now, a, &t, rate);
         if let Some(id) = a.answer {
-            match self.prober.answer(id) {
-                Some(stale) => {
-                    let newly_acked = acked.delivered.min(u64::from(u32::MAX)) as u32;
-                    self.call(now, |cc, cx| {
-                        cc.on_probe(cx, ProbeEvent::Acked { count: 1, stale, newly_acked })
-                    });
-                }
-                None => self.counters.probe_answers_refused += 1,
-            }
+            self.tell_answer(now, id, &t);
         }
-
-        if advanced {
-            self.after_advance(now, ack, ends);
+        if t.advanced {
+            self.after_advance(now, t.ack, t.ends);
         }
-        if watch || dsack {
-            self.reconsider(now, a, dsack, News { advanced, duplicate: is_dup, original });
-        }
-        if BY_TIME {
-            let bare = !advanced && a.pure && same_window && a.blocks.is_empty();
-            self.rack_verdict(now, a, dsack, bare, (acked.bytes, acked.delivered + sacked));
-        }
-        // After going back, duplicates at `recover` itself echo what was sent again and had arrived before: RFC 6582
-        // §3.2 step 2 wants more than `recover` acknowledged. SACK tells them apart.
-        let echoes = self.went_back && !self.sack && self.recover == self.sb.una();
-        let judged = self.phase == Phase::Open && self.recover <= self.sb.una() && !echoes;
-        let by_count = is_dup && !BY_TIME;
-        if judged
-            && by_count
-            && (self.dupacks >= self.config.dup_thresh || (self.sack && self.sb.head_lost()))
-        {
-            self.enter_recovery(now, Signal::Loss);
-        } else if a.ece && self.phase == Phase::Open && self.recover <= self.sb.una() {
-            // One reduction per window (RFC 3168 §6.1.2); nothing to retransmit.
-            self.recover = self.sb.max();
-            self.refresh(now);
-            self.judge(now, Sign::Ecn, |cc, cx| cc.on_congestion(cx, Signal::Ecn));
-            self.undo.forget();
-        }
+        self.doubt(now, a, &t);
+        self.react(now, a, &t);
         self.pending = Some(if a.answer.is_some() { Clock::Probe } else { Clock::Ack });
         Ok(())
     }
 
+    /// Whether the acknowledgement can be genuine.
+    fn check(&self, a: &Arrival<'_>) -> Result<(), Rejected> {
+        if a.ack > self.board.max() {
+            return Err(Rejected::AckOfUnsent);
+        }
+        // RFC 5961 §5.2: older than the largest window ever seen cannot be genuine.
+        if a.ack + self.space.max_window < self.board.una() {
+            return Err(Rejected::AckTooOld);
+        }
+        Ok(())
+    }
+
+    /// Window, scoreboard and `SND.UNA`.
+    fn take(&mut self, now: Instant, a: &Arrival<'_>) -> Taken {
+        let una = self.board.una();
+        self.counters.acks += 1;
+        let ack = a.ack.max(una);
+        let mut t = Taken {
+            advanced: ack > una,
+            ack,
+            acked: Acked::default(),
+            sacked: 0,
+            dsack: false,
+            same_window: a.window == self.space.window,
+            outstanding: self.board.max() > una,
+            duplicate: false,
+            measured: false,
+            original: self.frto_decides() && self.delivers_original(a),
+            rtt: None,
+            lost_before: self.board.total_lost(),
+            recovering: false,
+            ends: false,
+        };
+        if a.fresh && a.ack >= una {
+            self.space.update_window(ack, a.window, self.config.send_buffer);
+        }
+        if let Some(by_time) = &mut self.by_time {
+            by_time.rack.cumulative(self.board.full(), ack);
+        }
+        t.acked = self.board.ack(ack);
+        if t.advanced {
+            self.advance(now, una, &t);
+        }
+        if self.sack && !a.blocks.is_empty() {
+            (t.sacked, t.dsack) = self.take_blocks(now, a.ack, a.blocks);
+            if t.sacked > 0 {
+                let high = self.board.full().high_sacked();
+                self.highest_delivered = self.highest_delivered.max(high);
+            }
+        }
+        self.delivered += t.delivered();
+        t
+    }
+
+    /// `SND.UNA` has moved from `una`.
+    fn advance(&mut self, now: Instant, una: u64, t: &Taken) {
+        self.stop_persisting();
+        self.space.nxt = self.space.nxt.max(t.ack);
+        self.dupacks = 0;
+        if let Some(repair) = &mut self.repair {
+            repair.limited_sent = 0;
+        }
+        let fin = u64::from(self.space.fin == FinState::Sent && self.board.is_empty());
+        if S::KEEPS && self.prober.in_use() {
+            self.keep_copied(una, t.ack);
+        }
+        let payload = t.acked.bytes - fin;
+        self.store.release(payload);
+        self.counters.bytes_acked += payload;
+        self.highest_delivered = self.highest_delivered.max(t.ack);
+        if let Some(s) = &mut self.sampler {
+            (0..t.acked.popped).for_each(|i| s.delivered(i, now));
+            s.popped(t.acked.popped);
+        }
+    }
+
     /// Marks SACK blocks; returns the bytes newly acknowledged and whether the first block reports a duplicate
     /// (RFC 2883 §4: below the cumulative acknowledgement, or inside the second block).
-    #[inline]
-    fn take_blocks<const BY_TIME: bool>(
-        &mut self,
-        now: Instant,
-        ack: u64,
-        blocks: &[(u64, u64)],
-    ) -> (u64, bool) {
+    fn take_blocks(&mut self, now: Instant, ack: u64, blocks: &[(u64, u64)]) -> (u64, bool) {
         // Against the acknowledgement of this segment: an old one that was overtaken reports no duplicates.
         let dsack = match *blocks {
             [(from, to), ..] if to <= ack && from < to => true,
             [(from, to), (from2, to2), ..] => from >= from2 && to <= to2,
             _ => false,
         };
+        let Self { board, sampler, by_time, .. } = self;
         let mut new = 0;
         for &(from, to) in &blocks[usize::from(dsack)..] {
-            if from >= to || to > self.sb.max() || from < self.sb.una() {
+            if from >= to || to > board.max() || from < board.una() {
                 continue;
             }
-            let (sampler, rack) = (&mut self.sampler, &mut self.rack);
-            new += self.sb.sack(from, to, |i| {
-                if BY_TIME {
-                    if let Some(rack) = rack {
-                        rack.selective(i);
-                    }
+            new += board.full().sack(from, to, |i| {
+                if let Some(t) = by_time {
+                    t.rack.selective(i);
                 }
                 if let Some(s) = sampler {
                     s.delivered(i, now);
@@ -274,118 +242,137 @@ impl<S: Store> Sender<S> {
         (new, dsack)
     }
 
-    /// The answer of an unmodified receiver to a probe is a duplicate acknowledgement: no sign of loss, but the
-    /// proof that it does not understand probes [Peach §III-B].
-    #[cold]
-    fn legacy_answer(
-        &mut self,
-        now: Instant,
-        a: &Arrival<'_>,
-        sacked: u64,
-        dsack: bool,
-        same_window: bool,
-    ) -> bool {
-        let plausible = a.ack == self.sb.una() && same_window && (dsack || !self.sack || sacked == 0);
-        if !plausible || !self.prober.consume_legacy_credit() {
-            return false;
+    /// RTT and rounds. Never from the answer to a probe. The algorithm sees every sample, the estimator those of the
+    /// configured source.
+    fn measure(&mut self, now: Instant, a: &Arrival<'_>, t: &mut Taken) {
+        if t.advanced && a.answer.is_none() {
+            t.rtt = t.acked.sent_at.map(|sent| now - sent);
+            let sample = match self.config.rtt_source {
+                RttSource::Timestamps if a.echo.is_some() => a.echo,
+                RttSource::Timed => self.rtt.timed_sample(t.ack, now),
+                _ => t.rtt,
+            };
+            if let Some(rtt) = sample {
+                self.rtt.sample(rtt, &self.config.rto);
+                t.measured = true;
+            }
         }
-        if self.prober.support == ProbeSupport::Unknown {
-            self.prober.unsupported();
-            self.call(now, |cc, cx| cc.on_probe(cx, ProbeEvent::Unsupported));
-            self.policy = self.cc.policy();
+        // A round is over when something arrives that was sent after it began.
+        if self.highest_delivered > self.round_end && t.outstanding && (t.advanced || t.sacked > 0) {
+            self.round += 1;
+            self.round_end = self.board.max();
         }
-        true
     }
 
-    #[inline]
-    fn after_advance(&mut self, now: Instant, ack: u64, ends: bool) {
-        let mut restart = true;
-        match self.phase {
-            Phase::Recovery if ends => {
-                self.phase = Phase::Open;
-                self.force_head = false;
-                self.call(now, |cc, cx| cc.on_recovered(cx));
-            }
-            Phase::Recovery => {
-                if self.mode() == RecoveryMode::NewReno {
-                    // RFC 6582 §3.2 step 3: a partial acknowledgement reveals the next loss.
-                    self.force_head = true;
-                    self.partial_acks = self.partial_acks.saturating_add(1);
-                    restart = !(self.partial_acks > 1 && self.config.rto.restart_on_first_partial_only);
+    /// Which segments are lost now: by time, or by what was acknowledged beyond them.
+    fn detect_losses(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
+        if self.by_time.is_some() {
+            self.detect_by_time(now, a, t);
+        } else if self.board.sacked() > 0 {
+            let Self { board, sampler, .. } = self;
+            board.full().detect(|i, len, total| {
+                if let Some(s) = sampler {
+                    s.marked_lost(i, len, total);
                 }
-            }
-            Phase::Loss if ack >= self.recover => self.phase = Phase::Open,
-            Phase::Loss | Phase::Open => {}
-        }
-        if self.sb.is_empty() {
-            self.rto_at = Instant::MAX;
-        } else if restart {
-            self.rto_at = now + self.rtt.rto();
+            });
         }
     }
 
-    pub(super) fn enter_recovery(&mut self, now: Instant, signal: Signal) {
-        self.counters.recoveries += 1;
-        let mode = self.mode();
-        let una = self.sb.una();
-        let flight = self.sb.max() - una;
-        self.refresh(now);
-        // RFC 5681 §3.2 step 2: what limited transmit sent is no part of the FlightSize that is halved.
-        let mut limited = self.limited_sent;
-        if self.rack.is_some() {
-            // The same of what went in place of segments beyond a hole, across partial acknowledgements too.
-            limited = limited.max(flight.saturating_sub(self.cwnd_bytes()).min(self.sb.sacked()));
-            self.tlp.reset();
-            if self.rack_probes {
-                self.rack_at = Instant::MAX;
-            }
+    fn sample_rate(&mut self) -> Option<RateSample> {
+        let (delivered, lost, min_rtt) = (self.delivered, self.board.total_lost(), self.rtt.min());
+        self.sampler.as_mut().and_then(|s| s.take(delivered, lost, min_rtt))
+    }
+
+    /// Duplicate acknowledgement? RFC 5681 §2; with SACK, RFC 6675 §2: new selective information. Does it end the
+    /// recovery?
+    fn classify(&mut self, now: Instant, a: &Arrival<'_>, t: &mut Taken) {
+        let una = self.board.una();
+        t.duplicate = !t.advanced
+            && a.ack == una
+            && t.outstanding
+            && a.answer.is_none()
+            && if self.sack { t.sacked > 0 } else { a.pure && t.same_window };
+        if !t.advanced && a.pure && a.answer.is_none() && self.prober.expects_legacy() {
+            t.duplicate &= !self.is_legacy_answer(now, a, t);
         }
-        self.path.in_flight -= limited as f64 / self.smss_f();
-        self.judge(now, Sign::Acks, |cc, cx| cc.on_congestion(cx, signal));
-        self.may_undo(false, false);
-        self.frto.stop();
-        self.prober.begin_epoch();
-        self.rtt.stop_timing();
-        self.partial_acks = 0;
-        if mode == RecoveryMode::Tahoe {
-            self.recover = self.sb.max();
-            self.go_back(now, true);
+        if t.dsack {
+            self.counters.dsacks += 1;
+        }
+        if t.duplicate {
+            self.dupacks += 1;
+            self.counters.duplicate_acks += 1;
+        }
+        t.recovering = self.fast_recovery();
+        if t.recovering {
+            self.count_pipe(t.delivered(), t.advanced && a.answer.is_none());
+            t.ends = t.advanced && t.ack >= self.repair().recovery_point;
+        }
+    }
+
+    /// `on_ack`, for what advances and for duplicates.
+    fn tell_acknowledgement(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken, rate: Option<RateSample>) {
+        if !t.advanced && !t.duplicate {
             return;
         }
-        self.phase = Phase::Recovery;
-        self.went_back = false;
-        // What the duplicates report has left; what is sent from here on is added.
-        self.pipe_counter = flight as i64 - self.sb.sacked() as i64;
-        self.recovery_point = match (mode, self.policy.recovery_end) {
-            (RecoveryMode::Reno, _) => una + 1,
-            (_, RecoveryEnd::TriggeringSegment) => {
-                let first = self.first_lost().and_then(|i| self.sb.item(i));
-                first.map_or(una + 1, |s| s.seq + u64::from(s.len).max(1))
-            }
-            _ => self.sb.max(),
+        let kind = match (t.advanced, t.recovering) {
+            (true, true) if t.ends => AckKind::Full,
+            (true, true) => AckKind::Partial,
+            (true, false) => AckKind::New,
+            (false, _) => AckKind::Duplicate { count: self.dupacks, new_sack: t.sacked > 0, dsack: t.dsack },
         };
-        if mode != RecoveryMode::Reno && self.policy.recovery_end == RecoveryEnd::AllOutstanding {
-            self.recover = self.sb.max();
+        let size = self.space.smss_f();
+        let event = Ack {
+            kind,
+            acked: t.acked.bytes as f64 / size,
+            sacked: t.sacked as f64 / size,
+            lost: (self.board.total_lost() - t.lost_before) as f64 / size,
+            rtt: t.rtt,
+            rate,
+            receiver_rate: a.receiver_rate.map(|r| Rate::from_bits_per_sec(8 * u64::from(r.get()))),
+            ece: a.ece,
+            cwnd_limited: !self.config.window_validation || self.window_limited,
+        };
+        self.tell(now, |cc, cx| cc.on_ack(cx, &event));
+        if self.after_timeout {
+            let w = self.control.cc.window();
+            self.after_timeout = w.cwnd < w.ssthresh;
         }
-        if self.rack.is_none() {
-            self.sb.begin_episode(self.policy.recovery_end == RecoveryEnd::TriggeringSegment);
-            let by_decree = self.sb.mark_head_lost();
-            if let Some(s) = self.sampler.as_mut().filter(|_| by_decree > 0) {
-                s.marked_lost(0, by_decree as u32, self.sb.total_lost());
-                self.tell_losses(now);
-            }
+        if t.recovering && self.mode() == RecoveryMode::Prr {
+            self.prr_ack(t.delivered(), t.advanced && event.lost == 0.0);
         }
-        self.force_head = true;
-        if mode == RecoveryMode::Prr {
-            if let Some(rack) = &self.rack {
-                // RFC 9937 §6.2: what had been reported before is no part of RecoverFS.
-                let delivered = rack.delivered;
-                let before = self.sb.sacked().saturating_sub(delivered);
-                self.prr = prr::Prr::begin(flight.saturating_sub(before));
-                self.prr_ack(delivered, false);
-            } else {
-                self.prr = prr::Prr::begin(flight);
-                self.prr_ack(u64::from(self.smss) * u64::from(self.dupacks.min(3)), false);
+    }
+
+    /// What may prove the last reduction wrong.
+    fn doubt(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
+        let watched = self.repair.as_ref().is_some_and(|r| r.undo.watch);
+        if watched || t.dsack {
+            let news = News { advanced: t.advanced, duplicate: t.duplicate, original: t.original };
+            self.reconsider(now, a, t.dsack, news);
+        }
+    }
+
+    /// A recovery begins, or a reduction for an ECN echo.
+    fn react(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
+        let by_time = self.by_time.is_some();
+        if by_time {
+            self.react_by_time(now, a, t);
+        }
+        if self.phase != Phase::Open || self.recover > self.board.una() {
+            return;
+        }
+        // After going back, duplicates at `recover` itself echo what was sent again and had arrived before: RFC 6582
+        // §3.2 step 2 wants more than `recover` acknowledged. SACK tells them apart.
+        let echoes = self.went_back && !self.sack && self.recover == self.board.una();
+        let enough = || self.dupacks >= self.config.dup_thresh || (self.sack && self.board.head_lost());
+        if t.duplicate && !by_time && !echoes && enough() {
+            self.enter_recovery(now, Signal::Loss);
+        } else if a.ece {
+            // One reduction per window (RFC 3168 §6.1.2); nothing to retransmit.
+            self.recover = self.board.max();
+            let path = self.path(now);
+            self.judge(now, &path, Sign::Ecn, |cc, cx| cc.on_congestion(cx, Signal::Ecn));
+            if let Some(repair) = &mut self.repair {
+                repair.undo.forget();
             }
         }
     }
@@ -398,8 +385,8 @@ impl<S: Store> Sender<S> {
         }
         let mut i = 0;
         while let Some(lost) = self.sampler.as_ref().and_then(|s| s.lost(i)) {
-            if self.policy.loss_events {
-                self.call(now, |cc, cx| cc.on_lost(cx, &lost));
+            if self.control.policy().loss_events {
+                self.tell(now, |cc, cx| cc.on_lost(cx, &lost));
             }
             i += 1;
         }
@@ -411,17 +398,20 @@ impl<S: Store> Sender<S> {
     /// What an acknowledgement within a recovery takes out of the counting pipe. Of a partial one, the original of
     /// the hole it closes was still counted besides its retransmission; an answer to a probe reveals no such thing.
     fn count_pipe(&mut self, delivered: u64, partial: bool) {
-        if let Pipe::Counter { partial_extra } = self.policy.pipe {
-            self.pipe_counter -= delivered as i64;
+        if let Pipe::Counter { partial_extra } = self.control.policy().pipe {
+            let smss = i64::from(self.space.smss);
+            let counter = &mut self.repair().pipe_counter;
+            *counter -= delivered as i64;
             if partial && partial_extra {
-                self.pipe_counter -= i64::from(self.smss);
+                *counter -= smss;
             }
         }
     }
 
-    fn prr_ack(&mut self, delivered: u64, safe: bool) {
-        let smss = u64::from(self.smss);
-        let ssthresh = (self.cc.window().ssthresh * self.smss_f()) as u64;
-        self.prr.on_ack(delivered, self.sb.pipe(), ssthresh, smss, safe);
+    /// A window that was closed has been left behind.
+    #[inline]
+    pub(super) fn stop_persisting(&mut self) {
+        self.timers.stop(Timer::Persist);
+        self.persist_backoff = 0;
     }
 }

@@ -1,8 +1,9 @@
 //! The bytes that a dummy copies when they are acknowledged already: what lies at one place of the stream must read the
 //! same however often it is sent, or a box on the way takes the connection for an attack.
 
-use super::Sender;
+use super::Engine;
 use crate::store::Store;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 /// Bytes of one stretch of the stream.
@@ -22,7 +23,7 @@ impl Copy {
     }
 }
 
-impl<S: Store> Sender<S> {
+impl<S: Store> Engine<S> {
     /// `ack` is about to release bytes: those that the next dummy copies are kept.
     pub(super) fn keep_copied(&mut self, una: u64, ack: u64) {
         let Some((seq, len)) = self.prober.copied() else { return };
@@ -33,6 +34,6 @@ impl<S: Store> Sender<S> {
         }
         let mut bytes = alloc::vec![0; len as usize];
         self.payload(seq, &mut bytes);
-        self.copy = Copy { from: seq, bytes };
+        self.copy = Some(Box::new(Copy { from: seq, bytes }));
     }
 }

@@ -1,52 +1,79 @@
 //! The sending half: decides which bytes go and when a loss is a loss.
 //!
-//! `ack` holds the order of processing of an acknowledgement, `transmit` the send loop, `timers` what expires.
+//! ```text
+//! Sender          what a driver calls; handles the ordinary acknowledgement by itself (predict)
+//! └ Engine        everything else: ack (an acknowledgement, step by step), transmit (the send loop), expire (timers),
+//!   │             repair (recoveries, timeouts, undo), by_time (RACK and its probe), answers (to low-priority probes)
+//!   ├ Space       the send space: what was written, what the peer admits
+//!   ├ Board       what is outstanding
+//!   ├ ByTime      loss detection by time, where it is in use
+//!   ├ Repair      state of repairs, once there was one
+//!   ├ Estimator   RTT and RTO
+//!   ├ Timers      deadlines
+//!   ├ Prober      low-priority probes
+//!   └ Control     the congestion control and its decision
+//! ```
+//! Parts hold their own state and answer questions; the engine asks in the order of the RFCs and acts.
 
 mod ack;
+mod answers;
+mod by_time;
+mod control;
 mod copy;
 mod counters;
-mod detect;
-mod frto;
-mod judged;
+mod expire;
+mod judgement;
 mod path_mtu;
-mod prr;
-mod rack;
-mod timers;
-mod tlp;
+mod predict;
+mod repair;
+mod space;
 mod transmit;
-mod undo;
 
-use crate::config::{Config, LossDetection, ProbeNegotiation};
+use crate::config::{Config, LossDetection, ProbeNegotiation, RttSource};
 use crate::connection::MIN_MSS;
+use crate::delivery_rate::Sampler;
+use crate::loss::Board;
+use crate::loss::rack::Rack;
+use crate::loss::scoreboard::Scoreboard;
 use crate::pacer::Pacer;
-use crate::probe::Prober;
-use crate::rate::Sampler;
+use crate::probing::Prober;
+use crate::recovery::Repair;
 use crate::rtt::Estimator;
-use crate::scoreboard::Scoreboard;
 use crate::segment::Mark;
 use crate::store::Store;
+use crate::timer::{Timer, Timers};
 use crate::wave::Marker;
-pub(crate) use ack::Arrival;
+pub use ack::Arrival;
 use alloc::boxed::Box;
+use alloc::sync::Arc;
+use by_time::ByTime;
+use control::Control;
 use core::num::NonZeroU16;
 pub use counters::Counters;
-pub use judged::{Judged, Sign};
-pub use rack::{Rack, RackReport};
+pub use judgement::{Judgement, Sign};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{
-    Actions, Algorithm, Clock, CongestionControl, Cx, Head, Path, PathCache, PathState, Phase, Pipe, Policy,
+    Actions, Algorithm, Clock, CongestionControl, Cx, Head, Path, PathCache, PathState, Phase, Pipe,
     ProbeSupport, RecoveryMode, Start,
 };
+pub(crate) use space::FIRST;
+use space::{FinState, Space};
 
 /// A segment to be sent, in stream offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Out {
-    pub(crate) seq: u64,
-    pub(crate) len: u32,
-    pub(crate) fin: bool,
-    pub(crate) low_priority: bool,
-    pub(crate) mark: Mark,
-    pub(crate) probe_id: Option<u16>,
+pub struct Out {
+    /// Offset of the first byte; the first byte of data has offset 1.
+    pub seq: u64,
+    /// Payload, bytes.
+    pub len: u32,
+    /// The FIN follows the last byte.
+    pub fin: bool,
+    /// To be marked as low priority at the IP layer.
+    pub low_priority: bool,
+    /// Probe mark.
+    pub mark: Mark,
+    /// Number of the probe, where probes carry numbers.
+    pub probe_id: Option<u16>,
 }
 
 /// The state of a sender at one moment.
@@ -75,467 +102,556 @@ pub struct Snapshot {
 /// The sending half of a connection.
 #[derive(Debug)]
 pub struct Sender<S: Store> {
-    sb: Scoreboard,
-    /// `SND.NXT`: where the next transmission starts; below `SND.MAX` while going back.
-    nxt: u64,
-    /// End of what the application wrote.
-    end: u64,
-    /// Right edge of the peer's window.
-    edge: u64,
-    window: u64,
-    max_window: u64,
+    /// The next acknowledgement may be an ordinary one, and nothing is left to be sent before it; see `predict`. Only
+    /// [`Self::general`] gives access to what would make this untrue.
+    steady: bool,
+    engine: Engine<S>,
+}
+
+/// All that a sender is, but for the shortcut.
+#[derive(Debug)]
+pub(crate) struct Engine<S: Store> {
+    // What every acknowledgement and every new segment touch.
+    board: Board,
+    space: Space,
+    rtt: Estimator,
+    control: Control,
     phase: Phase,
-    dupacks: u32,
-    /// No fast retransmit below this (RFC 6582 `recover`).
-    recover: u64,
-    recovery_point: u64,
-    /// The segment at `SND.UNA` must be retransmitted whatever the window says.
-    force_head: bool,
-    /// What `recover` guards is repaired by sending everything again, not by a fast recovery.
-    went_back: bool,
-    /// The algorithm judged the segment at `SND.UNA` lost.
-    suspected: bool,
-    /// Bytes that limited transmit sent beyond the window since `SND.UNA` last moved.
-    limited_sent: u64,
-    /// Partial acknowledgements within this recovery (NewReno).
-    partial_acks: u32,
-    /// The algorithm learns of the connection when the first data is about to leave.
-    starting: Option<Start>,
-    /// What an earlier connection on the path left.
-    cached: Option<Box<PathState>>,
     /// The send loop has to run, clocked by this.
     pending: Option<Clock>,
-    loop_sent: u32,
     window_limited: bool,
     app_limited: bool,
     sack: bool,
-    smss: u32,
-    policy: Policy,
-    cc: Algorithm,
-    path: Path,
-    rtt: Estimator,
-    rto_at: Instant,
-    /// Expiry of the reordering window, or of the wait for a tail loss probe if `rack_probes`.
-    rack_at: Instant,
-    rack_probes: bool,
-    persist_at: Instant,
-    persist_backoff: u32,
-    wake_at: Instant,
-    pace_at: Instant,
-    window_probe: bool,
-    force_small: bool,
-    round_end: u64,
-    highest_delivered: u64,
-    waves: Marker,
-    last_sent_at: Instant,
-    fin: FinState,
+    /// The slow start that follows a retransmission timeout is in progress.
+    after_timeout: bool,
+    /// The segment at `SND.UNA` must be retransmitted whatever the window says.
+    force_head: bool,
+    /// The algorithm judged the segment at `SND.UNA` lost.
+    suspected: bool,
+    window_probe_due: bool,
+    /// What `recover` guards is repaired by sending everything again, not by a fast recovery.
+    went_back: bool,
     gave_up: bool,
-    prober: Prober,
+    dupacks: u32,
+    loop_sent: u32,
+    timers: Timers,
+    /// Packet-timed rounds completed, and where the present one ends.
+    round: u64,
+    round_end: u64,
+    /// End of the highest byte known to have arrived.
+    highest_delivered: u64,
+    /// Bytes known to have arrived.
+    delivered: u64,
+    last_sent_at: Instant,
     counters: Counters,
-    judged: Option<Judged>,
-    config: Config,
+    config: Arc<Config>,
     pacer: Pacer,
     /// Only for algorithms that ask for rate samples.
     sampler: Option<Box<Sampler>>,
-    prr: prr::Prr,
+    prober: Prober,
+    // What only matters when something is wrong, begins or ends.
+    /// No fast retransmit below this (RFC 6582 `recover`).
+    recover: u64,
+    repair: Option<Box<Repair>>,
     /// Loss detection by time, where it is configured and possible.
-    rack: Option<Box<Rack>>,
-    tlp: tlp::Tlp,
-    /// What may prove spurious.
-    undo: undo::Undo,
-    frto: frto::Frto,
-    /// The counting estimate of [`Pipe::Counter`](skyhaul_cc::Pipe), bytes; it may fall below zero.
-    pipe_counter: i64,
-    rng: Rng,
-    store: S,
+    by_time: Option<Box<ByTime>>,
+    judgement: Option<Judgement>,
+    /// The algorithm learns of the connection when the first data is about to leave.
+    beginning: Option<Beginning>,
+    /// What an earlier connection on the path left.
+    cached: Option<Box<PathState>>,
+    persist_backoff: u32,
+    waves: Option<Box<Marker>>,
     /// Bytes that dummies copy after they were acknowledged.
-    copy: copy::Copy,
+    copy: Option<Box<copy::Copy>>,
+    store: S,
 }
 
-/// What became of our FIN.
+/// Why the algorithm is about to be told that it starts.
+#[derive(Clone, Copy, Debug)]
+enum Beginning {
+    Established { rtt: Option<Duration>, syn_lost: bool },
+    Idle,
+}
+
+/// What the handshake found out about the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FinState {
-    /// The application may still write.
-    Open,
-    /// To be sent after the last byte.
-    Wanted,
-    /// In the scoreboard.
-    Sent,
+pub struct Peer {
+    /// Largest payload that it accepts, bytes.
+    pub mss: u32,
+    /// Bytes of `mss` that the options of each segment take.
+    pub options: u32,
+    /// Its window, bytes.
+    pub window: u64,
+    /// SACK is used.
+    pub sack: bool,
+    /// It answers probes.
+    pub probes: bool,
+    /// RTT of the handshake.
+    pub rtt: Option<Duration>,
+    /// The handshake's RTT is a measured sample and feeds the estimator.
+    pub rtt_is_sample: bool,
+    /// The SYN was sent more than once.
+    pub syn_lost: bool,
 }
-
-/// Offset of the first byte of data: the SYN has offset 0.
-pub(crate) const FIRST: u64 = 1;
 
 impl<S: Store> Sender<S> {
     /// A sender that has not started; nothing leaves before `start`.
     #[must_use]
-    pub fn new(config: &Config, cc: Algorithm, rng: Rng) -> Self {
-        let policy = cc.policy();
-        Self {
-            sb: Scoreboard::new(FIRST, config.dup_thresh, config.mss),
-            nxt: FIRST,
-            end: FIRST,
-            edge: FIRST,
-            window: 0,
-            max_window: 0,
-            phase: Phase::Open,
-            dupacks: 0,
-            recover: FIRST,
-            recovery_point: FIRST,
-            force_head: false,
-            went_back: false,
-            suspected: false,
-            limited_sent: 0,
-            partial_acks: 0,
-            starting: None,
-            cached: None,
-            pending: None,
-            loop_sent: 0,
-            window_limited: false,
-            app_limited: false,
-            sack: false,
-            smss: config.mss,
-            policy,
-            path: Path {
-                smss: config.mss,
-                rwnd: 0.0,
-                in_flight: 0.0,
-                pipe: 0.0,
-                queued: 0.0,
-                srtt: None,
-                rttvar: Duration::ZERO,
-                min_rtt: None,
-                round: 0,
-                delivered: 0,
-                lost: 0,
-                head: None,
-                phase: Phase::Open,
-                after_timeout: false,
-                app_limited: false,
-                probes: ProbeSupport::Unknown,
-                sack: false,
-            },
-            rtt: Estimator::new(config.rto),
-            rto_at: Instant::MAX,
-            rack_at: Instant::MAX,
-            rack_probes: false,
-            persist_at: Instant::MAX,
-            persist_backoff: 0,
-            wake_at: Instant::MAX,
-            pace_at: Instant::MAX,
-            window_probe: false,
-            force_small: false,
-            round_end: FIRST,
-            highest_delivered: FIRST,
-            waves: Marker::default(),
-            last_sent_at: Instant::ZERO,
-            fin: FinState::Open,
-            gave_up: false,
-            prober: Prober::new(config.probe_ids),
-            counters: Counters::default(),
-            judged: None,
-            config: *config,
-            pacer: Pacer::default(),
-            sampler: policy.rate_samples.then(Box::default),
-            prr: prr::Prr::default(),
-            rack: None,
-            tlp: tlp::Tlp::NEW,
-            undo: undo::Undo::default(),
-            frto: frto::Frto::NEW,
-            pipe_counter: 0,
-            rng,
-            store: S::default(),
-            copy: copy::Copy::default(),
-            cc,
-        }
+    pub fn new(config: &Arc<Config>, cc: Algorithm, rng: Rng) -> Self {
+        Self { steady: false, engine: Engine::new(config, cc, rng) }
+    }
+
+    /// The only way to change anything but by the ordinary acknowledgement.
+    #[inline]
+    fn general(&mut self) -> &mut Engine<S> {
+        self.steady = false;
+        &mut self.engine
     }
 
     /// The connection is established: what the handshake found out. The algorithm's first event follows with
     /// the first data, so that it sees how much there is.
-    pub(crate) fn start(&mut self, now: Instant, peer: &Peer) {
+    pub fn start(&mut self, now: Instant, peer: &Peer) {
+        self.general().start(now, peer);
+    }
+    /// What an earlier connection on the path left; of no interest to most algorithms. Before the first data.
+    pub fn recall(&mut self, state: PathState) {
+        self.general().recall(state);
+    }
+    /// What it has learnt of the path.
+    pub(crate) fn path_state(&self) -> PathState {
+        self.engine.path_state()
+    }
+    /// What it has learnt of its path, if its congestion control asks such things.
+    #[must_use]
+    pub fn learnt(&self) -> Option<PathState> {
+        let asks = self.control().policy().path_cache != PathCache::Unused;
+        asks.then(|| self.path_state())
+    }
+    /// Appends `n` bytes (`data` holds them where bytes are kept). Returns how many were taken.
+    pub(crate) fn write(&mut self, now: Instant, data: &[u8], n: u64) -> u64 {
+        self.general().write(now, data, n)
+    }
+    /// Takes `n` bytes of an application that keeps the send buffer full until they are sent: all of them are taken, of
+    /// which no more than the buffer holds are outstanding at a time.
+    pub fn offer(&mut self, now: Instant, n: u64) {
+        self.general().offer(now, n);
+    }
+    /// Forgets what was written and never sent. Returns how many bytes.
+    pub fn truncate(&mut self) -> u64 {
+        self.general().truncate()
+    }
+    /// No more data will be written: a FIN follows the last byte.
+    pub(crate) fn finish(&mut self) {
+        self.general().finish();
+    }
+    /// Probes carry numbers from now on, or none.
+    pub(crate) fn number_probes(&mut self, ids: bool) {
+        self.general().number_probes(ids);
+    }
+    /// Full segments have `smss` bytes of payload from now on; see [`Engine::narrow`].
+    pub(crate) fn narrow(&mut self, now: Instant, smss: u32) {
+        self.general().narrow(now, smss);
+    }
+    /// Stops everything: nothing will be sent any more.
+    pub(crate) fn stop(&mut self) {
+        self.general().stop();
+    }
+
+    /// The earliest deadline; [`Instant::MAX`] if there is none.
+    #[inline]
+    #[must_use]
+    pub fn next_timeout(&self) -> Instant {
+        self.engine.timers.next()
+    }
+    /// The last judgement, once: an observer that knows what became of each packet can tell what it truly answered.
+    #[inline]
+    pub fn take_judgement(&mut self) -> Option<Judgement> {
+        self.engine.judgement.take()
+    }
+
+    /// Our FIN was acknowledged.
+    pub(crate) fn fin_acked(&self) -> bool {
+        self.engine.fin_acked()
+    }
+    /// The peer was given up on (too many retransmissions).
+    pub(crate) fn gave_up(&self) -> bool {
+        self.engine.gave_up
+    }
+    /// Bytes written and not yet acknowledged.
+    #[inline]
+    #[must_use]
+    pub fn unacked(&self) -> u64 {
+        self.engine.unacked()
+    }
+    /// Room in the send buffer, bytes.
+    #[must_use]
+    pub(crate) fn room(&self) -> u64 {
+        self.engine.config.send_buffer.saturating_sub(self.unacked())
+    }
+    /// What it has done so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        let (probes_sent, probes_answered) = self.engine.prober.counts();
+        Counters { probes_sent, probes_answered, ..self.engine.counters.clone() }
+    }
+    /// Its state now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.engine.snapshot()
+    }
+    /// Payload of a full segment, bytes.
+    #[must_use]
+    pub fn segment_size(&self) -> u32 {
+        self.engine.space.smss
+    }
+    /// The congestion control.
+    #[must_use]
+    pub fn control(&self) -> &Algorithm {
+        &self.engine.control.cc
+    }
+    /// The scoreboard, while there is one: a sender without anything missing needs none.
+    #[must_use]
+    pub fn scoreboard(&self) -> Option<&Scoreboard> {
+        self.engine.board.scoreboard()
+    }
+    /// Loss detection by time, where it is in use.
+    #[must_use]
+    pub fn rack(&self) -> Option<&Rack> {
+        self.engine.by_time.as_ref().map(|t| &t.rack)
+    }
+    /// Whether the peer answers probes.
+    #[must_use]
+    pub fn probe_support(&self) -> ProbeSupport {
+        self.engine.prober.support
+    }
+    /// The wave of a data segment that leaves now and ends at `end`.
+    #[cold]
+    pub fn wave(&mut self, now: Instant, end: u64) -> NonZeroU16 {
+        let Engine { waves, highest_delivered, rtt, .. } = &mut self.engine;
+        waves.get_or_insert_default().next(now, end, *highest_delivered, rtt.srtt())
+    }
+    /// `SND.UNA` as a stream offset.
+    #[inline]
+    #[must_use]
+    pub fn una(&self) -> u64 {
+        self.engine.board.una()
+    }
+    /// `SND.MAX` as a stream offset.
+    #[inline]
+    #[must_use]
+    pub fn max(&self) -> u64 {
+        self.engine.board.max()
+    }
+    /// Copies payload of `[seq, seq + out.len())`. Of what was acknowledged meanwhile only that is left which the next
+    /// dummy copies; the rest, which nothing sends, reads as zeros.
+    pub(crate) fn payload(&self, seq: u64, out: &mut [u8]) {
+        self.engine.payload(seq, out);
+    }
+    /// The acknowledgement and window of a data segment tell nothing: all is acknowledged, the window is known,
+    /// and nothing waits for it.
+    #[inline]
+    pub(crate) fn nothing_new(&self, iss: crate::Seq, ack: crate::Seq, window: u32) -> bool {
+        let e = &self.engine;
+        e.board.is_empty()
+            && ack == iss.add(e.board.una() as u32)
+            && u64::from(window) == e.space.window
+            && e.space.end == e.board.una()
+    }
+}
+
+impl<S: Store> Engine<S> {
+    fn new(config: &Arc<Config>, cc: Algorithm, rng: Rng) -> Self {
+        let control = Control::new(cc, rng, config.byte_window);
+        let space = Space::new(config.mss);
+        let mut new = Self {
+            board: Board::new(FIRST, config, config.mss),
+            sampler: control.policy().rate_samples.then(Box::default),
+            rtt: Estimator::new(&config.rto),
+            prober: Prober::new(config.probe_ids),
+            config: Arc::clone(config),
+            control,
+            space,
+            phase: Phase::Open,
+            pending: None,
+            window_limited: false,
+            app_limited: false,
+            sack: false,
+            after_timeout: false,
+            force_head: false,
+            suspected: false,
+            window_probe_due: false,
+            went_back: false,
+            gave_up: false,
+            dupacks: 0,
+            loop_sent: 0,
+            timers: Timers::NONE,
+            round: 0,
+            round_end: FIRST,
+            highest_delivered: FIRST,
+            delivered: 0,
+            last_sent_at: Instant::ZERO,
+            counters: Counters::default(),
+            pacer: Pacer::default(),
+            recover: FIRST,
+            repair: None,
+            by_time: None,
+            judgement: None,
+            beginning: None,
+            cached: None,
+            persist_backoff: 0,
+            waves: None,
+            copy: None,
+            store: S::default(),
+        };
+        new.control.refresh(&new.space);
+        new
+    }
+
+    fn start(&mut self, now: Instant, peer: &Peer) {
         // A peer may not make us send in crumbs (CVE-2019-11479).
-        self.smss = self.config.mss.min(peer.mss.max(MIN_MSS).saturating_sub(peer.options)).max(1);
-        self.path.smss = self.smss;
+        let smss = self.config.mss.min(peer.mss.max(MIN_MSS).saturating_sub(peer.options)).max(1);
+        self.space.smss = smss;
         self.limit_probes();
-        self.sb = Scoreboard::new(FIRST, self.config.dup_thresh, self.smss);
+        self.board = Board::new(FIRST, &self.config, smss);
         self.sack = peer.sack;
         let by_time = self.config.loss_detection == LossDetection::Rack;
-        self.rack =
-            (by_time && peer.sack && self.mode().uses_pipe()).then(|| Box::new(Rack::new(&self.config)));
-        self.update_window(FIRST, peer.window);
+        self.by_time =
+            (by_time && peer.sack && self.mode().uses_pipe()).then(|| Box::new(ByTime::new(&self.config)));
+        self.board.keep_times(self.times_matter());
+        self.space.update_window(FIRST, peer.window, self.config.send_buffer);
         self.prober.support = match self.config.probes {
             ProbeNegotiation::Negotiate if peer.probes => ProbeSupport::Yes,
             ProbeNegotiation::Paper => ProbeSupport::Unknown,
             _ => ProbeSupport::No,
         };
         if let (Some(rtt), true) = (peer.rtt, peer.rtt_is_sample) {
-            self.rtt.sample(rtt);
+            self.rtt.sample(rtt, &self.config.rto);
         }
         self.last_sent_at = now;
-        self.starting = Some(Start::Established { rtt: peer.rtt, syn_lost: peer.syn_lost, cached: None });
+        self.beginning = Some(Beginning::Established { rtt: peer.rtt, syn_lost: peer.syn_lost });
         self.pending = Some(Clock::App);
+        self.control.refresh(&self.space);
+    }
+
+    /// Somebody wants to know when segments left.
+    fn times_matter(&self) -> bool {
+        let p = self.control.policy();
+        self.by_time.is_some()
+            || self.config.rtt_source != RttSource::Timed
+            || self.config.f_rto
+            || p.rtt_samples
+            || p.rate_samples
+            || p.watch_head
     }
 
     #[cold]
-    fn begin(&mut self, now: Instant, mut start: Start) {
-        if let Start::Established { cached, .. } = &mut start {
-            *cached = self.cached.take().map(|s| *s);
-        }
+    fn begin(&mut self, now: Instant, beginning: Beginning) {
+        let start = match beginning {
+            Beginning::Established { rtt, syn_lost } => {
+                Start::Established { rtt, syn_lost, cached: self.cached.take().map(|s| *s) }
+            }
+            Beginning::Idle => Start::Idle,
+        };
         // What an idle period does to the window is not undone.
-        self.undo.forget();
-        self.call(now, |cc, cx| cc.on_start(cx, &start));
-        self.policy = self.cc.policy();
+        if let Some(repair) = &mut self.repair {
+            repair.undo.forget();
+        }
+        self.tell(now, |cc, cx| cc.on_start(cx, &start));
+        self.renew_policy();
     }
 
-    /// What an earlier connection on the path left; of no interest to most algorithms. Before the first data.
-    pub(crate) fn recall(&mut self, state: PathState) {
+    fn renew_policy(&mut self) {
+        self.control.renew_policy();
+        if self.times_matter() {
+            self.board.keep_times(true);
+        }
+    }
+
+    fn recall(&mut self, state: PathState) {
         let sound = state.cwnd.is_finite() && state.cwnd >= 1.0 && state.ssthresh >= 1.0;
-        if !sound || self.policy.path_cache == PathCache::Unused {
+        let wanted = self.control.policy().path_cache;
+        if !sound || wanted == PathCache::Unused {
             return;
         }
-        if let (PathCache::WindowAndRtt, Some(srtt)) = (self.policy.path_cache, state.srtt) {
-            self.rtt.seed(srtt, state.rttvar);
+        if let (PathCache::WindowAndRtt, Some(srtt)) = (wanted, state.srtt) {
+            self.rtt.seed(srtt, state.rttvar, &self.config.rto);
         }
         self.cached = Some(Box::new(state));
     }
 
-    /// What it has learnt of the path.
-    pub(crate) fn path_state(&self) -> PathState {
-        let w = self.cc.window();
+    fn path_state(&self) -> PathState {
+        let w = self.control.cc.window();
         PathState { cwnd: w.cwnd, ssthresh: w.ssthresh, srtt: self.rtt.srtt(), rttvar: self.rtt.rttvar() }
     }
 
-    /// Appends `n` bytes (`data` holds them where bytes are kept). Returns how many were taken.
-    pub(crate) fn write(&mut self, now: Instant, data: &[u8], n: u64) -> u64 {
-        if self.fin != FinState::Open {
+    fn write(&mut self, now: Instant, data: &[u8], n: u64) -> u64 {
+        if self.space.fin != FinState::Open {
             return 0;
         }
-        let room = self.config.send_buffer.saturating_sub(self.end - self.sb.una());
-        let n = if self.config.send_buffer == u64::MAX { n.min(u64::MAX / 4) } else { n.min(room) };
+        let buffer = self.config.send_buffer;
+        let room = buffer.saturating_sub(self.space.end - self.board.una());
+        let n = if buffer == u64::MAX { n.min(u64::MAX / 4) } else { n.min(room) };
         self.append(now, data, n)
     }
 
-    /// As [`Self::write`], for an application that keeps the send buffer full from `n` bytes of its own: all of them are
-    /// taken, of which no more than the buffer holds are outstanding at a time.
-    pub(crate) fn offer(&mut self, now: Instant, n: u64) {
-        if self.fin == FinState::Open {
+    fn offer(&mut self, now: Instant, n: u64) {
+        if self.space.fin == FinState::Open {
             self.append(now, &[], n.min(u64::MAX / 4));
         }
     }
 
     fn append(&mut self, now: Instant, data: &[u8], n: u64) -> u64 {
-        let idle = self.sb.is_empty() && self.end > FIRST && now - self.last_sent_at > self.rtt.rto();
+        let idle =
+            self.board.is_empty() && self.space.end > FIRST && now - self.last_sent_at > self.rtt.rto();
         self.store.append(data.get(..n as usize).unwrap_or(data), n);
-        self.end = self.end.saturating_add(n).min(u64::MAX / 2);
+        self.space.end = self.space.end.saturating_add(n).min(u64::MAX / 2);
         if n > 0 {
             if idle {
-                self.starting = Some(Start::Idle);
+                self.beginning = Some(Beginning::Idle);
             }
-            self.pending = Some(self.pending.unwrap_or(Clock::App));
+            self.run_loop(Clock::App);
         }
         n
     }
 
-    /// Forgets what was written and never sent. Returns how many bytes.
-    pub(crate) fn truncate(&mut self) -> u64 {
-        let unsent = self.end.saturating_sub(self.sb.max());
+    /// The send loop has to run; if it had to before, what clocked it then counts.
+    fn run_loop(&mut self, clock: Clock) {
+        self.pending = Some(self.pending.unwrap_or(clock));
+    }
+
+    fn truncate(&mut self) -> u64 {
+        let unsent = self.space.end.saturating_sub(self.board.max());
         if unsent > 0 {
-            self.end -= unsent;
-            self.store.truncate(self.end - self.sb.una());
+            self.space.end -= unsent;
+            self.store.truncate(self.space.end - self.board.una());
             // A FIN may go now.
-            self.pending = Some(self.pending.unwrap_or(Clock::App));
+            self.run_loop(Clock::App);
         }
         unsent
     }
 
-    /// No more data will be written: a FIN follows the last byte.
-    pub(crate) fn finish(&mut self) {
-        if self.fin == FinState::Open {
-            self.fin = FinState::Wanted;
-            self.pending = Some(self.pending.unwrap_or(Clock::App));
+    fn finish(&mut self) {
+        if self.space.fin == FinState::Open {
+            self.space.fin = FinState::Wanted;
+            self.run_loop(Clock::App);
         }
     }
 
-    /// Our FIN was acknowledged.
-    pub(crate) fn fin_acked(&self) -> bool {
-        self.fin == FinState::Sent && self.sb.is_empty()
+    fn fin_acked(&self) -> bool {
+        self.space.fin == FinState::Sent && self.board.is_empty()
     }
-    /// The peer was given up on (too many retransmissions).
-    pub(crate) fn gave_up(&self) -> bool {
-        self.gave_up
+    #[inline]
+    fn unacked(&self) -> u64 {
+        self.space.end.saturating_sub(self.board.una())
     }
-    /// Bytes written and not yet acknowledged.
-    #[must_use]
-    pub fn unacked(&self) -> u64 {
-        self.end.saturating_sub(self.sb.una())
-    }
-    /// Room in the send buffer.
-    #[must_use]
-    pub(crate) fn room(&self) -> u64 {
-        self.config.send_buffer.saturating_sub(self.unacked())
-    }
-    /// What it has done so far.
-    #[must_use]
-    pub fn counters(&self) -> Counters {
-        Counters {
-            probes_sent: self.prober.sent,
-            probes_answered: self.prober.answered,
-            ..self.counters.clone()
-        }
-    }
-    /// Its state now.
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        let w = self.cc.window();
+
+    fn snapshot(&self) -> Snapshot {
+        let w = self.control.cc.window();
         Snapshot {
-            una: self.sb.una(),
-            nxt: self.nxt,
+            una: self.board.una(),
+            nxt: self.space.nxt,
             cwnd: w.cwnd,
             ssthresh: w.ssthresh,
             in_flight: self.flight(),
-            pipe: self.sb.pipe(),
+            pipe: self.board.pipe(),
             srtt: self.rtt.srtt(),
             rto: self.rtt.rto(),
             phase: self.phase,
         }
     }
-    /// Payload of a full segment, bytes.
-    #[must_use]
-    pub fn segment_size(&self) -> u32 {
-        self.smss
-    }
-    /// The congestion control.
-    #[must_use]
-    pub fn control(&self) -> &Algorithm {
-        &self.cc
-    }
-    /// The scoreboard.
-    #[must_use]
-    pub fn scoreboard(&self) -> &Scoreboard {
-        &self.sb
-    }
-    /// Loss detection by time, where it is in use.
-    #[must_use]
-    pub fn rack(&self) -> Option<&Rack> {
-        self.rack.as_deref()
-    }
-    /// Whether the peer answers probes.
-    #[must_use]
-    pub fn probe_support(&self) -> ProbeSupport {
-        self.prober.support
-    }
-    /// The wave of a data segment that leaves now and ends at `end`.
-    #[cold]
-    pub(crate) fn wave(&mut self, now: Instant, end: u64) -> NonZeroU16 {
-        self.waves.next(now, end, self.highest_delivered, self.rtt.srtt())
-    }
-    pub(crate) fn una(&self) -> u64 {
-        self.sb.una()
-    }
-    pub(crate) fn max(&self) -> u64 {
-        self.sb.max()
-    }
-    /// Copies payload of `[seq, seq + out.len())`. Of what was acknowledged meanwhile only that is left which the next
-    /// dummy copies; the rest, which nothing sends, reads as zeros.
-    pub(crate) fn payload(&self, seq: u64, out: &mut [u8]) {
-        let una = self.sb.una();
+
+    fn payload(&self, seq: u64, out: &mut [u8]) {
+        let una = self.board.una();
         let skip = (una.saturating_sub(seq) as usize).min(out.len());
         let (gone, kept) = out.split_at_mut(skip);
-        self.copy.read(seq, gone);
+        match &self.copy {
+            Some(copy) => copy.read(seq, gone),
+            None => gone.fill(0),
+        }
         self.store.read_at(seq.saturating_sub(una), kept);
     }
-    /// Stops everything: nothing will be sent any more.
-    pub(crate) fn stop(&mut self) {
-        self.rto_at = Instant::MAX;
-        self.rack_at = Instant::MAX;
-        self.tlp.due = false;
-        self.persist_at = Instant::MAX;
-        self.wake_at = Instant::MAX;
-        self.pace_at = Instant::MAX;
+
+    fn stop(&mut self) {
+        self.timers = Timers::NONE;
         self.prober.stop();
+        if let Some(t) = &mut self.by_time {
+            t.tlp.due = false;
+        }
         self.pending = None;
         self.force_head = false;
-        self.window_probe = false;
+        self.window_probe_due = false;
     }
 
-    /// The acknowledgement and window of a data segment tell nothing: all is acknowledged, the window is known,
-    /// and nothing waits for it.
     #[inline]
-    pub(crate) fn nothing_new(&self, iss: crate::Seq, ack: crate::Seq, window: u32) -> bool {
-        self.sb.is_empty()
-            && ack == iss.add(self.sb.una() as u32)
-            && u64::from(window) == self.window
-            && self.end == self.sb.una()
-    }
-
-    /// `SND.NXT - SND.UNA`.
-    pub(crate) fn flight(&self) -> u64 {
-        self.nxt - self.sb.una()
-    }
-
-    fn update_window(&mut self, ack: u64, window: u64) {
-        if window != self.window || self.edge < ack + window {
-            if window != self.window {
-                self.window = window;
-                self.max_window = self.max_window.max(window);
-                let limit = window.min(self.config.send_buffer);
-                self.path.rwnd = (limit / u64::from(self.smss)) as f64;
-            }
-            self.edge = ack + window;
-        }
-    }
-
-    fn smss_f(&self) -> f64 {
-        f64::from(self.smss)
+    fn flight(&self) -> u64 {
+        self.space.flight(&self.board)
     }
 
     /// What is in the network, bytes, by the estimate that the policy asks for.
-    pub(crate) fn pipe(&self) -> u64 {
-        match self.policy.pipe {
-            Pipe::Counter { .. } if self.phase == Phase::Recovery => self.pipe_counter.max(0) as u64,
-            _ => self.sb.pipe(),
+    fn pipe(&self) -> u64 {
+        match (self.control.policy().pipe, &self.repair) {
+            (Pipe::Counter { .. }, Some(repair)) if self.phase == Phase::Recovery => {
+                repair.pipe_counter.max(0) as u64
+            }
+            _ => self.board.pipe(),
         }
     }
 
-    /// Brings the facts of [`Path`] up to date.
-    fn refresh(&mut self, now: Instant) {
-        let inv = self.smss_f();
-        let flight = self.flight() as f64 / inv;
-        self.path.in_flight = flight;
-        self.path.pipe = if self.sack { self.pipe() as f64 / inv } else { flight };
-        self.path.queued = (self.end.saturating_sub(self.sb.max())) as f64 / inv;
-        self.path.srtt = self.rtt.srtt();
-        self.path.rttvar = self.rtt.rttvar();
-        self.path.min_rtt = self.rtt.min();
-        self.path.lost = self.sb.total_lost();
-        self.path.phase = self.phase;
-        self.path.app_limited = self.app_limited;
-        self.path.probes = self.prober.support;
-        self.path.sack = self.sack;
-        if self.policy.watch_head {
-            self.path.head =
-                self.sb.head().map(|h| Head { age: now - h.last_sent, retransmissions: h.rtx_count });
+    /// What the algorithm may know at this moment.
+    #[inline]
+    fn path(&self, now: Instant) -> Path {
+        let smss = self.space.smss_f();
+        let flight = self.flight() as f64 / smss;
+        let head =
+            |h: crate::loss::scoreboard::Item| Head { age: now - h.last_sent, retransmissions: h.rtx_count };
+        Path {
+            smss: self.space.smss,
+            rwnd: self.space.rwnd,
+            in_flight: flight,
+            pipe: if self.sack { self.pipe() as f64 / smss } else { flight },
+            queued: self.space.end.saturating_sub(self.board.max()) as f64 / smss,
+            srtt: self.rtt.srtt(),
+            rttvar: self.rtt.rttvar(),
+            min_rtt: self.rtt.min(),
+            round: self.round,
+            delivered: self.delivered,
+            lost: self.board.total_lost(),
+            head: if self.control.policy().watch_head { self.board.head().map(head) } else { None },
+            phase: self.phase,
+            after_timeout: self.after_timeout,
+            app_limited: self.app_limited,
+            probes: self.prober.support,
+            sack: self.sack,
         }
     }
 
-    /// Calls the algorithm with fresh facts and carries its requests out.
-    fn call(&mut self, now: Instant, event: impl FnOnce(&mut Algorithm, &mut Cx<'_>)) {
-        self.refresh(now);
-        self.call_as_is(now, event);
+    /// Tells the algorithm of an event with fresh facts and carries its requests out. True if there were any.
+    #[inline]
+    fn tell(&mut self, now: Instant, event: impl FnOnce(&mut Algorithm, &mut Cx<'_>)) -> bool {
+        let path = self.path(now);
+        self.tell_with(now, &path, event)
     }
 
-    /// As [`Self::call`], where the facts are known to be fresh.
-    fn call_as_is(&mut self, now: Instant, event: impl FnOnce(&mut Algorithm, &mut Cx<'_>)) {
-        let mut act = Actions::default();
-        event(&mut self.cc, &mut Cx { now, path: &self.path, rng: &mut self.rng, act: &mut act });
-        if act != Actions::default() {
-            self.carry_out(now, act);
+    /// As [`Self::tell`], with these facts.
+    #[inline]
+    fn tell_with(
+        &mut self,
+        now: Instant,
+        path: &Path,
+        event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
+    ) -> bool {
+        let act = self.control.tell(now, path, &self.space, event);
+        let asked = act != Actions::default();
+        if asked {
+            self.carry_out(now, &act);
         }
+        asked
     }
 
     #[cold]
     #[inline(never)]
-    fn carry_out(&mut self, now: Instant, act: Actions) {
+    fn carry_out(&mut self, now: Instant, act: &Actions) {
         if act.stop_probes {
             self.prober.stop();
         }
@@ -543,81 +659,36 @@ impl<S: Store> Sender<S> {
             self.prober.begin_epoch();
             self.prober.start(now, train);
         }
+        if act.stop_probes || act.train.is_some() {
+            self.timers.set(Timer::Train, self.prober.next_departure());
+        }
         if let Some((source, count)) = act.probe_now {
             self.prober.ask(source, count);
         }
         if let Some(at) = act.wake_at {
-            self.wake_at = at;
+            self.timers.set(Timer::Wake, at);
         }
-        if act.retransmit_head && !self.sb.is_empty() {
+        if act.retransmit_head && !self.board.is_empty() {
             self.suspected = true;
         }
-        if act.rewind && !self.sb.is_empty() {
-            // As after a timeout, but the timer starts over without backing off. Duplicates of what is sent again are no sign of
-            // another loss.
-            self.phase = Phase::Loss;
-            self.recover = self.sb.max();
-            self.dupacks = 0;
-            self.suspected = false;
-            self.undo.forget();
-            self.frto.stop();
-            self.go_back(now, true);
-            self.rto_at = now + self.rtt.rto();
-            self.pending = Some(self.pending.unwrap_or(Clock::Timer));
+        if act.rewind && !self.board.is_empty() {
+            // As after a timeout, but the timer starts over without backing off.
+            self.repair_from_start(now);
         }
-    }
-
-    /// `SND.NXT := SND.UNA`: everything not selectively acknowledged will be sent again as the window allows. With
-    /// RACK only what is overdue, unless `all`, and `SND.NXT` stays.
-    fn go_back(&mut self, now: Instant, all: bool) {
-        let keep = self.config.keep_sack_after_rto && self.sack;
-        match &mut self.rack {
-            Some(rack) => {
-                rack.timeout(&mut self.sb, now, keep, all);
-                rack.take_lost_again();
-                self.rack_at = Instant::MAX;
-                self.tlp.reset();
-                self.note_lost();
-            }
-            None => {
-                // The first segment acknowledged selectively and never cumulatively: the receiver took back what it
-                // said (RFC 2018 §8), and what it said is forgotten.
-                let reneged = self.sb.head().is_some_and(|h| h.sacked);
-                let sampler = &mut self.sampler;
-                self.sb.time_out(keep && !reneged, |i, len, total| {
-                    if let Some(s) = sampler {
-                        s.marked_lost(i, len, total);
-                    }
-                });
-                self.nxt = self.sb.una();
-            }
-        }
-        self.went_back = true;
-        self.prober.rewind();
-        self.force_head = false;
-        self.rtt.stop_timing();
-        self.tell_losses(now);
     }
 
     fn fast_recovery(&self) -> bool {
         self.phase == Phase::Recovery
     }
     fn mode(&self) -> RecoveryMode {
-        self.policy.recovery
+        self.control.policy().recovery
     }
-}
-
-/// What the handshake found out about the peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Peer {
-    pub(crate) mss: u32,
-    /// Bytes of `mss` that the options of each segment take.
-    pub(crate) options: u32,
-    pub(crate) window: u64,
-    pub(crate) sack: bool,
-    pub(crate) probes: bool,
-    pub(crate) rtt: Option<Duration>,
-    /// The handshake's RTT is a measured sample and feeds the estimator.
-    pub(crate) rtt_is_sample: bool,
-    pub(crate) syn_lost: bool,
+    /// State of repairs, made if there is none.
+    fn repair(&mut self) -> &mut Repair {
+        self.repair.get_or_insert_with(|| Box::new(Repair::new()))
+    }
+    /// The retransmission timer starts anew.
+    fn restart_timer(&mut self, now: Instant) {
+        self.timers.set(Timer::Retransmission, now + self.rtt.rto());
+    }
 }

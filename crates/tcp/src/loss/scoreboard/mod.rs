@@ -127,6 +127,11 @@ pub struct Scoreboard {
     high_sacked: u64,
     rescued: bool,
     dup_thresh: u32,
+    smss: u32,
+    /// Segments that are not of full size or carry the FIN.
+    odd: u32,
+    /// Segments that were sent more than once.
+    repeated: u32,
     /// `(DupThresh - 1) · SMSS`.
     lost_above: u64,
     /// Segments looked at, to hold the cost against the number of acknowledgements.
@@ -155,10 +160,33 @@ impl Scoreboard {
             high_sacked: start,
             rescued: false,
             dup_thresh,
+            smss,
+            odd: 0,
+            repeated: 0,
             lost_above: u64::from(dup_thresh.saturating_sub(1)) * u64::from(smss),
             #[cfg(test)]
             steps: 0,
         }
+    }
+
+    /// A scoreboard of full segments that cover `[una, max)`, all sent once, none reported, at unknown times.
+    pub(crate) fn uniform((una, max): (u64, u64), dup_thresh: u32, smss: u32, total_lost: u64) -> Self {
+        let mut s = Self { total_lost, ..Self::new(una, dup_thresh, smss) };
+        s.ring.reserve_exact((max - una) as usize / smss as usize + 1);
+        while s.max < max {
+            s.push(smss, false, Instant::ZERO);
+        }
+        s
+    }
+
+    /// Nothing is known to be missing, and nothing counts twice.
+    #[inline]
+    pub(crate) fn is_clean(&self) -> bool {
+        self.sacked | self.lost | self.rtx == 0 && self.above_runs == 0
+    }
+    /// [`Self::uniform`] would say the same, times apart.
+    pub(crate) fn is_uniform(&self) -> bool {
+        self.is_clean() && self.odd == 0 && self.repeated == 0 && self.high_sacked <= self.una
     }
 
     /// First byte not cumulatively acknowledged.
@@ -211,10 +239,6 @@ impl Scoreboard {
     pub fn head_lost(&self) -> bool {
         self.ring.front().is_some_and(|s| s.has(LOST) && !s.has(SACKED))
     }
-    /// The oldest segment.
-    pub(crate) fn head(&self) -> Option<Item> {
-        self.ring.front().map(Item::from)
-    }
     /// The segment at `index`.
     pub(crate) fn item(&self, index: usize) -> Option<Item> {
         self.ring.get(index).map(Item::from)
@@ -228,6 +252,7 @@ impl Scoreboard {
     /// A new segment of `span` bytes of sequence space was sent.
     pub(crate) fn push(&mut self, span: u32, fin: bool, now: Instant) {
         debug_assert!(span > 0);
+        self.odd += u32::from(span != self.smss || fin);
         self.ring.push_back(Sent {
             seq: self.max,
             last_sent: now,
@@ -247,6 +272,7 @@ impl Scoreboard {
     /// The segment at `index` is sent again.
     pub fn retransmit(&mut self, index: usize, now: Instant) {
         let s = &mut self.ring[index];
+        self.repeated += u32::from(s.rtx_count == 0);
         s.last_sent = now;
         s.rtx_count = s.rtx_count.saturating_add(1);
         if !s.has(RTX) {
@@ -261,6 +287,7 @@ impl Scoreboard {
     /// retransmitted later changes (RFC 6675 §4, NextSeg rule 4).
     pub(crate) fn rescue_sent(&mut self, index: usize, now: Instant) {
         let s = &mut self.ring[index];
+        self.repeated += u32::from(s.rtx_count == 0);
         s.last_sent = now;
         s.rtx_count = s.rtx_count.saturating_add(1);
     }
@@ -308,7 +335,10 @@ impl Scoreboard {
             }
             if s.rtx_count == 0 {
                 out.sent_at = Some(s.last_sent);
+            } else {
+                self.repeated -= 1;
             }
+            self.odd -= u32::from(s.span != self.smss || s.has(FIN));
             self.ring.pop_front();
             self.base += 1;
             out.popped += 1;
@@ -317,6 +347,8 @@ impl Scoreboard {
             // The acknowledgement ends within a segment (a peer that resegments): keep the rest.
             {
                 let cut = (ack - s.seq) as u32;
+                // Its rest is odd, if it was not before.
+                self.odd += u32::from(s.span == self.smss && !s.has(FIN));
                 s.seq = ack;
                 s.span -= cut;
                 let cut = u64::from(cut);

@@ -2,22 +2,22 @@
 
 /// State of one recovery, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Prr {
+pub(crate) struct Prr {
     /// FlightSize at the start.
     recover_fs: u64,
     delivered: u64,
     out: u64,
     /// What may still be sent for the current acknowledgement.
-    pub(super) budget: u64,
+    pub(crate) budget: u64,
 }
 
 impl Prr {
-    pub(super) fn begin(flight: u64) -> Self {
+    pub(crate) fn begin(flight: u64) -> Self {
         Self { recover_fs: flight.max(1), ..Self::default() }
     }
     /// RFC 9937 §6.2, on every acknowledgement during recovery. `safe`: `SND.UNA` advances and no further loss
     /// is indicated.
-    pub(super) fn on_ack(&mut self, delivered: u64, pipe: u64, ssthresh: u64, smss: u64, safe: bool) {
+    pub(crate) fn on_ack(&mut self, delivered: u64, pipe: u64, ssthresh: u64, smss: u64, safe: bool) {
         self.delivered += delivered;
         let count = if pipe > ssthresh {
             // Proportional rate reduction.
@@ -33,10 +33,10 @@ impl Prr {
         self.budget = if self.out == 0 { count.max(smss) } else { count };
     }
     /// At least so many bytes may be sent.
-    pub(super) fn allow(&mut self, bytes: u64) {
+    pub(crate) fn allow(&mut self, bytes: u64) {
         self.budget = self.budget.max(bytes);
     }
-    pub(super) fn sent(&mut self, bytes: u64) {
+    pub(crate) fn sent(&mut self, bytes: u64) {
         self.out += bytes;
         self.budget = self.budget.saturating_sub(bytes);
     }

@@ -22,12 +22,21 @@ pub(crate) struct Probe {
 /// How many numbers are remembered, so that each is believed once.
 const REMEMBERED: usize = 4096;
 
+/// Probing by a sender. Most senders never probe: what only probing needs appears with the first request.
 #[derive(Clone, Debug)]
 pub(crate) struct Prober {
+    /// The last data segment transmitted, full-sized if one exists (kept even when acknowledged); nothing with length 0.
+    last: (u64, u32),
+    /// Payload that fits beside the mark.
+    longest: u32,
     pub(crate) support: ProbeSupport,
     ids: bool,
-    /// Payload that fits beside the mark.
-    pub(crate) longest: u32,
+    work: Option<Box<Work>>,
+}
+
+/// State of probing.
+#[derive(Clone, Debug)]
+struct Work {
     /// Numbers that were sent and not answered, a bit for each of the last [`REMEMBERED`]; only where probes have
     /// numbers, and only once there are any.
     open: Option<Box<[u64; REMEMBERED / 64]>>,
@@ -43,11 +52,9 @@ pub(crate) struct Prober {
     /// Probes sent while nothing was known of the peer: as many duplicate acknowledgements of a legacy receiver
     /// may follow.
     legacy_credit: u32,
-    /// The last data segment transmitted, full-sized if one exists (kept even when acknowledged).
-    last: Option<(u64, u32)>,
     round_robin: u64,
-    pub(crate) sent: u64,
-    pub(crate) answered: u64,
+    sent: u64,
+    answered: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -58,12 +65,9 @@ struct Running {
     spacing: Duration,
 }
 
-impl Prober {
-    pub(crate) fn new(ids: bool) -> Self {
+impl Work {
+    fn new() -> Self {
         Self {
-            support: ProbeSupport::Unknown,
-            ids,
-            longest: u32::MAX,
             open: None,
             next_id: 0,
             epoch: 0,
@@ -72,40 +76,63 @@ impl Prober {
             due_source: ProbeSource::LastSegment,
             credit: 0,
             legacy_credit: 0,
-            last: None,
             round_robin: 0,
             sent: 0,
             answered: 0,
         }
     }
 
+    fn stop(&mut self) {
+        self.train = None;
+        self.due = 0;
+    }
+}
+
+impl Prober {
+    pub(crate) fn new(ids: bool) -> Self {
+        Self { last: (0, 0), longest: u32::MAX, support: ProbeSupport::Unknown, ids, work: None }
+    }
+
+    fn work(&mut self) -> &mut Work {
+        self.work.get_or_insert_with(|| Box::new(Work::new()))
+    }
+
     /// A data segment was transmitted: the next dummy copies it. A full-sized one is preferred, so that a
     /// dummy occupies the path as data would.
+    #[inline]
     pub(crate) fn transmitted(&mut self, seq: u64, len: u32, mss: u32) {
-        if len > 0 && (len == mss || self.last.is_none_or(|(_, l)| l < mss)) {
-            self.last = Some((seq, len));
+        // Without one the last length is 0, which is less than any.
+        if len > 0 && (len == mss || self.last.1 < mss) {
+            self.last = (seq, len);
         }
     }
 
     pub(crate) fn begin_epoch(&mut self) {
-        self.epoch = self.next_id;
+        if let Some(w) = &mut self.work {
+            w.epoch = w.next_id;
+        }
     }
     pub(crate) fn start(&mut self, now: Instant, train: Train) {
-        self.train = (train.count > 0 && self.support != ProbeSupport::No).then(|| Running {
+        let train = (train.count > 0 && self.support != ProbeSupport::No).then(|| Running {
             source: train.source,
             left: train.count,
             next: now + train.first,
             spacing: train.spacing,
         });
+        if train.is_some() || self.work.is_some() {
+            self.work().train = train;
+        }
     }
     pub(crate) fn stop(&mut self) {
-        self.train = None;
-        self.due = 0;
+        if let Some(w) = &mut self.work {
+            w.stop();
+        }
     }
     pub(crate) fn ask(&mut self, source: ProbeSource, count: u32) {
         if self.support != ProbeSupport::No {
-            self.due_source = source;
-            self.due += count;
+            let w = self.work();
+            w.due_source = source;
+            w.due += count;
         }
     }
     pub(crate) fn unsupported(&mut self) {
@@ -113,30 +140,33 @@ impl Prober {
         self.stop();
     }
     /// When the train in progress sends its next probe; [`Instant::MAX`] without one.
-    pub(crate) fn next_timeout(&self) -> Instant {
-        self.train.map_or(Instant::MAX, |t| t.next)
+    pub(crate) fn next_departure(&self) -> Instant {
+        self.work.as_ref().and_then(|w| w.train).map_or(Instant::MAX, |t| t.next)
     }
     /// Moves the train on: probes whose time has come become due.
     pub(crate) fn advance(&mut self, now: Instant) {
-        let Some(t) = &mut self.train else { return };
+        let Some(w) = &mut self.work else { return };
+        let Some(t) = &mut w.train else { return };
         while t.left > 0 && t.next <= now {
             t.left -= 1;
             t.next += t.spacing;
-            self.due += 1;
-            self.due_source = t.source;
+            w.due += 1;
+            w.due_source = t.source;
             if t.spacing.is_zero() {
-                self.due += t.left;
+                w.due += t.left;
                 t.left = 0;
             }
         }
         if t.left == 0 {
-            self.train = None;
+            w.train = None;
         }
     }
 
     /// The next round robin begins with the oldest data.
     pub(crate) fn rewind(&mut self) {
-        self.round_robin = 0;
+        if let Some(w) = &mut self.work {
+            w.round_robin = 0;
+        }
     }
 
     /// The next probe to transmit. `unacked` finds the first segment at or after an offset that is neither
@@ -146,52 +176,55 @@ impl Prober {
         window_open: bool,
         unacked: impl Fn(u64) -> Option<(u64, u32)>,
     ) -> Option<Probe> {
-        if self.due == 0 {
-            return None;
-        }
+        let w = self.work.as_mut().filter(|w| w.due > 0)?;
         if self.support == ProbeSupport::No || !window_open {
-            self.due = 0;
+            w.due = 0;
             return None;
         }
-        let (seq, len, mark) = match self.due_source {
-            ProbeSource::LastSegment => {
-                let Some((seq, len)) = self.last else {
-                    self.due = 0;
-                    return None;
-                };
-                (seq, len, Mark::Dummy)
-            }
+        let found = match w.due_source {
+            ProbeSource::LastSegment => Some(self.last).filter(|l| l.1 > 0).map(|l| (l, Mark::Dummy)),
             ProbeSource::UnackedRoundRobin => {
-                let Some((seq, len)) = unacked(self.round_robin).or_else(|| unacked(0)) else {
-                    self.due = 0;
-                    return None;
-                };
-                self.round_robin = seq + u64::from(len);
-                (seq, len, Mark::Nil)
+                unacked(w.round_robin).or_else(|| unacked(0)).map(|s| (s, Mark::Nil))
             }
         };
-        self.due -= 1;
-        self.sent += 1;
-        self.credit = self.credit.saturating_add(1);
-        if self.support == ProbeSupport::Unknown {
-            self.legacy_credit += 1;
+        let Some(((seq, len), mark)) = found else {
+            w.due = 0;
+            return None;
+        };
+        if mark == Mark::Nil {
+            w.round_robin = seq + u64::from(len);
         }
-        let id = self.ids.then_some(self.next_id);
+        w.due -= 1;
+        w.sent += 1;
+        w.credit = w.credit.saturating_add(1);
+        if self.support == ProbeSupport::Unknown {
+            w.legacy_credit += 1;
+        }
+        let id = self.ids.then_some(w.next_id);
         if let Some(id) = id {
             let (word, bit) = slot(id);
-            self.open.get_or_insert_with(|| Box::new([0; REMEMBERED / 64]))[word] |= bit;
+            w.open.get_or_insert_with(|| Box::new([0; REMEMBERED / 64]))[word] |= bit;
         }
-        self.next_id = self.next_id.wrapping_add(1);
+        w.next_id = w.next_id.wrapping_add(1);
         Some(Probe { seq, len: len.min(self.longest), mark, id })
     }
 
     /// Some were asked for.
+    #[inline]
     pub(crate) fn in_use(&self) -> bool {
-        self.sent > 0 || self.due > 0 || self.train.is_some()
+        self.work.as_ref().is_some_and(|w| w.sent > 0 || w.due > 0 || w.train.is_some())
+    }
+    /// Probes sent, and probes answered.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        self.work.as_ref().map_or((0, 0), |w| (w.sent, w.answered))
     }
     /// From now on probes carry numbers, or they do not.
     pub(crate) fn number(&mut self, ids: bool) {
         self.ids = ids;
+    }
+    /// Probes carry numbers.
+    pub(crate) fn has_ids(&self) -> bool {
+        self.ids
     }
     /// The path takes shorter segments than before.
     pub(crate) fn shorten(&mut self, longest: u32) {
@@ -199,15 +232,16 @@ impl Prober {
     }
     /// The range of the data that the next dummy copies.
     pub(crate) fn copied(&self) -> Option<(u64, u32)> {
-        self.last
+        Some(self.last).filter(|l| l.1 > 0)
     }
 
     /// An answer arrived. Returns whether it is stale, or `None` if it exceeds what was sent.
     pub(crate) fn answer(&mut self, id: Option<u16>) -> Option<bool> {
-        if self.credit == 0 || self.support == ProbeSupport::No {
+        let w = self.work.as_mut().filter(|w| w.credit > 0)?;
+        if self.support == ProbeSupport::No {
             return None;
         }
-        if let (true, Some(open)) = (self.ids, &mut self.open) {
+        if let (true, Some(open)) = (self.ids, &mut w.open) {
             // Each number once: a path may duplicate answers, a peer may invent some.
             let (word, bit) = slot(id?);
             if open[word] & bit == 0 {
@@ -215,29 +249,28 @@ impl Prober {
             }
             open[word] &= !bit;
         }
-        self.credit -= 1;
-        self.answered += 1;
+        w.credit -= 1;
+        w.answered += 1;
+        w.legacy_credit = 0;
         self.support = ProbeSupport::Yes;
-        self.legacy_credit = 0;
         // Serial comparison, as for sequence numbers.
-        Some(id.is_some_and(|id| (id.wrapping_sub(self.epoch) as i16) < 0))
+        Some(id.is_some_and(|id| (id.wrapping_sub(w.epoch) as i16) < 0))
     }
 
     /// A duplicate acknowledgement that an unmodified receiver may have sent for a probe: true if there is
     /// credit for it, in which case it is no sign of loss.
     pub(crate) fn consume_legacy_credit(&mut self) -> bool {
-        if self.legacy_credit > 0 {
-            self.legacy_credit -= 1;
-            true
-        } else {
-            false
-        }
+        let Some(w) = self.work.as_mut().filter(|w| w.legacy_credit > 0) else { return false };
+        w.legacy_credit -= 1;
+        true
     }
+    #[inline]
     pub(crate) fn expects_legacy(&self) -> bool {
-        self.legacy_credit > 0
+        self.work.as_ref().is_some_and(|w| w.legacy_credit > 0)
     }
+    #[inline]
     pub(crate) fn has_due(&self) -> bool {
-        self.due > 0
+        self.work.as_ref().is_some_and(|w| w.due > 0)
     }
 }
 
@@ -272,8 +305,8 @@ mod tests {
             Train { source: ProbeSource::LastSegment, count: 3, first: tau, spacing: tau },
         );
         let mut at = alloc::vec::Vec::new();
-        while p.next_timeout() < Instant::MAX {
-            let now = p.next_timeout();
+        while p.next_departure() < Instant::MAX {
+            let now = p.next_departure();
             p.advance(now);
             while p.poll(true, none).is_some() {
                 at.push(now.as_nanos() / 1_000_000);
@@ -301,17 +334,17 @@ mod tests {
         assert_eq!(p.answer(Some(9)), None, "never sent");
         assert_eq!(p.answer(None), None, "ours have numbers");
         assert_eq!(p.answer(Some(0)), Some(false));
-        assert_eq!(p.answered, 2);
+        assert_eq!(p.counts().1, 2);
     }
 
     #[test]
     fn answers_from_before_the_epoch_are_stale_also_across_the_wrap_of_the_numbers() {
         let mut p = prober();
-        p.next_id = u16::MAX;
+        p.work().next_id = u16::MAX;
         p.ask(ProbeSource::LastSegment, 3);
         let ids: alloc::vec::Vec<_> = core::iter::from_fn(|| p.poll(true, none)).map(|x| x.id).collect();
         assert_eq!(ids, [Some(u16::MAX), Some(0), Some(1)]);
-        p.epoch = 1;
+        p.work().epoch = 1;
         assert_eq!(p.answer(ids[0]), Some(true));
         assert_eq!(p.answer(ids[1]), Some(true));
         assert_eq!(p.answer(ids[2]), Some(false));

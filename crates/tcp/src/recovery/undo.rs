@@ -10,16 +10,13 @@
 //! The response is that of Linux and of RFC 9438 §4.9, the state of before, rather than the more careful one of
 //! RFC 4015.
 
-use super::{Arrival, Phase, Sender};
-use crate::store::Store;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_cc::CongestionControl;
 
 /// What is known of the last reduction.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Undo {
+pub(crate) struct Undo {
     /// The next acknowledgement may decide.
-    pub(super) watch: bool,
+    pub(crate) watch: bool,
     /// There is a reduction that may be undone.
     open: bool,
     /// It made the window smaller.
@@ -38,13 +35,30 @@ pub(super) struct Undo {
 
 impl Undo {
     /// Something that no later report undoes.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         *self = Self::default();
+    }
+
+    /// There is a question that the next acknowledgement may answer.
+    pub(crate) fn asks(&self) -> bool {
+        self.undecided && self.first.is_some()
+    }
+    /// Timestamps decide only where they are looked at.
+    pub(crate) fn ask_timestamps(&mut self, looked_at: bool) {
+        self.undecided &= looked_at;
+    }
+    /// New data was acknowledged by what proves nothing.
+    pub(crate) fn no_answer(&mut self) {
+        self.undecided = false;
+    }
+    /// It made the window smaller.
+    pub(crate) fn cut(&self) -> bool {
+        self.cut
     }
 
     /// A reduction begins. `again`: the retransmission timer repeats itself, and what would be restored is the state
     /// before its first expiry. `nested`: retransmissions of an episode before may still be under way.
-    fn begin(&mut self, from: u64, to: u64, cut: bool, again: bool, nested: bool) {
+    pub(crate) fn begin(&mut self, from: u64, to: u64, cut: bool, again: bool, nested: bool) {
         if !(nested && self.open) {
             *self = Self { from, ..Self::default() };
         }
@@ -60,7 +74,7 @@ impl Undo {
 
     /// A segment that starts at `seq` leaves again.
     #[inline(never)]
-    pub(super) fn resent(&mut self, now: Instant, seq: u64) {
+    pub(crate) fn resent(&mut self, now: Instant, seq: u64) {
         if self.open && seq < self.to {
             self.sent += 1;
             self.unreported += 1;
@@ -71,7 +85,7 @@ impl Undo {
 
     /// The receiver got `[from, to)` twice. True if it did so with every retransmission. A report names no
     /// retransmission, so they are counted (RFC 3708 §2 looks at each; a network that duplicates fools both).
-    fn reported(&mut self, (from, to): (u64, u64), smss: u32) -> bool {
+    pub(crate) fn reported(&mut self, (from, to): (u64, u64), smss: u32) -> bool {
         if !self.open || self.unreported == 0 || from < self.from || to > self.to {
             return false;
         }
@@ -83,95 +97,12 @@ impl Undo {
     /// The first acknowledgement of new data since a retransmission echoes a timestamp of this `age`. True if that
     /// is from before the retransmission. Timestamps are compared as the peer sees them: in ticks, and one of the
     /// same tick proves nothing (RFC 3522 §3.2, step 5).
-    fn older(&mut self, now: Instant, age: Option<Duration>, tick: Duration) -> bool {
+    pub(crate) fn older(&mut self, now: Instant, age: Option<Duration>, tick: Duration) -> bool {
         let (true, true, Some(first)) = (self.open, self.undecided, self.first) else { return false };
         self.undecided = false;
         let ticks = |t: Instant| t.as_nanos() / tick.as_nanos();
         age.is_some_and(|age| age.as_nanos() / tick.as_nanos() > ticks(now) - ticks(first))
     }
-}
-
-impl<S: Store> Sender<S> {
-    /// Probes may carry what is missing (the NIL segments of TCP-Peach+), and then neither a duplicate nor an old
-    /// timestamp proves that nothing was lost: with them nothing is undone.
-    pub(super) fn evidence_counts(&self) -> bool {
-        !self.policy.probes
-    }
-
-    /// The algorithm was told of a loss; see [`Undo::begin`].
-    pub(super) fn may_undo(&mut self, again: bool, nested: bool) {
-        let c = &self.config;
-        if (c.dsack_undo || c.eifel || c.f_rto) && self.evidence_counts() {
-            let cut = self.judged.is_some_and(|j| j.cut);
-            self.undo.begin(self.sb.una(), self.sb.max(), cut, again, nested);
-            self.undo.undecided &= self.config.eifel;
-        }
-    }
-
-    /// An acknowledgement that may prove the last reduction wrong. `original`: see [`Self::delivers_original`].
-    #[cold]
-    #[inline(never)]
-    pub(super) fn reconsider(&mut self, now: Instant, a: &Arrival<'_>, dsack: bool, news: News) {
-        // Answers to probes report what they repeat, and repeat it on purpose.
-        if a.answer.is_some() {
-            if news.advanced {
-                self.undo.undecided = false;
-                self.end_frto();
-            }
-            return;
-        }
-        let mut spurious = false;
-        if self.config.dsack_undo && dsack && !self.prober.expects_legacy() {
-            if let Some(&block) = a.blocks.first() {
-                spurious = self.undo.reported(block, self.smss);
-            }
-        }
-        if news.advanced && self.config.eifel {
-            spurious |= self.undo.older(now, a.echo, self.config.timestamp_tick);
-        }
-        spurious |= self.frto_step(&news);
-        self.undo.watch = self.undo.undecided && self.undo.first.is_some() || self.frto.is_active();
-        if spurious {
-            self.take_back(now);
-        }
-    }
-
-    /// The last reduction answered no loss: nothing is lost, nothing is repaired, the algorithm gets its state back.
-    fn take_back(&mut self, now: Instant) {
-        self.counters.undone += u64::from(self.undo.cut);
-        self.undo.forget();
-        self.frto.stop();
-        let recovering = self.phase == Phase::Recovery;
-        self.phase = Phase::Open;
-        self.path.after_timeout = false;
-        self.force_head = false;
-        self.suspected = false;
-        self.dupacks = 0;
-        self.nxt = self.sb.max();
-        if self.sack {
-            // Without selective information the guard stays (RFC 6582 §4): what was sent again makes duplicates.
-            self.recover = self.recover.min(self.sb.una());
-        }
-        match &mut self.rack {
-            Some(rack) => rack.withdraw(&mut self.sb),
-            None => self.sb.withdraw_lost(|_| {}),
-        }
-        if recovering {
-            self.call(now, |cc, cx| cc.on_recovered(cx));
-        }
-        self.call(now, |cc, cx| cc.on_undo(cx));
-    }
-}
-
-/// What an acknowledgement brought.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct News {
-    /// `SND.UNA` moved.
-    pub(super) advanced: bool,
-    /// It is a duplicate acknowledgement.
-    pub(super) duplicate: bool,
-    /// It delivers data that was not sent again after the timeout.
-    pub(super) original: bool,
 }
 
 #[cfg(test)]

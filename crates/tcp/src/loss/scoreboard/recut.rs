@@ -25,8 +25,12 @@ impl Scoreboard {
             }
         }
         let base = self.base;
+        let repeated = ring.iter().filter(|s| s.rtx_count > 0).count() as u32;
+        let odd = ring.iter().filter(|s| s.span != smss || s.has(FIN)).count() as u32;
         *self = Self {
             ring,
+            odd,
+            repeated,
             base,
             una: self.una,
             max: self.max,

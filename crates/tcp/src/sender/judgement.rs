@@ -1,9 +1,9 @@
 //! Signs of congestion and what they did to the window: for whoever knows the truth about losses.
 
-use super::{Phase, Sender};
+use super::{Engine, Phase};
 use crate::store::Store;
 use skyhaul_base::Instant;
-use skyhaul_cc::{Algorithm, CongestionControl, Cx};
+use skyhaul_cc::{Algorithm, CongestionControl, Cx, Path};
 
 /// What the sender took for a sign of congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Sign {
 
 /// A segment was judged lost, or the path congested, and the algorithm was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Judged {
+pub struct Judgement {
     /// By what sign.
     pub sign: Sign,
     /// Stream offset of the segment: the oldest outstanding one, or that which a tail loss probe has repaired.
@@ -29,44 +29,35 @@ pub struct Judged {
     pub cut: bool,
 }
 
-impl<S: Store> Sender<S> {
-    /// The last judgement, once: an observer that knows what became of each packet can tell what it truly
-    /// answered.
-    #[inline]
-    pub fn take_judged(&mut self) -> Option<Judged> {
-        self.judged.take()
-    }
-
-    /// Tells the algorithm of a sign of congestion. The facts of the path are fresh.
+impl<S: Store> Engine<S> {
+    /// Tells the algorithm of a sign of congestion, with these facts of the path.
     pub(super) fn judge(
         &mut self,
         now: Instant,
+        path: &Path,
         sign: Sign,
         event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
     ) {
-        let transmissions = self.sb.head().map_or(1, |h| h.rtx_count + 1);
-        self.judge_segment(now, sign, (self.sb.una(), transmissions), event);
+        let transmissions = self.board.head().map_or(1, |h| h.rtx_count + 1);
+        self.judge_segment(now, path, sign, (self.board.una(), transmissions), event);
     }
 
     /// As [`Self::judge`], of the segment at this offset, which had been sent so many times.
     pub(super) fn judge_segment(
         &mut self,
         now: Instant,
+        path: &Path,
         sign: Sign,
         (offset, transmissions): (u64, u32),
         event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
     ) {
-        let before = self.cc.window();
+        let before = self.control.cc.window();
         // What duplicates inflated a window by is no part of it.
         let inflated = self.phase == Phase::Recovery;
         let level = if inflated { before.cwnd.min(before.ssthresh) } else { before.cwnd };
-        self.call_as_is(now, event);
-        let after = self.cc.window();
-        self.judged = Some(Judged {
-            sign,
-            offset,
-            transmissions,
-            cut: after.cwnd < level || after.ssthresh < before.ssthresh,
-        });
+        self.tell_with(now, path, event);
+        let after = self.control.cc.window();
+        let cut = after.cwnd < level || after.ssthresh < before.ssthresh;
+        self.judgement = Some(Judgement { sign, offset, transmissions, cut });
     }
 }

@@ -5,8 +5,8 @@
 //! tells it what was sent and what an acknowledgement said, and is told when to come back. What the sender calls for
 //! each segment is kept out of line: inlined it would cost registers where RACK is off.
 
+use super::scoreboard::{Order, Scoreboard};
 use crate::config::Config;
-use crate::scoreboard::{Order, Scoreboard};
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -97,11 +97,11 @@ pub struct Rack {
     reo_wnd_persist: u32,
     dsack_round: Option<u64>,
     /// Bytes delivered by the acknowledgement that is judged, for PRR; 0 when the timer judges.
-    pub(super) delivered: u64,
+    pub(crate) delivered: u64,
     /// Bytes of retransmissions declared lost and not yet asked about.
     lost_again: u64,
     /// What was declared lost and not yet asked about: index, bytes, and the bytes ever lost then.
-    pub(super) losses: Vec<(usize, u32, u64)>,
+    pub(crate) losses: Vec<(usize, u32, u64)>,
     dup_thresh: u32,
     tick: Duration,
 }

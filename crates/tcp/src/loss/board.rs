@@ -1,0 +1,275 @@
+//! What is outstanding: two numbers while nothing is wrong, the scoreboard once something is.
+//!
+//! While every outstanding segment is full-sized, sent once, and neither reported nor lost, `SND.UNA`, `SND.MAX` and
+//! the segment size say all there is to say. The scoreboard with its entry per segment appears with the first thing
+//! that they cannot say and goes when it is over. Only when a segment left is then forgotten: where somebody asks for
+//! that ([`Board::keep_times`]), the scoreboard stays.
+
+use super::scoreboard::{Acked, Item, Scoreboard};
+use crate::config::Config;
+use alloc::boxed::Box;
+use skyhaul_base::Instant;
+
+/// Outstanding segments.
+#[derive(Clone, Debug)]
+pub(crate) struct Board {
+    una: u64,
+    max: u64,
+    smss: u32,
+    dup_thresh: u32,
+    /// The scoreboard stays, since somebody wants to know when segments left.
+    times: bool,
+    /// Bytes ever marked lost, while there is no scoreboard.
+    total_lost: u64,
+    full: Option<Box<Scoreboard>>,
+}
+
+impl Board {
+    /// Nothing is outstanding; the first byte is at `start`.
+    pub(crate) fn new(start: u64, config: &Config, smss: u32) -> Self {
+        let dup_thresh = config.dup_thresh;
+        Self { una: start, max: start, smss, dup_thresh, times: false, total_lost: 0, full: None }
+    }
+
+    /// Whether the time at which each segment left has to be known. Before anything is outstanding, or from now on.
+    pub(crate) fn keep_times(&mut self, times: bool) {
+        self.times = times;
+        if times {
+            self.full();
+        }
+    }
+
+    /// The scoreboard, made if there is none.
+    pub(crate) fn full(&mut self) -> &mut Scoreboard {
+        let Self { una, max, smss, dup_thresh, total_lost, full, .. } = self;
+        full.get_or_insert_with(|| {
+            Box::new(Scoreboard::uniform((*una, *max), *dup_thresh, *smss, *total_lost))
+        })
+    }
+    /// The scoreboard, if there is one.
+    #[inline]
+    pub(crate) fn scoreboard(&self) -> Option<&Scoreboard> {
+        self.full.as_deref()
+    }
+    /// Changes the scoreboard; the two numbers follow.
+    pub(crate) fn change<T>(&mut self, f: impl FnOnce(&mut Scoreboard) -> T) -> T {
+        let full = self.full();
+        let out = f(full);
+        (self.una, self.max) = (full.una(), full.max());
+        out
+    }
+
+    /// First byte not cumulatively acknowledged.
+    #[inline]
+    pub(crate) fn una(&self) -> u64 {
+        self.una
+    }
+    /// End of everything ever sent.
+    #[inline]
+    pub(crate) fn max(&self) -> u64 {
+        self.max
+    }
+    /// True if everything is acknowledged.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.una == self.max
+    }
+    /// `SND.MAX - SND.UNA`, bytes.
+    #[inline]
+    pub(crate) fn span(&self) -> u64 {
+        self.max - self.una
+    }
+    /// Segments outstanding.
+    pub(crate) fn len(&self) -> usize {
+        match &self.full {
+            Some(s) => s.len(),
+            None => (self.span() / u64::from(self.smss)) as usize,
+        }
+    }
+    /// RFC 6675 §4 `SetPipe`, bytes.
+    #[inline]
+    pub(crate) fn pipe(&self) -> u64 {
+        self.full.as_ref().map_or(self.span(), |s| s.pipe())
+    }
+    /// Bytes selectively acknowledged.
+    #[inline]
+    pub(crate) fn sacked(&self) -> u64 {
+        self.full.as_ref().map_or(0, |s| s.sacked())
+    }
+    /// Bytes ever marked lost.
+    #[inline]
+    pub(crate) fn total_lost(&self) -> u64 {
+        self.full.as_ref().map_or(self.total_lost, |s| s.total_lost())
+    }
+    /// RFC 6675 `IsLost(SND.UNA)`.
+    pub(crate) fn head_lost(&self) -> bool {
+        self.full.as_ref().is_some_and(|s| s.head_lost())
+    }
+    /// The oldest segment.
+    pub(crate) fn head(&self) -> Option<Item> {
+        self.item(0)
+    }
+    /// The segment at `index`.
+    pub(crate) fn item(&self, index: usize) -> Option<Item> {
+        if let Some(s) = &self.full {
+            return s.item(index);
+        }
+        let seq = self.una + index as u64 * u64::from(self.smss);
+        (seq < self.max).then_some(Item {
+            seq,
+            len: self.smss,
+            fin: false,
+            last_sent: Instant::ZERO,
+            rtx_count: 0,
+            sacked: false,
+        })
+    }
+    /// The first segment at or after `seq` that is not selectively acknowledged.
+    pub(crate) fn resend_at(&self, seq: u64) -> Option<Item> {
+        match &self.full {
+            Some(s) => s.resend_at(seq).and_then(|i| s.item(i)),
+            None => {
+                let behind = seq.saturating_sub(self.una).div_ceil(u64::from(self.smss));
+                self.item(usize::try_from(behind).ok()?)
+            }
+        }
+    }
+
+    /// A new segment of `span` bytes of sequence space was sent.
+    #[inline]
+    pub(crate) fn push(&mut self, span: u32, fin: bool, now: Instant) {
+        if let Some(full) = &mut self.full {
+            full.push(span, fin, now);
+        } else if span != self.smss || fin {
+            self.full().push(span, fin, now);
+        }
+        self.max += u64::from(span);
+    }
+
+    /// Cumulative acknowledgement up to `ack`, which must lie in `[una, max]`.
+    #[inline]
+    pub(crate) fn ack(&mut self, ack: u64) -> Acked {
+        let bytes = ack - self.una;
+        if self.full.is_none() {
+            if bytes == 0 {
+                return Acked::default();
+            }
+            // Mostly one segment.
+            let whole = bytes == u64::from(self.smss) || bytes.is_multiple_of(u64::from(self.smss));
+            if whole {
+                self.una = ack;
+                return Acked { bytes, delivered: bytes, ..Acked::default() };
+            }
+        }
+        let acked = self.full().ack(ack);
+        self.una = ack;
+        acked
+    }
+
+    /// Nothing is known to be missing or was sent twice: full segments, or all of them accounted for by size.
+    #[inline]
+    pub(crate) fn is_clean(&self) -> bool {
+        self.full.as_ref().is_none_or(|s| s.is_clean())
+    }
+
+    /// Nothing is wrong any more: the two numbers are enough again.
+    pub(crate) fn tidy(&mut self) {
+        if self.times {
+            return;
+        }
+        if let Some(s) = self.full.as_ref().filter(|s| s.is_uniform()) {
+            self.total_lost = s.total_lost();
+            self.full = None;
+        }
+    }
+
+    /// Full segments have another size from now on; see [`Scoreboard::recut`].
+    pub(crate) fn recut(&mut self, smss: u32) {
+        self.change(|s| s.recut(smss));
+        self.smss = smss;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn board(segments: u32) -> Board {
+        let mut b = Board::new(1, &Config::ns2_2001(), 100);
+        (0..segments).for_each(|_| b.push(100, false, Instant::ZERO));
+        b
+    }
+
+    #[test]
+    fn two_numbers_are_enough_while_nothing_is_wrong() {
+        let mut b = board(5);
+        assert!(b.scoreboard().is_none());
+        assert_eq!((b.len(), b.pipe(), b.sacked(), b.total_lost()), (5, 500, 0, 0));
+        assert_eq!(b.ack(201).delivered, 200);
+        assert_eq!(
+            (b.head().map(|i| i.seq), b.item(2).map(|i| i.seq), b.item(3)),
+            (Some(201), Some(401), None)
+        );
+        assert_eq!(b.resend_at(250).map(|i| i.seq), Some(301));
+        assert!(b.scoreboard().is_none() && b.is_clean());
+        assert_eq!(b.ack(501).bytes, 300);
+        assert!(b.is_empty() && b.head().is_none());
+    }
+
+    #[test]
+    fn the_scoreboard_comes_with_what_they_cannot_say_and_goes_when_it_is_over() {
+        // A short segment, a FIN, an acknowledgement within a segment.
+        let mut b = board(2);
+        b.push(40, false, Instant::ZERO);
+        assert_eq!(b.scoreboard().map(Scoreboard::len), Some(3));
+        b.ack(201);
+        b.tidy();
+        assert!(b.scoreboard().is_some());
+        b.ack(241);
+        b.tidy();
+        assert!(b.scoreboard().is_none() && b.is_empty());
+        let mut b = board(2);
+        b.push(100, true, Instant::ZERO);
+        assert!(b.scoreboard().is_some());
+        let mut b = board(3);
+        let acked = b.ack(151);
+        assert_eq!((acked.bytes, acked.delivered, b.len(), b.span()), (150, 150, 2, 150));
+        b.ack(201);
+        b.tidy();
+        assert!(b.scoreboard().is_none());
+        // A hole, its retransmission, and what was lost is still known.
+        let mut b = board(6);
+        b.full().apply(1, &[(101, 501)]);
+        assert_eq!((b.pipe(), b.total_lost(), b.head_lost()), (100, 100, true));
+        b.full().retransmit(0, Instant::ZERO);
+        b.tidy();
+        assert!(b.scoreboard().is_some());
+        b.ack(501);
+        b.tidy();
+        assert!(b.scoreboard().is_none());
+        assert_eq!((b.total_lost(), b.len()), (100, 1));
+    }
+
+    #[test]
+    fn it_says_what_a_scoreboard_says() {
+        let mut b = board(7);
+        let mut s = Scoreboard::new(1, 3, 100);
+        (0..7).for_each(|_| s.send(100));
+        let steps: [(u64, &[(u64, u64)]); 5] =
+            [(101, &[]), (101, &[(301, 401)]), (101, &[(301, 601)]), (601, &[]), (701, &[])];
+        for (ack, blocks) in steps {
+            b.ack(ack);
+            b.change(|s| blocks.iter().map(|&(f, t)| s.sack(f, t, |_| {})).sum::<u64>());
+            b.change(|s| s.detect(|_, _, _| {}));
+            s.apply(ack, blocks);
+            b.tidy();
+            let items = |n: usize, get: &dyn Fn(usize) -> Option<Item>| -> Vec<_> {
+                (0..n).filter_map(get).map(|i| (i.seq, i.len, i.sacked)).collect()
+            };
+            assert_eq!(items(9, &|i| b.item(i)), items(9, &|i| s.item(i)));
+            assert_eq!((b.una(), b.max(), b.pipe(), b.sacked()), (s.una(), s.max(), s.pipe(), s.sacked()));
+            assert_eq!((b.total_lost(), b.len(), b.head_lost()), (s.total_lost(), s.len(), s.head_lost()));
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Tail loss probe (RFC 8985 §7): when nothing comes back for two round trips, one segment is sent to provoke an
+//! answer, so that RACK finds what is lost before the retransmission timer does.
+
+/// No offset: beyond every acknowledgement.
+const NONE: u64 = u64::MAX;
+
+/// State of the tail loss probe.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tlp {
+    /// `TLP.end_seq`: `SND.NXT` after the probe whose fate is open; [`NONE`] without one.
+    end_seq: u64,
+    /// `TLP.is_retrans`: it repeated a segment.
+    is_retrans: bool,
+    /// The RTT was measured since the last probe, or there was none yet. At most one probe per measurement.
+    pub(crate) measured: bool,
+    /// To be sent now, before anything else is forced.
+    pub(crate) due: bool,
+}
+
+impl Tlp {
+    pub(crate) const NEW: Self = Self { end_seq: NONE, is_retrans: false, measured: true, due: false };
+
+    /// §7.1: a recovery begins; what became of the probe is its business.
+    pub(crate) fn reset(&mut self) {
+        (self.end_seq, self.is_retrans, self.due) = (NONE, false, false);
+    }
+
+    /// No probe's fate is open, and the RTT was measured since the last one.
+    pub(crate) fn may_probe(&self) -> bool {
+        self.end_seq == NONE && self.measured
+    }
+    /// A probe leaves, and everything up to `max` is sent then.
+    pub(crate) fn sent(&mut self, is_retrans: bool, max: u64) {
+        (self.measured, self.is_retrans, self.end_seq) = (false, is_retrans, max);
+    }
+    /// The segment that a probe repeated ends here.
+    pub(crate) fn end_seq(&self) -> u64 {
+        self.end_seq
+    }
+
+    /// §7.4.2: whether the acknowledgement proves that the probe repaired a loss.
+    pub(crate) fn repaired(&mut self, ack: u64, duplicate: Option<(u64, u64)>, bare: bool) -> bool {
+        let end = self.end_seq;
+        if ack < end {
+            return false;
+        }
+        // The probe was new data, or both copies arrived: the receiver says so by DSACK, or, without it, by one
+        // acknowledgement too many.
+        let harmless = !self.is_retrans || duplicate.is_some_and(|d| d.1 == end);
+        let beyond = ack > end;
+        if harmless || beyond || bare {
+            self.end_seq = NONE;
+        }
+        beyond && !harmless
+    }
+}

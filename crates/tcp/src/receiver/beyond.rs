@@ -1,0 +1,94 @@
+//! What has arrived beyond a gap, and in which order it is reported (RFC 2018, RFC 2883).
+
+use alloc::collections::VecDeque;
+
+/// Ranges of the stream beyond `RCV.NXT`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Beyond {
+    /// Disjoint and ascending.
+    ranges: VecDeque<(u64, u64)>,
+    /// A byte in each of the ranges reported last, the most recent first; 0 is none.
+    recent: [u64; 4],
+    /// Received twice, and to be reported.
+    pub(super) duplicate: Option<(u64, u64)>,
+}
+
+impl Beyond {
+    /// Nothing lies beyond a gap.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+    /// Nothing is left to be remembered.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_empty() && self.duplicate.is_none()
+    }
+
+    /// Adds `[from, to)`, which lies beyond `nxt`. True if all of it was there.
+    pub(super) fn insert(&mut self, from: u64, to: u64, nxt: u64) -> bool {
+        let ranges = &mut self.ranges;
+        // Most arrivals extend the last range.
+        let first = match ranges.back() {
+            Some(&(_, e)) if e < from => ranges.len(),
+            _ => ranges.partition_point(|&(_, e)| e < from),
+        };
+        let (mut merged, mut known) = ((from, to), false);
+        let mut last = first;
+        while let Some(&(s, e)) = ranges.get(last) {
+            if s > to {
+                break;
+            }
+            known |= s <= from && to <= e;
+            merged = (merged.0.min(s), merged.1.max(e));
+            last += 1;
+        }
+        if last == first {
+            ranges.insert(first, merged);
+        } else {
+            ranges[first] = merged;
+            if last > first + 1 {
+                ranges.drain(first + 1..last);
+            }
+        }
+        self.report_first(from, merged, nxt);
+        known
+    }
+
+    /// RFC 2018 §4: the block with the segment that triggered the acknowledgement comes first, then the blocks
+    /// reported most recently.
+    fn report_first(&mut self, point: u64, range: (u64, u64), nxt: u64) {
+        let mut keep = [0; 4];
+        keep[0] = point;
+        let mut n = 1;
+        for &p in &self.recent {
+            if p > nxt && !(range.0 <= p && p < range.1) && n < 4 {
+                keep[n] = p;
+                n += 1;
+            }
+        }
+        self.recent = keep;
+    }
+
+    /// `RCV.NXT` has reached `nxt`: what it joins is in order too. Returns how far it reaches then.
+    pub(super) fn advance(&mut self, mut nxt: u64) -> u64 {
+        while let Some(&(s, e)) = self.ranges.front() {
+            if s > nxt {
+                break;
+            }
+            nxt = nxt.max(e);
+            self.ranges.pop_front();
+        }
+        nxt
+    }
+
+    /// The range with this byte.
+    pub(super) fn range_of(&self, point: u64) -> Option<(u64, u64)> {
+        let i = self.ranges.partition_point(|&(_, e)| e <= point);
+        self.ranges.get(i).copied().filter(|&(s, _)| s <= point)
+    }
+
+    /// The ranges reported last, the most recent first.
+    pub(super) fn recent(&self, nxt: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.recent.iter().filter(move |&&p| p >= nxt && p != 0).filter_map(|&p| self.range_of(p))
+    }
+}

@@ -1,0 +1,61 @@
+//! What a sender keeps of a repair that is under way: how much may leave ([`prr`]), whether the reduction was right
+//! ([`undo`], [`frto`]). Each part answers; the sender acts.
+
+pub(crate) mod frto;
+pub(crate) mod prr;
+pub(crate) mod undo;
+
+use skyhaul_base::Instant;
+
+/// State of repairs. It appears with the first one: most flows of a large run are without.
+#[derive(Clone, Debug)]
+pub(crate) struct Repair {
+    /// Everything outstanding at its start, or the segment that started it: the recovery ends there.
+    pub(crate) recovery_point: u64,
+    /// Partial acknowledgements within this recovery (NewReno).
+    pub(crate) partial_acks: u32,
+    /// Bytes that limited transmit sent beyond the window since `SND.UNA` last moved.
+    pub(crate) limited_sent: u64,
+    /// The counting estimate of [`Pipe::Counter`](skyhaul_cc::Pipe), bytes; it may fall below zero.
+    pub(crate) pipe_counter: i64,
+    pub(crate) prr: prr::Prr,
+    /// What may prove spurious.
+    pub(crate) undo: undo::Undo,
+    pub(crate) frto: frto::Frto,
+}
+
+impl Repair {
+    pub(crate) fn new() -> Self {
+        Self {
+            recovery_point: 0,
+            partial_acks: 0,
+            limited_sent: 0,
+            pipe_counter: 0,
+            prr: prr::Prr::default(),
+            undo: undo::Undo::default(),
+            frto: frto::Frto::NEW,
+        }
+    }
+
+    /// Nothing of the last reduction can be undone any more, and nothing is tried to find out.
+    pub(crate) fn forget(&mut self) {
+        self.undo.forget();
+        self.frto.stop();
+    }
+
+    /// A segment that starts at `seq` leaves again.
+    pub(crate) fn resent(&mut self, now: Instant, seq: u64) {
+        self.undo.resent(now, seq);
+    }
+}
+
+/// What an acknowledgement brought.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct News {
+    /// `SND.UNA` moved.
+    pub(crate) advanced: bool,
+    /// It is a duplicate acknowledgement.
+    pub(crate) duplicate: bool,
+    /// It delivers data that was not sent again after the timeout.
+    pub(crate) original: bool,
+}

@@ -1,0 +1,38 @@
+//! Low-priority probes in the sender: their answers, and the peer that does not know them.
+
+use super::ack::{Arrival, Taken};
+use super::{Engine, Timer};
+use crate::store::Store;
+use skyhaul_base::Instant;
+use skyhaul_cc::{CongestionControl, ProbeEvent, ProbeSupport};
+
+impl<S: Store> Engine<S> {
+    /// The answer of an unmodified receiver to a probe is a duplicate acknowledgement: no sign of loss, but the
+    /// proof that it does not understand probes [Peach §III-B]. True if this is one.
+    #[cold]
+    pub(super) fn is_legacy_answer(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) -> bool {
+        let plausible =
+            a.ack == self.board.una() && t.same_window && (t.dsack || !self.sack || t.sacked == 0);
+        if !plausible || !self.prober.consume_legacy_credit() {
+            return false;
+        }
+        if self.prober.support == ProbeSupport::Unknown {
+            self.prober.unsupported();
+            self.timers.stop(Timer::Train);
+            self.tell(now, |cc, cx| cc.on_probe(cx, ProbeEvent::Unsupported));
+            self.renew_policy();
+        }
+        true
+    }
+
+    /// The segment answers the probe with this number, if it has one.
+    #[cold]
+    pub(super) fn tell_answer(&mut self, now: Instant, id: Option<u16>, t: &Taken) {
+        let Some(stale) = self.prober.answer(id) else {
+            self.counters.probe_answers_refused += 1;
+            return;
+        };
+        let newly_acked = t.acked.delivered.min(u64::from(u32::MAX)) as u32;
+        self.tell(now, |cc, cx| cc.on_probe(cx, ProbeEvent::Acked { count: 1, stale, newly_acked }));
+    }
+}

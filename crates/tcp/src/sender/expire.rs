@@ -1,0 +1,102 @@
+//! What expires: retransmission, persist, probe train, pacing, the algorithm's own wake-up.
+
+use super::space::FinState;
+use super::{Clock, Engine, Phase, Sender, Sign};
+use crate::store::Store;
+use crate::timer::Timer;
+use skyhaul_base::Instant;
+use skyhaul_cc::CongestionControl;
+
+impl<S: Store> Sender<S> {
+    /// Handles every deadline that has passed. The caller then polls for what it released.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.engine.timers.next() > now {
+            return;
+        }
+        self.expire(now);
+    }
+}
+
+impl<S: Store> Engine<S> {
+    pub(super) fn expire(&mut self, now: Instant) {
+        // First: it puts the retransmission timer off (RFC 8985 §8).
+        if self.timers.expired(Timer::Loss, now) {
+            self.on_loss_timer(now);
+        }
+        if self.timers.expired(Timer::Retransmission, now) {
+            self.on_retransmission_timer(now);
+        }
+        if self.timers.expired(Timer::Persist, now) {
+            self.on_persist_timer(now);
+        }
+        if self.timers.expired(Timer::Pacing, now) {
+            self.timers.stop(Timer::Pacing);
+            self.run_loop(Clock::Timer);
+        }
+        if self.timers.expired(Timer::Train, now) {
+            self.prober.advance(now);
+            self.timers.set(Timer::Train, self.prober.next_departure());
+        }
+        if self.timers.expired(Timer::Wake, now) {
+            self.timers.stop(Timer::Wake);
+            self.tell(now, |cc, cx| cc.on_wake(cx));
+            self.run_loop(Clock::Timer);
+        }
+    }
+
+    fn on_retransmission_timer(&mut self, now: Instant) {
+        if self.board.is_empty() {
+            self.timers.stop(Timer::Retransmission);
+            return;
+        }
+        let head = self.board.head();
+        let tries = head.map_or(0, |h| h.rtx_count);
+        let most = self.config.max_retransmissions;
+        if most > 0 && tries >= most {
+            self.gave_up = true;
+            self.stop();
+            return;
+        }
+        self.counters.timeouts += 1;
+        self.rtt.back_off(&self.config.rto);
+        let backoff = self.rtt.backoff();
+        // FlightSize as of the loss is what the algorithm halves, so it is told first.
+        let path = self.path(now);
+        self.judge(now, &path, Sign::Timeout, |cc, cx| cc.on_timeout(cx, backoff));
+        self.may_undo(backoff > 1, self.phase != Phase::Open);
+        let before = self.phase;
+        let reneged = self.board.head().is_some_and(|h| h.sacked);
+        self.phase = Phase::Loss;
+        self.after_timeout = true;
+        self.suspected = false;
+        self.prober.begin_epoch();
+        self.recover = self.board.max();
+        self.dupacks = 0;
+        self.go_back(now, false);
+        // What RACK leaves in flight may fill the window; the head goes all the same.
+        self.force_head = self.by_time.is_some();
+        self.begin_frto(now, before, reneged);
+        // Re-armed when the head is retransmitted; a closed window must not leave it stopped.
+        self.restart_timer(now);
+        self.pending = Some(Clock::Timer);
+    }
+
+    fn on_persist_timer(&mut self, now: Instant) {
+        self.persist_backoff = (self.persist_backoff + 1).min(16);
+        let waiting = self.space.end > self.board.max() || self.space.fin == FinState::Wanted;
+        if !waiting || !self.board.is_empty() {
+            self.timers.stop(Timer::Persist);
+            return;
+        }
+        if self.space.edge > self.board.max() {
+            // The window is open but small: after a timeout a small segment may go (RFC 9293 §3.8.6.2.1).
+            self.space.force_small = true;
+            self.run_loop(Clock::Timer);
+            self.timers.stop(Timer::Persist);
+        } else {
+            self.window_probe_due = true;
+            let wait = self.rtt.rto() * (1 << self.persist_backoff);
+            self.timers.set(Timer::Persist, now + wait.min(self.config.rto.max));
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Header prediction for a sender: the ordinary acknowledgement, and the new data that it releases, without looking at
+//! what cannot matter.
+//!
+//! A sender is *steady* when it has come to rest (the poll for transmissions returned nothing) and nothing is wrong: no
+//! recovery, no hole, no duplicate, no probe, no timer but those for retransmission and pacing. An acknowledgement that
+//! says nothing but "everything before this has arrived" then moves `SND.UNA`, gives an RTT sample, grows the window and
+//! restarts the timer; and what the window releases is new data in full segments. Everything else takes the long way,
+//! which ends the steadiness.
+
+use super::space::{FIRST, FinState};
+use super::{Engine, Out, Phase, Sender};
+use crate::config::RttSource;
+use crate::segment::Mark;
+use crate::store::Store;
+use crate::timer::Timer;
+use skyhaul_base::Instant;
+use skyhaul_cc::{Ack, AckKind, Blocked, Clock, CongestionControl, Transmit};
+
+/// What the shortcut made of an acknowledgement.
+pub(super) enum Ordinary {
+    /// It is none; nothing has changed.
+    No,
+    /// It has been handled.
+    Done,
+    /// It has been handled, and the algorithm asked for something that the short send loop does not know.
+    Disturbed,
+}
+
+/// A turn of the short send loop.
+enum Turn {
+    /// This segment leaves.
+    Sent(Out),
+    /// The loop is over for this reason.
+    Blocked(Blocked),
+    /// The long way has to find out.
+    Unclear,
+}
+
+impl<S: Store> Sender<S> {
+    /// [`Self::poll`] where something may have to leave.
+    #[inline]
+    pub(super) fn poll_pending(&mut self, now: Instant) -> Option<Out> {
+        if self.steady {
+            if let Some(clock) = self.engine.pending {
+                match self.engine.next_ordinary(now) {
+                    Turn::Sent(out) => return Some(out),
+                    Turn::Blocked(blocked) => {
+                        self.engine.ordinary_loop_ended(now, clock, blocked);
+                        // The algorithm may have asked for something.
+                        if !self.engine.active() {
+                            return None;
+                        }
+                    }
+                    Turn::Unclear => {}
+                }
+            }
+        }
+        let engine = self.general();
+        let out = engine.poll(now);
+        if out.is_none() {
+            engine.board.tidy();
+            let steady = engine.is_steady();
+            self.steady = steady;
+        }
+        out
+    }
+
+    /// [`Self::handle_timeout`] where something has expired.
+    #[inline]
+    pub(super) fn expire(&mut self, now: Instant) {
+        let timers = &mut self.engine.timers;
+        let paced = timers.at(Timer::Pacing);
+        // A paced sender is called for each segment.
+        if self.steady && paced <= now && timers.at(Timer::Retransmission) > now {
+            timers.set(Timer::Pacing, Instant::MAX);
+            if timers.next() > now {
+                self.engine.run_loop(Clock::Timer);
+                return;
+            }
+            timers.set(Timer::Pacing, paced);
+        }
+        self.general().expire(now);
+    }
+}
+
+impl<S: Store> Engine<S> {
+    /// Nothing is wrong: see the head of this file.
+    fn is_steady(&self) -> bool {
+        let p = self.control.policy();
+        self.phase == Phase::Open
+            && self.space.fin == FinState::Open
+            && self.space.nxt == self.board.max()
+            && self.board.is_clean()
+            && self.by_time.is_none()
+            && self.beginning.is_none()
+            && !self.space.force_small
+            && !self.after_timeout
+            && self.dupacks == 0
+            && self.persist_backoff == 0
+            && self.timers.at(Timer::Persist) == Instant::MAX
+            && !self.active()
+            && !self.prober.expects_legacy()
+            && !(S::KEEPS && self.prober.in_use())
+            && self.repair.as_ref().is_none_or(|r| !r.undo.watch && r.limited_sent == 0)
+            && !(p.watch_head || p.sent_events)
+            && p.max_burst == 0
+    }
+
+    /// An acknowledgement, if it is an ordinary one.
+    #[inline]
+    pub(super) fn acknowledge_ordinary(&mut self, now: Instant, a: &super::Arrival<'_>) -> Ordinary {
+        let (una, max) = (self.board.una(), self.board.max());
+        let said = a.pure && a.blocks.is_empty() && a.answer.is_none() && !a.ece;
+        let ordinary = said
+            && a.receiver_rate.is_none()
+            && a.fresh
+            && a.window == self.space.window
+            && a.ack > una
+            && a.ack <= max;
+        if !ordinary {
+            return Ordinary::No;
+        }
+        let acked = self.board.ack(a.ack);
+        let bytes = acked.bytes;
+        self.store.release(bytes);
+        self.counters.acks += 1;
+        self.counters.bytes_acked += bytes;
+        self.delivered += bytes;
+        self.space.edge = self.space.edge.max(a.ack + a.window);
+        self.highest_delivered = self.highest_delivered.max(a.ack);
+
+        let rtt = acked.sent_at.map(|sent| now - sent);
+        let sample = match self.config.rtt_source {
+            RttSource::Timed => self.rtt.timed_sample(a.ack, now),
+            RttSource::Timestamps if a.echo.is_some() => a.echo,
+            _ => rtt,
+        };
+        if let Some(sample) = sample {
+            self.rtt.sample(sample, &self.config.rto);
+        }
+        if self.highest_delivered > self.round_end {
+            self.round += 1;
+            self.round_end = max;
+        }
+        let mut rate = None;
+        if let Some(s) = &mut self.sampler {
+            (0..acked.popped).for_each(|i| s.delivered(i, now));
+            s.popped(acked.popped);
+            rate = s.take(self.delivered, self.board.total_lost(), self.rtt.min());
+        }
+        let event = Ack {
+            kind: AckKind::New,
+            acked: bytes as f64 / self.space.smss_f(),
+            sacked: 0.0,
+            lost: 0.0,
+            rtt,
+            rate,
+            receiver_rate: None,
+            ece: false,
+            cwnd_limited: !self.config.window_validation || self.window_limited,
+        };
+        let disturbed = self.tell(now, |cc, cx| cc.on_ack(cx, &event));
+        if self.board.is_empty() {
+            self.timers.set(Timer::Retransmission, Instant::MAX);
+        } else {
+            self.restart_timer(now);
+        }
+        self.pending = Some(Clock::Ack);
+        if disturbed { Ordinary::Disturbed } else { Ordinary::Done }
+    }
+
+    /// The next new segment, as far as a glance tells.
+    #[inline]
+    fn next_ordinary(&mut self, now: Instant) -> Turn {
+        let pacing = self.control.pacing();
+        if pacing.is_some() && now < self.pacer.next() {
+            self.timers.set(Timer::Pacing, self.pacer.next());
+            return Turn::Blocked(Blocked::Pacing);
+        }
+        let (una, max, smss) = (self.board.una(), self.board.max(), u64::from(self.space.smss));
+        let (flight, window) = (max - una, self.control.window());
+        if flight >= window {
+            return Turn::Blocked(Blocked::Cwnd);
+        }
+        if !self.room_for(smss) {
+            let closed = self.space.edge <= max && self.space.end > max && una < max;
+            return if closed { Turn::Blocked(Blocked::Rwnd) } else { Turn::Unclear };
+        }
+        if flight + smss > window {
+            return Turn::Blocked(Blocked::Cwnd);
+        }
+        let out = self.send_ordinary(now, max);
+        if let Some(rate) = pacing {
+            // Payload, since that is what delivery-rate samples count.
+            self.pacer.sent(now, out.len, rate);
+        }
+        Turn::Sent(out)
+    }
+
+    /// The application has a full segment, and the peer and the send buffer have room for it.
+    #[inline]
+    fn room_for(&self, smss: u64) -> bool {
+        let max = self.board.max();
+        self.space.end >= max + smss
+            && self.space.edge >= max + smss
+            && self.config.send_buffer >= max - self.board.una() + smss
+    }
+
+    /// A full new segment leaves.
+    #[inline]
+    fn send_ordinary(&mut self, now: Instant, seq: u64) -> Out {
+        let len = self.space.smss;
+        if let Some(s) = &mut self.sampler {
+            let in_flight = self.board.pipe() + u64::from(len);
+            let (len, empty) = (self.board.len(), self.board.is_empty());
+            s.sent(len, now, self.delivered, self.board.total_lost(), in_flight, empty);
+        }
+        self.board.push(len, false, now);
+        self.space.nxt = seq + u64::from(len);
+        self.rtt.time(self.space.nxt, now);
+        self.counters.segments_sent += 1;
+        self.last_sent_at = now;
+        self.prober.transmitted(seq, len, len);
+        if self.timers.at(Timer::Retransmission) == Instant::MAX {
+            self.restart_timer(now);
+        }
+        self.loop_sent += 1;
+        let low_priority = self.control.low_priority(seq - FIRST, false);
+        Out { seq, len, fin: false, low_priority, mark: Mark::None, probe_id: None }
+    }
+
+    /// [`Self::loop_ended`] where no window is closed for good.
+    #[inline]
+    fn ordinary_loop_ended(&mut self, now: Instant, clock: Clock, blocked: Blocked) {
+        self.pending = None;
+        let sent = core::mem::take(&mut self.loop_sent);
+        self.window_limited = blocked == Blocked::Cwnd;
+        self.app_limited = false;
+        if self.control.listens_to_transmit() {
+            self.tell(now, |cc, cx| cc.on_transmit(cx, &Transmit { sent, clock, blocked }));
+        }
+    }
+}

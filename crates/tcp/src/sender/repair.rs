@@ -1,0 +1,326 @@
+//! Repairs: how a recovery begins and ends, what a timeout undoes, and reductions that answered no loss.
+
+use super::ack::Arrival;
+use super::{Clock, Engine, Out, Phase, Sign};
+use crate::recovery::News;
+use crate::recovery::frto::Verdict;
+use crate::recovery::prr::Prr;
+use crate::store::Store;
+use crate::timer::Timer;
+use skyhaul_base::Instant;
+use skyhaul_cc::{Blocked, CongestionControl, RecoveryEnd, RecoveryMode, Signal};
+
+impl<S: Store> Engine<S> {
+    /// `SND.UNA` has moved to `ack`; `ends`: to the end of the recovery in progress.
+    pub(super) fn after_advance(&mut self, now: Instant, ack: u64, ends: bool) {
+        let mut restart = true;
+        match self.phase {
+            Phase::Recovery if ends => {
+                self.phase = Phase::Open;
+                self.force_head = false;
+                self.tell(now, |cc, cx| cc.on_recovered(cx));
+            }
+            Phase::Recovery => {
+                if self.mode() == RecoveryMode::NewReno {
+                    // RFC 6582 §3.2 step 3: a partial acknowledgement reveals the next loss.
+                    self.force_head = true;
+                    let impatient = self.config.rto.restart_on_first_partial_only;
+                    let repair = self.repair();
+                    repair.partial_acks = repair.partial_acks.saturating_add(1);
+                    restart = !(repair.partial_acks > 1 && impatient);
+                }
+            }
+            Phase::Loss if ack >= self.recover => self.phase = Phase::Open,
+            Phase::Loss | Phase::Open => {}
+        }
+        if self.board.is_empty() {
+            self.timers.stop(Timer::Retransmission);
+        } else if restart {
+            self.restart_timer(now);
+        }
+    }
+
+    /// A loss was found: the algorithm reduces, and the first retransmission is forced.
+    pub(super) fn enter_recovery(&mut self, now: Instant, signal: Signal) {
+        self.counters.recoveries += 1;
+        let mode = self.mode();
+        let una = self.board.una();
+        let flight = self.board.span();
+        let mut path = self.path(now);
+        // RFC 5681 §3.2 step 2: what limited transmit sent is no part of the FlightSize that is halved.
+        let mut limited = self.repair().limited_sent;
+        let Self { by_time, timers, .. } = self;
+        if let Some(by_time) = by_time {
+            // The same of what went in place of segments beyond a hole, across partial acknowledgements too.
+            let beyond = flight.saturating_sub(self.control.window());
+            limited = limited.max(beyond.min(self.board.sacked()));
+            by_time.begin_recovery(timers);
+        }
+        path.in_flight -= limited as f64 / self.space.smss_f();
+        self.judge(now, &path, Sign::Acks, |cc, cx| cc.on_congestion(cx, signal));
+        self.may_undo(false, false);
+        self.prober.begin_epoch();
+        self.rtt.stop_timing();
+        let sacked = self.board.sacked();
+        let repair = self.repair();
+        repair.frto.stop();
+        repair.partial_acks = 0;
+        if mode == RecoveryMode::Tahoe {
+            self.recover = self.board.max();
+            self.go_back(now, true);
+            return;
+        }
+        // What the duplicates report has left; what is sent from here on is added.
+        repair.pipe_counter = flight as i64 - sacked as i64;
+        self.phase = Phase::Recovery;
+        self.went_back = false;
+        let end = self.control.policy().recovery_end;
+        let point = match (mode, end) {
+            (RecoveryMode::Reno, _) => una + 1,
+            (_, RecoveryEnd::TriggeringSegment) => {
+                let first = self.first_lost().and_then(|i| self.board.item(i));
+                first.map_or(una + 1, |s| s.seq + u64::from(s.len).max(1))
+            }
+            _ => self.board.max(),
+        };
+        self.repair().recovery_point = point;
+        if mode != RecoveryMode::Reno && end == RecoveryEnd::AllOutstanding {
+            self.recover = self.board.max();
+        }
+        if self.by_time.is_none() {
+            let board = self.board.full();
+            board.begin_episode(end == RecoveryEnd::TriggeringSegment);
+            let by_decree = board.mark_head_lost();
+            let total = board.total_lost();
+            if let Some(s) = self.sampler.as_mut().filter(|_| by_decree > 0) {
+                s.marked_lost(0, by_decree as u32, total);
+                self.tell_losses(now);
+            }
+        }
+        self.force_head = true;
+        if mode == RecoveryMode::Prr {
+            self.begin_prr(flight);
+        }
+    }
+
+    fn begin_prr(&mut self, flight: u64) {
+        if let Some(by_time) = &self.by_time {
+            // RFC 9937 §6.2: what had been reported before is no part of RecoverFS.
+            let delivered = by_time.rack.delivered;
+            let before = self.board.sacked().saturating_sub(delivered);
+            self.repair().prr = Prr::begin(flight.saturating_sub(before));
+            self.prr_ack(delivered, false);
+        } else {
+            let reported = u64::from(self.space.smss) * u64::from(self.dupacks.min(3));
+            self.repair().prr = Prr::begin(flight);
+            self.prr_ack(reported, false);
+        }
+    }
+
+    pub(super) fn prr_ack(&mut self, delivered: u64, safe: bool) {
+        let smss = u64::from(self.space.smss);
+        let ssthresh = (self.control.cc.window().ssthresh * self.space.smss_f()) as u64;
+        let pipe = self.board.pipe();
+        self.repair().prr.on_ack(delivered, pipe, ssthresh, smss, safe);
+    }
+
+    /// `SND.NXT := SND.UNA`: everything not selectively acknowledged will be sent again as the window allows. With
+    /// RACK only what is overdue, unless `all`, and `SND.NXT` stays.
+    pub(super) fn go_back(&mut self, now: Instant, all: bool) {
+        let keep = self.config.keep_sack_after_rto && self.sack;
+        let Self { by_time, board, timers, sampler, .. } = self;
+        if let Some(by_time) = by_time {
+            by_time.time_out(board, timers, now, keep, all);
+            self.note_lost();
+        } else {
+            // The first segment acknowledged selectively and never cumulatively: the receiver took back what it
+            // said (RFC 2018 §8), and what it said is forgotten.
+            let reneged = board.head().is_some_and(|h| h.sacked);
+            board.full().time_out(keep && !reneged, |i, len, total| {
+                if let Some(s) = sampler {
+                    s.marked_lost(i, len, total);
+                }
+            });
+            self.space.nxt = self.board.una();
+        }
+        self.went_back = true;
+        self.prober.rewind();
+        self.force_head = false;
+        self.rtt.stop_timing();
+        self.tell_losses(now);
+    }
+
+    /// All that is outstanding is repaired as after a timeout, but the timer starts over without backing off, and
+    /// nothing of it is undone. Duplicates of what is sent again are no sign of another loss.
+    pub(super) fn repair_from_start(&mut self, now: Instant) {
+        self.phase = Phase::Loss;
+        self.recover = self.board.max();
+        self.dupacks = 0;
+        self.suspected = false;
+        if let Some(repair) = &mut self.repair {
+            repair.forget();
+        }
+        self.go_back(now, true);
+        self.restart_timer(now);
+        self.run_loop(Clock::Timer);
+    }
+
+    // ----- Reductions that answered no loss -------------------------------------------------------------------
+
+    /// Probes may carry what is missing (the NIL segments of TCP-Peach+), and then neither a duplicate nor an old
+    /// timestamp proves that nothing was lost: with them nothing is undone.
+    pub(super) fn evidence_counts(&self) -> bool {
+        !self.control.policy().probes
+    }
+
+    /// The algorithm was told of a loss; see [`Undo::begin`](crate::recovery::undo::Undo::begin).
+    pub(super) fn may_undo(&mut self, again: bool, nested: bool) {
+        let c = &self.config;
+        let (wanted, eifel) = (c.dsack_undo || c.eifel || c.f_rto, c.eifel);
+        if wanted && self.evidence_counts() {
+            let cut = self.judgement.is_some_and(|j| j.cut);
+            let (una, max) = (self.board.una(), self.board.max());
+            let undo = &mut self.repair().undo;
+            undo.begin(una, max, cut, again, nested);
+            undo.ask_timestamps(eifel);
+        }
+    }
+
+    /// An acknowledgement that may prove the last reduction wrong.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn reconsider(&mut self, now: Instant, a: &Arrival<'_>, dsack: bool, news: News) {
+        // Answers to probes report what they repeat, and repeat it on purpose.
+        if a.answer.is_some() {
+            if news.advanced {
+                self.repair().undo.no_answer();
+                self.end_frto();
+            }
+            return;
+        }
+        let legacy = self.prober.expects_legacy();
+        let (una, smss) = (self.board.una(), self.space.smss);
+        self.repair();
+        let Self { repair, config, space, board, .. } = self;
+        let Some(repair) = repair else { return };
+        let mut spurious = false;
+        if config.dsack_undo && dsack && !legacy {
+            if let Some(&block) = a.blocks.first() {
+                spurious = repair.undo.reported(block, smss);
+            }
+        }
+        if news.advanced && config.eifel {
+            spurious |= repair.undo.older(now, a.echo, config.timestamp_tick);
+        }
+        match repair.frto.step(&news, una, || space.new_len(board, config).is_ok()) {
+            Verdict::Open => {}
+            Verdict::Spurious => spurious = true,
+            Verdict::Genuine => self.end_frto(),
+        }
+        let repair = self.repair();
+        repair.undo.watch = repair.undo.asks() || repair.frto.is_active();
+        if spurious {
+            self.take_back(now);
+        }
+    }
+
+    /// The last reduction answered no loss: nothing is lost, nothing is repaired, the algorithm gets its state back.
+    fn take_back(&mut self, now: Instant) {
+        let repair = self.repair();
+        let cut = repair.undo.cut();
+        repair.forget();
+        self.counters.undone += u64::from(cut);
+        let recovering = self.phase == Phase::Recovery;
+        self.phase = Phase::Open;
+        self.after_timeout = false;
+        self.force_head = false;
+        self.suspected = false;
+        self.dupacks = 0;
+        self.space.nxt = self.board.max();
+        if self.sack {
+            // Without selective information the guard stays (RFC 6582 §4): what was sent again makes duplicates.
+            self.recover = self.recover.min(self.board.una());
+        }
+        match &mut self.by_time {
+            Some(by_time) => by_time.rack.withdraw(self.board.full()),
+            None => self.board.full().withdraw_lost(|_| {}),
+        }
+        if recovering {
+            self.tell(now, |cc, cx| cc.on_recovered(cx));
+        }
+        self.tell(now, |cc, cx| cc.on_undo(cx));
+    }
+
+    // ----- F-RTO (RFC 5682) ---------------------------------------------------------------------------------------
+
+    /// F-RTO decides about what leaves.
+    #[inline]
+    pub(super) fn frto_active(&self) -> bool {
+        self.repair.as_ref().is_some_and(|r| r.frto.is_active())
+    }
+    /// F-RTO waits for the acknowledgement that decides.
+    pub(super) fn frto_decides(&self) -> bool {
+        self.repair.as_ref().is_some_and(|r| r.undo.watch && r.frto.decides())
+    }
+
+    /// Step 1: the timer expired; `before` is the phase it found. Not in a recovery, whose retransmissions would blur
+    /// the picture (as in Linux), nor in the repair after an earlier timeout, nor with a receiver that goes back on
+    /// its word.
+    pub(super) fn begin_frto(&mut self, now: Instant, before: Phase, reneged: bool) {
+        let fresh = before == Phase::Open || self.frto_active();
+        let wanted = self.config.f_rto && fresh && self.evidence_counts() && !reneged;
+        if !wanted {
+            if let Some(repair) = &mut self.repair {
+                repair.frto.stop();
+            }
+            return;
+        }
+        let max = self.board.max();
+        let repair = self.repair();
+        repair.frto.begin(max, now);
+        repair.undo.watch = true;
+        self.force_head = true;
+        if let (None, Some(head)) = (&self.by_time, self.board.head()) {
+            self.space.nxt = head.end();
+        }
+    }
+
+    /// The acknowledgement, not yet entered into the scoreboard, delivers data below `RecoveryPoint` that was not
+    /// sent again after the timeout. Where the timeout cleared the scoreboard, selective acknowledgements repeat
+    /// what they said before it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn delivers_original(&self, a: &Arrival<'_>) -> bool {
+        let (Some(repair), Some(board)) = (&self.repair, self.board.scoreboard()) else { return false };
+        let keep = self.sack && self.config.keep_sack_after_rto;
+        let blocks = if keep { a.blocks } else { &[] };
+        let all = core::iter::once((self.board.una(), a.ack)).chain(blocks.iter().copied());
+        let (point, since) = repair.frto.origin();
+        all.into_iter().any(|(from, to)| {
+            from < to && board.undelivered(from, to.min(point)).any(|s| s.last_sent < since)
+        })
+    }
+
+    /// The loss was real, or nothing tells: what is lost is sent again as ever.
+    fn end_frto(&mut self) {
+        let active = self.frto_active();
+        if let Some(repair) = &mut self.repair {
+            repair.frto.stop();
+        }
+        if active && self.by_time.is_none() && self.phase == Phase::Loss {
+            self.space.nxt = self.board.una();
+        }
+    }
+
+    /// The send loop while F-RTO is at work: nothing but the new segments of step 2b.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn choose_by_frto(&mut self, now: Instant) -> Result<Out, Blocked> {
+        if !self.repair().frto.may_send() {
+            return Err(Blocked::Cwnd);
+        }
+        let len = self.new_len()?;
+        self.repair().frto.sent();
+        Ok(self.send_new_by_time(now, len))
+    }
+}
