@@ -91,6 +91,19 @@ macro_rules! algorithms {
                     built_in => Cow::Borrowed(built_in.name()),
                 }
             }
+            /// What the algorithm is, in a line: its name as people write it, the source, the idea.
+            #[must_use]
+            pub fn about(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => concat!($($doc),*).trim_ascii_start(),)*
+                    Self::User(_) => "A user's own, provided by the program that runs the scenario.",
+                }
+            }
+            /// The name as people write it, such as `TCP-Peach`: what [`Self::about`] begins with.
+            #[must_use]
+            pub fn title(&self) -> &'static str {
+                self.about().split(&['(', ',', '.']).next().unwrap_or_default().trim_ascii_end()
+            }
             /// Refuses options that are outside their domain or contradict each other.
             ///
             /// # Errors
@@ -229,6 +242,12 @@ mod tests {
             assert!(cwnd >= 1.0, "{name}: {cwnd}");
         }
         assert_eq!(Config::by_name("no-such"), None);
+        let titles = ["peach", "peach-plus", "cubic", "bbr", "sack"]
+            .map(|name| Config::by_name(name).expect("a listed name").title());
+        assert_eq!(
+            titles,
+            ["TCP-Peach", "TCP-Peach+", "CUBIC", "BBR version 1", "NewReno with SACK recovery"]
+        );
         let own = Config::by_name("user:mine").expect("the short form");
         assert_eq!((own.name(), &*own.label()), ("user", "user:mine"));
         assert_eq!(own.validate(), Ok(()));
