@@ -3,7 +3,7 @@
 use crate::app::{App, Turn};
 use crate::clock::Clock;
 use crate::error::NetError;
-use crate::host::{Host, Outlet};
+use crate::host::{Host, Merge, Outlet};
 use crate::offload::{Arrivals, Departures};
 use crate::tun::Tun;
 use crate::wait::{Wait, Waker};
@@ -14,6 +14,8 @@ use std::io::{self, BufWriter};
 
 /// Packets read at a time before departures are looked after.
 const BATCH: usize = 64;
+/// Room for the longest packet.
+const ROOM: usize = (1 << 16) + skyhaul_wire::MAX_HEADER;
 
 /// A host on a TUN device.
 pub struct Driver {
@@ -21,7 +23,9 @@ pub struct Driver {
     wait: Wait,
     host: Host,
     capture: Option<Recording>,
-    buffer: Vec<u8>,
+    /// Packets as they are read and written.
+    arriving: Vec<u8>,
+    departing: Vec<u8>,
     /// For a device of super-packets.
     merged: Option<(Arrivals, Departures)>,
     refused: u64,
@@ -62,6 +66,8 @@ fn wall_nanos(now: Instant) -> u64 {
 struct Out<'a> {
     tun: &'a Tun,
     merged: Option<&'a mut Departures>,
+    /// Room for one packet.
+    packet: &'a mut [u8],
     now: Instant,
     capture: Option<&'a mut Recording>,
     refused: &'a mut u64,
@@ -69,24 +75,41 @@ struct Out<'a> {
 }
 
 impl Outlet for Out<'_> {
-    fn send(&mut self, packet: &[u8]) {
-        let done = match &mut self.merged {
+    fn send<E>(
+        &mut self,
+        most: usize,
+        merge: Merge,
+        write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
+    ) -> Result<(), E> {
+        let Self { tun, merged, packet, now, capture, refused, failure } = self;
+        if let Some(departures) = merged {
             // A super-packet is refused as a whole, and later: captures do not know.
-            Some(m) => m.push(self.tun, packet).map(|refused| {
-                *self.refused += refused;
-                true
-            }),
-            None => self.tun.write(packet),
-        };
-        let taken = done.unwrap_or_else(|e| {
-            self.failure.get_or_insert(e);
-            false
-        });
-        *self.refused += u64::from(!taken);
-        if let Some(c) = &mut self.capture {
-            c.packet(self.now, packet, (!taken).then_some("refused by the interface"));
+            let device = |p: &[u8]| {
+                give(tun, p, refused, failure);
+            };
+            return departures.push(most, merge, write, device, |p| {
+                if let Some(c) = capture {
+                    c.packet(*now, p, None);
+                }
+            });
         }
+        let n = write(&mut packet[..most])?;
+        let taken = give(tun, &packet[..n], refused, failure);
+        if let Some(c) = capture {
+            c.packet(*now, &packet[..n], (!taken).then_some("refused by the interface"));
+        }
+        Ok(())
     }
+}
+
+/// Gives a packet to the device; false if that did not take it.
+fn give(tun: &Tun, packet: &[u8], refused: &mut u64, failure: &mut Option<NetError>) -> bool {
+    let taken = tun.write(packet).unwrap_or_else(|e| {
+        failure.get_or_insert(e);
+        false
+    });
+    *refused += u64::from(!taken);
+    taken
 }
 
 impl Out<'_> {
@@ -99,13 +122,11 @@ impl Out<'_> {
         host.arrive(now, packet, self);
     }
     fn flush(&mut self) {
-        if let Some(m) = &mut self.merged {
-            match m.flush(self.tun) {
-                Ok(refused) => *self.refused += refused,
-                Err(e) => {
-                    self.failure.get_or_insert(e);
-                }
-            }
+        let Self { tun, merged, refused, failure, .. } = self;
+        if let Some(departures) = merged {
+            departures.flush(|p| {
+                give(tun, p, refused, failure);
+            });
         }
     }
 }
@@ -118,8 +139,9 @@ impl Driver {
     pub fn new(tun: Tun, host: Host) -> Result<Self, NetError> {
         let wait = Wait::on(&[&tun])?;
         let merged = tun.offloads().then(|| (Arrivals::new(), Departures::new()));
-        let buffer = vec![0; 1 << 16];
-        Ok(Self { tun, wait, host, capture: None, buffer, merged, refused: 0, cpu: Duration::ZERO })
+        let (arriving, departing) = (vec![0; 1 << 16], vec![0; ROOM]);
+        let cpu = Duration::ZERO;
+        Ok(Self { tun, wait, host, capture: None, arriving, departing, merged, refused: 0, cpu })
     }
 
     /// Writes every packet, in and out, to a file.
@@ -188,7 +210,7 @@ impl Driver {
         let outcome = loop {
             let now = Clock::now();
             let mut failure = None;
-            let Self { tun, host, capture, buffer, merged, refused, .. } = self;
+            let Self { tun, host, capture, arriving, departing, merged, refused, .. } = self;
             let (mut arrivals, departures) = match merged {
                 Some((a, d)) => (Some(a), Some(d)),
                 None => (None, None),
@@ -196,6 +218,7 @@ impl Driver {
             let mut out = Out {
                 tun,
                 merged: departures,
+                packet: departing,
                 now,
                 capture: capture.as_mut(),
                 refused,
@@ -207,7 +230,7 @@ impl Driver {
                     Some(a) => a
                         .read(tun)
                         .map(|packets| packets.map(|packets| packets.for_each(|p| out.arrives(host, p)))),
-                    None => tun.read(buffer).map(|n| n.map(|n| out.arrives(host, &buffer[..n]))),
+                    None => tun.read(arriving).map(|n| n.map(|n| out.arrives(host, &arriving[..n]))),
                 };
                 match more {
                     Ok(Some(())) => read += 1,
@@ -235,7 +258,9 @@ impl Driver {
                 break Ok(());
             }
             let next = host.next_timeout().min(app.next_timeout());
-            if read < BATCH {
+            // Where something arrived, what was sent in answer may have been answered by now: looking costs less than
+            // waiting.
+            if read == 0 {
                 // Applications that wrote may have room again at once.
                 self.wait.until(if again || self.host.has_news() { now } else { next })?;
             }

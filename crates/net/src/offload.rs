@@ -1,97 +1,206 @@
 //! Super-packets: what is written to and read from a device whose packets carry a virtio-net header.
 //!
 //! Segments of one connection that follow each other go to the kernel as one packet, which it takes apart only where it
-//! must, or not at all; and the other way round. The merging and splitting is the library's.
+//! must, or not at all; and the other way round, where the splitting is the library's.
+//!
+//! What is joined is of one connection, of one priority and in order, and nothing passes anything else: a probe, and
+//! whatever else is to stay a packet of its own, is one, between the packets that came before and after it.
 
 use crate::error::NetError;
+use crate::host::Merge;
 use crate::tun::Tun;
 use nix::errno::Errno;
+use skyhaul_tcp::Flags;
+use skyhaul_wire::checksum::Sum;
+use skyhaul_wire::{ip, tcp};
 use std::io;
-use tun_rs::{ExpandBuffer, GROTable, IDEAL_BATCH_SIZE, VIRTIO_NET_HDR_LEN};
+use tun_rs::{
+    IDEAL_BATCH_SIZE, VIRTIO_NET_HDR_GSO_TCPV4, VIRTIO_NET_HDR_GSO_TCPV6, VIRTIO_NET_HDR_LEN, VirtioNetHdr,
+};
 
 /// Room for the longest super-packet, and for the header.
 const ROOM: usize = (1 << 16) + 2 * VIRTIO_NET_HDR_LEN;
+/// Longest super-packet, bytes: its length has 16 bits.
+const LONGEST: usize = 65_535;
+/// The checksum of TCP is left to be done (virtio 1.2 §5.1.6, `VIRTIO_NET_HDR_F_NEEDS_CSUM`).
+const NEEDS_CHECKSUM: u8 = 1;
 /// Most packets that one super-packet can hold.
 const MOST: usize = IDEAL_BATCH_SIZE;
 
-/// A packet behind the room for its header.
-#[derive(Debug)]
-struct Frame(Vec<u8>);
-
-impl AsRef<[u8]> for Frame {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
-impl AsMut<[u8]> for Frame {
-    fn as_mut(&mut self) -> &mut [u8] {
-        &mut self.0
-    }
-}
-impl ExpandBuffer for Frame {
-    fn buf_capacity(&self) -> usize {
-        self.0.capacity()
-    }
-    fn buf_resize(&mut self, new_len: usize, value: u8) {
-        self.0.resize(new_len, value);
-    }
-    fn buf_extend_from_slice(&mut self, src: &[u8]) {
-        self.0.extend_from_slice(src);
-    }
-}
-
-/// Packets that wait to be merged and written.
+/// Packets that wait to be written as one.
+///
+/// A packet is written where its payload follows that of the last one. Its header then stands over the end of the last
+/// payload, which was saved before and is put back: what fits is in its place without another copy. What does not fit is
+/// moved away and begins the next super-packet.
 pub(crate) struct Departures {
-    table: GROTable,
-    frames: Vec<Frame>,
-    used: usize,
+    buffer: Vec<u8>,
+    /// What does not fit, while the rest is written.
+    aside: Vec<u8>,
+    joined: Option<Joined>,
+}
+
+/// The super-packet under construction.
+#[derive(Clone, Copy, Debug)]
+struct Joined {
+    /// Of IP and TCP, bytes.
+    headers: usize,
+    ip: usize,
+    /// Payload of each packet but the last, bytes; 0: nothing can be joined to it.
+    each: usize,
+    packets: usize,
+    /// Bytes of the buffer, the device's header included.
+    end: usize,
+    /// A packet that is shorter than the others can only be the last one.
+    full: bool,
+}
+
+/// Where the parts of a packet lie that may be joined with others: TCP with no flag but ACK, with payload.
+fn parts(p: &[u8]) -> Option<(usize, usize)> {
+    let (ip, protocol) = match *p.first()? >> 4 {
+        4 => (usize::from(p[0] & 15) * 4, *p.get(9)?),
+        6 => (ip::V6_HEADER, *p.get(6)?),
+        _ => return None,
+    };
+    let headers = ip + usize::from(*p.get(ip + 12)? >> 4) * 4;
+    let plain = protocol == tcp::PROTOCOL && p[ip + 13] == Flags::ACK.bits();
+    (plain && headers < p.len()).then_some((ip, headers))
+}
+
+fn seq(p: &[u8], ip: usize) -> u32 {
+    u32::from_be_bytes([p[ip + 4], p[ip + 5], p[ip + 6], p[ip + 7]])
+}
+
+/// True if two headers of the same length differ only in what each packet of a super-packet has of its own: lengths,
+/// identification, sequence number, checksums.
+fn alike(a: &[u8], b: &[u8], ip: usize) -> bool {
+    let own = |i: usize| match i.checked_sub(ip) {
+        Some(i) => matches!(i, 4..8 | 16..18),
+        None if ip == ip::V6_HEADER => matches!(i, 4..6),
+        None => matches!(i, 2..6 | 10..12),
+    };
+    a.len() == b.len() && a.iter().zip(b).enumerate().all(|(i, (a, b))| a == b || own(i))
 }
 
 impl Departures {
     pub(crate) fn new() -> Self {
-        let frames = (0..MOST).map(|_| Frame(Vec::with_capacity(ROOM))).collect();
-        Self { table: GROTable::default(), frames, used: 0 }
+        Self { buffer: vec![0; ROOM], aside: vec![0; ROOM], joined: None }
     }
 
-    /// Adds a packet; returns how many the device refused.
-    pub(crate) fn push(&mut self, tun: &Tun, packet: &[u8]) -> Result<u64, NetError> {
-        // A probe stays what it is: merged with its neighbour it would be one, and answered once.
-        let alone = marked(packet);
-        let mut refused = if alone || self.used == MOST { self.flush(tun)? } else { 0 };
-        let frame = &mut self.frames[self.used].0;
-        frame.clear();
-        frame.resize(VIRTIO_NET_HDR_LEN, 0);
-        frame.extend_from_slice(packet);
-        self.used += 1;
-        if alone {
-            refused += self.flush(tun)?;
+    /// Adds a packet of at most `most` bytes that `write` writes, and shows it to `seen`. What cannot be one with it
+    /// goes to `device` before, and the packet itself if it is to stay alone.
+    pub(crate) fn push<E>(
+        &mut self,
+        most: usize,
+        merge: Merge,
+        write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
+        mut device: impl FnMut(&[u8]),
+        seen: impl FnOnce(&[u8]),
+    ) -> Result<(), E> {
+        let alone = merge == Merge::Alone;
+        let fits = |j: &Joined| j.end - VIRTIO_NET_HDR_LEN + most <= LONGEST;
+        if self.joined.is_some_and(|j| alone || j.each == 0 || j.full || !fits(&j)) {
+            self.flush(&mut device);
         }
-        Ok(refused)
+        let Some(mut j) = self.joined else {
+            let n = write(&mut self.buffer[VIRTIO_NET_HDR_LEN..VIRTIO_NET_HDR_LEN + most])?;
+            seen(&self.buffer[VIRTIO_NET_HDR_LEN..VIRTIO_NET_HDR_LEN + n]);
+            self.begin(n, alone);
+            if alone {
+                self.flush(&mut device);
+            }
+            return Ok(());
+        };
+        let mut saved = [0; skyhaul_wire::MAX_HEADER];
+        let saved = &mut saved[..j.headers];
+        let at = j.end - j.headers;
+        saved.copy_from_slice(&self.buffer[at..j.end]);
+        let written = write(&mut self.buffer[at..at + most]);
+        let n = *written.as_ref().unwrap_or(&0);
+        let (before, packet) = self.buffer.split_at_mut(at);
+        let packet = &mut packet[..n];
+        if n > 0 {
+            seen(packet);
+        }
+        let first = &before[VIRTIO_NET_HDR_LEN..];
+        let payload = (j.end - VIRTIO_NET_HDR_LEN - j.headers) as u32;
+        let joins = parts(packet) == Some((j.ip, j.headers))
+            && n - j.headers <= j.each
+            && seq(packet, j.ip) == seq(first, j.ip).wrapping_add(payload)
+            && alike(&first[..j.headers], &packet[..j.headers], j.ip);
+        if !joins {
+            self.aside[..n].copy_from_slice(packet);
+        }
+        packet_head(&mut self.buffer, at, saved);
+        written?;
+        if joins {
+            j.full = n - j.headers < j.each;
+            j.packets += 1;
+            j.end = at + n;
+            self.joined = Some(j);
+        } else {
+            self.flush(&mut device);
+            self.buffer[VIRTIO_NET_HDR_LEN..VIRTIO_NET_HDR_LEN + n].copy_from_slice(&self.aside[..n]);
+            self.begin(n, false);
+        }
+        Ok(())
     }
 
-    /// Writes what waits; returns how many packets the device refused, as far as it says.
-    pub(crate) fn flush(&mut self, tun: &Tun) -> Result<u64, NetError> {
-        let n = std::mem::take(&mut self.used);
-        if n == 0 {
-            return Ok(0);
+    /// The first packet, of `n` bytes, stands in its place.
+    fn begin(&mut self, n: usize, alone: bool) {
+        let end = VIRTIO_NET_HDR_LEN + n;
+        let single = Joined { headers: 0, ip: 0, each: 0, packets: 1, end, full: true };
+        self.joined = Some(match parts(&self.buffer[VIRTIO_NET_HDR_LEN..end]) {
+            Some((ip, headers)) if !alone => Joined { headers, ip, each: n - headers, full: false, ..single },
+            _ => single,
+        });
+    }
+
+    /// Gives `device` what waits, with its header.
+    pub(crate) fn flush(&mut self, mut device: impl FnMut(&[u8])) {
+        let Some(j) = self.joined.take() else { return };
+        let packet = &mut self.buffer[..j.end];
+        // The packet has all of its checksums, and is one.
+        packet[..VIRTIO_NET_HDR_LEN].fill(0);
+        if j.packets > 1 {
+            j.seal(packet);
         }
-        match tun.device().send_multiple(&mut self.table, &mut self.frames[..n], VIRTIO_NET_HDR_LEN) {
-            Ok(_) => Ok(0),
-            Err(e) => match e.raw_os_error().map(Errno::from_raw) {
-                Some(Errno::EBADFD | Errno::ENODEV) => Err(NetError::DeviceGone(tun.name().to_owned())),
-                // Down, or no memory: some of them were not taken, at least one.
-                _ => Ok(1),
-            },
-        }
+        device(packet);
     }
 }
 
-/// Of low priority, or with marks in the reserved bits of TCP.
-fn marked(p: &[u8]) -> bool {
-    match p {
-        [v, tos, ..] if v >> 4 == 4 => tos >> 2 != 0,
-        [v, next, ..] if v >> 4 == 6 => (v & 15) << 2 | next >> 6 != 0,
-        _ => false,
+/// Puts back what a header stood over.
+fn packet_head(buffer: &mut [u8], at: usize, saved: &[u8]) {
+    buffer[at..at + saved.len()].copy_from_slice(saved);
+}
+
+impl Joined {
+    /// The headers of a super-packet: its length, and what the kernel needs to take it apart (virtio 1.2 §5.1.6). The
+    /// checksum of TCP is left to be done, over a sum of the pseudo header that stands in its place.
+    fn seal(&self, buffer: &mut [u8]) {
+        let (device, packet) = buffer.split_at_mut(VIRTIO_NET_HDR_LEN);
+        let (ip, rest) = packet.split_at_mut(self.ip);
+        let v4 = self.ip != ip::V6_HEADER;
+        let (total, tcp) = ((self.ip + rest.len()) as u16, rest.len() as u32);
+        let (ends, at) = if v4 { (12..20, 2) } else { (8..40, 4) };
+        let length = if v4 { total } else { tcp as u16 };
+        ip[at..at + 2].copy_from_slice(&length.to_be_bytes());
+        if v4 {
+            ip[10..12].fill(0);
+            let sum = Sum::default().bytes(ip).finish();
+            ip[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
+        let pseudo = Sum::default().bytes(&ip[ends]).long(tcp::PROTOCOL.into()).long(tcp).finish();
+        rest[16..18].copy_from_slice(&(!pseudo).to_be_bytes());
+        let header = VirtioNetHdr {
+            flags: NEEDS_CHECKSUM,
+            gso_type: if v4 { VIRTIO_NET_HDR_GSO_TCPV4 } else { VIRTIO_NET_HDR_GSO_TCPV6 },
+            hdr_len: self.headers as u16,
+            gso_size: self.each as u16,
+            csum_start: self.ip as u16,
+            csum_offset: 16,
+        };
+        // The room is as long as the header.
+        let _ = header.encode(device);
     }
 }
 
@@ -129,5 +238,194 @@ impl Arrivals {
                 },
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhaul_tcp::{Mark, Segment, Seq};
+    use skyhaul_wire::{Agreement, Envelope, MAX_HEADER, Packet, Plan, Profile, Transport, encode_with};
+
+    /// Where packets go, and what goes.
+    struct Device {
+        departures: Departures,
+        agreed: Agreement,
+        envelope: Envelope,
+        written: Vec<Vec<u8>>,
+        seen: Vec<Vec<u8>>,
+    }
+
+    impl Device {
+        fn new(plan: Plan, profile: Profile, v4: bool) -> Self {
+            let ends =
+                if v4 { ["10.0.0.1:1000", "10.0.0.2:2000"] } else { ["[fd00::1]:1000", "[fd00::2]:2000"] };
+            let [src, dst] = ends.map(|e| e.parse().unwrap());
+            Self {
+                departures: Departures::new(),
+                agreed: Agreement { plan, ..Agreement::with(profile) },
+                envelope: Envelope::new(src, dst),
+                written: Vec::new(),
+                seen: Vec::new(),
+            }
+        }
+        fn push(&mut self, s: &Segment, merge: Merge) {
+            let Self { departures, agreed, envelope, written, seen } = self;
+            let fill = |room: &mut [u8]| {
+                for (i, b) in room.iter_mut().enumerate() {
+                    *b = (s.seq.0 as usize + i) as u8;
+                }
+            };
+            let write = |room: &mut [u8]| encode_with(room, envelope, agreed, s, fill);
+            let most = MAX_HEADER + s.len as usize;
+            let show = |p: &[u8]| seen.push(p.to_vec());
+            departures.push(most, merge, write, |p| written.push(p.to_vec()), show).unwrap();
+        }
+        fn flush(&mut self) {
+            let Self { departures, written, .. } = self;
+            departures.flush(|p| written.push(p.to_vec()));
+        }
+        /// What the kernel makes of it: the packets that each thing written stands for.
+        fn taken_apart(&self) -> Vec<Vec<Vec<u8>>> {
+            self.written.iter().map(|w| apart(w)).collect()
+        }
+    }
+
+    /// The packets of a super-packet, by the library's reading of its header.
+    fn apart(w: &[u8]) -> Vec<Vec<u8>> {
+        let header = VirtioNetHdr::decode(&w[..VIRTIO_NET_HDR_LEN]).unwrap();
+        let mut packet = w[VIRTIO_NET_HDR_LEN..].to_vec();
+        if header.gso_type == 0 {
+            assert_eq!(header.flags, 0);
+            return vec![packet];
+        }
+        let v6 = header.gso_type == VIRTIO_NET_HDR_GSO_TCPV6;
+        let (mut out, mut sizes) = (vec![vec![0; 1 << 16]; MOST], vec![0; MOST]);
+        let n = tun_rs::gso_split(&mut packet, header, &mut out, &mut sizes, 0, v6).unwrap();
+        out.iter().zip(sizes).take(n).map(|(p, len)| p[..len].to_vec()).collect()
+    }
+
+    fn data(n: u32, len: u32) -> Segment {
+        let seq = Seq(u32::MAX - 5000).add(n * 1000);
+        let ts = Some((7, 9));
+        Segment { seq, ack: Seq(5), len, window: 1000, ts, flags: Flags::ACK, ..Segment::default() }
+    }
+    fn probe(n: u32) -> Segment {
+        Segment { mark: Mark::Dummy, low_priority: true, ts: None, ..data(n, 1000) }
+    }
+
+    #[test]
+    fn what_follows_is_joined_and_comes_apart_as_it_was() {
+        for v4 in [true, false] {
+            let mut d = Device::new(Plan::LowerEffort, Profile::Paper, v4);
+            for n in 0..10 {
+                d.push(&data(n, 1000), Merge::Allowed);
+            }
+            d.push(&data(10, 400), Merge::Allowed);
+            // Nothing can follow a shorter one.
+            d.push(&Segment { seq: data(10, 0).seq.add(400), ..data(0, 1000) }, Merge::Allowed);
+            d.flush();
+            let apart = d.taken_apart();
+            assert_eq!(apart.iter().map(Vec::len).collect::<Vec<_>>(), [11, 1]);
+            for (i, (p, seen)) in apart.concat().iter().zip(&d.seen).enumerate() {
+                let read = |p: &[u8]| match Packet::parse(p).unwrap().transport {
+                    Transport::Tcp(t) => (t.segment(&d.agreed), t.payload.to_vec()),
+                    other => panic!("{other:?}"),
+                };
+                assert_eq!(read(p), read(seen), "packet {i}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_numbers_options_acknowledgements_and_flags_are_not_joined() {
+        let all: [fn(&mut Segment); 5] = [
+            |s| s.seq = s.seq.add(1),
+            |s| s.ts = Some((8, 9)),
+            |s| s.ack = Seq(6),
+            |s| s.flags = Flags::ACK.with(Flags::FIN),
+            |s| s.window = 2000,
+        ];
+        for change in all {
+            let mut d = Device::new(Plan::LowerEffort, Profile::Off, true);
+            let mut other = data(1, 1000);
+            change(&mut other);
+            d.push(&data(0, 1000), Merge::Allowed);
+            d.push(&other, Merge::Allowed);
+            d.flush();
+            let apart = d.taken_apart();
+            assert_eq!(apart.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1], "{other:?}");
+            assert_eq!(apart.concat(), d.seen);
+        }
+    }
+
+    #[test]
+    fn probes_stay_packets_of_their_own_in_their_place_under_every_plan() {
+        for plan in [Plan::LowerEffort, Plan::Scavenger, Plan::Precedence] {
+            let mut d = Device::new(plan, Profile::Paper, true);
+            let order = [data(0, 1000), data(1, 1000), probe(0), probe(1), data(2, 1000), data(3, 1000)];
+            for s in &order {
+                let merge = if s.mark == Mark::None { Merge::Allowed } else { Merge::Alone };
+                d.push(s, merge);
+            }
+            d.flush();
+            let apart = d.taken_apart();
+            assert_eq!(apart.iter().map(Vec::len).collect::<Vec<_>>(), [2, 1, 1, 2], "{plan:?}");
+            // Every packet that comes out has the priority and the mark of the one that went in.
+            for (p, s) in apart.concat().iter().zip(&order) {
+                let packet = Packet::parse(p).unwrap();
+                let Transport::Tcp(t) = packet.transport else { panic!("TCP") };
+                assert_eq!(packet.ip.dscp, plan.dscp(s.low_priority));
+                assert_eq!(t.segment(&d.agreed), *s);
+            }
+        }
+    }
+
+    #[test]
+    fn data_of_another_priority_is_never_joined() {
+        for plan in [Plan::LowerEffort, Plan::Scavenger, Plan::Precedence] {
+            let mut d = Device::new(plan, Profile::Off, false);
+            d.push(&data(0, 1000), Merge::Allowed);
+            d.push(&Segment { low_priority: true, ..data(1, 1000) }, Merge::Allowed);
+            d.push(&data(2, 1000), Merge::Allowed);
+            d.flush();
+            assert_eq!(d.taken_apart().iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 1], "{plan:?}");
+        }
+    }
+
+    #[test]
+    fn a_super_packet_is_never_longer_than_ip_allows() {
+        let mut d = Device::new(Plan::LowerEffort, Profile::Off, true);
+        for n in 0..200 {
+            d.push(&data(n, 1000), Merge::Allowed);
+        }
+        d.flush();
+        assert!(d.written.iter().all(|w| w.len() <= VIRTIO_NET_HDR_LEN + LONGEST));
+        assert_eq!(d.taken_apart().concat().len(), 200);
+        assert!(d.written.len() <= 4, "{}", d.written.len());
+    }
+
+    #[test]
+    fn a_packet_that_cannot_be_written_leaves_the_others_as_they_are() {
+        let mut d = Device::new(Plan::LowerEffort, Profile::Off, true);
+        d.push(&data(0, 1000), Merge::Allowed);
+        let failed = d.departures.push(
+            1200,
+            Merge::Allowed,
+            |room| {
+                room.fill(0xaa);
+                Err::<usize, _>("no")
+            },
+            |_| panic!("nothing is written yet"),
+            |_| panic!("there is no packet"),
+        );
+        assert_eq!(failed, Err("no"));
+        d.push(&data(1, 1000), Merge::Allowed);
+        d.flush();
+        let apart = d.taken_apart();
+        assert_eq!(apart.len(), 1);
+        let payload = |p: &[u8]| p[p.len() - 1000..].to_vec();
+        assert_eq!(payload(&apart[0][0]), payload(&d.seen[0]));
+        assert_eq!(payload(&apart[0][1]), payload(&d.seen[1]));
     }
 }

@@ -3,8 +3,10 @@
 //! `cargo run --release -p skyhaul-path --example hop_cost`
 
 use skyhaul_base::{Duration, Instant, Rate, Rng};
+use skyhaul_path::delay::Uniform;
 use skyhaul_path::error::{self, ber, per};
-use skyhaul_path::{Delay, Discipline, DropReason, Link, LinkConfig, PacketView, QueueConfig, Streams};
+use skyhaul_path::queue::pushout;
+use skyhaul_path::{Delay, DropReason, Link, LinkConfig, PacketView, QueueConfig, Streams};
 use std::hint::black_box;
 
 /// 16 bytes, as a simulator would pass between links.
@@ -61,11 +63,11 @@ fn main() {
     let base = LinkConfig {
         rate: Some(Rate::from_bits_per_sec(8_000_000)),
         queue: QueueConfig::packets(50),
-        delay: Delay::Fixed(Duration::from_millis(275)),
+        delay: Delay::fixed(Duration::from_millis(275)),
         ..LinkConfig::default()
     };
-    let strict = QueueConfig::packets(50).with(Discipline::STRICT_PUSHOUT);
-    let fifo = QueueConfig::packets(50).with(Discipline::FIFO_PUSHOUT);
+    let strict = QueueConfig::packets(50).with(pushout::Strict::default());
+    let fifo = QueueConfig::packets(50).with(pushout::Fifo::default());
     let per: error::Config = per::Config { p: 1e-3 }.into();
     let ber = ber::Config { ber: 1e-7 }.into();
     let cases = [
@@ -80,7 +82,7 @@ fn main() {
         (
             "reordering jitter",
             LinkConfig {
-                delay: Delay::Uniform { base: Duration::from_millis(275), jitter: Duration::from_millis(20) },
+                delay: Uniform { base: Duration::from_millis(275), jitter: Duration::from_millis(20) }.into(),
                 allow_reorder: true,
                 ..base
             },

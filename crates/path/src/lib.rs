@@ -26,6 +26,7 @@ pub mod param;
 pub mod queue;
 pub mod rate;
 pub mod stats;
+pub mod trace;
 
 pub use delay::Delay;
 pub use error::ErrorModel;

@@ -6,7 +6,9 @@ mod common;
 use common::{Arrival, Fate, Fates, Pkt, arrivals, drive, events_until};
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rate};
+use skyhaul_path::delay::{Fixed, Normal, Uniform};
 use skyhaul_path::error::{self, Scope, ber, bursts, list, per};
+use skyhaul_path::queue::{gtnets, pushout};
 use skyhaul_path::{
     Delay, Discipline, DropReason, Limit, Link, LinkConfig, Offered, Queue, QueueConfig, Streams,
 };
@@ -14,7 +16,7 @@ use skyhaul_path::{
 /// The definition, written down event by event: a departure at *t* comes before an arrival at *t*.
 fn naive(config: &LinkConfig, arrivals: &[Arrival]) -> Vec<Option<Fate>> {
     let rate = u128::from(config.rate.expect("a finite rate").bits_per_sec());
-    let Delay::Fixed(delay) = config.delay else { panic!("a fixed delay") };
+    let Delay::Fixed(Fixed { base: delay }) = config.delay else { panic!("a fixed delay") };
     let mut queue = Queue::new(&config.queue);
     let mut error = config.error.build();
     let mut rng = Streams::named(5, "links.test").error;
@@ -34,7 +36,7 @@ fn naive(config: &LinkConfig, arrivals: &[Arrival]) -> Vec<Option<Fate>> {
                 queue.enqueue(p, Some(size), &mut |p, why| fates.set(p, Fate::Lost(why)));
                 None
             } else if config.queue.count_in_service
-                && !Queue::new(&config.queue.with(Discipline::DropTail)).enqueue(p, None, &mut |_, _| ())
+                && !Queue::new(&config.queue.with(Discipline::DROP_TAIL)).enqueue(p, None, &mut |_, _| ())
             {
                 // The system as a whole is too small for this packet.
                 fates.set(p, Fate::Lost(DropReason::Full));
@@ -65,10 +67,10 @@ fn traffic() -> impl Strategy<Value = Vec<(u64, u32, bool)>> {
 
 fn queue() -> impl Strategy<Value = QueueConfig> {
     let discipline = prop_oneof![
-        Just(Discipline::DropTail),
-        Just(Discipline::STRICT_PUSHOUT),
-        Just(Discipline::FIFO_PUSHOUT),
-        Just(Discipline::GTNETS),
+        Just(Discipline::DROP_TAIL),
+        Just(pushout::Strict::default().into()),
+        Just(pushout::Fifo::default().into()),
+        Just(gtnets::Config {}.into()),
     ];
     let limit = prop_oneof![(0..8u32).prop_map(Limit::Packets), (0..6000u64).prop_map(Limit::Bytes)];
     (discipline, limit).prop_map(|(discipline, limit)| QueueConfig {
@@ -96,9 +98,9 @@ fn error() -> impl Strategy<Value = error::Config> {
 fn delay() -> impl Strategy<Value = Delay> {
     let (base, jitter) = (Duration::from_millis(3), Duration::from_millis(4));
     prop_oneof![
-        Just(Delay::Fixed(base)),
-        Just(Delay::Uniform { base, jitter }),
-        Just(Delay::Normal { base, sigma: jitter }),
+        Just(Delay::fixed(base)),
+        Just(Uniform { base, jitter }.into()),
+        Just(Normal { base, sigma: jitter }.into()),
     ]
 }
 
@@ -131,7 +133,7 @@ proptest! {
     fn lazy_service_equals_a_naive_link(
         list in traffic(), queue in queue(), rate in rate(), error in error(), ms in 0..5u64,
     ) {
-        let delay = Delay::Fixed(Duration::from_millis(ms));
+        let delay = Delay::fixed(Duration::from_millis(ms));
         let config = LinkConfig { rate: Some(rate), queue, delay, error, ..LinkConfig::default() };
         let all = arrivals(&list);
         prop_assert_eq!(drive(&config, &all), naive(&config, &all));
@@ -176,7 +178,7 @@ proptest! {
             drop_inflight,
             ..LinkConfig::default()
         };
-        let strict = queue.discipline == Discipline::STRICT_PUSHOUT;
+        let strict = queue.discipline == pushout::Strict::default().into();
         let mut link = Link::<Pkt>::new(&config, Streams::named(5, "links.test"));
         let (mut now, mut lost, mut last, mut offered) = (Instant::ZERO, [0u64; DropReason::COUNT], None, 0);
         let mut most = 0;

@@ -20,7 +20,7 @@ fn no_loss(p: Pkt, why: DropReason) {
 }
 /// A link that sends 1000 bytes per millisecond, with a propagation delay of 10 ms.
 fn config() -> LinkConfig {
-    let delay = Delay::Fixed(Duration::from_millis(10));
+    let delay = Delay::fixed(Duration::from_millis(10));
     LinkConfig { rate: Some(MICROSECOND_PER_BYTE), delay, ..LinkConfig::default() }
 }
 fn link(config: &LinkConfig) -> Link<Pkt> {
@@ -187,7 +187,7 @@ fn after_an_outage_arrivals_do_not_wait_for_lost_packets() {
     let mut link = link(&LinkConfig { drop_inflight: true, ..config() });
     link.offer(ms(0), pkt(0), &mut no_loss);
     link.set_up(ms(1), false, &mut |_, _| {});
-    link.set_delay(Delay::Fixed(Duration::from_millis(2)));
+    link.set_delay(Delay::fixed(Duration::from_millis(2)));
     link.set_up(ms(2), true, &mut no_loss);
     link.offer(ms(2), pkt(1), &mut no_loss);
     assert_eq!(deliveries(&mut link), [(1, ms(5))]);
@@ -198,7 +198,7 @@ fn a_falling_delay_shows_as_a_burst_unless_reordering_is_allowed() {
     for (allow_reorder, second) in [(false, 11), (true, 4)] {
         let mut link = link(&LinkConfig { allow_reorder, ..config() });
         link.offer(ms(0), pkt(0), &mut no_loss);
-        link.set_delay(Delay::Fixed(Duration::from_millis(2)));
+        link.set_delay(Delay::fixed(Duration::from_millis(2)));
         link.offer(ms(1), pkt(1), &mut no_loss);
         assert_eq!(deliveries(&mut link), [(0, ms(11)), (1, ms(second))]);
     }

@@ -6,6 +6,7 @@ mod common;
 use common::{Pkt, arrivals, drive};
 use proptest::prelude::*;
 use skyhaul_base::Instant;
+use skyhaul_path::queue::{pushout, threshold};
 use skyhaul_path::{Discipline, DropReason, Limit, LinkConfig, Queue, QueueConfig, Victim};
 
 /// One list in the order of arrival; every decision by a scan.
@@ -32,7 +33,7 @@ impl Naive {
         self.fits(self.list.iter().filter(|p| !p.low).map(|p| p.size), size, in_service)
     }
     fn enqueue(&mut self, p: Pkt, in_service: Option<u32>, lost: &mut Vec<(Pkt, DropReason)>) {
-        if let Discipline::Threshold { low_below } = self.config.discipline {
+        if let Discipline::Threshold(threshold::Config { low_below }) = self.config.discipline {
             let busy = usize::from(self.config.count_in_service && in_service.is_some());
             if p.low && self.list.len() + busy >= low_below as usize {
                 return lost.push((p, DropReason::Full));
@@ -42,7 +43,12 @@ impl Naive {
             return self.list.push(p);
         }
         let victim = match self.config.discipline {
-            Discipline::StrictPushout { victim } | Discipline::FifoPushout { victim } if !p.low => victim,
+            Discipline::StrictPushout(pushout::Strict { victim })
+            | Discipline::FifoPushout(pushout::Fifo { victim })
+                if !p.low =>
+            {
+                victim
+            }
             _ => return lost.push((p, DropReason::Full)),
         };
         if !self.fits_beside_high(p.size, in_service) {
@@ -59,7 +65,7 @@ impl Naive {
         self.list.push(p);
     }
     fn dequeue(&mut self) -> Option<Pkt> {
-        let strict = matches!(self.config.discipline, Discipline::StrictPushout { .. });
+        let strict = matches!(self.config.discipline, Discipline::StrictPushout(_));
         let first = self.list.iter().position(|p| !strict || !p.low).unwrap_or(0);
         (!self.list.is_empty()).then(|| self.list.remove(first))
     }
@@ -83,10 +89,10 @@ fn op() -> impl Strategy<Value = Op> {
 fn discipline() -> impl Strategy<Value = Discipline> {
     let victim = || prop_oneof![Just(Victim::Oldest), Just(Victim::Youngest)];
     prop_oneof![
-        Just(Discipline::DropTail),
-        victim().prop_map(|victim| Discipline::StrictPushout { victim }),
-        victim().prop_map(|victim| Discipline::FifoPushout { victim }),
-        (0..5u32).prop_map(|low_below| Discipline::Threshold { low_below }),
+        Just(Discipline::DROP_TAIL),
+        victim().prop_map(|victim| pushout::Strict { victim }.into()),
+        victim().prop_map(|victim| pushout::Fifo { victim }.into()),
+        (0..5u64).prop_map(|low_below| threshold::Config { low_below }.into()),
     ]
 }
 
@@ -142,7 +148,7 @@ proptest! {
                         // I2: push-out refuses data only if no eviction could admit it.
                         let pushout = matches!(
                             config.discipline,
-                            Discipline::StrictPushout { .. } | Discipline::FifoPushout { .. }
+                            Discipline::StrictPushout(_) | Discipline::FifoPushout(_)
                         );
                         prop_assert!(v.low || !pushout || hopeless);
                     }
@@ -166,7 +172,7 @@ proptest! {
         oldest in any::<bool>(),
     ) {
         let victim = if oldest { Victim::Oldest } else { Victim::Youngest };
-        let config = link(QueueConfig::packets(limit).with(Discipline::StrictPushout { victim }));
+        let config = link(QueueConfig::packets(limit).with(pushout::Strict { victim }));
         let all = arrivals(&list);
         let data: Vec<_> = all.iter().copied().filter(|a| !a.p.low).collect();
         let (with, without) = (drive(&config, &all), drive(&config, &data));
@@ -194,7 +200,7 @@ proptest! {
     ) {
         let config = QueueConfig { discipline, limit, count_in_service, ns2_limit: false };
         let all = arrivals(&list);
-        prop_assert_eq!(drive(&link(config), &all), drive(&link(config.with(Discipline::DropTail)), &all));
+        prop_assert_eq!(drive(&link(config), &all), drive(&link(config.with(Discipline::DROP_TAIL)), &all));
     }
 }
 

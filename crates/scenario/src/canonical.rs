@@ -1,16 +1,14 @@
 //! The resolved scenario as a file: every value explicit, in canonical units, so that it reads back to the same.
 
 use crate::model::{
-    CcSpec, DelaySpec, DirectionSpec, EndpointSpec, EventSpec, FlowSpec, KindOfQueue, LinkSpec, OrTrace,
-    QueueSpec, RecordSpec, Scenario, Short, StartSpec, TransportSpec, VictimSpec,
+    CcSpec, DirectionSpec, EndpointSpec, EventSpec, FlowSpec, LinkSpec, OrTrace, QueueSpec, RecordSpec,
+    Scenario, Short, StartSpec, TransportSpec,
 };
 use crate::quantity::{Count, QueueLimit, RateSpec, Span, Time, Window};
-use crate::resolved::{
-    Change, Delay, Direction, FlowGroup, Queue, QueueKind, Resolved, Start, Transport, What,
-};
+use crate::resolved::{Change, Direction, FlowGroup, Resolved, Start, Transport, What};
 use crate::trace;
 use sha2::{Digest, Sha256};
-use skyhaul_path::{Limit, Victim};
+use skyhaul_path::{Delay, Limit, QueueConfig};
 use std::fmt::Write;
 
 impl Resolved {
@@ -144,15 +142,11 @@ fn direction(d: &Direction) -> DirectionSpec {
     }
 }
 
-fn delay(d: &Delay) -> OrTrace<Short<DelaySpec>> {
-    OrTrace::Own(Short(match d {
-        Delay::Fixed(base) => DelaySpec::Fixed { base: Time(*base) },
-        Delay::JitterNormal { base, sigma } => DelaySpec::Normal { base: Time(*base), sigma: Time(*sigma) },
-        Delay::JitterUniform { base, jitter } => {
-            DelaySpec::Uniform { base: Time(*base), jitter: Time(*jitter) }
-        }
-        Delay::Trace(trace) => return OrTrace::Trace(trace::delay_spec(trace)),
-    }))
+fn delay(d: &Delay) -> OrTrace<Short<Delay>> {
+    match d {
+        Delay::Trace(trace) => OrTrace::Trace(trace::delay_spec(trace)),
+        own => OrTrace::Own(Short(own.clone())),
+    }
 }
 
 fn queue_limit(limit: &Limit) -> QueueLimit {
@@ -163,27 +157,11 @@ fn queue_limit(limit: &Limit) -> QueueLimit {
     }
 }
 
-fn queue(q: &Queue) -> QueueSpec {
-    let pushout = matches!(q.kind, QueueKind::FifoPushout | QueueKind::StrictPushout);
+fn queue(q: &QueueConfig) -> QueueSpec {
     QueueSpec {
-        kind: match q.kind {
-            QueueKind::DropTail => KindOfQueue::DropTail,
-            QueueKind::FifoPushout => KindOfQueue::FifoPushout,
-            QueueKind::Gtnets => KindOfQueue::Gtnets,
-            QueueKind::Plain => KindOfQueue::Plain,
-            QueueKind::StrictPushout => KindOfQueue::StrictPushout,
-            QueueKind::Threshold { .. } => KindOfQueue::Threshold,
-        },
+        discipline: q.discipline,
         limit: Some(queue_limit(&q.limit)),
         count_in_service: Some(q.count_in_service),
         ns2_limit: Some(q.ns2_limit),
-        victim: pushout.then_some(match q.victim {
-            Victim::Oldest => VictimSpec::Oldest,
-            Victim::Youngest => VictimSpec::Youngest,
-        }),
-        low_below: match q.kind {
-            QueueKind::Threshold { low_below } => Some(Count(low_below.into())),
-            _ => None,
-        },
     }
 }

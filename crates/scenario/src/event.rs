@@ -2,9 +2,9 @@
 
 use crate::error::Problem;
 use crate::model::{EventSpec, is_trace};
-use crate::resolved::{Delay, Direction, Link, Resolved};
+use crate::resolved::{Direction, Link, Resolved};
 use skyhaul_base::{Duration, Instant, Rate};
-use skyhaul_path::{self as path, DropReason, Limit, PacketView, Varying};
+use skyhaul_path::{self as path, Delay, DropReason, Limit, PacketView, Varying};
 use toml::{Table, Value};
 
 /// A change of one direction of a link.
@@ -48,7 +48,7 @@ impl What {
         match self {
             Self::Rate(rate) => link.set_rate(*rate),
             Self::Varying(varying) => link.set_varying(varying),
-            Self::Delay(delay) => link.set_delay(delay.model()),
+            Self::Delay(delay) => link.set_delay(delay.clone()),
             Self::Error(error) => link.set_error(error.build()),
             Self::Limit(limit) => link.set_limit(*limit),
             Self::Up(up) => link.set_up(now, *up, lost),

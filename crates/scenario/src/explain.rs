@@ -18,21 +18,30 @@ pub(crate) fn locate(
     if message.starts_with("unknown field") || message.starts_with("missing field") {
         return (path, message);
     }
+    let reported = path.clone();
+    narrow(table, path, (reported, message), check)
+}
+
+fn narrow(
+    table: &Table,
+    path: String,
+    failure: Failure,
+    check: &dyn Fn(&Table) -> Option<Failure>,
+) -> Failure {
     let Some(Value::Table(inner)) = descend(&mut table.clone(), &path).map(|v| v.clone()) else {
-        return (path, message);
+        return (path, failure.1);
     };
     for key in inner.keys().filter(|k| !matches!(k.as_str(), "kind" | "name" | "preset")) {
         let mut without = table.clone();
         if let Some(Value::Table(t)) = descend(&mut without, &path) {
             t.remove(key);
         }
-        let same = check(&without).is_some_and(|(p, m)| p == path && m == message);
-        if !same {
+        if check(&without).as_ref() != Some(&failure) {
             let deeper = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-            return locate(table, deeper, message, check);
+            return narrow(table, deeper, failure, check);
         }
     }
-    (path, message)
+    (path, failure.1)
 }
 
 fn descend<'a>(table: &'a mut Table, path: &str) -> Option<&'a mut Value> {
@@ -55,6 +64,9 @@ pub(crate) fn rewrite(path: &str, message: &str) -> Failure {
     let message = message.trim_end_matches('.');
     if let Some(rest) = message.strip_prefix("unknown field `") {
         let (name, rest) = rest.split_once('`').unwrap_or((rest, ""));
+        if let Some(why) = rest.strip_prefix(": ") {
+            return (key_in(name), why.into());
+        }
         let known = quoted(rest);
         if known.is_empty() {
             return (
@@ -66,8 +78,9 @@ pub(crate) fn rewrite(path: &str, message: &str) -> Failure {
         return (key_in(name), format!("unknown key{hint} (known: {})", known.join(", ")));
     }
     if let Some(rest) = message.strip_prefix("missing field `") {
-        let name = rest.split('`').next().unwrap_or(rest);
-        return (key_in(name), "missing: this table needs it".into());
+        let (name, rest) = rest.split_once('`').unwrap_or((rest, ""));
+        let why = rest.strip_prefix(": ").unwrap_or("this table needs it");
+        return (key_in(name), format!("missing: {why}"));
     }
     if let Some(rest) = message.strip_prefix("unknown variant `") {
         let (name, rest) = rest.split_once('`').unwrap_or((rest, ""));

@@ -5,11 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Rate};
 use skyhaul_path as path;
-use std::sync::Arc;
 
 pub use crate::event::{Change, What};
 pub use crate::workload::{App, Sizes, Times, Transport};
-pub use skyhaul_path::Limit;
+pub use skyhaul_path::{Delay, Limit};
 
 /// A scenario in which nothing is open any more.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +52,7 @@ pub struct Direction {
     /// Packets may overtake each other in flight.
     pub allow_reorder: bool,
     /// The queue in front of the transmitter.
-    pub queue: Queue,
+    pub queue: path::QueueConfig,
     /// Losses of the channel.
     pub error: path::error::Config,
     /// The channel's losses apply to pure acknowledgements too (default). If false those never get lost by
@@ -63,98 +62,6 @@ pub struct Direction {
     pub up: bool,
     /// What is in flight is lost when it goes down.
     pub drop_in_flight: bool,
-}
-
-/// Propagation delay.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Delay {
-    /// Always the same.
-    Fixed(Duration),
-    /// `base + |X|`, X normal with mean 0 and deviation `sigma`.
-    JitterNormal {
-        /// Smallest delay.
-        base: Duration,
-        /// Deviation before truncation at 0.
-        sigma: Duration,
-    },
-    /// `base + X`, X uniform on [0, `jitter`).
-    JitterUniform {
-        /// Smallest delay.
-        base: Duration,
-        /// Length of the interval.
-        jitter: Duration,
-    },
-    /// As a function of time.
-    Trace(Arc<path::delay::DelayTrace>),
-}
-
-impl Delay {
-    /// The smallest delay.
-    #[must_use]
-    pub fn base(&self) -> Duration {
-        self.model().base()
-    }
-
-    /// The same as the link model takes it.
-    #[must_use]
-    pub fn model(&self) -> path::Delay {
-        match self {
-            Self::Fixed(d) => path::Delay::Fixed(*d),
-            Self::JitterNormal { base, sigma } => path::Delay::Normal { base: *base, sigma: *sigma },
-            Self::JitterUniform { base, jitter } => path::Delay::Uniform { base: *base, jitter: *jitter },
-            Self::Trace(trace) => path::Delay::Trace(Arc::clone(trace)),
-        }
-    }
-}
-
-/// A queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Queue {
-    /// Admission and service.
-    pub kind: QueueKind,
-    /// Capacity.
-    pub limit: path::Limit,
-    /// The packet being transmitted occupies room too.
-    pub count_in_service: bool,
-    /// A capacity of limit − 1, as in ns-2.
-    pub ns2_limit: bool,
-    /// Which low-priority packet makes room; only for the two push-out kinds.
-    pub victim: path::Victim,
-}
-
-/// Who is admitted to a queue and who is served next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueKind {
-    /// One FIFO, classes ignored.
-    DropTail,
-    /// Low priority is discarded first, service in the order of arrival.
-    FifoPushout,
-    /// Low priority is refused when more than one packet is queued.
-    Gtnets,
-    /// As `DropTail`, under the name that says "a router without support for priorities".
-    Plain,
-    /// Low priority is discarded first and served last.
-    StrictPushout,
-    /// Low priority is refused unless fewer than `low_below` packets are queued.
-    Threshold {
-        /// Low priority is admitted while fewer packets are queued.
-        low_below: u32,
-    },
-}
-
-impl QueueKind {
-    /// Name in files and results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::DropTail => "drop-tail",
-            Self::FifoPushout => "fifo-pushout",
-            Self::Gtnets => "gtnets",
-            Self::Plain => "plain",
-            Self::StrictPushout => "strict-pushout",
-            Self::Threshold { .. } => "threshold",
-        }
-    }
 }
 
 /// A group of like flows.
@@ -315,32 +222,11 @@ impl Direction {
         path::LinkConfig {
             rate: self.rate,
             varying: self.varying.clone(),
-            queue: self.queue.config(),
-            delay: self.delay.model(),
+            queue: self.queue,
+            delay: self.delay.clone(),
             allow_reorder: self.allow_reorder,
             error: self.error.clone(),
             drop_inflight: self.drop_in_flight,
-        }
-    }
-}
-
-impl Queue {
-    /// The same as the link model takes it.
-    #[must_use]
-    pub fn config(&self) -> path::QueueConfig {
-        let victim = self.victim;
-        path::QueueConfig {
-            discipline: match self.kind {
-                QueueKind::DropTail => path::Discipline::DropTail,
-                QueueKind::Plain => path::Discipline::PLAIN,
-                QueueKind::FifoPushout => path::Discipline::FifoPushout { victim },
-                QueueKind::StrictPushout => path::Discipline::StrictPushout { victim },
-                QueueKind::Gtnets => path::Discipline::GTNETS,
-                QueueKind::Threshold { low_below } => path::Discipline::Threshold { low_below },
-            },
-            limit: self.limit,
-            count_in_service: self.count_in_service,
-            ns2_limit: self.ns2_limit,
         }
     }
 }

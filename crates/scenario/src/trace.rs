@@ -4,16 +4,14 @@
 //! millisecond per line. A resolved scenario holds the content, so that its hash covers it and nothing needs the files.
 
 use crate::error::Problem;
-use crate::model::{EndSpec, InterpolationSpec, TraceSpec};
+use crate::model::{EndSpec, TraceSpec};
 use crate::quantity::Decimal;
 use core::fmt::Write;
 use skyhaul_base::{Duration, Rate};
-use skyhaul_path::delay::{DelayTrace, Interpolation};
+use skyhaul_path::delay::{DelayTrace, Interpolation, LONGEST};
 use skyhaul_path::rate::{End, Opportunities, Steps, TraceError, Varying};
 use std::sync::Arc;
 
-/// Longest delay of a trace, in nanoseconds: an hour.
-const MAX_DELAY: u64 = 3_600_000_000_000;
 /// Most lines of a file.
 const MAX_LINES: usize = 10_000_000;
 /// What canonical texts are called in messages.
@@ -87,7 +85,7 @@ pub fn rates(text: &str, end: End) -> Result<Steps, Broken> {
 /// If a column is missing, a value is none, or times do not ascend.
 pub fn delays(text: &str, interpolation: Interpolation, end: End) -> Result<DelayTrace, Broken> {
     let (points, lines) = table(text, "delay", DELAYS)?;
-    if let Some(i) = points.iter().position(|p| p.1 > MAX_DELAY) {
+    if let Some(i) = points.iter().position(|p| p.1 > LONGEST.as_nanos()) {
         return broken(lines[i], "a delay of more than an hour");
     }
     let points: Vec<_> = points.into_iter().map(|(t, v)| (t, Duration::from_nanos(v))).collect();
@@ -176,7 +174,7 @@ fn shown(word: &str) -> String {
 pub(crate) fn resolve_rate(key: &str, spec: &TraceSpec, run: Duration) -> Result<Varying, Problem> {
     let file = File::of(key, spec, "rate")?;
     if let Some(i) = &spec.interpolation {
-        return if *i == InterpolationSpec::Hold && !file.mahimahi {
+        return if *i == Interpolation::Hold && !file.mahimahi {
             steps(&file, spec, run)
         } else {
             Err(Problem::new(
@@ -206,11 +204,8 @@ fn steps(file: &File<'_>, spec: &TraceSpec, run: Duration) -> Result<Varying, Pr
 /// The delay that a table in a scenario asks for.
 pub(crate) fn resolve_delay(key: &str, spec: &TraceSpec, run: Duration) -> Result<DelayTrace, Problem> {
     let file = File::of(key, spec, "delay")?;
-    let interpolation = match spec.interpolation {
-        Some(InterpolationSpec::Linear) => Interpolation::Linear,
-        Some(InterpolationSpec::Hold) | None => Interpolation::Hold,
-    };
-    let trace = delays(file.text, interpolation, end(spec)).map_err(|e| file.problem(e))?;
+    let trace =
+        delays(file.text, spec.interpolation.unwrap_or_default(), end(spec)).map_err(|e| file.problem(e))?;
     file.long_enough(spec, trace.last(), run)?;
     Ok(trace)
 }
@@ -297,14 +292,10 @@ pub(crate) fn delay_spec(trace: &DelayTrace) -> TraceSpec {
     for (t, delay) in trace.points() {
         let _ = writeln!(text, "{},{}", t.as_nanos(), delay.as_nanos());
     }
-    let interpolation = match trace.interpolation() {
-        Interpolation::Hold => InterpolationSpec::Hold,
-        Interpolation::Linear => InterpolationSpec::Linear,
-    };
     TraceSpec {
         trace: Some(CANONICAL.into()),
         text: Some(text),
-        interpolation: Some(interpolation),
+        interpolation: Some(trace.interpolation()),
         end: Some(end_spec(trace.end())),
         ..TraceSpec::default()
     }

@@ -3,9 +3,10 @@
 use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::CaGrowth;
 use skyhaul_path::error::{self, per};
-use skyhaul_path::{Limit, Victim};
+use skyhaul_path::queue::{Kind, Victim, pushout};
+use skyhaul_path::{Limit, QueueConfig};
 use skyhaul_scenario::resolved::{
-    App, Delay, Direction, FlowGroup, Queue, QueueKind, Record, Resolved, Series, Start, Times, Transport,
+    App, Delay, Direction, FlowGroup, Record, Resolved, Series, Start, Times, Transport,
 };
 use skyhaul_scenario::{Document, preset, resolve_text};
 
@@ -28,14 +29,13 @@ fn peach_geo_is_the_setting_of_the_paper() {
     let direction = |rate, error| Direction {
         varying: None,
         rate,
-        delay: Delay::Fixed(Duration::from_millis(275)),
+        delay: Delay::fixed(Duration::from_millis(275)),
         allow_reorder: false,
-        queue: Queue {
-            kind: QueueKind::StrictPushout,
+        queue: QueueConfig {
+            discipline: pushout::Strict { victim: Victim::Youngest }.into(),
             limit: Limit::Packets(50),
             count_in_service: false,
             ns2_limit: false,
-            victim: Victim::Youngest,
         },
         error,
         ack_errors: true,
@@ -260,9 +260,9 @@ fn short_forms_open_up_and_replace() {
         skyhaul_tcp::Config { mss: 500, ..skyhaul_tcp::Config::modern() }
     );
     // A limit alone is drop-tail; within the table the kind stays.
-    let queue = |set: &str| with(&[set]).links[0].forward.queue.kind;
-    assert_eq!(queue("links.sat.queue=100 packets"), QueueKind::DropTail);
-    assert_eq!(queue("links.sat.queue.limit=100 packets"), QueueKind::StrictPushout);
+    let queue = |set: &str| with(&[set]).links[0].forward.queue.discipline.kind();
+    assert_eq!(queue("links.sat.queue=100 packets"), Kind::DropTail);
+    assert_eq!(queue("links.sat.queue.limit=100 packets"), Kind::StrictPushout);
     // What the reverse direction does not say, it takes from the forward one.
     assert_eq!(with(&["links.sat.delay=1 ms"]).links[0].reverse.delay.base(), Duration::from_millis(1));
     assert_eq!(with(&["links.sat.error.p=0.5"]).links[0].reverse.error, error::Config::NONE);
@@ -276,7 +276,7 @@ fn defaults() {
     assert_eq!((r.seed, r.title.as_str()), (1, ""));
     // 8 Mbit/s in 100 ms are 100 kB: 67 packets of 1500 bytes.
     let queue = r.links[0].forward.queue;
-    assert_eq!((queue.kind, queue.limit), (QueueKind::DropTail, Limit::Packets(67)));
+    assert_eq!((queue.discipline.kind(), queue.limit), (Kind::DropTail, Limit::Packets(67)));
     assert_eq!(r.links[0].forward, r.links[0].reverse);
     assert_eq!(r.flows[0].start, Start::At(Duration::ZERO));
     assert_eq!(r.flows[1].start, Start::Uniform { from: Duration::ZERO, to: Duration::from_millis(100) });

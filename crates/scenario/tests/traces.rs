@@ -68,7 +68,7 @@ fn units_are_those_of_the_header() {
     assert_eq!(trace.at(Instant::from_secs_f64(0.5)), Duration::from_millis(30));
     assert_eq!(
         (&s.links[0].reverse.varying, &s.links[0].reverse.delay),
-        (&None, &Delay::Fixed(Duration::from_millis(1)))
+        (&None, &Delay::fixed(Duration::from_millis(1)))
     );
 }
 

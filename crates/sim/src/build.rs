@@ -234,7 +234,7 @@ impl Links {
             let next = self.hops.len() as u32;
             let access = *self.access.entry(group.extra_delay).or_insert(next);
             if access == next {
-                let config = LinkConfig { delay: Delay::Fixed(group.extra_delay), ..LinkConfig::default() };
+                let config = LinkConfig { delay: Delay::fixed(group.extra_delay), ..LinkConfig::default() };
                 for _ in 0..2 {
                     // Draws nothing.
                     let streams = Streams::named(self.seed, "access");

@@ -68,7 +68,7 @@ impl<R: Tap> Network<R> {
         let (what, value) = match what {
             What::Rate(rate) => (LinkChange::Rate, rate.map_or(u64::MAX, Rate::bits_per_sec)),
             What::Varying(varying) => (LinkChange::Rate, varying.mean().bits_per_sec()),
-            What::Delay(delay) => (LinkChange::Delay, delay.model().base_at(now).as_nanos()),
+            What::Delay(delay) => (LinkChange::Delay, delay.base_at(now).as_nanos()),
             What::Error(error) => (LinkChange::Error, error.mean_loss(NOTED_SIZE).to_bits()),
             What::Limit(Limit::Bytes(n)) => (LinkChange::LimitBytes, *n),
             What::Limit(Limit::Packets(n)) => (LinkChange::LimitPackets, (*n).into()),

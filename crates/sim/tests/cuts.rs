@@ -4,8 +4,9 @@ mod common;
 
 use common::{bulk, geo, s0, scenario};
 use skyhaul_base::Duration;
+use skyhaul_path::delay::Uniform;
 use skyhaul_path::error::{Scope, list};
-use skyhaul_scenario::resolved::{App, Delay, Link, Resolved, Start};
+use skyhaul_scenario::resolved::{App, Link, Resolved, Start};
 use skyhaul_sim::{Cuts, FlowResult, run};
 use skyhaul_tcp::config::LossDetection;
 use skyhaul_trace::{LossCause, Null};
@@ -102,7 +103,7 @@ fn errors_and_congestion_on_one_link_are_told_apart() {
 fn reordering_makes_cuts_that_answer_no_loss() {
     let mut link = geo(1300.0, RTT, 1000, 0.0);
     link.forward.delay =
-        Delay::JitterUniform { base: Duration::from_millis(275), jitter: Duration::from_millis(40) };
+        Uniform { base: Duration::from_millis(275), jitter: Duration::from_millis(40) }.into();
     link.forward.allow_reorder = true;
     let f = flow(&with(link, "sack", 60.0));
     assert!(f.cuts.spurious > 3, "{f:?}");
@@ -113,7 +114,7 @@ fn reordering_makes_cuts_that_answer_no_loss() {
 fn what_the_sender_undoes_stays_a_cut_and_is_counted_besides() {
     let mut link = geo(1300.0, RTT, 1000, 0.0);
     link.forward.delay =
-        Delay::JitterUniform { base: Duration::from_millis(275), jitter: Duration::from_millis(40) };
+        Uniform { base: Duration::from_millis(275), jitter: Duration::from_millis(40) }.into();
     link.forward.allow_reorder = true;
     let mut s = with(link, "sack", 60.0);
     let plain = flow(&s);

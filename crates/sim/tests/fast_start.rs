@@ -5,8 +5,8 @@ mod common;
 use common::{bulk, geo, scenario};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{Config as Cc, InitialWindow, alg::fast_start};
-use skyhaul_path::Victim;
-use skyhaul_scenario::resolved::{App, FlowGroup, QueueKind, Resolved, Start};
+use skyhaul_path::queue::{Victim, pushout};
+use skyhaul_scenario::resolved::{App, FlowGroup, Resolved, Start};
 use skyhaul_sim::{RunResult, Sim, run};
 use skyhaul_trace::{Class, Event, LossCause, Memory, Null};
 
@@ -110,8 +110,7 @@ fn crowded(low_priority: bool) -> RunResult {
     others.start =
         Start::Uniform { from: Duration::from_secs_f64(4.5), to: Duration::from_secs_f64(4.5 + RTT) };
     let mut link = geo(1300.0, RTT, 50, 0.0);
-    link.forward.queue.kind = QueueKind::FifoPushout;
-    link.forward.queue.victim = Victim::Youngest;
+    link.forward.queue.discipline = pushout::Fifo { victim: Victim::Youngest }.into();
     run(&scenario(10.0, vec![link], vec![others, flow]), 1, Null).expect("a world")
 }
 

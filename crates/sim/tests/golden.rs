@@ -8,8 +8,10 @@ mod common;
 use common::{bulk, direction, geo, s0, scenario};
 use skyhaul_base::Duration;
 use skyhaul_path::Limit;
+use skyhaul_path::delay::Uniform;
 use skyhaul_path::error::gilbert;
-use skyhaul_scenario::resolved::{App, Delay, QueueKind, Resolved};
+use skyhaul_path::queue::pushout;
+use skyhaul_scenario::resolved::{App, Resolved};
 use skyhaul_sim::{Agents, Sim};
 use skyhaul_tcp::Config;
 use skyhaul_trace::Digest;
@@ -19,7 +21,7 @@ type Golden = (&'static str, Resolved, u64, Agents, u64);
 
 fn golden() -> Vec<Golden> {
     let mut priority = s0(5, "peach", 5e-3, 60.0);
-    priority.links[0].forward.queue.kind = QueueKind::StrictPushout;
+    priority.links[0].forward.queue.discipline = pushout::Strict::default().into();
     let mut pages = s0(3, "newreno", 1e-2, 60.0);
     pages.flows[0].app = App::Pages { segments: 50, count: None, idle: None };
     pages.flows[0].handshake = true;
@@ -29,7 +31,7 @@ fn golden() -> Vec<Golden> {
     let mut mixed = scenario(60.0, vec![geo(400.0, 0.2, 30, 0.0), geo(700.0, 0.1, 30, 1e-3)], vec![]);
     mixed.links[1].name = "second".into();
     mixed.links[0].forward.delay =
-        Delay::JitterUniform { base: Duration::from_millis(100), jitter: Duration::from_millis(3) };
+        Uniform { base: Duration::from_millis(100), jitter: Duration::from_millis(3) }.into();
     mixed.links[0].forward.allow_reorder = true;
     mixed.links[0].forward.queue.limit = Limit::Bytes(40_000);
     mixed.links[0].reverse = direction(1_000_000, 0.1, Some(20), 0.0);

@@ -11,7 +11,8 @@ use skyhaul_analysis::aimd;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::alg::gaimd;
 use skyhaul_cc::{Config as Cc, InitialSsthresh};
-use skyhaul_scenario::resolved::{Delay, FlowGroup, Resolved, Start};
+use skyhaul_path::delay::Uniform;
+use skyhaul_scenario::resolved::{FlowGroup, Resolved, Start};
 use skyhaul_sim::{RunResult, Sim};
 use skyhaul_tcp::{Config, config::DelayedAck};
 use skyhaul_trace::Null;
@@ -174,8 +175,7 @@ fn competition(cc: &Cc, rate: f64, buffer: u32, p: f64) -> (f64, f64) {
     };
     let flows = vec![group("sack", None), group("general", Some(cc))];
     let mut link = geo(rate, 0.096, buffer, p);
-    link.reverse.delay =
-        Delay::JitterUniform { base: link.reverse.delay.base(), jitter: Duration::from_millis(8) };
+    link.reverse.delay = Uniform { base: link.reverse.delay.base(), jitter: Duration::from_millis(8) }.into();
     let s = scenario(300.0, vec![link], flows);
     let of: Vec<_> = (0..SEEDS)
         .map(|seed| {

@@ -6,7 +6,7 @@ use crate::runner::{CellRunner, Failure, Problem, Resolution, Setting, Unversion
 use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::{Config, Controls};
 use skyhaul_scenario::model::QueueSpec;
-use skyhaul_scenario::resolved::{App, Direction, Limit, Queue, QueueKind, Series, Start, Transport, What};
+use skyhaul_scenario::resolved::{App, Direction, Limit, Series, Start, Transport, What};
 
 use skyhaul_scenario::{Document, Resolved, ScenarioError};
 use skyhaul_sim::quantity::{FLOW, LINK, RUN};
@@ -251,7 +251,7 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
         let spec = &model.links[&l.name];
         let of = |d: &Direction, written: Option<&QueueSpec>| {
             let (delay, queue, error) =
-                (ms(d.delay.base()), queue(&d.queue, written), d.error.words(&number));
+                (ms(d.delay.base()), queue(d.queue.discipline.words(), written), d.error.words(&number));
             let queue = d.rate.map_or_else(String::new, |_| format!(", {queue}"));
             let trace = if d.varying.is_some() { " in the mean (a trace)" } else { "" };
             format!("{}{trace}, {delay}{queue}, {error}", rate(d.rate))
@@ -301,16 +301,8 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
     words
 }
 
-fn queue(q: &Queue, written: Option<&QueueSpec>) -> String {
+fn queue(kind: &str, written: Option<&QueueSpec>) -> String {
     let limit =
         written.and_then(|w| w.limit.as_ref()).map_or_else(|| "any length".to_owned(), |l| l.to_string());
-    let kind = match q.kind {
-        QueueKind::DropTail => "one class, tail drop",
-        QueueKind::Plain => "one class, tail drop, marks ignored",
-        QueueKind::FifoPushout => "probes discarded first, served in order",
-        QueueKind::StrictPushout => "probes discarded first and served last",
-        QueueKind::Gtnets => "probes only into an almost empty queue",
-        QueueKind::Threshold { .. } => "probes only below a threshold",
-    };
     format!("queue of {limit} ({kind})")
 }

@@ -34,6 +34,9 @@ impl Store for Counted {
     fn truncate(&mut self, _n: u64) {}
 }
 
+/// What stands for bytes that have not come.
+static GAP: [u8; 1 << 12] = [0; 1 << 12];
+
 /// The bytes themselves.
 #[derive(Clone, Debug, Default)]
 pub struct Bytes {
@@ -49,16 +52,23 @@ impl Store for Bytes {
     }
     fn write_at(&mut self, at: u64, data: &[u8]) {
         let at = at as usize;
-        let end = at + data.len();
-        if self.ring.len() < end {
-            self.ring.resize(end, 0);
+        // Most data arrives in order: it goes behind what is there, written once.
+        if at == self.ring.len() {
+            self.ring.extend(data);
+            return;
         }
+        while self.ring.len() < at {
+            let gap = &GAP[..GAP.len().min(at - self.ring.len())];
+            self.ring.extend(gap);
+        }
+        let (over, beyond) = data.split_at(data.len().min(self.ring.len() - at));
         let (head, tail) = self.ring.as_mut_slices();
-        let in_head = data.len().min(head.len().saturating_sub(at));
-        head.get_mut(at..at + in_head).unwrap_or_default().copy_from_slice(&data[..in_head]);
+        let in_head = over.len().min(head.len().saturating_sub(at));
+        head.get_mut(at..at + in_head).unwrap_or_default().copy_from_slice(&over[..in_head]);
         let at = (at + in_head).saturating_sub(head.len());
-        let rest = &data[in_head..];
+        let rest = &over[in_head..];
         tail.get_mut(at..at + rest.len()).unwrap_or_default().copy_from_slice(rest);
+        self.ring.extend(beyond);
     }
     fn read_at(&self, at: u64, out: &mut [u8]) {
         let at = at as usize;
@@ -85,6 +95,7 @@ impl Store for Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn out_of_order_writes_read_back_across_the_wrap_of_the_ring() {
@@ -100,6 +111,30 @@ mod tests {
         let mut out = [9; 2];
         s.read_at(0, &mut out);
         assert_eq!(out, [3, 4]);
+    }
+
+    #[test]
+    fn writes_in_any_order_are_those_to_plain_memory() {
+        let (mut ring, mut plain, mut state) = (Bytes::default(), Vec::new(), 1u64);
+        let mut draw = |n: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % n
+        };
+        for round in 0..3000u32 {
+            let at = draw(9000) as usize;
+            let data: Vec<u8> = (0..draw(1500) as u32).map(|i| (i ^ round) as u8).collect();
+            ring.write_at(at as u64, &data);
+            if plain.len() < at + data.len() {
+                plain.resize(at + data.len(), 0);
+            }
+            plain[at..at + data.len()].copy_from_slice(&data);
+            let gone = (draw(2000) as usize).min(plain.len());
+            ring.release(gone as u64);
+            plain.drain(..gone);
+            let mut out = alloc::vec![0; plain.len()];
+            ring.read_at(0, &mut out);
+            assert_eq!(out, plain);
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use skyhaul_base::{Duration, Instant, Rate};
 use skyhaul_cc::{Config as Control, InitialSsthresh, InitialWindow, RecoveryMode, Rules, alg};
 use skyhaul_tcp::{Config, Counted, Mark};
 use skyhaul_testkit::pair::{Act, Handshake, is_pure_ack};
+use skyhaul_testkit::path::queue::{pushout, threshold};
 use skyhaul_testkit::path::{Discipline, QueueConfig};
 use skyhaul_testkit::spy::{Call, Note, Notes, Spy};
 use skyhaul_testkit::{Fate, Pair, Setup, Side};
@@ -93,7 +94,7 @@ impl Trace {
     const OPEN: Self = Self {
         rtt: Duration::from_millis(550),
         rate: None,
-        discipline: Discipline::DropTail,
+        discipline: Discipline::DROP_TAIL,
         admits: |_| true,
     };
     /// A bottleneck of 30 segments per RTT. The RTT is 0.6 s here, so that simultaneous events are exactly so:
@@ -248,7 +249,7 @@ fn t2_reno_mode_on_the_open_path() {
 #[test]
 fn t2_reno_mode_behind_a_bottleneck() {
     // B: 0.6050, 1.1733, 1.4667, 1.7233 s are 33, 64, 80, 94 spacings. C (strict priority): 30th at 1.9983 = 109.
-    for (discipline, last) in [(Discipline::DropTail, 94.0), (Discipline::STRICT_PUSHOUT, 109.0)] {
+    for (discipline, last) in [(Discipline::DROP_TAIL, 94.0), (pushout::Strict::default().into(), 109.0)] {
         let t = Trace { discipline, ..Trace::BOTTLENECK };
         let (mut p, notes) = t.run(&peach(RecoveryMode::Reno));
         p.run_until(secs(3.0));
@@ -334,7 +335,7 @@ fn t3_every_second_dummy_dropped() {
 #[test]
 fn t3_dummies_admitted_to_an_idle_link_only() {
     // Rate 1.01 c0/RTT: RTT 0.606 s, 20 ms per packet.
-    let discipline = Discipline::Threshold { low_below: 0 };
+    let discipline = threshold::Config { low_below: 0 }.into();
     let t = Trace { rtt: Duration::from_millis(606), discipline, ..Trace::BOTTLENECK };
     indistinguishable_from_reno(&t, 15);
 }
@@ -344,7 +345,7 @@ fn t3_at_rate_one_departures_come_before_arrivals() {
     // Each pair of dummies meets the link at the very moment at which it falls idle. Departures come first, so
     // one of each pair survives: 15, as at rate 1.01. Were arrivals first, every second pair would be lost: 7.
     // (In floating-point time rounding decides, and anything between comes out.)
-    let t = Trace { discipline: Discipline::Threshold { low_below: 0 }, ..Trace::BOTTLENECK };
+    let t = Trace { discipline: threshold::Config { low_below: 0 }.into(), ..Trace::BOTTLENECK };
     let (mut p, _) = t.run(&peach(RecoveryMode::Reno));
     p.run_until(secs(4.0));
     assert_eq!(p.conn(Side::Client).counters().probes_answered, 15);

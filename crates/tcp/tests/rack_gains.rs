@@ -9,6 +9,7 @@ use skyhaul_tcp::config::{DelayedAck, LossDetection};
 use skyhaul_tcp::{Config, Counted};
 use skyhaul_testkit::pair::Handshake;
 use skyhaul_testkit::path::Delay;
+use skyhaul_testkit::path::delay::Uniform;
 use skyhaul_testkit::{Fate, Pair, Setup, Side};
 
 const C: Side = Side::Client;
@@ -74,7 +75,7 @@ fn a_lost_tail_is_repaired_after_two_rtts() {
     // segments leave at 50 ms, after the handshake; the last one is lost, the others are acknowledged at 100 ms.
     let near = |d| {
         let mut s = setup(d, "cubic").both(|c| c.delayed_ack = DelayedAck::OFF);
-        s.links.iter_mut().for_each(|l| l.delay = Delay::Fixed(Duration::from_millis(25)));
+        s.links.iter_mut().for_each(|l| l.delay = Delay::fixed(Duration::from_millis(25)));
         losing(&s, 10, 9, 1)
     };
     let [(with, t_with), (without, t_without)] = BOTH.map(near);
@@ -99,7 +100,7 @@ fn jittered(d: LossDetection, cc: &str, jitter: Duration) -> Pair<Counted> {
     let mut s = setup(d, cc);
     s.handshake = Handshake::Skipped(Some(ONE_WAY * 2));
     s.links[0].rate = Some(skyhaul_base::Rate::from_bits_per_sec(2_000_000));
-    s.links[0].delay = Delay::Uniform { base: ONE_WAY, jitter };
+    s.links[0].delay = Uniform { base: ONE_WAY, jitter }.into();
     s.links[0].allow_reorder = true;
     s.seed = 7;
     let mut p: Pair<Counted> = s.build();

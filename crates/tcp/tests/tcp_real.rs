@@ -25,7 +25,7 @@ fn setup(cc: &Control) -> Setup {
     setup.handshake = Handshake::Skipped(Some(RTT));
     setup.links[0] = LinkConfig {
         rate: Some(Rate::from_bits_per_sec(LINK)),
-        delay: Delay::Fixed(RTT / 2),
+        delay: Delay::fixed(RTT / 2),
         ..LinkConfig::default()
     };
     setup

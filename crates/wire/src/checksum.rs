@@ -9,13 +9,25 @@ impl Sum {
     /// Adds bytes; a part of odd length must be the last one.
     #[must_use]
     pub fn bytes(mut self, bytes: &[u8]) -> Self {
-        let mut words = bytes.chunks_exact(2);
-        for w in &mut words {
-            self.0 += u64::from(u16::from_be_bytes([w[0], w[1]]));
+        // A sum in ones' complement may be taken over words of any length and in either order of bytes, and be brought
+        // into shape afterwards (RFC 1071 §2): here over words of 32 bits, eight side by side.
+        const LANES: usize = 8;
+        let word = |w: &[u8]| u64::from(u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
+        let mut lanes = [0_u64; LANES];
+        let mut blocks = bytes.chunks_exact(4 * LANES);
+        for block in &mut blocks {
+            for (lane, w) in lanes.iter_mut().zip(block.chunks_exact(4)) {
+                *lane += word(w);
+            }
         }
-        if let [last] = words.remainder() {
-            self.0 += u64::from(*last) << 8;
-        }
+        let mut words = blocks.remainder().chunks_exact(4);
+        // Of fewer than 2^32 words: no lane and no sum of lanes overflows.
+        let mut sum = lanes.iter().sum::<u64>() + (&mut words).map(word).sum::<u64>();
+        let mut last = [0; 4];
+        let rest = words.remainder();
+        last[..rest.len()].copy_from_slice(rest);
+        sum += word(&last);
+        self.0 += u64::from(fold(sum).swap_bytes());
         self
     }
     /// Adds a number of 32 bits as two words.
@@ -27,12 +39,16 @@ impl Sum {
     /// The checksum: the complement of the folded sum. Over bytes that contain their checksum it is 0.
     #[must_use]
     pub const fn finish(self) -> u16 {
-        let mut s = self.0;
-        while s > 0xffff {
-            s = (s & 0xffff) + (s >> 16);
-        }
-        !(s as u16)
+        !fold(self.0)
     }
+}
+
+/// A sum in 16 bits, its carries added at the other end.
+const fn fold(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
 }
 
 /// The checksum after a word under it has changed (RFC 1624, equation 3).
@@ -56,6 +72,21 @@ mod tests {
             padded[7] = 0;
             !Sum::default().bytes(&padded).finish()
         });
+    }
+
+    #[test]
+    fn words_of_any_length_give_the_sum_of_words_of_16_bits() {
+        let bytes: [u8; 1500] =
+            core::array::from_fn(|i| ((i as u32).wrapping_mul(2_654_435_761) >> 13) as u8);
+        for len in (0..140).chain([1447, 1448, 1460, 1499, 1500]) {
+            let mut plain = Sum::default();
+            for w in bytes[..len].chunks(2) {
+                plain.0 += u64::from(w[0]) << 8 | u64::from(w.get(1).copied().unwrap_or(0));
+            }
+            assert_eq!(Sum::default().bytes(&bytes[..len]).finish(), plain.finish(), "{len} bytes");
+        }
+        assert_eq!(Sum::default().bytes(&[0; 64]).finish(), 0xffff);
+        assert_eq!(Sum::default().bytes(&[0xff; 65_535]).finish(), Sum(0xff00).finish());
     }
 
     #[test]

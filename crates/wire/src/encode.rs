@@ -1,5 +1,6 @@
 //! Segments into bytes.
 
+use crate::checksum::Sum;
 use crate::ip::Header;
 use crate::tcp::{self, BIT_ANSWER, BIT_NIL, BIT_PROBE, OPTION_SPACE, Writer, aligned, may_be_marked};
 use crate::{Agreement, Capability, Profile, udp};
@@ -112,29 +113,75 @@ pub fn encode(
     payload: Payload<'_>,
 ) -> Result<Encoded, EncodeError> {
     let data = bytes_of(payload, segment.len as usize)?;
-    let (options, bits) = options(agreed, segment)?;
-    let header = tcp::HEADER + options.as_slice().len();
-    let ip = envelope.header(tcp::PROTOCOL, agreed, segment.low_priority);
-    let length = header + segment.len as usize;
-    let at = ip.write(out, length)?;
-    let out = out.get_mut(at..).ok_or(EncodeError::Buffer)?;
-    let head = out.get_mut(..header).ok_or(EncodeError::Buffer)?;
-    let shift = if segment.flags.has(Flags::SYN) { 0 } else { agreed.window_shift.min(14) };
-    let window = u16::try_from(segment.window >> shift).map_err(|_| EncodeError::Window)?;
-    head[..2].copy_from_slice(&envelope.src.port().to_be_bytes());
-    head[2..4].copy_from_slice(&envelope.dst.port().to_be_bytes());
-    head[4..8].copy_from_slice(&segment.seq.0.to_be_bytes());
-    head[8..12].copy_from_slice(&segment.ack.0.to_be_bytes());
-    head[12] = ((header / 4) as u8) << 4 | bits;
-    head[13] = segment.flags.bits();
-    head[14..16].copy_from_slice(&window.to_be_bytes());
-    // Checksum and urgent pointer.
-    head[16..20].fill(0);
-    head[20..].copy_from_slice(options.as_slice());
-    let sum = ip.pseudo(length).bytes(head).bytes(data).finish();
-    head[16..18].copy_from_slice(&sum.to_be_bytes());
-    copy(out, header, data)?;
-    Ok(Encoded { written: at + header + data.len(), total: at + length })
+    let head = Head::of(out, envelope, agreed, segment)?;
+    copy(out, head.len, data)?;
+    head.sum(out, data.len());
+    Ok(Encoded { written: head.len + data.len(), total: head.len + segment.len as usize })
+}
+
+/// As [`encode`], with a payload that `fill` writes where it belongs: the bytes are copied once, from wherever they are.
+/// `fill` is given room for as many bytes as the segment says; the packet's length is returned.
+///
+/// # Errors
+/// As [`encode`]; then `fill` was not called.
+pub fn encode_with(
+    out: &mut [u8],
+    envelope: &Envelope,
+    agreed: &Agreement,
+    segment: &Segment,
+    fill: impl FnOnce(&mut [u8]),
+) -> Result<usize, EncodeError> {
+    let head = Head::of(out, envelope, agreed, segment)?;
+    let total = head.len + segment.len as usize;
+    fill(out.get_mut(head.len..total).ok_or(EncodeError::Buffer)?);
+    head.sum(out, segment.len as usize);
+    Ok(total)
+}
+
+/// Headers that stand in a buffer, without the checksum that covers the payload.
+struct Head {
+    /// Of both headers, bytes.
+    len: usize,
+    /// Where that of TCP begins.
+    tcp: usize,
+    /// Over the pseudo header.
+    pseudo: Sum,
+}
+
+impl Head {
+    /// Writes both headers of a segment.
+    fn of(
+        out: &mut [u8],
+        envelope: &Envelope,
+        agreed: &Agreement,
+        segment: &Segment,
+    ) -> Result<Self, EncodeError> {
+        let (options, bits) = options(agreed, segment)?;
+        let header = tcp::HEADER + options.as_slice().len();
+        let ip = envelope.header(tcp::PROTOCOL, agreed, segment.low_priority);
+        let length = header + segment.len as usize;
+        let at = ip.write(out, length)?;
+        let head = out.get_mut(at..at + header).ok_or(EncodeError::Buffer)?;
+        let shift = if segment.flags.has(Flags::SYN) { 0 } else { agreed.window_shift.min(14) };
+        let window = u16::try_from(segment.window >> shift).map_err(|_| EncodeError::Window)?;
+        head[..2].copy_from_slice(&envelope.src.port().to_be_bytes());
+        head[2..4].copy_from_slice(&envelope.dst.port().to_be_bytes());
+        head[4..8].copy_from_slice(&segment.seq.0.to_be_bytes());
+        head[8..12].copy_from_slice(&segment.ack.0.to_be_bytes());
+        head[12] = ((header / 4) as u8) << 4 | bits;
+        head[13] = segment.flags.bits();
+        head[14..16].copy_from_slice(&window.to_be_bytes());
+        // Checksum and urgent pointer.
+        head[16..20].fill(0);
+        head[20..].copy_from_slice(options.as_slice());
+        Ok(Self { len: at + header, tcp: at, pseudo: ip.pseudo(length) })
+    }
+
+    /// Completes the header: so many bytes of payload stand behind it, and what is not written there is zeros.
+    fn sum(&self, out: &mut [u8], payload: usize) {
+        let sum = self.pseudo.bytes(&out[self.tcp..self.len + payload]).finish();
+        out[self.tcp + 16..self.tcp + 18].copy_from_slice(&sum.to_be_bytes());
+    }
 }
 
 /// Writes a UDP datagram of `len` bytes of payload as an IP packet.

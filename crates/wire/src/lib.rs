@@ -28,7 +28,7 @@ pub mod tcp;
 pub mod udp;
 
 pub use agreement::{Agreement, Capability, PROBE_EXID, Plan, Profile, RATE_EXID};
-pub use encode::{EncodeError, Encoded, Envelope, Payload, encode, encode_udp, sack_room};
+pub use encode::{EncodeError, Encoded, Envelope, Payload, encode, encode_udp, encode_with, sack_room};
 pub use packet::{Packet, Transport};
 pub use refusal::{Refusal, Refusals};
 pub use seq::Unwrapper;

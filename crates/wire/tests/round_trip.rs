@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use skyhaul_tcp::{Flags, Mark, SackBlocks, Segment, Seq, SynOptions};
 use skyhaul_wire::{
     Agreement, EncodeError, Envelope, MAX_HEADER, Packet, Payload, Plan, Profile, Transport, encode,
-    encode_udp, sack_room,
+    encode_udp, encode_with, sack_room,
 };
 use std::net::SocketAddr;
 
@@ -109,6 +109,11 @@ proptest! {
         let mut out = vec![0xa5; MAX_HEADER + payload.len() + 3];
         let e = encode(&mut out, &envelope, &agreed, &s, Payload::Bytes(&payload)).expect("expressible");
         prop_assert_eq!(e.written, e.total);
+        // A payload written in place gives the same packet.
+        let mut placed = vec![0x5a; e.total];
+        let filled = encode_with(&mut placed, &envelope, &agreed, &s, |room| room.copy_from_slice(&payload));
+        prop_assert_eq!(filled, Ok(e.total));
+        prop_assert_eq!(&placed[..], &out[..e.total]);
         // Bytes behind the packet are padding.
         let p = Packet::parse(&out).expect("well-formed");
         let Transport::Tcp(t) = p.transport else { panic!("TCP") };
@@ -148,6 +153,8 @@ proptest! {
         // Too small a buffer is refused, whatever its length.
         for room in 0..e.written {
             let refused = encode(&mut out[..room], &envelope, &agreed, &s, Payload::Bytes(&payload));
+            prop_assert_eq!(refused, Err(EncodeError::Buffer));
+            let refused = encode_with(&mut out[..room], &envelope, &agreed, &s, |_| panic!("no room to fill"));
             prop_assert_eq!(refused, Err(EncodeError::Buffer));
         }
     }

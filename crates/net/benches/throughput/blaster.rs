@@ -1,5 +1,9 @@
-//! A sender that does nothing but send: one prebuilt segment, its sequence number replaced, as long as the window admits it.
-//! No congestion control, no timestamps, no SACK; a stall of 200 ms sends everything unacknowledged again.
+//! The least that a sender and a receiver can do.
+//!
+//! The sender does nothing but send: one prebuilt segment, its sequence number replaced, as long as the window admits it.
+//! No congestion control, no timestamps, no SACK; a stall of 200 ms sends everything unacknowledged again. The receiver
+//! does nothing but acknowledge: one prebuilt acknowledgement for every second segment, its number replaced. It keeps no
+//! byte, and what comes out of order is acknowledged like a duplicate.
 
 use super::linux::Took;
 use skyhaul_base::Duration;
@@ -10,7 +14,7 @@ use skyhaul_net::wait::Wait;
 const MSS: usize = 1460;
 const IP: usize = 20;
 const HEADERS: usize = 40;
-const OUR_PORT: u16 = 40_000;
+pub(crate) const OUR_PORT: u16 = 40_000;
 const FIN: u8 = 1;
 const SYN: u8 = 2;
 const ACK: u8 = 16;
@@ -80,11 +84,14 @@ pub(crate) fn send(tun: &Tun, ours: [u8; 4], theirs: [u8; 4], port: u16, bytes: 
     let mut wait = Wait::on(&[tun]).expect("descriptors");
     let mut buf = vec![0; 1 << 16];
     let first = 1_u32;
-    tun.write(&peer.packet(first - 1, 0, SYN, &[2, 4, 5, 180, 1, 3, 3, 7], 0)).expect("writes");
+    let syn = peer.packet(first - 1, 0, SYN, &[2, 4, 5, 180, 1, 3, 3, 7], 0);
+    tun.write(&syn).expect("writes");
     // The answer to the SYN; other packets (IPv6 looks for routers) are none of ours.
     let (their_next, shift) = loop {
         let Some(n) = tun.read(&mut buf).expect("reads") else {
-            wait.until(Clock::now() + Duration::from_secs(1)).expect("waits");
+            if wait.until(Clock::now() + Duration::from_secs(1)).expect("waits").readable == 0 {
+                tun.write(&syn).expect("writes");
+            }
             continue;
         };
         let p = &buf[..n];
@@ -138,7 +145,72 @@ pub(crate) fn send(tun: &Tun, ours: [u8; 4], theirs: [u8; 4], port: u16, bytes: 
             }
         }
     });
+    // Until it is acknowledged, or the peer has said its own farewell.
     let end = first.wrapping_add(bytes as u32);
-    tun.write(&peer.packet(end, their_next, FIN | ACK, &[], 0)).expect("writes");
-    took
+    loop {
+        tun.write(&peer.packet(end, their_next, FIN | ACK, &[], 0)).expect("writes");
+        wait.until(Clock::now() + Duration::from_millis(200)).expect("waits");
+        while let Some(n) = tun.read(&mut buf).expect("reads") {
+            if n >= HEADERS
+                && buf[0] == 0x45
+                && buf[9] == 6
+                && buf[28..32] == end.wrapping_add(1).to_be_bytes()
+            {
+                return took;
+            }
+        }
+    }
+}
+
+/// Acknowledges what a program of the kernel's sends to us, until its FIN.
+pub(crate) fn receive(tun: &Tun, ours: [u8; 4], theirs: [u8; 4]) -> u64 {
+    /// Window of 4 MiB, scaled by 2^7.
+    const WINDOW: [u8; 2] = 0x8000_u16.to_be_bytes();
+    let mut wait = Wait::on(&[tun]).expect("descriptors");
+    let mut buf = vec![0; 1 << 16];
+    let (mut ack, mut base, mut first) = (Vec::new(), 0, 0_u32);
+    let (mut expected, mut unanswered) = (0_u32, 0);
+    loop {
+        let Some(n) = tun.read(&mut buf).expect("reads") else {
+            wait.until(Clock::now() + Duration::from_secs(1)).expect("waits");
+            continue;
+        };
+        let p = &buf[..n];
+        if n < HEADERS || p[0] != 0x45 || p[9] != 6 {
+            continue;
+        }
+        let seq = u32::from_be_bytes([p[24], p[25], p[26], p[27]]);
+        if p[33] & SYN != 0 {
+            let peer = Peer { ours, theirs, port: u16::from_be_bytes([p[20], p[21]]) };
+            (first, expected) = (seq.wrapping_add(1), seq.wrapping_add(1));
+            let answer = peer.packet(0, expected, SYN | ACK, &[2, 4, 5, 180, 1, 3, 3, 7], 0);
+            tun.write(&answer).expect("writes");
+            ack = peer.packet(1, 0, ACK, &[], 0);
+            // The window takes the place of the one that is there.
+            ack[34..36].copy_from_slice(&WINDOW);
+            ack[36..38].fill(0);
+            base = !folded(words(&ack[12..]) + 6 + 20);
+            continue;
+        }
+        let header = usize::from(p[32] >> 4) * 4;
+        let fin = u32::from(p[33] & FIN);
+        let span = (n - IP - header) as u32 + fin;
+        if span == 0 {
+            continue;
+        }
+        if seq == expected {
+            expected = expected.wrapping_add(span);
+            unanswered += 1;
+        }
+        if seq.wrapping_add(span) != expected || unanswered >= 2 || fin != 0 {
+            unanswered = 0;
+            ack[28..32].copy_from_slice(&expected.to_be_bytes());
+            let sum = folded(u32::from(base) + (expected >> 16) + (expected & 0xffff));
+            ack[36..38].copy_from_slice(&sum.to_be_bytes());
+            tun.write(&ack).expect("writes");
+        }
+        if fin != 0 && seq.wrapping_add(span) == expected {
+            return u64::from(expected.wrapping_sub(first)) - 1;
+        }
+    }
 }

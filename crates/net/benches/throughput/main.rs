@@ -1,9 +1,10 @@
 //! Throughput over TUN, beside what else this machine can do: `cargo bench -p skyhaul-net` (as root).
 //!
-//! Four ways to bring the same bytes to a sink of the kernel's, in turn and several times over, so that what else the
-//! machine does falls on all of them: our sender; the kernel's own over a veth, without offloads; a blaster that writes
-//! prebuilt segments into the same kind of interface and looks at nothing but the window; and our sender with super-packets. Ratios are taken within a
-//! repetition.
+//! The same bytes to a sink of the kernel's, and from a source of the kernel's, in several ways, in turn and several
+//! times over, so that what else the machine does falls on all of them: our sender and our receiver; the same with
+//! super-packets; the least that a sender or a receiver can do, which writes prebuilt packets into the same kind of
+//! interface; and the kernel's own over a veth, without offloads. Ratios are taken within a repetition. A word behind
+//! `--` measures only the ways that have it in their name.
 #![allow(missing_docs, missing_debug_implementations, reason = "a program")]
 
 #[cfg(target_os = "linux")]
@@ -20,11 +21,12 @@ fn main() {}
 mod linux {
     use super::blaster;
     use skyhaul_base::Duration;
-    use skyhaul_net::app::{Bulk, Limit};
+    use skyhaul_net::app::{Bulk, Limit, Serve, Sink};
     use skyhaul_net::driver::Driver;
     use skyhaul_net::host::{Endpoint, Host, HostConfig, Secret};
     use skyhaul_net::tun::{Tun, TunConfig};
     use skyhaul_net::{Clock, Namespace};
+    use std::collections::BTreeMap;
     use std::io::{Read, Write};
     use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
     use std::process::Command;
@@ -135,17 +137,55 @@ mod linux {
     fn kernels(near: &Namespace, far: &Namespace) -> Took {
         let (to, sink) = sink(far, [10, 85, 0, 2].into());
         let mut s = near.within(|| TcpStream::connect(to)).expect("enters").expect("connects");
-        let data = vec![1; 1 << 16];
         let (took, ()) = Took::of(|| {
-            let mut left = BYTES;
-            while left > 0 {
-                let n = left.min(data.len() as u64);
-                s.write_all(&data[..n as usize]).expect("writes");
-                left -= n;
-            }
+            write_all(&mut s);
             drop(s);
             assert_eq!(sink.join().expect("ends"), BYTES);
         });
+        took
+    }
+
+    fn write_all(s: &mut TcpStream) {
+        let data = vec![1; 1 << 16];
+        let mut left = BYTES;
+        while left > 0 {
+            let n = left.min(data.len() as u64);
+            s.write_all(&data[..n as usize]).expect("writes");
+            left -= n;
+        }
+    }
+
+    /// A program of the kernel's that sends everything and closes.
+    fn source(ns: &Namespace, to: SocketAddr) -> JoinHandle<()> {
+        let ns = ns.clone();
+        std::thread::spawn(move || {
+            let mut s = ns.within(|| TcpStream::connect(to)).expect("enters").expect("connects");
+            write_all(&mut s);
+        })
+    }
+
+    const KERNEL: [u8; 4] = [10, 84, 0, 1];
+    const OWN: [u8; 4] = [10, 84, 0, 2];
+
+    fn receives(ns: &Namespace, offload: bool) -> Took {
+        let host = HostConfig::new(vec![OWN.into()], Secret::draw().expect("random"));
+        let mut driver = Driver::new(tun(ns, KERNEL.into(), offload), Host::new(host)).expect("a driver");
+        let endpoint = Endpoint::modern(skyhaul_cc::Config::by_name("cubic").expect("known"));
+        driver.host_mut().listen(blaster::OUR_PORT, endpoint).expect("a free port");
+        let mut serve = Serve::new(|_| Sink, Duration::from_secs(1), Some(1));
+        let source = source(ns, (OWN, blaster::OUR_PORT).into());
+        let (took, ()) = Took::of(|| driver.run(&mut serve, |_, _, _| false).expect("the device stays"));
+        source.join().expect("ends");
+        assert_eq!(serve.take_ended()[0].account.bytes_read, BYTES);
+        took
+    }
+
+    fn acknowledges(ns: &Namespace) -> Took {
+        let tun = tun(ns, KERNEL.into(), false);
+        let source = source(ns, (OWN, blaster::OUR_PORT).into());
+        let (took, bytes) = Took::of(|| blaster::receive(&tun, OWN, KERNEL));
+        source.join().expect("ends");
+        assert_eq!(bytes, BYTES);
         took
     }
 
@@ -163,23 +203,40 @@ mod linux {
             }
         };
         pair(&near, &far);
-        let all: Vec<[Took; 4]> = (0..REPETITIONS)
-            .map(|_| [ours(&near, false), blast(&near), kernels(&near, &far), ours(&near, true)])
-            .collect();
+        type Way<'a> = (&'static str, &'a dyn Fn() -> Took);
+        let ways: [Way<'_>; 7] = [
+            ("skyhaul sends over TUN", &|| ours(&near, false)),
+            ("blaster sends over TUN", &|| blast(&near)),
+            ("skyhaul sends over TUN, super-packets", &|| ours(&near, true)),
+            ("skyhaul receives over TUN", &|| receives(&near, false)),
+            ("bare receiver over TUN", &|| acknowledges(&near)),
+            ("skyhaul receives over TUN, super-packets", &|| receives(&near, true)),
+            ("kernel over veth", &|| kernels(&near, &far)),
+        ];
+        // Cargo adds a flag of its own.
+        let word = std::env::args().skip(1).find(|a| !a.starts_with('-'));
+        let wanted: Vec<&Way<'_>> =
+            ways.iter().filter(|(name, _)| word.as_ref().is_none_or(|w| name.contains(w))).collect();
+        let all: Vec<BTreeMap<&str, Took>> =
+            (0..REPETITIONS).map(|_| wanted.iter().map(|(name, way)| (*name, way())).collect()).collect();
         println!("{} MB in packets of 1500 bytes, median (range) of {REPETITIONS}", BYTES / 1_000_000);
-        for (i, name) in
-            ["skyhaul over TUN", "blaster over TUN", "kernel over veth", "skyhaul over TUN, super-packets"]
-                .iter()
-                .enumerate()
-        {
-            let rate = summary(all.iter().map(|r| r[i].rate()).collect());
-            let cpu = summary(all.iter().map(|r| r[i].cpu_per_gb()).collect());
-            println!("{name}: {rate} Mbit/s, {cpu} CPU s/GB of the sender");
+        for (name, _) in &wanted {
+            let rate = summary(all.iter().map(|r| r[name].rate()).collect());
+            let cpu = summary(all.iter().map(|r| r[name].cpu_per_gb()).collect());
+            println!("{name}: {rate} Mbit/s, {cpu} CPU s/GB of the measured thread");
         }
-        let of = |f: &dyn Fn(&[Took; 4]) -> f64| summary(all.iter().map(f).collect());
-        println!("time, skyhaul / blaster: {}", of(&|r| r[0].seconds / r[1].seconds));
-        println!("CPU of the sender, skyhaul / blaster: {}", of(&|r| r[0].cpu / r[1].cpu));
-        println!("time, skyhaul / kernel: {}", of(&|r| r[0].seconds / r[2].seconds));
-        println!("time, skyhaul with super-packets / without: {}", of(&|r| r[3].seconds / r[0].seconds));
+        let ratio = |a: usize, b: usize| {
+            let (a, b) = (ways[a].0, ways[b].0);
+            if all.iter().any(|r| !r.contains_key(a) || !r.contains_key(b)) {
+                return;
+            }
+            let of = |f: &dyn Fn(&Took) -> f64| summary(all.iter().map(|r| f(&r[a]) / f(&r[b])).collect());
+            println!("{a} / {b}: time {}, CPU {}", of(&|t| t.seconds), of(&|t| t.cpu));
+        };
+        ratio(0, 1);
+        ratio(3, 4);
+        ratio(0, 6);
+        ratio(2, 0);
+        ratio(5, 3);
     }
 }

@@ -54,7 +54,7 @@ impl Way {
             group.path.iter().rev().map(hop).collect()
         };
         if !group.extra_delay.is_zero() {
-            let config = LinkConfig { delay: Delay::Fixed(group.extra_delay), ..LinkConfig::default() };
+            let config = LinkConfig { delay: Delay::fixed(group.extra_delay), ..LinkConfig::default() };
             let access = Hop {
                 name: "access".into(),
                 link: Link::new(&config, Streams::named(seed, "access")),

@@ -1,12 +1,12 @@
 //! One connection of a host: the endpoint, its ends, and what its segments look like as bytes.
 
 use super::journal::Op;
-use super::{Counts, Journal, Outlet};
+use super::{Counts, Journal, Merge, Outlet};
 use skyhaul_base::Instant;
 use skyhaul_cc::ProbeSupport;
-use skyhaul_tcp::{Bytes, Connection, Counters, Event, Flags, Rejected, Segment, Seq, Snapshot, State};
+use skyhaul_tcp::{Bytes, Connection, Counters, Event, Flags, Mark, Rejected, Segment, Seq, Snapshot, State};
 use skyhaul_wire::tcp::{ProbeOption, Tcp};
-use skyhaul_wire::{Agreement, Capability, Envelope, Payload, Profile};
+use skyhaul_wire::{Agreement, Capability, Envelope, MAX_HEADER, Profile};
 use std::net::SocketAddr;
 
 /// Probes without a marked answer after which bits are taken to be zeroed on the way, if the peer is seen to receive them.
@@ -271,7 +271,9 @@ impl Conn {
         }
         let refused_syn = self.tcp.state() == State::SynSent && seg.flags.has(Flags::RST);
         let outcome = self.tcp.handle(now, &seg, tcp.payload);
-        self.note(now, Op::Handle(Box::new(seg)));
+        if self.journal.is_some() {
+            self.note(now, Op::Handle(Box::new(seg)));
+        }
         if refused_syn && self.tcp.state() == State::Closed {
             self.failure = Some(Failure::Refused);
         }
@@ -323,14 +325,7 @@ impl Conn {
 
     // ----- departures ---------------------------------------------------------------------------------------
 
-    pub(super) fn depart(
-        &mut self,
-        now: Instant,
-        packet: &mut [u8],
-        payload: &mut [u8],
-        counts: &mut Counts,
-        out: &mut impl Outlet,
-    ) {
+    pub(super) fn depart(&mut self, now: Instant, counts: &mut Counts, out: &mut impl Outlet) {
         let mut sent = Vec::new();
         while let Some(seg) = self.tcp.poll_transmit(now) {
             if self.journal.is_some() {
@@ -339,22 +334,27 @@ impl Conn {
             if seg.mark.is_probe() && seg.probe_id.is_none() {
                 self.last_probe = Some((seg.seq, seg.len));
             }
-            let data = &mut payload[..seg.len as usize];
-            self.tcp.payload(&seg, data);
             self.ours.window_shift = self.tcp.scales().0;
             let envelope = Envelope::new(self.local, self.remote);
-            match skyhaul_wire::encode(packet, &envelope, &self.ours, &seg, Payload::Bytes(data)) {
-                Ok(e) => {
-                    counts.packets_out += 1;
-                    out.send(&packet[..e.written]);
-                }
+            let merge =
+                if seg.mark == Mark::None && !seg.low_priority { Merge::Allowed } else { Merge::Alone };
+            // From the send buffer to where the packet leaves from: the one copy on the way to the kernel.
+            let write = |room: &mut [u8]| {
+                skyhaul_wire::encode_with(room, &envelope, &self.ours, &seg, |room| {
+                    self.tcp.payload(&seg, room)
+                })
+            };
+            match out.send(MAX_HEADER + seg.len as usize, merge, write) {
+                Ok(()) => counts.packets_out += 1,
                 Err(e) => {
                     debug_assert!(false, "{e}: {seg:?}");
                     counts.unwritable += 1;
                 }
             }
         }
-        self.note(now, Op::Sent(sent));
+        if self.journal.is_some() {
+            self.note(now, Op::Sent(sent));
+        }
     }
 
     pub(super) fn next_timeout(&self) -> Instant {

@@ -11,9 +11,11 @@ mod config;
 mod conn;
 mod count;
 mod deadline;
+mod demux;
 mod endpoint;
 mod error;
 mod journal;
+mod outlet;
 mod secret;
 
 pub use config::HostConfig;
@@ -22,30 +24,19 @@ pub use count::Counts;
 pub use endpoint::Endpoint;
 pub use error::HostError;
 pub use journal::{Difference, Journal, Op};
+pub use outlet::{Merge, Outlet};
 pub use secret::Secret;
 
 use deadline::Deadlines;
+use demux::Demux;
 use journal::Origin;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_tcp::{Flags, Rejected, Segment, State};
 use skyhaul_wire::icmp::{self, Icmp, Quoted};
 use skyhaul_wire::tcp::Tcp;
-use skyhaul_wire::{Agreement, Envelope, Packet, Payload, Transport, ip};
+use skyhaul_wire::{Agreement, Envelope, Packet, Transport, ip};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
-
-/// Where packets go. They are whole IP packets; what is done with one that finds no room is the outlet's business, as it
-/// is a network's.
-pub trait Outlet {
-    /// Takes a packet.
-    fn send(&mut self, packet: &[u8]);
-}
-
-impl<F: FnMut(&[u8])> Outlet for F {
-    fn send(&mut self, packet: &[u8]) {
-        self(packet);
-    }
-}
 
 /// Names a connection of a host; never given to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,8 +71,7 @@ pub struct Host {
     config: HostConfig,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// (local, remote) → slot.
-    tuples: BTreeMap<(SocketAddr, SocketAddr), u32>,
+    demux: Demux,
     listeners: BTreeMap<u16, Listener>,
     deadlines: Deadlines,
     /// Connections that may have something to send.
@@ -94,9 +84,6 @@ pub struct Host {
     opened: u64,
     next_port: u16,
     counts: Counts,
-    /// A packet under construction, and the payload of one.
-    packet: Vec<u8>,
-    payload: Vec<u8>,
 }
 
 impl Host {
@@ -105,10 +92,10 @@ impl Host {
     pub fn new(config: HostConfig) -> Self {
         Self {
             next_port: FIRST_PORT + (config.secret.of(b"port", &[]) % 16_000) as u16,
+            demux: Demux::new(&config.secret),
             config,
             slots: Vec::new(),
             free: Vec::new(),
-            tuples: BTreeMap::new(),
             listeners: BTreeMap::new(),
             deadlines: Deadlines::default(),
             ready: VecDeque::new(),
@@ -118,8 +105,6 @@ impl Host {
             answers_until: Instant::ZERO,
             opened: 0,
             counts: Counts::default(),
-            packet: vec![0; 65_536],
-            payload: vec![0; 65_536],
         }
     }
 
@@ -136,7 +121,7 @@ impl Host {
     /// Connections, half-open ones and those in TIME-WAIT included.
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.tuples.len()
+        self.demux.len()
     }
 
     // ----- the application ----------------------------------------------------------------------------------
@@ -174,13 +159,13 @@ impl Host {
         if local.is_ipv4() != remote.is_ipv4() {
             return Err(HostError::Families { local: local.ip(), remote: remote.ip() });
         }
-        if self.tuples.len() >= self.config.most {
+        if self.demux.len() >= self.config.most {
             return Err(HostError::TooMany(self.config.most));
         }
         let mut local = local;
         if local.port() == 0 {
             local.set_port(self.free_port(local.ip(), remote).ok_or(HostError::NoPort(remote))?);
-        } else if self.tuples.contains_key(&(local, remote)) {
+        } else if self.demux.has(local, remote) {
             return Err(HostError::InUse { local, remote });
         }
         let origin = self.origin(now, local, remote, endpoint, true);
@@ -298,7 +283,7 @@ impl Host {
         let local = SocketAddr::new(ip.dst, tcp.dst_port);
         let remote = SocketAddr::new(ip.src, tcp.src_port);
         self.counts.segments_in += 1;
-        if let Some(&slot) = self.tuples.get(&(local, remote)) {
+        if let Some(slot) = self.demux.get(local, remote) {
             if !self.reopens(slot, tcp) {
                 self.give(now, slot, tcp, out);
                 return;
@@ -310,7 +295,7 @@ impl Host {
             self.stranger(now, local, remote, tcp, out);
             return;
         };
-        if listener.half_open >= self.config.backlog || self.tuples.len() >= self.config.most {
+        if listener.half_open >= self.config.backlog || self.demux.len() >= self.config.most {
             // Silence: the peer tries again, by when there may be room.
             self.counts.syns_dropped += 1;
             return;
@@ -366,19 +351,19 @@ impl Host {
         }
         let envelope = Envelope::new(local, remote);
         let agreed = Agreement { plan: self.config.plan, ..Agreement::default() };
-        if let Ok(e) = skyhaul_wire::encode(&mut self.packet, &envelope, &agreed, &rst, Payload::Bytes(&[])) {
+        let write = |room: &mut [u8]| skyhaul_wire::encode_with(room, &envelope, &agreed, &rst, |_| {});
+        if out.send(skyhaul_wire::MAX_HEADER, Merge::Alone, write).is_ok() {
             self.counts.resets_out += 1;
             self.counts.packets_out += 1;
-            out.send(&self.packet[..e.written]);
         }
     }
 
     fn message(&mut self, now: Instant, ip: &ip::Header, message: &Icmp<'_>, out: &mut impl Outlet) {
         match *message {
             Icmp::EchoRequest(echo) if self.may_answer(now) => {
-                if let Ok(n) = icmp::encode_echo_reply(&mut self.packet, ip, echo) {
+                let write = |room: &mut [u8]| icmp::encode_echo_reply(room, ip, echo);
+                if out.send(ip::V6_HEADER + 4 + echo.len(), Merge::Alone, write).is_ok() {
                     self.counts.packets_out += 1;
-                    out.send(&self.packet[..n]);
                 }
             }
             Icmp::TooBig { mtu, quoted } => self.too_big(now, mtu, &quoted, out),
@@ -396,7 +381,7 @@ impl Host {
 
     /// The connection that a message is about, if the segment that it quotes is outstanding (RFC 5927 §4).
     fn genuine(&mut self, quoted: &Quoted) -> Option<u32> {
-        let slot = self.tuples.get(&(quoted.src, quoted.dst)).copied();
+        let slot = self.demux.get(quoted.src, quoted.dst);
         let slot = slot.filter(|&s| {
             let conn = self.slots[s as usize].conn.as_deref();
             conn.is_some_and(|c| c.tcp().state() == State::SynSent || c.tcp().is_outstanding(quoted.seq))
@@ -443,9 +428,9 @@ impl Host {
 
     /// Sends everything that a connection has to say, then looks at what became of it.
     fn pump(&mut self, now: Instant, slot: u32, out: &mut impl Outlet) {
-        let Self { slots, packet, payload, counts, .. } = self;
+        let Self { slots, counts, .. } = self;
         let Some(conn) = slots[slot as usize].conn.as_deref_mut() else { return };
-        conn.depart(now, packet, payload, counts, out);
+        conn.depart(now, counts, out);
         self.settle(slot);
     }
 
@@ -517,7 +502,7 @@ impl Host {
             (self.slots.len() - 1) as u32
         });
         self.slots[slot as usize].conn = Some(conn);
-        self.tuples.insert((local, remote), slot);
+        self.demux.insert(local, remote, slot);
         self.mark_ready(slot);
         self.id(slot)
     }
@@ -526,7 +511,7 @@ impl Host {
         let s = &mut self.slots[slot as usize];
         if let Some(conn) = s.conn.take() {
             s.generation = s.generation.wrapping_add(1);
-            self.tuples.remove(&(conn.local(), conn.remote()));
+            self.demux.remove(conn.local(), conn.remote());
             self.free.push(slot);
         }
     }
@@ -557,7 +542,7 @@ impl Host {
         for _ in FIRST_PORT..=u16::MAX {
             let port = self.next_port;
             self.next_port = if port == u16::MAX { FIRST_PORT } else { port + 1 };
-            if !self.tuples.contains_key(&(SocketAddr::new(local, port), remote)) {
+            if !self.demux.has(SocketAddr::new(local, port), remote) {
                 return Some(port);
             }
         }

@@ -1,73 +1,110 @@
 //! Propagation delay.
+//!
+//! Each delay has a file with its [`Model`], whose fields are its form in scenario files; the list below is the only line
+//! outside of that file that a new one needs. A delay that follows a trace has no form of its own there: it is read
+//! from a file of values.
 
+mod fixed;
+mod model;
+mod normal;
 mod trace;
+mod uniform;
 
 use alloc::sync::Arc;
 use skyhaul_base::{Duration, Instant, Rng};
 
+pub use fixed::Fixed;
+pub use model::Model;
+pub use normal::Normal;
 pub use trace::{DelayTrace, Interpolation};
+pub use uniform::Uniform;
 
-/// How long a packet travels after its last bit has left the transmitter.
-///
-/// Jitter is drawn once per packet, also for a packet that the channel then corrupts. Without
-/// `allow_reorder` ([`crate::LinkConfig`]) a link delays an arrival until that of the packet before it: a FIFO
-/// radio link never reorders, and a falling delay shows as a burst (*our choice*).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Delay {
-    /// Always the same. Half of the round-trip times of [Peach Table I] gives 275 ms (GEO), 125 ms (MEO),
-    /// 25 ms (LEO).
-    Fixed(Duration),
-    /// `base + |X|` with X normal of mean 0 and deviation `sigma`, i.e. a normal distribution truncated at 0;
-    /// mean `base + sigma·sqrt(2/π)`. Two draws per packet.
-    Normal {
-        /// Smallest delay.
-        base: Duration,
-        /// Deviation of the normal distribution before truncation.
-        sigma: Duration,
-    },
-    /// As a function of the time at which the last bit leaves. No draws.
-    Trace(Arc<DelayTrace>),
-    /// `base + X` with X uniform on [0, `jitter`). One draw per packet.
-    Uniform {
-        /// Smallest delay.
-        base: Duration,
-        /// Length of the interval.
-        jitter: Duration,
-    },
+/// The longest delay: ten times the way to the Sun.
+pub const LONGEST: Duration = Duration::from_secs(3_600);
+
+/// A delay beyond [`LONGEST`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("longer than an hour one way")]
+pub struct TooLong;
+
+/// Expands the list below into the enum of delays, their names in files, and the dispatch to each.
+macro_rules! delays {
+    ($($name:literal $variant:ident($delay:ty)),* $(,)?) => {
+        // Jitter is drawn once per packet, also for a packet that the channel then corrupts. Without
+        // `allow_reorder` ([`crate::LinkConfig`]) a link delays an arrival until that of the packet before it: a FIFO
+        // radio link never reorders, and a falling delay shows as a burst (*our choice*).
+        /// Propagation delay. Short form: a time.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "DelaySpec"))]
+        #[expect(missing_docs, reason = "each delay documents itself")]
+        pub enum Delay {
+            $(#[cfg_attr(feature = "serde", serde(rename = $name))] $variant($delay),)*
+            /// As a function of the time at which the last bit leaves. No draws.
+            #[cfg_attr(feature = "serde", serde(skip))]
+            Trace(Arc<DelayTrace>),
+        }
+
+        /// The names of all delays in files.
+        pub const NAMES: &[&str] = &[$($name),*];
+
+        impl Delay {
+            /// The smallest delay.
+            #[must_use]
+            pub fn base(&self) -> Duration {
+                match self { $(Self::$variant(d) => d.base(),)* Self::Trace(trace) => trace.base() }
+            }
+            /// The smallest delay of a packet whose last bit leaves at `departure`.
+            #[must_use]
+            pub fn base_at(&self, departure: Instant) -> Duration {
+                match self {
+                    $(Self::$variant(d) => d.base_at(departure),)*
+                    Self::Trace(trace) => trace.base_at(departure),
+                }
+            }
+            /// The delay of a packet whose last bit leaves at `departure`.
+            #[inline]
+            pub fn sample(&mut self, departure: Instant, rng: &mut Rng) -> Duration {
+                match self {
+                    $(Self::$variant(d) => d.sample(departure, rng),)*
+                    Self::Trace(trace) => trace.sample(departure, rng),
+                }
+            }
+            /// Refuses a delay, or a jitter, beyond [`LONGEST`].
+            ///
+            /// # Errors
+            /// [`TooLong`].
+            pub fn validate(&self) -> Result<(), TooLong> {
+                let spread = match self { $(Self::$variant(d) => d.spread(),)* Self::Trace(t) => t.spread() };
+                if self.base().max(spread) > LONGEST { Err(TooLong) } else { Ok(()) }
+            }
+        }
+
+        $(impl From<$delay> for Delay {
+            fn from(d: $delay) -> Self {
+                Self::$variant(d)
+            }
+        })*
+    };
+}
+
+delays! {
+    "fixed" Fixed(Fixed),
+    "normal" Normal(Normal),
+    "uniform" Uniform(Uniform),
+}
+
+impl Delay {
+    /// Always the same.
+    #[must_use]
+    pub const fn fixed(base: Duration) -> Self {
+        Self::Fixed(Fixed { base })
+    }
 }
 
 impl Default for Delay {
     fn default() -> Self {
-        Self::Fixed(Duration::ZERO)
-    }
-}
-
-impl Delay {
-    /// The smallest delay.
-    #[must_use]
-    pub fn base(&self) -> Duration {
-        match self {
-            Self::Fixed(base) | Self::Normal { base, .. } | Self::Uniform { base, .. } => *base,
-            Self::Trace(trace) => trace.least(),
-        }
-    }
-    /// The smallest delay of a packet whose last bit leaves at `departure`.
-    #[must_use]
-    pub fn base_at(&self, departure: Instant) -> Duration {
-        match self {
-            Self::Trace(trace) => trace.at(departure),
-            _ => self.base(),
-        }
-    }
-    /// The delay of a packet whose last bit leaves at `departure`.
-    #[inline]
-    pub fn sample(&mut self, departure: Instant, rng: &mut Rng) -> Duration {
-        match self {
-            Self::Fixed(base) => *base,
-            Self::Normal { base, sigma } => *base + sigma.mul_f64(skyhaul_base::math::abs(rng.normal())),
-            Self::Trace(trace) => trace.at(departure),
-            Self::Uniform { base, jitter } => *base + rng.uniform(*jitter),
-        }
+        Self::fixed(Duration::ZERO)
     }
 }
 
@@ -98,13 +135,13 @@ mod tests {
     fn fixed_delay_draws_nothing() {
         let mut rng = Rng::stream(7, "x");
         let before = rng.clone();
-        assert_eq!(Delay::Fixed(BASE).sample(Instant::ZERO, &mut rng), BASE);
+        assert_eq!(Delay::fixed(BASE).sample(Instant::ZERO, &mut rng), BASE);
         assert_eq!(rng, before);
     }
 
     #[test]
     fn uniform_jitter_has_the_right_moments() {
-        let (mean, dev, most) = moments(Delay::Uniform { base: BASE, jitter: Duration::from_millis(20) });
+        let (mean, dev, most) = moments(Uniform { base: BASE, jitter: Duration::from_millis(20) }.into());
         // Deviation of the mean: 5.77 ms / sqrt(N) = 0.013 ms; five of them.
         assert!((mean - 0.010).abs() < 6.5e-5, "{mean}");
         assert!((dev - 0.020 / 12f64.sqrt()).abs() < 1e-4, "{dev}");
@@ -113,7 +150,7 @@ mod tests {
 
     #[test]
     fn truncated_normal_jitter_has_the_right_moments() {
-        let (mean, dev, most) = moments(Delay::Normal { base: BASE, sigma: Duration::from_millis(10) });
+        let (mean, dev, most) = moments(Normal { base: BASE, sigma: Duration::from_millis(10) }.into());
         let pi = core::f64::consts::PI;
         assert!((mean - 0.010 * (2.0 / pi).sqrt()).abs() < 7e-5, "{mean}");
         assert!((dev - 0.010 * (1.0 - 2.0 / pi).sqrt()).abs() < 1e-4, "{dev}");

@@ -1,13 +1,16 @@
 //! A delay that follows a trace.
 
-use crate::rate::{End, TraceError};
+use super::model::Model;
+use crate::trace::{End, TraceError};
 use alloc::vec::Vec;
-use skyhaul_base::{Duration, Instant};
+use skyhaul_base::{Duration, Instant, Rng};
 
-/// What lies between two points of a trace.
+/// What lies between two lines of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "InterpolationSpec"))]
 pub enum Interpolation {
-    /// The earlier one holds.
+    /// The earlier value.
     #[default]
     Hold,
     /// A straight line.
@@ -93,6 +96,21 @@ impl DelayTrace {
             _ => before.1,
         };
         Duration::from_nanos(delay)
+    }
+}
+
+impl Model for DelayTrace {
+    fn base(&self) -> Duration {
+        self.least()
+    }
+    fn spread(&self) -> Duration {
+        Duration::ZERO
+    }
+    fn base_at(&self, departure: Instant) -> Duration {
+        self.at(departure)
+    }
+    fn sample(&self, departure: Instant, _: &mut Rng) -> Duration {
+        self.at(departure)
     }
 }
 

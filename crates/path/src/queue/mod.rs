@@ -2,78 +2,178 @@
 //!
 //! A [`Queue`] holds packets that wait; the one being transmitted has left it. All built-in disciplines live
 //! in one enum, so that a link calls them without indirection.
+//!
+//! Each discipline has a file with its [`Model`], whose configuration is its form in scenario files; the list below is
+//! the only line outside of that file that a new one needs.
 
-mod drop_tail;
-mod pushout;
-mod threshold;
+pub mod drop_tail;
+pub mod gtnets;
+mod limit;
+mod model;
+pub mod plain;
+pub mod pushout;
+pub mod threshold;
 
 #[cfg(test)]
 mod tests;
 
 use crate::packet::{DropReason, PacketView};
-use drop_tail::DropTail;
-use pushout::{FifoPushout, StrictPushout};
-use threshold::Threshold;
+use crate::param::Refusal;
+use core::fmt;
+use limit::Load;
+use model::Order as _;
 
-/// How much a queue holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Limit {
-    /// At most so many bytes: an arrival is refused only if it does not fit, so a smaller one that comes
-    /// later may still be accepted.
-    Bytes(u64),
-    /// At most so many packets. [Peach §V-A] uses 50.
-    Packets(u32),
-    /// No limit.
-    #[default]
-    Unlimited,
+pub use limit::Limit;
+pub use model::{Key, Model};
+pub use pushout::Victim;
+
+/// Expands the list below into the enum of disciplines, their names, and the dispatch to each.
+macro_rules! disciplines {
+    ($($name:literal $variant:ident($config:ty)),* $(,)?) => {
+        /// Who is admitted and who is served next.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[expect(missing_docs, reason = "the configuration of each discipline documents itself")]
+        pub enum Discipline {
+            $(#[cfg_attr(feature = "serde", serde(rename = $name))] $variant($config),)*
+        }
+
+        /// Which discipline, without its options.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
+        #[expect(missing_docs, reason = "the configuration of each discipline documents itself")]
+        pub enum Kind {
+            $(#[cfg_attr(feature = "serde", serde(rename = $name))] $variant,)*
+        }
+
+        /// Why a discipline makes no sense.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[expect(missing_docs, reason = "the error of each discipline documents itself")]
+        pub enum InvalidDiscipline {
+            $($variant(<$config as Model>::Invalid),)*
+        }
+
+        /// The disciplines with their packets. Each says who goes; the load is accounted by the caller's `Load`.
+        #[derive(Clone, Debug)]
+        enum Order<P> {
+            $($variant(<$config as Model>::Order<P>),)*
+        }
+
+        impl Kind {
+            /// All disciplines.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The discipline's name in files and results.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+            /// What files may say of it besides the capacity.
+            #[must_use]
+            pub const fn keys(self) -> &'static [Key] {
+                match self { $(Self::$variant => <$config>::KEYS,)* }
+            }
+            /// Reads the discipline's own keys.
+            ///
+            /// # Errors
+            /// Those of the deserializer: a key that it lacks, or has not, or a value that is none.
+            #[cfg(feature = "serde")]
+            pub fn read<'de, D: serde::Deserializer<'de>>(self, own: D) -> Result<Discipline, D::Error> {
+                match self {
+                    $(Self::$variant => <$config as serde::Deserialize>::deserialize(own).map(Discipline::$variant),)*
+                }
+            }
+            /// All packets are alike to it, whatever their priority.
+            #[must_use]
+            pub const fn is_blind(self) -> bool {
+                match self { $(Self::$variant => <$config>::BLIND,)* }
+            }
+        }
+
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for Kind {
+            fn schema_name() -> alloc::borrow::Cow<'static, str> {
+                "KindOfQueue".into()
+            }
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({
+                    "description": "Who is admitted to a queue and who is served next.",
+                    "oneOf": [$({
+                        "const": $name,
+                        "description": <$config as schemars::JsonSchema>::json_schema(generator).get("description"),
+                        "type": "string",
+                    }),*],
+                })
+            }
+        }
+
+        impl Discipline {
+            /// Which it is, without its options.
+            #[must_use]
+            pub const fn kind(&self) -> Kind {
+                match self { $(Self::$variant(_) => Kind::$variant,)* }
+            }
+            /// What it does in a few words, for reports.
+            #[must_use]
+            pub fn words(&self) -> &'static str {
+                match self { $(Self::$variant(c) => c.words(),)* }
+            }
+            fn validate(&self, limit: Limit) -> Result<(), InvalidDiscipline> {
+                match self { $(Self::$variant(c) => c.validate(limit).map_err(InvalidDiscipline::$variant),)* }
+            }
+            fn build<P>(&self) -> Order<P> {
+                match self { $(Self::$variant(c) => Order::$variant(c.build()),)* }
+            }
+        }
+
+        $(impl From<$config> for Discipline {
+            fn from(c: $config) -> Self {
+                Self::$variant(c)
+            }
+        })*
+
+        impl fmt::Display for InvalidDiscipline {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self { $(Self::$variant(e) => e.fmt(f),)* }
+            }
+        }
+
+        impl core::error::Error for InvalidDiscipline {}
+
+        impl Refusal for InvalidDiscipline {
+            fn key(&self) -> &'static str {
+                match self { $(Self::$variant(e) => e.key(),)* }
+            }
+        }
+
+        /// Calls the discipline at work.
+        macro_rules! each {
+            ($self_:expr, $q:ident => $call:expr) => {
+                match $self_ { $(Order::$variant($q) => $call,)* }
+            };
+        }
+    };
 }
 
-/// Which queued packet of low priority makes room for an arrival of high priority.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Victim {
-    /// The one nearest the head.
-    Oldest,
-    /// The one nearest the tail.
-    #[default]
-    Youngest,
-}
-
-/// Who is admitted and who is served next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Discipline {
-    /// One FIFO that ignores classes and refuses what does not fit. As a router without support for
-    /// priorities (`plain`) it is the honest worst case for probes: they displace data.
-    #[default]
-    DropTail,
-    /// Admission as in `StrictPushout`, but service in the order of arrival: discard priority only. The
-    /// literal minimum of "discards the probes first" [Peach §III].
-    FifoPushout {
-        /// Who is pushed out.
-        victim: Victim,
-    },
-    /// A high-priority arrival to a full queue evicts low-priority packets until it fits, but none in vain;
-    /// all queued high-priority packets leave before any of low priority. Transmissions are not interrupted.
-    StrictPushout {
-        /// Who is pushed out.
-        victim: Victim,
-    },
-    /// One FIFO that refuses low priority unless fewer than `low_below` packets are queued; nobody is evicted.
-    /// A packet that finds the transmitter idle does not queue and is never refused.
-    Threshold {
-        /// Low priority is admitted while fewer than so many packets are queued.
-        low_below: u32,
-    },
+disciplines! {
+    "drop-tail" DropTail(drop_tail::Config),
+    "fifo-pushout" FifoPushout(pushout::Fifo),
+    "gtnets" Gtnets(gtnets::Config),
+    "plain" Plain(plain::Config),
+    "strict-pushout" StrictPushout(pushout::Strict),
+    "threshold" Threshold(threshold::Config),
 }
 
 impl Discipline {
-    /// Classes ignored: [`Self::DropTail`] under the name that priority experiments use.
-    pub const PLAIN: Self = Self::DropTail;
-    /// Strict push-out with the default victim.
-    pub const STRICT_PUSHOUT: Self = Self::StrictPushout { victim: Victim::Youngest };
-    /// FIFO push-out with the default victim.
-    pub const FIFO_PUSHOUT: Self = Self::FifoPushout { victim: Victim::Youngest };
-    /// The router of the GTNetS simulator: a dummy is refused when more than one packet is queued.
-    pub const GTNETS: Self = Self::Threshold { low_below: 2 };
+    /// One FIFO that ignores classes and refuses what does not fit.
+    pub const DROP_TAIL: Self = Self::DropTail(drop_tail::Config {});
+}
+
+impl Default for Discipline {
+    fn default() -> Self {
+        Self::DROP_TAIL
+    }
 }
 
 /// Everything that describes a queue.
@@ -95,7 +195,7 @@ impl QueueConfig {
     #[must_use]
     pub const fn packets(packets: u32) -> Self {
         Self {
-            discipline: Discipline::DropTail,
+            discipline: Discipline::DROP_TAIL,
             limit: Limit::Packets(packets),
             count_in_service: false,
             ns2_limit: false,
@@ -103,41 +203,43 @@ impl QueueConfig {
     }
     /// The same queue with another discipline.
     #[must_use]
-    pub const fn with(self, discipline: Discipline) -> Self {
-        Self { discipline, ..self }
+    pub fn with(self, discipline: impl Into<Discipline>) -> Self {
+        Self { discipline: discipline.into(), ..self }
+    }
+    /// Refuses a discipline that makes no sense with this capacity, and a capacity into which not even one packet of
+    /// `packet` bytes goes.
+    ///
+    /// # Errors
+    /// The key, and a sentence that says what to write instead.
+    pub fn validate(&self, packet: u32) -> Result<(), Invalid> {
+        self.discipline.validate(self.limit).map_err(Invalid::Discipline)?;
+        let less = u64::from(self.ns2_limit);
+        let passes = match self.limit {
+            Limit::Packets(n) => u64::from(n) > less,
+            Limit::Bytes(n) => n >= less + u64::from(packet),
+            Limit::Unlimited => true,
+        };
+        if self.count_in_service && !passes { Err(Invalid::NothingPasses) } else { Ok(()) }
     }
 }
 
-/// Packets and bytes together: what a queue holds, or may hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Load {
-    packets: u32,
-    bytes: u64,
+/// Why a queue makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Invalid {
+    /// The discipline does not.
+    #[error(transparent)]
+    Discipline(InvalidDiscipline),
+    /// The packet in service alone exceeds the capacity.
+    #[error("not even the packet in service fits, which count-in-service counts")]
+    NothingPasses,
 }
 
-impl Load {
-    const EMPTY: Self = Self { packets: 0, bytes: 0 };
-
-    /// What a queue with this limit, or `less` than it, may hold.
-    fn most(limit: Limit, less: u8) -> Self {
-        match limit {
-            Limit::Bytes(n) => Self { packets: u32::MAX, bytes: n.saturating_sub(less.into()) },
-            Limit::Packets(n) => Self { packets: n.saturating_sub(less.into()), bytes: u64::MAX },
-            Limit::Unlimited => Self { packets: u32::MAX, bytes: u64::MAX },
+impl Refusal for Invalid {
+    fn key(&self) -> &'static str {
+        match self {
+            Self::Discipline(e) => e.key(),
+            Self::NothingPasses => "limit",
         }
-    }
-
-    fn add(&mut self, size: u32) {
-        self.packets += 1;
-        self.bytes += u64::from(size);
-    }
-    fn remove(&mut self, size: u32) {
-        self.packets -= 1;
-        self.bytes -= u64::from(size);
-    }
-    /// True if one more packet of `size` bytes stays within `limit`.
-    fn admits(self, size: u32, limit: Self) -> bool {
-        self.packets < limit.packets && self.bytes + u64::from(size) <= limit.bytes
     }
 }
 
@@ -152,26 +254,12 @@ pub struct Queue<P> {
     order: Order<P>,
 }
 
-/// The disciplines. Each keeps its packets and says who goes; the load is accounted by the caller's `Load`.
-#[derive(Clone, Debug)]
-enum Order<P> {
-    DropTail(DropTail<P>),
-    FifoPushout(FifoPushout<P>),
-    StrictPushout(StrictPushout<P>),
-    Threshold(Threshold<P>),
-}
-
 impl<P: PacketView> Queue<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(config: &QueueConfig) -> Self {
         let less = u8::from(config.ns2_limit);
-        let order = match config.discipline {
-            Discipline::DropTail => Order::DropTail(DropTail::new()),
-            Discipline::FifoPushout { victim } => Order::FifoPushout(FifoPushout::new(victim)),
-            Discipline::StrictPushout { victim } => Order::StrictPushout(StrictPushout::new(victim)),
-            Discipline::Threshold { low_below } => Order::Threshold(Threshold::new(low_below)),
-        };
+        let order = config.discipline.build();
         let limit = Load::most(config.limit, less);
         Self { held: Load::EMPTY, limit, less, count_in_service: config.count_in_service, order }
     }
@@ -191,23 +279,13 @@ impl<P: PacketView> Queue<P> {
             limit.bytes = limit.bytes.saturating_sub(size.into());
             busy = 1;
         }
-        match &mut self.order {
-            Order::DropTail(q) => q.enqueue(p, &mut self.held, limit, lost),
-            Order::FifoPushout(q) => q.enqueue(p, &mut self.held, limit, lost),
-            Order::StrictPushout(q) => q.enqueue(p, &mut self.held, limit, lost),
-            Order::Threshold(q) => q.enqueue(p, &mut self.held, limit, busy, lost),
-        }
+        each!(&mut self.order, q => q.enqueue(p, &mut self.held, limit, busy, lost))
     }
 
     /// Takes the packet that is served next.
     #[inline]
     pub fn dequeue(&mut self) -> Option<P> {
-        let p = match &mut self.order {
-            Order::DropTail(q) => q.dequeue(),
-            Order::FifoPushout(q) => q.dequeue(),
-            Order::StrictPushout(q) => q.dequeue(),
-            Order::Threshold(q) => q.dequeue(),
-        }?;
+        let p = each!(&mut self.order, q => q.dequeue())?;
         self.held.remove(p.size());
         Some(p)
     }

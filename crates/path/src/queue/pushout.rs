@@ -2,15 +2,100 @@
 //!
 //! Required by [Peach §III]: at a congested router low-priority packets are the first to be discarded, so that
 //! probes cost data as little as possible. Linux `sch_skbprio` admits and serves as `StrictPushout` does.
-//! Both variants keep one deque per class, so that finding a victim never means a search.
+//! Both disciplines keep one deque per class, so that finding a victim never means a search.
+//!
+//! A high-priority arrival to a full queue evicts low-priority packets until it fits, but none in vain. With [`Strict`]
+//! all queued high-priority packets leave before any of low priority, but no transmission is interrupted. [`Fifo`] is
+//! the literal minimum of "discards the probes first".
 
-use super::{Load, Victim};
+use super::limit::{Limit, Load};
+use super::model::{Key, Model, Order};
 use crate::packet::{DropReason, PacketView};
 use alloc::collections::VecDeque;
+use core::convert::Infallible;
+
+/// The key of both disciplines.
+const VICTIM: Key = Key {
+    name: "victim",
+    elsewhere: "only the kinds \"strict-pushout\" and \"fifo-pushout\" have a victim",
+    missing: None,
+};
+
+/// Which packet of low priority makes room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "VictimSpec"))]
+pub enum Victim {
+    /// Nearest the head.
+    Oldest,
+    /// Nearest the tail.
+    #[default]
+    Youngest,
+}
+
+/// Low priority is discarded first and served last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, rename_all = "kebab-case")
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Strict {
+    /// Which packet of low priority makes room in a push-out queue; "youngest" by default.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub victim: Victim,
+}
+
+/// Low priority is discarded first, service in the order of arrival.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, rename_all = "kebab-case")
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Fifo {
+    /// Which packet of low priority makes room in a push-out queue; "youngest" by default.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub victim: Victim,
+}
+
+impl Model for Strict {
+    const KEYS: &'static [Key] = &[VICTIM];
+    type Order<P> = StrictPushout<P>;
+    type Invalid = Infallible;
+
+    fn validate(&self, _: Limit) -> Result<(), Infallible> {
+        Ok(())
+    }
+    fn build<P>(&self) -> StrictPushout<P> {
+        StrictPushout::new(self.victim)
+    }
+    fn words(&self) -> &'static str {
+        "probes discarded first and served last"
+    }
+}
+
+impl Model for Fifo {
+    const KEYS: &'static [Key] = &[VICTIM];
+    type Order<P> = FifoPushout<P>;
+    type Invalid = Infallible;
+
+    fn validate(&self, _: Limit) -> Result<(), Infallible> {
+        Ok(())
+    }
+    fn build<P>(&self) -> FifoPushout<P> {
+        FifoPushout::new(self.victim)
+    }
+    fn words(&self) -> &'static str {
+        "probes discarded first, served in order"
+    }
+}
 
 /// Discard priority and service priority.
 #[derive(Clone, Debug)]
-pub(super) struct StrictPushout<P> {
+pub struct StrictPushout<P> {
     high: VecDeque<P>,
     low: VecDeque<P>,
     low_bytes: u64,
@@ -19,7 +104,7 @@ pub(super) struct StrictPushout<P> {
 
 /// Discard priority only: served in the order of arrival.
 #[derive(Clone, Debug)]
-pub(super) struct FifoPushout<P> {
+pub struct FifoPushout<P> {
     /// The arrival number beside each packet merges the two deques back into one queue.
     classes: StrictPushout<Stamped<P>>,
     arrivals: u64,
@@ -43,15 +128,27 @@ impl<P: PacketView> PacketView for Stamped<P> {
     }
 }
 
-impl<P: PacketView> StrictPushout<P> {
-    pub(super) fn new(victim: Victim) -> Self {
+impl<P> StrictPushout<P> {
+    fn new(victim: Victim) -> Self {
         Self { high: VecDeque::new(), low: VecDeque::new(), low_bytes: 0, victim }
     }
-    pub(super) fn enqueue(
+}
+
+impl<P: PacketView> StrictPushout<P> {
+    fn dequeue_low(&mut self) -> Option<P> {
+        let p = self.low.pop_front()?;
+        self.low_bytes -= u64::from(p.size());
+        Some(p)
+    }
+}
+
+impl<P: PacketView> Order<P> for StrictPushout<P> {
+    fn enqueue(
         &mut self,
         p: P,
         held: &mut Load,
         limit: Load,
+        _: u32,
         lost: &mut impl FnMut(P, DropReason),
     ) -> bool {
         let size = p.size();
@@ -83,32 +180,32 @@ impl<P: PacketView> StrictPushout<P> {
         }
         true
     }
-    pub(super) fn dequeue(&mut self) -> Option<P> {
+    fn dequeue(&mut self) -> Option<P> {
         self.high.pop_front().or_else(|| self.dequeue_low())
-    }
-    fn dequeue_low(&mut self) -> Option<P> {
-        let p = self.low.pop_front()?;
-        self.low_bytes -= u64::from(p.size());
-        Some(p)
     }
 }
 
-impl<P: PacketView> FifoPushout<P> {
-    pub(super) fn new(victim: Victim) -> Self {
+impl<P> FifoPushout<P> {
+    fn new(victim: Victim) -> Self {
         Self { classes: StrictPushout::new(victim), arrivals: 0 }
     }
-    pub(super) fn enqueue(
+}
+
+impl<P: PacketView> Order<P> for FifoPushout<P> {
+    fn enqueue(
         &mut self,
         packet: P,
         held: &mut Load,
         limit: Load,
+        busy: u32,
         lost: &mut impl FnMut(P, DropReason),
     ) -> bool {
         let arrival = self.arrivals;
         self.arrivals += 1;
-        self.classes.enqueue(Stamped { arrival, packet }, held, limit, &mut |s, why| lost(s.packet, why))
+        let lost = &mut |s: Stamped<P>, why| lost(s.packet, why);
+        self.classes.enqueue(Stamped { arrival, packet }, held, limit, busy, lost)
     }
-    pub(super) fn dequeue(&mut self) -> Option<P> {
+    fn dequeue(&mut self) -> Option<P> {
         let low_first = match (self.classes.high.front(), self.classes.low.front()) {
             (Some(h), Some(l)) => l.arrival < h.arrival,
             (None, _) => true,

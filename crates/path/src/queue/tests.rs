@@ -47,40 +47,40 @@ const OUT: DropReason = DropReason::PushedOut;
 
 #[test]
 fn drop_tail_ignores_classes() {
-    let (lost, served) = run(QueueConfig::packets(3).with(Discipline::PLAIN), "aAbBC");
+    let (lost, served) = run(QueueConfig::packets(3).with(plain::Config {}), "aAbBC");
     assert_eq!(lost, [('B', FULL), ('C', FULL)]);
     assert_eq!(served, ['a', 'A', 'b']);
 }
 
 #[test]
 fn strict_pushout_evicts_the_youngest_and_serves_data_first() {
-    let (lost, served) = run(QueueConfig::packets(4).with(Discipline::STRICT_PUSHOUT), "abAcdBCD");
+    let (lost, served) = run(QueueConfig::packets(4).with(pushout::Strict::default()), "abAcdBCD");
     // d finds a b A c; B pushes out c, C pushes out b, D pushes out a.
     assert_eq!(lost, [('d', FULL), ('c', OUT), ('b', OUT), ('a', OUT)]);
     assert_eq!(served, ['A', 'B', 'C', 'D']);
-    let (lost, served) = run(QueueConfig::packets(4).with(Discipline::STRICT_PUSHOUT), "abAcB");
+    let (lost, served) = run(QueueConfig::packets(4).with(pushout::Strict::default()), "abAcB");
     assert_eq!((lost, served), (alloc::vec![('c', OUT)], alloc::vec!['A', 'B', 'a', 'b']));
 }
 
 #[test]
 fn strict_pushout_may_evict_the_oldest() {
-    let oldest = Discipline::StrictPushout { victim: Victim::Oldest };
+    let oldest = pushout::Strict { victim: Victim::Oldest };
     let (lost, served) = run(QueueConfig::packets(4).with(oldest), "abAcB");
     assert_eq!((lost, served), (alloc::vec![('a', OUT)], alloc::vec!['A', 'B', 'b', 'c']));
 }
 
 #[test]
 fn fifo_pushout_keeps_the_order_of_arrival() {
-    let (lost, served) = run(QueueConfig::packets(4).with(Discipline::FIFO_PUSHOUT), "abAcB");
+    let (lost, served) = run(QueueConfig::packets(4).with(pushout::Fifo::default()), "abAcB");
     assert_eq!((lost, served), (alloc::vec![('c', OUT)], alloc::vec!['a', 'b', 'A', 'B']));
-    let oldest = Discipline::FifoPushout { victim: Victim::Oldest };
+    let oldest = pushout::Fifo { victim: Victim::Oldest };
     let (lost, served) = run(QueueConfig::packets(4).with(oldest), "abAcB");
     assert_eq!((lost, served), (alloc::vec![('a', OUT)], alloc::vec!['b', 'A', 'c', 'B']));
 }
 
 #[test]
 fn data_fills_the_queue_and_is_then_refused_itself() {
-    for d in [Discipline::STRICT_PUSHOUT, Discipline::FIFO_PUSHOUT] {
+    for d in [Discipline::from(pushout::Strict::default()), pushout::Fifo::default().into()] {
         let (lost, served) = run(QueueConfig::packets(2).with(d), "aABCd");
         assert_eq!(lost, [('a', OUT), ('C', FULL), ('d', FULL)]);
         assert_eq!(served, ['A', 'B']);
@@ -89,7 +89,7 @@ fn data_fills_the_queue_and_is_then_refused_itself() {
 
 #[test]
 fn gtnets_refuses_a_probe_when_more_than_one_packet_is_queued() {
-    let (lost, served) = run(QueueConfig::packets(4).with(Discipline::GTNETS), "abcABCd");
+    let (lost, served) = run(QueueConfig::packets(4).with(gtnets::Config {}), "abcABCd");
     assert_eq!(lost, [('c', FULL), ('C', FULL), ('d', FULL)]);
     assert_eq!(served, ['a', 'b', 'A', 'B']);
 }
@@ -108,7 +108,7 @@ fn pushout_in_bytes_evicts_as_much_as_needed_and_nothing_in_vain() {
     let arrivals = [('a', 400), ('b', 400), ('A', 1000), ('B', 1001), ('C', 700), ('D', 300), ('c', 1)];
     // A fits beside a and b (1800). B would not fit beside A alone. C needs 700: b and a must go (1700).
     // D fits exactly (2000).
-    let (lost, served) = run_sized(config.with(Discipline::STRICT_PUSHOUT), &arrivals, None);
+    let (lost, served) = run_sized(config.with(pushout::Strict::default()), &arrivals, None);
     assert_eq!(lost, [('B', FULL), ('b', OUT), ('a', OUT), ('c', FULL)]);
     assert_eq!(served, ['A', 'C', 'D']);
 }
@@ -122,11 +122,11 @@ fn the_packet_in_service_counts_if_asked() {
     assert_eq!(run_sized(counted, &three, Some(1000)).1, ['A']);
     assert_eq!(run_sized(counted, &three, None).1, ['A', 'B']);
     // In bytes it occupies its size, and cannot be pushed out.
-    let bytes = QueueConfig { limit: Limit::Bytes(2500), ..counted }.with(Discipline::STRICT_PUSHOUT);
+    let bytes = QueueConfig { limit: Limit::Bytes(2500), ..counted }.with(pushout::Strict::default());
     let (lost, served) = run_sized(bytes, &[('a', 1000), ('A', 1500), ('B', 1)], Some(1000));
     assert_eq!((lost, served), (alloc::vec![('a', OUT), ('B', FULL)], alloc::vec!['A']));
     // The probe limit of the GTNetS router sees it too.
-    let gtnets = counted.with(Discipline::GTNETS);
+    let gtnets = counted.with(gtnets::Config {});
     assert_eq!(run_sized(gtnets, &[('a', 1), ('b', 1)], Some(1)).1, ['a']);
 }
 

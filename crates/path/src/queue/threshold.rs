@@ -1,21 +1,78 @@
-//! Partial buffer sharing: one FIFO that low priority may enter only while few packets are queued.
+//! Partial buffer sharing: one FIFO that low priority may enter only while few packets are queued. Nobody is evicted. A
+//! packet that finds the transmitter idle does not queue and is never refused.
 
-use super::Load;
 use super::drop_tail::DropTail;
+use super::limit::{Limit, Load};
+use super::model::{Key, Model, Order};
 use crate::packet::{DropReason, PacketView};
+use crate::param::Refusal;
+#[cfg(feature = "schema")]
+use skyhaul_base::quantity::Count;
 
+/// Low priority is refused unless fewer than `low-below` packets are queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, rename_all = "kebab-case")
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// Low priority is admitted to a threshold queue while fewer packets are queued.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::quantity::plain::count"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Count"))]
+    pub low_below: u64,
+}
+
+/// The queue is full before low priority is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is more than the queue holds")]
+pub struct MoreThanTheQueue(pub u64);
+
+impl Refusal for MoreThanTheQueue {
+    fn key(&self) -> &'static str {
+        "low-below"
+    }
+}
+
+impl Model for Config {
+    const KEYS: &'static [Key] = &[Key {
+        name: "low-below",
+        elsewhere: "only the kind \"threshold\" has this key",
+        missing: Some("a threshold queue needs it, such as low-below = 25"),
+    }];
+    type Order<P> = Threshold<P>;
+    type Invalid = MoreThanTheQueue;
+
+    fn validate(&self, limit: Limit) -> Result<(), MoreThanTheQueue> {
+        match limit {
+            Limit::Packets(most) if self.low_below > most.into() => Err(MoreThanTheQueue(self.low_below)),
+            _ => Ok(()),
+        }
+    }
+    fn build<P>(&self) -> Threshold<P> {
+        Threshold::new(u32::try_from(self.low_below).unwrap_or(u32::MAX))
+    }
+    fn words(&self) -> &'static str {
+        "probes only below a threshold"
+    }
+}
+
+/// The packets in the order of arrival.
 #[derive(Clone, Debug)]
-pub(super) struct Threshold<P> {
+pub struct Threshold<P> {
     fifo: DropTail<P>,
     low_below: u32,
 }
 
-impl<P: PacketView> Threshold<P> {
+impl<P> Threshold<P> {
     pub(super) fn new(low_below: u32) -> Self {
         Self { fifo: DropTail::new(), low_below }
     }
-    /// `busy` is 1 if the packet in service counts as queued.
-    pub(super) fn enqueue(
+}
+
+impl<P: PacketView> Order<P> for Threshold<P> {
+    fn enqueue(
         &mut self,
         p: P,
         held: &mut Load,
@@ -27,9 +84,9 @@ impl<P: PacketView> Threshold<P> {
             lost(p, DropReason::Full);
             return false;
         }
-        self.fifo.enqueue(p, held, limit, lost)
+        self.fifo.enqueue(p, held, limit, busy, lost)
     }
-    pub(super) fn dequeue(&mut self) -> Option<P> {
+    fn dequeue(&mut self) -> Option<P> {
         self.fifo.dequeue()
     }
 }

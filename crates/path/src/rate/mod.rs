@@ -8,12 +8,13 @@ mod steps;
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::fmt;
 use skyhaul_base::units::Serializer;
 use skyhaul_base::{Instant, Rate};
 
 pub use opportunities::{OPPORTUNITY_BYTES, Opportunities};
 pub use steps::Steps;
+
+pub use crate::trace::{End, TraceError};
 
 /// A rate that changes by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,49 +44,6 @@ impl Varying {
         }
     }
 }
-
-/// What happens after the end of a trace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum End {
-    /// The last value holds.
-    #[default]
-    Hold,
-    /// It begins anew; the time of its last point is the period.
-    Loop,
-}
-
-/// A trace that makes no sense. Points are counted from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraceError {
-    /// It has no point.
-    Empty,
-    /// The time of this point is not after that of the point before it.
-    NotAscending(usize),
-    /// It is to begin anew, but its last point is at 0.
-    NoPeriod,
-    /// From some time on nothing is ever sent.
-    NeverSends,
-}
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => write!(f, "the trace is empty: it needs at least one point"),
-            Self::NotAscending(_) => write!(f, "times must ascend"),
-            Self::NoPeriod => {
-                write!(f, "the last time is 0, which is no period to repeat: end with a later time")
-            }
-            Self::NeverSends => {
-                write!(
-                    f,
-                    "from the end on nothing is ever sent: end with a rate above 0, or repeat the trace"
-                )
-            }
-        }
-    }
-}
-
-impl core::error::Error for TraceError {}
 
 /// What sends the packets of a link one after the other.
 #[derive(Clone, Debug)]

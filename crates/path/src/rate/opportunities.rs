@@ -6,7 +6,7 @@
 //! opportunity has room for beyond what waits is lost: it is no credit for packets that come later. An opportunity at the
 //! instant at which a packet arrives is over when it arrives.
 
-use super::TraceError;
+use crate::trace::TraceError;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use skyhaul_base::{Duration, Instant, Rate};

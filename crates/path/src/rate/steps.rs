@@ -1,6 +1,6 @@
 //! A rate that holds until the next one.
 
-use super::{End, TraceError};
+use crate::trace::{End, TraceError};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use skyhaul_base::{Duration, Instant, Rate};

@@ -279,7 +279,7 @@ fn direction(d: &Direction, size: u32, rtt: f64, flows: u64) -> DirectionCheck {
         packet_bytes: size,
         delay_s: d.delay.base().as_secs_f64(),
         loss: d.error.mean_loss(size),
-        queue_kind: d.queue.kind.name(),
+        queue_kind: d.queue.discipline.kind().name(),
         queue_packets,
         queue_s: over(queue_packets, rate_packets_s),
         queue_bdp: over(queue_packets, bdp_packets),

@@ -1,7 +1,7 @@
 //! Warnings: settings that are legal and usually a mistake.
 
 use super::{Active, Check, Warning, display::percent, display::short, reno_class};
-use crate::resolved::{App, QueueKind, Resolved, Start, Transport};
+use crate::resolved::{App, Resolved, Start, Transport};
 use skyhaul_analysis::{loss, utilization};
 use skyhaul_path::error::{self, ber};
 use skyhaul_tcp::config::ProbeNegotiation;
@@ -126,7 +126,7 @@ fn priorities(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         }
         for &index in &flow.path {
             let link = &scenario.links[index];
-            let blind = matches!(link.forward.queue.kind, QueueKind::DropTail | QueueKind::Plain);
+            let blind = link.forward.queue.discipline.kind().is_blind();
             if blind && link.forward.rate.is_some() {
                 let message = format!(
                     "{} of flows.{} sends segments of low priority, and this queue ignores priorities: they displace \

@@ -7,6 +7,7 @@
 mod app;
 mod endpoint;
 mod os;
+mod queue;
 mod short;
 mod trace;
 
@@ -15,16 +16,17 @@ pub use endpoint::{
     EndpointSpec, InitialSsthreshSpec, InitialWindowSpec, ProbesSpec, RttSourceSpec, SackSpec,
 };
 pub use os::{OsBuffers, OsSpec};
+pub use queue::QueueSpec;
 pub use short::{CcSpec, Short};
 pub(crate) use short::{default_cc, expand, expand_default, tags};
-pub use trace::{EndSpec, InterpolationSpec, OrTrace, TraceSpec};
+pub use trace::{EndSpec, OrTrace, TraceSpec};
 pub(crate) use trace::{fill, is_trace};
 
-use crate::quantity::{Count, QueueLimit, RateSpec, Size, Span, Time, Window};
+use crate::quantity::{Count, RateSpec, Size, Span, Time, Window};
 use crate::resolved::Series;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use skyhaul_path::error;
+use skyhaul_path::{Delay, error};
 use std::collections::BTreeMap;
 
 /// A scenario file.
@@ -85,7 +87,7 @@ pub struct LinkSpec {
     pub rate: Option<OrTrace<RateSpec>>,
     /// Propagation delay, one way: a time, or a table for jitter or with a file that says how it changes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub delay: Option<OrTrace<Short<DelaySpec>>>,
+    pub delay: Option<OrTrace<Short<Delay>>>,
     /// Packets may overtake each other in flight; false by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_reorder: Option<bool>,
@@ -118,7 +120,7 @@ pub struct DirectionSpec {
     pub rate: Option<OrTrace<RateSpec>>,
     /// Propagation delay.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub delay: Option<OrTrace<Short<DelaySpec>>>,
+    pub delay: Option<OrTrace<Short<Delay>>>,
     /// Packets may overtake each other in flight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_reorder: Option<bool>,
@@ -137,83 +139,6 @@ pub struct DirectionSpec {
     /// What is in flight is lost when it goes down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drop_in_flight: Option<bool>,
-}
-
-/// Propagation delay. Short form: a time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", deny_unknown_fields, rename_all = "kebab-case")]
-pub enum DelaySpec {
-    /// Always the same.
-    Fixed {
-        /// The delay.
-        base: Time,
-    },
-    /// `base` plus the absolute value of a normal variable.
-    Normal {
-        /// Smallest delay.
-        base: Time,
-        /// Deviation of the normal variable.
-        sigma: Time,
-    },
-    /// `base` plus something uniform between 0 and `jitter`.
-    Uniform {
-        /// Smallest delay.
-        base: Time,
-        /// Length of the interval.
-        jitter: Time,
-    },
-}
-
-/// A queue. Short form: its limit, for drop-tail.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct QueueSpec {
-    /// Who is admitted and who is served next; "drop-tail" by default.
-    pub kind: KindOfQueue,
-    /// Capacity; one BDP by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<QueueLimit>,
-    /// The packet being transmitted occupies room too; false by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub count_in_service: Option<bool>,
-    /// A capacity of limit - 1, as in ns-2; false by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ns2_limit: Option<bool>,
-    /// Which packet of low priority makes room in a push-out queue; "youngest" by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub victim: Option<VictimSpec>,
-    /// Low priority is admitted to a threshold queue while fewer packets are queued.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub low_below: Option<Count>,
-}
-
-/// Who is admitted to a queue and who is served next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum KindOfQueue {
-    /// One FIFO that ignores priorities.
-    #[default]
-    DropTail,
-    /// Low priority is discarded first, service in the order of arrival.
-    FifoPushout,
-    /// Low priority is refused when more than one packet is queued.
-    Gtnets,
-    /// The same as drop-tail: a router without support for priorities.
-    Plain,
-    /// Low priority is discarded first and served last.
-    StrictPushout,
-    /// Low priority is refused unless fewer than `low-below` packets are queued.
-    Threshold,
-}
-
-/// Which packet of low priority makes room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum VictimSpec {
-    /// Nearest the head.
-    Oldest,
-    /// Nearest the tail.
-    Youngest,
 }
 
 /// A group of like flows.

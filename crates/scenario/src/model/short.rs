@@ -1,7 +1,7 @@
 //! Short forms: a text that stands for a table.
 
 use super::endpoint::DelayedAckSpec;
-use super::{AppSpec, DelaySpec, EndpointSpec, OsSpec, QueueSpec, SizesSpec, StartSpec, TimesSpec};
+use super::{AppSpec, EndpointSpec, OsSpec, QueueSpec, SizesSpec, StartSpec, TimesSpec};
 use crate::error::ValueError;
 use crate::quantity::{QueueLimit, Size, Span, Time};
 use core::fmt;
@@ -11,7 +11,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use skyhaul_base::Duration;
-use skyhaul_path::error;
+use skyhaul_path::{Delay, error};
 use std::borrow::Cow;
 use toml::{Table, Value};
 
@@ -118,10 +118,10 @@ impl ShortForm for OsSpec {
     }
 }
 
-impl ShortForm for DelaySpec {
+impl ShortForm for Delay {
     const EXPECTING: &'static str = "a time with a unit, such as \"275 ms\"";
     fn from_text(text: &str) -> Result<Self, ValueError> {
-        Ok(text.parse().map(|base| Self::Fixed { base })?)
+        Ok(Self::fixed(text.parse::<Time>()?.0))
     }
     fn bare(n: &str) -> String {
         format!("{n} has no unit: write a time with a unit, such as \"{n} ms\"")

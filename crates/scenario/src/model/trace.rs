@@ -3,6 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeOwned, Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};
+use skyhaul_path::delay::Interpolation;
 use std::borrow::Cow;
 use toml::{Table, Value};
 
@@ -30,20 +31,10 @@ pub struct TraceSpec {
     pub text: Option<String>,
     /// What lies between two lines of a trace of delays; "hold" by default. A rate always holds until the next.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub interpolation: Option<InterpolationSpec>,
+    pub interpolation: Option<Interpolation>,
     /// What happens after the last line of a trace; "hold" by default. A file of Mahimahi always begins anew.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<EndSpec>,
-}
-
-/// What lies between two lines of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum InterpolationSpec {
-    /// The earlier value.
-    Hold,
-    /// A straight line.
-    Linear,
 }
 
 /// What happens after the last line of a trace.

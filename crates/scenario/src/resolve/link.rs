@@ -1,13 +1,13 @@
 //! Links: the forward direction as written, the reverse direction with what differs.
 
-use super::{MAX_DELAY, Result, refuse};
+use super::{Result, refuse};
 use crate::error::Problem;
-use crate::model::{DelaySpec, DirectionSpec, KindOfQueue, LinkSpec, OrTrace, QueueSpec, Short, VictimSpec};
-use crate::quantity::{Count, Decimal, QueueLimit, RateSpec, Size};
-use crate::resolved::{Delay, Direction, Link, Queue, QueueKind};
+use crate::model::{DirectionSpec, LinkSpec, OrTrace, QueueSpec, Short};
+use crate::quantity::{Decimal, QueueLimit, RateSpec, Size};
+use crate::resolved::{Direction, Link};
 use crate::trace;
 use skyhaul_base::{Duration, Rate};
-use skyhaul_path::{Limit, Refusal, Victim, error};
+use skyhaul_path::{Delay, Limit, QueueConfig, Refusal, error};
 use std::sync::Arc;
 
 /// Delays of both directions.
@@ -24,24 +24,14 @@ pub(super) fn delays(name: &str, spec: &LinkSpec, run: Duration) -> Result<(Dela
     Ok((forward, reverse))
 }
 
-fn delay(key: &str, spec: &OrTrace<Short<DelaySpec>>, run: Duration) -> Result<Delay> {
-    let spec = match spec {
-        OrTrace::Own(Short(spec)) => *spec,
-        OrTrace::Trace(spec) => {
-            return trace::resolve_delay(key, spec, run).map(|t| Delay::Trace(Arc::new(t)));
-        }
-    };
-    let (delay, extra) = match spec {
-        DelaySpec::Fixed { base } => (Delay::Fixed(base.0), Duration::ZERO),
-        DelaySpec::Normal { base, sigma } => (Delay::JitterNormal { base: base.0, sigma: sigma.0 }, sigma.0),
-        DelaySpec::Uniform { base, jitter } => {
-            (Delay::JitterUniform { base: base.0, jitter: jitter.0 }, jitter.0)
-        }
-    };
-    if delay.base() > MAX_DELAY || extra > MAX_DELAY {
-        return refuse(key, "longer than an hour one way");
+fn delay(key: &str, spec: &OrTrace<Short<Delay>>, run: Duration) -> Result<Delay> {
+    match spec {
+        OrTrace::Own(Short(own)) => match own.validate() {
+            Ok(()) => Ok(own.clone()),
+            Err(e) => refuse(key, e),
+        },
+        OrTrace::Trace(spec) => trace::resolve_delay(key, spec, run).map(|t| Delay::Trace(Arc::new(t))),
     }
-    Ok(delay)
 }
 
 /// A link. `rtt` is the largest base RTT and `flow_packet` the largest packet of the flows that cross it; both
@@ -157,7 +147,7 @@ fn bdp_packets(n: Decimal, rate: Rate, rtt: Duration, packet: u32) -> Option<u64
     n.times_ratio(bit_nanos, 8_000_000_000 * u128::from(packet))
 }
 
-fn queue(key: &str, spec: QueueSpec, rate: Option<Rate>, rtt: Duration, packet: u32) -> Result<Queue> {
+fn queue(key: &str, spec: QueueSpec, rate: Option<Rate>, rtt: Duration, packet: u32) -> Result<QueueConfig> {
     let at = |k: &str| format!("{key}.{k}");
     let limit = match (spec.limit.unwrap_or(QueueLimit::Bdp(Decimal::whole(1))), rate) {
         (QueueLimit::Unlimited, _) => Limit::Unlimited,
@@ -174,47 +164,13 @@ fn queue(key: &str, spec: QueueSpec, rate: Option<Rate>, rtt: Duration, packet: 
             _ => return refuse(at("limit"), format!("{n} BDP are too many packets: write \"unlimited\"")),
         },
     };
-    let pushout = matches!(spec.kind, KindOfQueue::FifoPushout | KindOfQueue::StrictPushout);
-    if spec.victim.is_some() && !pushout {
-        return refuse(at("victim"), "only the kinds \"strict-pushout\" and \"fifo-pushout\" have a victim");
-    }
-    let kind = match (spec.kind, spec.low_below) {
-        (KindOfQueue::Threshold, Some(Count(n))) => {
-            let low_below = u32::try_from(n).unwrap_or(u32::MAX);
-            if matches!(limit, Limit::Packets(most) if low_below > most) {
-                return refuse(at("low-below"), format!("{n} is more than the queue holds"));
-            }
-            QueueKind::Threshold { low_below }
-        }
-        (KindOfQueue::Threshold, None) => {
-            return refuse(at("low-below"), "missing: a threshold queue needs it, such as low-below = 25");
-        }
-        (_, Some(_)) => return refuse(at("low-below"), "only the kind \"threshold\" has this key"),
-        (KindOfQueue::DropTail, _) => QueueKind::DropTail,
-        (KindOfQueue::FifoPushout, _) => QueueKind::FifoPushout,
-        (KindOfQueue::Gtnets, _) => QueueKind::Gtnets,
-        (KindOfQueue::Plain, _) => QueueKind::Plain,
-        (KindOfQueue::StrictPushout, _) => QueueKind::StrictPushout,
-    };
-    let queue = Queue {
-        kind,
+    let queue = QueueConfig {
+        discipline: spec.discipline,
         limit,
         count_in_service: spec.count_in_service.unwrap_or(false),
         ns2_limit: spec.ns2_limit.unwrap_or(false),
-        victim: match spec.victim {
-            Some(VictimSpec::Oldest) => Victim::Oldest,
-            Some(VictimSpec::Youngest) | None => Victim::Youngest,
-        },
     };
-    let less = u64::from(queue.ns2_limit);
-    let passes = match limit {
-        Limit::Packets(n) => u64::from(n) > less,
-        Limit::Bytes(n) => n >= less + u64::from(packet),
-        Limit::Unlimited => true,
-    };
-    if queue.count_in_service && !passes {
-        return refuse(at("limit"), "not even the packet in service fits, which count-in-service counts");
-    }
+    queue.validate(packet).map_err(|e| Problem::new(at(e.key()), e))?;
     Ok(queue)
 }
 

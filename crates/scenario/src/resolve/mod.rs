@@ -10,13 +10,12 @@ use crate::quantity::{Count, Size, Span};
 use crate::resolved::{FlowGroup, Link, Record, Resolved, Series, Start, Transport};
 use crate::workload;
 use skyhaul_base::Duration;
+use skyhaul_path::delay::{LONGEST, TooLong};
 
 type Result<T> = core::result::Result<T, Problem>;
 
 /// Longest run.
 const MAX_DURATION: Duration = Duration::from_secs(366 * 86_400);
-/// Longest delay of one link or access: ten times the way to the Sun.
-const MAX_DELAY: Duration = Duration::from_secs(3_600);
 /// Most flows in one scenario.
 const MAX_FLOWS: u64 = 1_000_000;
 
@@ -159,8 +158,8 @@ impl<'a> Flow<'a> {
             _ => return refuse(format!("{key}.count"), format!("{count} is more than {MAX_FLOWS} flows")),
         };
         let extra_delay = spec.extra_delay.map_or(Duration::ZERO, |d| d.0);
-        if extra_delay > MAX_DELAY {
-            return refuse(format!("{key}.extra-delay"), "longer than an hour one way");
+        if extra_delay > LONGEST {
+            return refuse(format!("{key}.extra-delay"), TooLong);
         }
         let transport = match spec.transport.unwrap_or_default() {
             TransportSpec::Tcp => Transport::Tcp,

@@ -4,7 +4,7 @@
 use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::Config as Cc;
 use skyhaul_path::error::{self, per};
-use skyhaul_path::{Limit, Victim};
+use skyhaul_path::{Discipline, Limit, QueueConfig};
 use skyhaul_scenario::resolved::*;
 use skyhaul_tcp::Config;
 
@@ -13,14 +13,13 @@ pub fn direction(rate: u64, delay: f64, buffer: Option<u32>, loss: f64) -> Direc
     Direction {
         varying: None,
         rate: (rate > 0).then(|| Rate::from_bits_per_sec(rate)),
-        delay: Delay::Fixed(Duration::from_secs_f64(delay)),
+        delay: Delay::fixed(Duration::from_secs_f64(delay)),
         allow_reorder: false,
-        queue: Queue {
-            kind: QueueKind::DropTail,
+        queue: QueueConfig {
+            discipline: Discipline::DROP_TAIL,
             limit: buffer.map_or(Limit::Unlimited, Limit::Packets),
             count_in_service: false,
             ns2_limit: false,
-            victim: Victim::Youngest,
         },
         error: if loss > 0.0 { per::Config { p: loss }.into() } else { error::Config::NONE },
         ack_errors: true,

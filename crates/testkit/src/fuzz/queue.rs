@@ -1,6 +1,7 @@
 //! Queues against their definition: one list in the order of arrival, every decision by a scan.
 
 use super::Tape;
+use skyhaul_path::queue::{pushout, threshold};
 use skyhaul_path::{Discipline, DropReason, Limit, PacketView, Queue, QueueConfig, Victim};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl Definition {
 
     fn enqueue(&mut self, p: Pkt, in_service: Option<u32>) -> Vec<(Pkt, DropReason)> {
         let refused = vec![(p, DropReason::Full)];
-        if let Discipline::Threshold { low_below } = self.config.discipline {
+        if let Discipline::Threshold(threshold::Config { low_below }) = self.config.discipline {
             let busy = usize::from(self.config.count_in_service && in_service.is_some());
             if p.low && self.list.len() + busy >= low_below as usize {
                 return refused;
@@ -52,7 +53,12 @@ impl Definition {
         let mut lost = Vec::new();
         if !self.fits(p.size, in_service, |_| true) {
             let victim = match self.config.discipline {
-                Discipline::StrictPushout { victim } | Discipline::FifoPushout { victim } if !p.low => victim,
+                Discipline::StrictPushout(pushout::Strict { victim })
+                | Discipline::FifoPushout(pushout::Fifo { victim })
+                    if !p.low =>
+                {
+                    victim
+                }
                 _ => return refused,
             };
             if !self.fits(p.size, in_service, |q| !q.low) {
@@ -72,7 +78,7 @@ impl Definition {
     }
 
     fn dequeue(&mut self) -> Option<Pkt> {
-        let strict = matches!(self.config.discipline, Discipline::StrictPushout { .. });
+        let strict = matches!(self.config.discipline, Discipline::StrictPushout(_));
         let first = self.list.iter().position(|p| !strict || !p.low).unwrap_or(0);
         (!self.list.is_empty()).then(|| self.list.remove(first))
     }
@@ -87,10 +93,10 @@ pub fn queue_ops(data: &[u8]) {
     let victim = if tape.one_in(2) { Victim::Oldest } else { Victim::Youngest };
     let config = QueueConfig {
         discipline: match tape.below(4) {
-            0 => Discipline::DropTail,
-            1 => Discipline::FifoPushout { victim },
-            2 => Discipline::StrictPushout { victim },
-            _ => Discipline::Threshold { low_below: tape.below(5) as u32 },
+            0 => Discipline::DROP_TAIL,
+            1 => pushout::Fifo { victim }.into(),
+            2 => pushout::Strict { victim }.into(),
+            _ => threshold::Config { low_below: tape.below(5) as u64 }.into(),
         },
         limit: match tape.below(3) {
             0 => Limit::Packets(tape.below(9) as u32),

@@ -39,7 +39,7 @@ impl Setup {
     /// Two equal endpoints, `one_way` apart by links without rate; initial sequence numbers just below the wrap.
     #[must_use]
     pub fn new(config: Config, cc: &Control, one_way: Duration) -> Self {
-        let link = LinkConfig { delay: Delay::Fixed(one_way), ..LinkConfig::default() };
+        let link = LinkConfig { delay: Delay::fixed(one_way), ..LinkConfig::default() };
         Self {
             config: [config; 2],
             cc: [cc.clone(), cc.clone()],

@@ -1,0 +1,47 @@
+//! How much a queue holds, and may hold.
+
+/// How much a queue holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Limit {
+    /// At most so many bytes: an arrival is refused only if it does not fit, so a smaller one that comes
+    /// later may still be accepted.
+    Bytes(u64),
+    /// At most so many packets. [Peach §V-A] uses 50.
+    Packets(u32),
+    /// No limit.
+    #[default]
+    Unlimited,
+}
+
+/// Packets and bytes together: what a queue holds, or may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Load {
+    pub(super) packets: u32,
+    pub(super) bytes: u64,
+}
+
+impl Load {
+    pub(super) const EMPTY: Self = Self { packets: 0, bytes: 0 };
+
+    /// What a queue with this limit, or `less` than it, may hold.
+    pub(super) fn most(limit: Limit, less: u8) -> Self {
+        match limit {
+            Limit::Bytes(n) => Self { packets: u32::MAX, bytes: n.saturating_sub(less.into()) },
+            Limit::Packets(n) => Self { packets: n.saturating_sub(less.into()), bytes: u64::MAX },
+            Limit::Unlimited => Self { packets: u32::MAX, bytes: u64::MAX },
+        }
+    }
+
+    pub(super) fn add(&mut self, size: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(size);
+    }
+    pub(super) fn remove(&mut self, size: u32) {
+        self.packets -= 1;
+        self.bytes -= u64::from(size);
+    }
+    /// True if one more packet of `size` bytes stays within `limit`.
+    pub(super) fn admits(self, size: u32, limit: Self) -> bool {
+        self.packets < limit.packets && self.bytes + u64::from(size) <= limit.bytes
+    }
+}

@@ -1,0 +1,58 @@
+//! What a queue discipline provides; each has a file of its own.
+
+use super::limit::{Limit, Load};
+use crate::packet::{DropReason, PacketView};
+use crate::param::Refusal;
+use core::fmt::Debug;
+
+/// The configuration of a discipline, in plain values.
+///
+/// Its documentation is that of the schema of scenario files; the keys there are its fields.
+pub trait Model: Copy + Debug + Eq {
+    /// What files may say of it besides the capacity: one key for each field.
+    const KEYS: &'static [Key];
+    /// All packets are alike to it, whatever their priority.
+    const BLIND: bool = false;
+    /// The packets that wait, and who goes next.
+    type Order<P>;
+    /// Why a configuration makes no sense.
+    type Invalid: Refusal;
+
+    /// Refuses parameters that contradict each other or the capacity.
+    ///
+    /// # Errors
+    /// The key, and a sentence that says what to write instead.
+    fn validate(&self, limit: Limit) -> Result<(), Self::Invalid>;
+    /// No packets yet.
+    fn build<P>(&self) -> Self::Order<P>;
+    /// What it does in a few words, for reports.
+    fn words(&self) -> &'static str;
+}
+
+/// A key that some disciplines have in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Its name.
+    pub name: &'static str,
+    /// Why the other disciplines refuse it.
+    pub elsewhere: &'static str,
+    /// What is said where it is missing; `None` if it has a default.
+    pub missing: Option<&'static str>,
+}
+
+/// The packets that wait, and who goes next. Whoever calls keeps the account of what is dequeued.
+pub(super) trait Order<P: PacketView> {
+    /// Admits a packet, or refuses it, or admits it in the place of others, and keeps `held`, which counts all that
+    /// wait, up to date. Returns true if `p` was admitted; every packet lost goes to `lost`. `busy` is 1 if the packet
+    /// in service counts as queued.
+    fn enqueue(
+        &mut self,
+        p: P,
+        held: &mut Load,
+        limit: Load,
+        busy: u32,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> bool;
+    /// Takes the packet that is served next.
+    fn dequeue(&mut self) -> Option<P>;
+}
