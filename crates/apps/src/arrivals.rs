@@ -37,12 +37,12 @@ pub struct Arrivals {
     /// Mean time between two, in seconds.
     gap: f64,
     gaps: Rng,
-    sizes: Box<(Sizes, Rng)>,
+    sizes: (Sizes, Rng),
     count: u64,
 }
 
 impl Kind for Config {
-    type Workload = Arrivals;
+    type Workload = Box<Arrivals>;
     type Invalid = Invalid;
     const MANY: bool = true;
 
@@ -50,16 +50,16 @@ impl Kind for Config {
         self.size.validate()?;
         Ok(self.clone())
     }
-    fn build(&self, start: &Start<'_>) -> Arrivals {
+    fn build(&self, start: &Start<'_>) -> Box<Arrivals> {
         let mut arrivals = Arrivals {
             next: start.now,
             gap: 1.0 / self.rate,
             gaps: start.streams.named("arrivals"),
-            sizes: Box::new((self.size.clone(), start.streams.named("sizes"))),
+            sizes: (self.size.clone(), start.streams.named("sizes")),
             count: 0,
         };
         arrivals.draw_next();
-        arrivals
+        Box::new(arrivals)
     }
     fn offered(&self) -> Option<f64> {
         Some(self.rate * self.size.mean() * 8.0)
@@ -90,7 +90,7 @@ impl Workload for Arrivals {
         if self.next > now {
             return None;
         }
-        let (sizes, rng) = &mut *self.sizes;
+        let (sizes, rng) = &mut self.sizes;
         let demand = Demand::Open { transfer: self.count, bytes: sizes.draw(rng) };
         self.count += 1;
         self.draw_next();

@@ -19,7 +19,7 @@ pub struct Config {
 }
 
 impl Kind for Config {
-    type Workload = Stream;
+    type Workload = Box<Stream>;
     type Invalid = Invalid;
     const DATAGRAMS: bool = true;
 
@@ -30,8 +30,8 @@ impl Kind for Config {
         let (rate, packet) = stream::resolve(self.rate, self.packet, over)?;
         Ok(Self { rate, packet })
     }
-    fn build(&self, start: &Start<'_>) -> Stream {
-        Stream::new(start, self.rate, self.packet, None)
+    fn build(&self, start: &Start<'_>) -> Box<Stream> {
+        Box::new(Stream::new(start, self.rate, self.packet, None))
     }
     fn offered(&self) -> Option<f64> {
         Some(stream::bits(self.rate) as f64)

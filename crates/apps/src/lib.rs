@@ -30,7 +30,7 @@ pub use bulk::Bulk;
 pub use datagram::{Datagram, Delays, HEADER, Measured, Numbered};
 pub use pages::Pages;
 pub use sizes::Sizes;
-pub use stream::Stream;
+pub use stream::{Stream, USUAL_PACKET};
 pub use times::Times;
 pub use workload::{Demand, Kind, Outcome, Refusal, Start, Stop, Streams, Transport, Workload};
 

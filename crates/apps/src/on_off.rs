@@ -26,7 +26,7 @@ pub struct Config {
 }
 
 impl Kind for Config {
-    type Workload = Stream;
+    type Workload = Box<Stream>;
     type Invalid = Invalid;
     const DATAGRAMS: bool = true;
 
@@ -42,8 +42,8 @@ impl Kind for Config {
         let (rate, packet) = stream::resolve(self.rate, self.packet, over)?;
         Ok(Self { rate, packet, ..*self })
     }
-    fn build(&self, start: &Start<'_>) -> Stream {
-        Stream::new(start, self.rate, self.packet, Some((self.on, self.off)))
+    fn build(&self, start: &Start<'_>) -> Box<Stream> {
+        Box::new(Stream::new(start, self.rate, self.packet, Some((self.on, self.off))))
     }
     fn offered(&self) -> Option<f64> {
         let (on, off) = (self.on.mean(), self.off.mean());

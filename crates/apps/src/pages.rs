@@ -53,7 +53,7 @@ pub struct Pages {
     bytes: u64,
     count: Option<u64>,
     /// The pause between two, and where it is drawn from.
-    idle: Option<Box<(Times, Streams)>>,
+    idle: Option<(Times, Streams)>,
     next: Instant,
     done: u64,
     /// A page is under way.
@@ -62,7 +62,7 @@ pub struct Pages {
 }
 
 impl Kind for Config {
-    type Workload = Pages;
+    type Workload = Box<Pages>;
     type Invalid = Invalid;
 
     fn resolve(&self, _: Transport) -> Result<Self, Invalid> {
@@ -75,20 +75,20 @@ impl Kind for Config {
         self.idle.map_or(Ok(()), |t| t.validate()).map_err(Invalid::Idle)?;
         Ok(*self)
     }
-    fn build(&self, start: &Start<'_>) -> Pages {
+    fn build(&self, start: &Start<'_>) -> Box<Pages> {
         let segment = match start.over {
             Transport::Stream { segment } => segment,
             Transport::Datagrams { .. } => panic!("pages need a byte stream"),
         };
-        Pages {
+        Box::new(Pages {
             bytes: self.segments.saturating_mul(segment.into()),
             count: self.count,
-            idle: self.idle.map(|times| Box::new((times, start.streams.clone()))),
+            idle: self.idle.map(|times| (times, start.streams.clone())),
             next: start.now,
             done: 0,
             loading: false,
             stopped: false,
-        }
+        })
     }
     fn offered(&self) -> Option<f64> {
         None
@@ -125,7 +125,7 @@ impl Workload for Pages {
             return Outcome::Last;
         }
         self.next = now;
-        if let Some((times, streams)) = self.idle.as_deref() {
+        if let Some((times, streams)) = &self.idle {
             // A stream for every pause, so that it is the same whatever happened before.
             self.next = now + times.draw(&mut streams.named(&format!("idle.{}", self.done)));
         }
@@ -149,7 +149,7 @@ mod tests {
     fn at(s: u64) -> Instant {
         Instant::ZERO + Duration::from_secs(s)
     }
-    fn pages(count: Option<u64>, idle: Option<Times>) -> Pages {
+    fn pages(count: Option<u64>, idle: Option<Times>) -> Box<Pages> {
         let config = Config { segments: 3, count, idle };
         let over = Transport::Stream { segment: 100 };
         config.resolve(over).unwrap().build(&Start {

@@ -7,7 +7,7 @@ use skyhaul_base::units::Serializer;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 
 /// Packet of datagrams whose file names none, bytes with headers.
-const USUAL: u64 = 1000;
+pub const USUAL_PACKET: u64 = 1000;
 /// Largest packet.
 const LARGEST: u64 = 65_535;
 
@@ -59,7 +59,7 @@ pub(crate) fn resolve(
 ) -> Result<(RateSpec, Option<u64>), Invalid> {
     let (least, usual) = match over {
         Transport::Stream { segment } => (1, segment.into()),
-        Transport::Datagrams { header } => (u64::from(header) + 1, USUAL),
+        Transport::Datagrams { header } => (u64::from(header) + 1, USUAL_PACKET),
     };
     let size = packet.unwrap_or(usual);
     if packet.is_some() && !(least..=LARGEST).contains(&size) {
@@ -104,7 +104,7 @@ pub struct Stream {
     pause: Instant,
     /// How much later than its own clock it is, through pauses.
     behind: Duration,
-    pauses: Option<Box<(Times, Times, Rng)>>,
+    pauses: Option<(Times, Times, Rng)>,
 }
 
 impl Stream {
@@ -115,8 +115,8 @@ impl Stream {
         pauses: Option<(Times, Times)>,
     ) -> Self {
         let now = start.now;
-        let mut pauses = pauses.map(|(on, off)| Box::new((on, off, start.streams.named("pauses"))));
-        let pause = pauses.as_deref_mut().map_or(Instant::MAX, |(on, _, rng)| now + on.draw(rng));
+        let mut pauses = pauses.map(|(on, off)| (on, off, start.streams.named("pauses")));
+        let pause = pauses.as_mut().map_or(Instant::MAX, |(on, _, rng)| now + on.draw(rng));
         let datagrams = matches!(start.over, Transport::Datagrams { .. });
         let mut stream = Self {
             next: now,
@@ -135,7 +135,7 @@ impl Stream {
     }
 
     fn skip_pauses(&mut self) {
-        if let Some((on, off, rng)) = self.pauses.as_deref_mut() {
+        if let Some((on, off, rng)) = &mut self.pauses {
             while self.on >= self.pause {
                 self.behind = self.behind + off.draw(rng);
                 self.pause += on.draw(rng);

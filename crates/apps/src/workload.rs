@@ -145,3 +145,24 @@ pub trait Workload: Clone + Debug {
     /// What it has written comes to an end.
     fn is_finite(&self) -> bool;
 }
+
+/// Workloads with more than a few bytes of state are boxed: most flows send without end, and there may be many.
+impl<W: Workload> Workload for Box<W> {
+    #[inline]
+    fn next(&self) -> Instant {
+        (**self).next()
+    }
+    #[inline]
+    fn poll(&mut self, now: Instant) -> Option<Demand> {
+        (**self).poll(now)
+    }
+    fn acknowledged(&mut self, now: Instant) -> Outcome {
+        (**self).acknowledged(now)
+    }
+    fn stop(&mut self) -> Stop {
+        (**self).stop()
+    }
+    fn is_finite(&self) -> bool {
+        (**self).is_finite()
+    }
+}

@@ -7,7 +7,8 @@ use skyhaul_base::{Duration, Rate};
 use skyhaul_path as path;
 
 pub use crate::event::{Change, What};
-pub use crate::workload::{App, Sizes, Times, Transport};
+pub use crate::workload::Transport;
+pub use skyhaul_apps::{Config as App, Sizes, Times};
 pub use skyhaul_path::{Delay, Limit};
 
 /// A scenario in which nothing is open any more.
