@@ -384,3 +384,8 @@ pub(crate) enum SchemaKind {
     /// What belongs to a folder of studies.
     Paper,
 }
+
+/// How many runs at a time: what was asked for, or one per processor.
+pub(crate) fn jobs(asked: Option<u16>) -> usize {
+    asked.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
+}

@@ -2,9 +2,9 @@
 
 use super::settings::Stack;
 use crate::args::Marking;
-use crate::text::{bit_rate, seconds, short};
 use skyhaul_base::Duration;
 use skyhaul_cc::ProbeSupport;
+use skyhaul_lab::text::{bit_rate, seconds, short};
 use skyhaul_net::app::{Account, Interval, Meter};
 use skyhaul_net::host::{Counts, Failure, Host};
 use skyhaul_wire::Refusal;
