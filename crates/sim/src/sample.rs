@@ -103,9 +103,9 @@ impl Sampler {
             }
             self.series.flows.push(now, index, &self.row);
         }
-        if let (true, Agent::Tcp(ends)) = (self.flow_kinds.contains(&Kind::Telemetry), &flow.agent) {
+        if let (true, Some(sender)) = (self.flow_kinds.contains(&Kind::Telemetry), flow.agent.sender()) {
             let t = &mut self.series.telemetry;
-            ends.sender.sender().control().telemetry(&mut |name, value| {
+            sender.control().telemetry(&mut |name, value| {
                 t.time.push(now);
                 t.flow.push(index);
                 t.name.push(name);
