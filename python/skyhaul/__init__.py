@@ -34,7 +34,7 @@ from ._core import (
     studies,
 )
 from ._reproduce import Reproduction, reproduce
-from ._run import Check, Result, check, run, schema
+from ._run import Check, Quantity, Result, check, quantities, run, schema
 from ._study import Claim, FailedCell, Figure, Outcome, Study, study
 from ._table import Table
 
@@ -51,6 +51,7 @@ __all__ = [
     "Outcome",
     "Policy",
     "Probe",
+    "Quantity",
     "Random",
     "RateSample",
     "Reproduction",
@@ -67,6 +68,7 @@ __all__ = [
     "analysis",
     "check",
     "presets",
+    "quantities",
     "reproduce",
     "run",
     "schema",

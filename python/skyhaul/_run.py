@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _core
 from ._control import Controls, spec
@@ -115,3 +115,23 @@ def schema(kind: str) -> dict[str, Any]:
     """The JSON Schema of a kind of file: "scenario" or "study"."""
     value: dict[str, Any] = json.loads(_core.schema(kind))
     return value
+
+
+class Quantity(NamedTuple):
+    """Something that a run measures."""
+
+    of: str
+    """What it is measured of: "flow", "group", "link", "run", or "series"."""
+    name: str
+    """Its name, as in the metrics of studies."""
+    column: str
+    """Its name in tables and in `Result.summary`: with the unit behind, where the name does not say it."""
+    unit: str
+    """Its unit; empty for what is counted."""
+    says: str
+    """What it is."""
+
+
+def quantities() -> list[Quantity]:
+    """All that a run measures."""
+    return [Quantity(*row) for row in _core.quantities()]

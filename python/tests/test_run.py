@@ -148,3 +148,15 @@ def test_a_full_disk_is_an_oserror(tmp_path):
     os.symlink("/dev/full", folder / "summary.json")
     with pytest.raises(OSError, match=r"summary\.json: the disk is full"):
         sh.run("preset:peach-geo", set=SHORT).save(folder)
+
+
+def test_every_quantity_is_a_column():
+    r = sh.run("preset:peach-geo", set={"duration": "2 s", "flows.bulk.count": 2})
+    of = {q: {x.column for x in sh.quantities() if x.of == q} for q in ["flow", "group", "link", "run"]}
+    assert set(r.flows) == of["flow"] | {"group", "index"}
+    assert set(r.links) == of["link"] | {"link", "direction"}
+    s = r.summary
+    assert set(s["flows"][0]) == of["flow"] | {"group", "index"}
+    assert set(s["groups"][0]) >= of["group"]
+    assert set(s) >= of["run"]
+    assert all(q.says for q in sh.quantities())

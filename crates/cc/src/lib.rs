@@ -54,8 +54,8 @@ pub use event::{
     Ack, AckKind, Blocked, Clock, Cx, Head, Lost, Path, PathState, Phase, ProbeEvent, ProbeSupport,
     RateSample, Sent, Signal, Start, Transmit,
 };
-pub use registry::{Algorithm, Config, NAMES};
-pub use rules::{CaGrowth, HalvingBase, InitialSsthresh, InitialWindow, Rules, SharedRules};
+pub use registry::{Algorithm, Config, Invalid, NAMES};
+pub use rules::{CaGrowth, EmptyWindow, HalvingBase, InitialSsthresh, InitialWindow, Rules, SharedRules};
 pub use user::Controls;
 
 use core::fmt;

@@ -57,6 +57,15 @@ macro_rules! algorithms {
             User(user::Config),
         }
 
+        /// Why a configuration is refused.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+        #[expect(missing_docs, reason = "the error of each algorithm documents itself")]
+        pub enum Invalid {
+            $(#[error(transparent)] $variant(alg::$module::Invalid),)*
+            #[error(transparent)]
+            User(user::Invalid),
+        }
+
         /// The names of all built-in algorithms, in the order of the documentation.
         pub const NAMES: &[&str] = &[$($name),*];
 
@@ -82,12 +91,28 @@ macro_rules! algorithms {
                     built_in => Cow::Borrowed(built_in.name()),
                 }
             }
+            /// What the algorithm is, in a line: its name as people write it, the source, the idea.
+            #[must_use]
+            pub fn about(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => concat!($($doc),*).trim_ascii_start(),)*
+                    Self::User(_) => "A user's own, provided by the program that runs the scenario.",
+                }
+            }
+            /// The name as people write it, such as `TCP-Peach`: what [`Self::about`] begins with.
+            #[must_use]
+            pub fn title(&self) -> &'static str {
+                self.about().split(&['(', ',', '.']).next().unwrap_or_default().trim_ascii_end()
+            }
             /// Refuses options that are outside their domain or contradict each other.
             ///
             /// # Errors
-            /// A sentence that names the option and what to write instead.
-            pub fn validate(&self) -> Result<(), &'static str> {
-                match self { $(Self::$variant(c) => c.validate(),)* Self::User(c) => c.validate() }
+            /// Displays as a sentence that names the option and what to write instead.
+            pub fn validate(&self) -> Result<(), Invalid> {
+                match self {
+                    $(Self::$variant(c) => c.validate().map_err(Invalid::$variant),)*
+                    Self::User(c) => c.validate().map_err(Invalid::User),
+                }
             }
             /// What a built-in control asks of the sender from the start. `None` for a user's own: its provider knows.
             #[must_use]
@@ -217,6 +242,12 @@ mod tests {
             assert!(cwnd >= 1.0, "{name}: {cwnd}");
         }
         assert_eq!(Config::by_name("no-such"), None);
+        let titles = ["peach", "peach-plus", "cubic", "bbr", "sack"]
+            .map(|name| Config::by_name(name).expect("a listed name").title());
+        assert_eq!(
+            titles,
+            ["TCP-Peach", "TCP-Peach+", "CUBIC", "BBR version 1", "NewReno with SACK recovery"]
+        );
         let own = Config::by_name("user:mine").expect("the short form");
         assert_eq!((own.name(), &*own.label()), ("user", "user:mine"));
         assert_eq!(own.validate(), Ok(()));

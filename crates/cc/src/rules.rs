@@ -16,7 +16,23 @@ pub enum InitialWindow {
     Rfc6928,
 }
 
+/// An initial window that holds no segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("initial-window must be at least 1 segment")]
+pub struct EmptyWindow;
+
 impl InitialWindow {
+    /// Refuses what is no window.
+    ///
+    /// # Errors
+    /// If it is a number of segments below 1, or no number.
+    pub fn validate(self) -> Result<(), EmptyWindow> {
+        match self {
+            Self::Segments(n) if !(n.is_finite() && n >= 1.0) => Err(EmptyWindow),
+            _ => Ok(()),
+        }
+    }
+
     /// The window in segments of `smss` bytes.
     #[must_use]
     pub fn segments(self, smss: u32) -> f64 {

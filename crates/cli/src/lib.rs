@@ -1,37 +1,23 @@
-//! The `skyhaul` command as a library: the binary of `cargo install` and the entry point of the Python package
-//! call the same [`run`].
+//! The `skyhaul` command: arguments, what is printed, and the exit status. What it does is in `skyhaul-lab`, and for real
+//! packets in `skyhaul-net`. The binary of `cargo install` and the entry point of the Python package call the same [`run`].
 //!
 //! Exit status: 0 all is well; 1 a claim does not hold, or results differ; 2 wrong input, output that cannot be
 //! written, or a claim that could not be evaluated, with one line on standard error; 130 stopped with Ctrl-C.
 #![forbid(unsafe_code)]
 
 mod args;
-pub mod capture;
-pub mod cases;
-mod clock;
 mod command;
-pub mod compare;
-pub mod export;
 mod interrupt;
-pub mod library;
-pub mod measure;
-pub mod parquet;
-mod picture;
-pub mod reproduce;
-pub mod results;
+mod output;
+mod progress;
 mod stop;
-pub mod studies;
-pub mod text;
 
-pub use stop::{Stop, io_words};
+pub use stop::Stop;
 
 use clap::Parser;
 use skyhaul_study::figure::FigureRenderer;
 use std::ffi::OsString;
 use std::io::Write;
-
-/// Version of the program.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Runs the command that `args` says, the name of the program first, and returns the exit status.
 pub fn run(args: impl IntoIterator<Item = OsString>, renderer: Option<&dyn FigureRenderer>) -> u8 {
@@ -49,7 +35,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, renderer: Option<&dyn Figur
 fn usage(e: &clap::Error) -> Result<(), Stop> {
     if !e.use_stderr() || e.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let text = e.render().to_string();
-        return if e.use_stderr() { Err(Stop::Usage(text)) } else { print(&text) };
+        return if e.use_stderr() { Err(Stop::Usage(text)) } else { output::print(&text) };
     }
     let text = e.render().to_string();
     let words = |l: &str| l.trim().trim_start_matches("error: ").trim_start_matches("tip: ").to_owned();
@@ -71,16 +57,4 @@ fn finish(result: Result<(), Stop>) -> u8 {
     // If standard error is closed nobody can be told.
     let _ = std::io::stderr().write_all(line.as_bytes());
     stop.status()
-}
-
-/// Writes to standard output.
-///
-/// # Errors
-/// If that is not possible; a reader that went away is no error of ours.
-pub(crate) fn print(text: &str) -> Result<(), Stop> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| match e.kind() {
-        std::io::ErrorKind::BrokenPipe => Stop::Closed,
-        _ => Stop::Bad(format!("cannot write standard output: {}", io_words(&e))),
-    })
 }

@@ -1,4 +1,4 @@
-//! The `skyhaul` command. Everything it does is in the library, which the Python package calls as well.
+//! The `skyhaul` command. The Python package calls the same function.
 #![forbid(unsafe_code)]
 
 fn main() -> std::process::ExitCode {

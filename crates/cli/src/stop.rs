@@ -1,7 +1,7 @@
 //! Why the program ends other than well, and with which exit status.
 
+use skyhaul_lab::LabError;
 use skyhaul_study::StudyError;
-pub use skyhaul_study::io_words;
 use std::fmt;
 use std::path::Path;
 
@@ -57,12 +57,18 @@ impl Stop {
     /// A file or folder that could not be written.
     #[must_use]
     pub fn write(path: &Path, e: &std::io::Error) -> Self {
-        Self::Bad(format!("cannot write {}: {}", path.display(), io_words(e)))
+        Self::Bad(format!("cannot write {}: {}", path.display(), skyhaul_study::io_words(e)))
     }
 }
 
 impl From<StudyError> for Stop {
     fn from(e: StudyError) -> Self {
         Self::bad(e)
+    }
+}
+
+impl From<LabError> for Stop {
+    fn from(e: LabError) -> Self {
+        if e.is_stop() { Self::Interrupted(e.to_string()) } else { Self::bad(e) }
     }
 }

@@ -2,7 +2,7 @@
 
 use pyo3::PyErr;
 use pyo3::exceptions::{PyException, PyOSError};
-use skyhaul_cli::Stop;
+use skyhaul_lab::LabError;
 
 pyo3::create_exception!(skyhaul, SkyhaulError, PyException, "Something that Skyhaul refuses.");
 pyo3::create_exception!(
@@ -41,18 +41,12 @@ pub(crate) fn study(e: skyhaul_study::StudyError) -> PyErr {
     }
 }
 
-/// For what the command line does as well; its errors are lines already.
-pub(crate) fn stop(e: Stop) -> PyErr {
-    match e {
-        Stop::Bad(line) | Stop::Interrupted(line) | Stop::Usage(line) => StudyError::new_err(line),
-        Stop::Claim | Stop::Different | Stop::Closed | Stop::Status(_) => StudyError::new_err("stopped"),
-    }
+/// For what the command line does as well.
+pub(crate) fn lab(e: LabError) -> PyErr {
+    StudyError::new_err(e.to_string())
 }
 
 /// For results that cannot be written.
-pub(crate) fn output(e: Stop) -> PyErr {
-    match e {
-        Stop::Bad(line) => PyOSError::new_err(line),
-        other => stop(other),
-    }
+pub(crate) fn output(e: LabError) -> PyErr {
+    PyOSError::new_err(e.to_string())
 }

@@ -18,15 +18,15 @@ mod _core {
     #[pymodule_export]
     use super::analysis::{closed_form, closed_forms, jain, predict_rate, transmission_period};
     #[pymodule_export]
-    use super::control::base::Control;
+    use super::control::base::{Control, Random};
     #[pymodule_export]
-    use super::control::events::{Ack, Loss, Lost, Probe, Random, RateSample, Sent, Start, Transmit};
+    use super::control::events::{Ack, Loss, Lost, Probe, RateSample, Sent, Start, Transmit};
     #[pymodule_export]
     use super::error::{ControlError, ScenarioError, SkyhaulError, StudyError};
     #[pymodule_export]
     use super::reproduction::{Reproduced, Reproduction};
     #[pymodule_export]
-    use super::run::{RunResult, check, presets, run, schema};
+    use super::run::{RunResult, check, presets, quantities, run, schema};
     #[pymodule_export]
     use super::study::{Outcome, Study, main, run_cell, studies};
     #[pymodule_export]
@@ -40,6 +40,6 @@ mod _core {
         error.setattr("time_s", f64::NAN)?;
         error.setattr("flow", "")?;
         error.setattr("method", "")?;
-        m.add("__version__", skyhaul_cli::VERSION)
+        m.add("__version__", skyhaul_lab::VERSION)
     }
 }

@@ -4,6 +4,7 @@
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use skyhaul_study::run::Progress;
+use std::io::Write as _;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -29,6 +30,11 @@ impl Progress for Tell {
     fn warn(&self, message: &str) {
         let _ = self.0.send(News::Warning(message.to_owned()));
     }
+}
+
+/// One line on standard error that stops nothing.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "skyhaul: {line}");
 }
 
 /// Does `work` on a thread of its own. `progress` is called with the number of finished cells, of all cells, and the

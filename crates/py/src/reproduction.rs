@@ -6,7 +6,7 @@ use crate::study::Renderer;
 use crate::table::Table;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError};
 use pyo3::prelude::*;
-use skyhaul_cli::reproduce::{self, Request, shown};
+use skyhaul_lab::reproduce::{self, Request, shown};
 use skyhaul_study::book::Book;
 use skyhaul_study::cache::Cache;
 use skyhaul_study::figure::FigureRenderer;
@@ -57,7 +57,7 @@ impl Reproduction {
         let request = Request { names, quick, studies, seeds, out };
         let mut refused = Vec::new();
         let all = reproduce::Reproduction::begin(&request, &mut |why| refused.push(why.to_owned()));
-        let all = Mutex::new(Some(all.map_err(error::stop)?));
+        let all = Mutex::new(Some(all.map_err(error::lab)?));
         let cache = reproduce::cache(cache).map_err(error::output)?;
         Ok(Self { all, cache, open: Mutex::default(), refused })
     }
@@ -144,7 +144,7 @@ impl Reproduction {
             let all = all.ok_or_else(|| PyRuntimeError::new_err("the report has been written"))?;
             let folder = all.folder().to_owned();
             let renderer = renderer.as_ref().map(|r| r as &dyn FigureRenderer);
-            Ok(Reproduced { book: all.report(renderer).map_err(error::output)?, folder })
+            Ok(Reproduced { book: all.report(renderer, &mut news::say).map_err(error::output)?, folder })
         })
     }
 }

@@ -4,20 +4,18 @@ use crate::control::{self, Own};
 use crate::error;
 use crate::table::Table;
 use pyo3::prelude::*;
-use skyhaul_base::Instant;
 use skyhaul_cc::Controls;
-use skyhaul_cli::{cases, measure, results};
+use skyhaul_lab::cases::{self, Case};
+use skyhaul_lab::run::{Watch, single};
+use skyhaul_lab::{LabError, measure, results};
+use skyhaul_scenario::resolved::Series;
 use skyhaul_scenario::{Document, Resolved};
-use skyhaul_sim::{Sim, Tap};
-use skyhaul_trace::{Digest, Null};
+use skyhaul_sim::quantity::{FLOW, GROUP, LINK, Quantity, RUN, sampled};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Changes to a scenario: path and TOML text of the value.
 pub(crate) type Settings = Vec<(String, String)>;
-
-/// Portions into which a run is cut, to look for Ctrl-C.
-const STEPS: u64 = 200;
 
 fn resolve(scenario: &str, text: Option<&str>, set: &Settings) -> PyResult<Resolved> {
     let document = match text {
@@ -36,7 +34,7 @@ fn resolve(scenario: &str, text: Option<&str>, set: &Settings) -> PyResult<Resol
 #[pyclass(frozen, module = "skyhaul._core")]
 #[derive(Debug)]
 pub(crate) struct RunResult {
-    case: cases::Case,
+    case: Case,
     result: skyhaul_sim::RunResult,
 }
 
@@ -93,29 +91,43 @@ pub(crate) fn run(
     let controls = control::controls(py, &controls, &Arc::default())?;
     let resolved = resolve(scenario, text, &set)?;
     let seed = seed.unwrap_or(resolved.seed);
-    let case = cases::Case { choice: Vec::new(), scenario: resolved, seed };
+    let case = Case { choice: Vec::new(), scenario: resolved, seed };
     let own = control::uses_own(&case.scenario);
-    let work = || {
-        if digest { simulate(&case, &controls, Digest::default()) } else { simulate(&case, &controls, Null) }
-    };
+    let work = || simulate(&case, digest, &controls);
     let result = if own { work() } else { py.detach(work) }?;
     Ok(RunResult { case, result })
 }
 
-fn simulate<R: Tap>(
-    case: &cases::Case,
-    controls: &Controls,
-    recorder: R,
-) -> PyResult<skyhaul_sim::RunResult> {
-    let mut sim = Sim::with_controls(&case.scenario, case.seed, recorder, controls).map_err(error::build)?;
-    let failed = |f| Python::attach(|py| control::exception(py, f));
-    let end = sim.end().as_nanos();
-    for step in 1..=STEPS {
-        let until = u128::from(end) * u128::from(step) / u128::from(STEPS);
-        sim.try_run_until(Instant::from_nanos(until as u64)).map_err(failed)?;
-        Python::attach(|py| py.check_signals())?;
+/// Looks for Ctrl-C between the portions of a run.
+#[derive(Default)]
+struct Signals(Mutex<Option<PyErr>>);
+
+impl Signals {
+    fn raised(&self) -> MutexGuard<'_, Option<PyErr>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    sim.try_finish().map_err(failed)
+}
+
+impl Watch for Signals {
+    fn step(&self) {
+        if let Err(e) = Python::attach(|py| py.check_signals()) {
+            self.raised().get_or_insert(e);
+        }
+    }
+    fn stopped(&self) -> bool {
+        self.raised().is_some()
+    }
+}
+
+fn simulate(case: &Case, digest: bool, controls: &Controls) -> PyResult<skyhaul_sim::RunResult> {
+    let signals = Signals::default();
+    let result = single(case, digest, controls, &signals);
+    match (signals.raised().take(), result) {
+        (Some(e), _) => Err(e),
+        (None, Err(LabError::Failed(f))) => Err(Python::attach(|py| control::exception(py, f))),
+        (None, Err(LabError::Build(e))) => Err(error::build(e)),
+        (None, result) => result.map_err(error::lab),
+    }
 }
 
 /// What follows from a scenario: JSON, and text for a terminal.
@@ -153,4 +165,22 @@ pub(crate) fn schema(kind: &str) -> PyResult<String> {
 #[pyfunction]
 pub(crate) fn presets() -> Vec<&'static str> {
     skyhaul_scenario::preset::names().collect()
+}
+
+/// What a run measures: of what, name, column, unit, description.
+#[pyfunction]
+pub(crate) fn quantities() -> Vec<(&'static str, &'static str, String, &'static str, &'static str)> {
+    fn rows<T: ?Sized>(
+        of: &'static str,
+        list: &'static [Quantity<T>],
+    ) -> impl Iterator<Item = (&'static str, &'static str, String, &'static str, &'static str)> {
+        list.iter().map(move |q| (of, q.name, q.column(), q.unit.symbol(), q.says))
+    }
+    let series = Series::ALL.iter().map(|s| {
+        let q = sampled(*s);
+        ("series", s.name(), "value".to_owned(), q.unit.symbol(), q.says)
+    });
+    let all =
+        rows("flow", FLOW).chain(rows("group", GROUP)).chain(rows("link", LINK)).chain(rows("run", RUN));
+    all.chain(series).collect()
 }

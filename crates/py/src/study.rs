@@ -7,7 +7,8 @@ use crate::run::Settings;
 use crate::table::Table;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use skyhaul_cli::studies as cli;
+use skyhaul_lab::engine::simulator;
+use skyhaul_lab::studies as lab;
 use skyhaul_scenario::Resolved;
 use skyhaul_study::RenderError;
 use skyhaul_study::cache::{Cache, Entry};
@@ -48,7 +49,7 @@ impl Runner {
     fn new(py: Python<'_>, own: &Own) -> PyResult<Self> {
         let stop = Arc::default();
         let controls = control::controls(py, own, &stop)?;
-        let simulator = cli::simulator().with_controls(controls);
+        let simulator = simulator().with_controls(controls);
         Ok(Self { simulator, stop, threads: Mutex::default() })
     }
 
@@ -117,10 +118,10 @@ impl Study {
     ) -> PyResult<Self> {
         let mut file = match text {
             Some(text) => StudyFile::parse(text, Path::new(study)).map_err(error::study)?,
-            None => cli::open(study).map_err(error::stop)?,
+            None => lab::open(study).map_err(error::lab)?,
         };
         for (path, value) in set {
-            cli::set(&mut file, &format!("{path}={value}")).map_err(error::stop)?;
+            lab::set(&mut file, &format!("{path}={value}")).map_err(error::lab)?;
         }
         file.study.seeds.first = first_seed.unwrap_or(file.study.seeds.first);
         if let Some(seeds) = seeds {
@@ -302,7 +303,7 @@ impl Outcome {
         let renderer = render.map(Renderer);
         let written = py.detach(|| {
             let renderer = renderer.as_ref().map(|r| r as &dyn FigureRenderer);
-            cli::write(&self.evaluation, &folder, renderer, None)
+            lab::write(&self.evaluation, &folder, renderer, None, &mut news::say)
         });
         written.map_err(error::output)
     }
@@ -311,7 +312,7 @@ impl Outcome {
 /// Names of the studies that come with the package.
 #[pyfunction]
 pub(crate) fn studies() -> Vec<&'static str> {
-    cli::names().collect()
+    lab::names().collect()
 }
 
 /// A Python function that draws: called with the specification and the path.

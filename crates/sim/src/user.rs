@@ -21,7 +21,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 pub fn check_controls(scenario: &Resolved, controls: &Controls) -> Result<(), BuildError> {
     for group in &scenario.flows {
         if let Config::User(own) = &group.cc {
-            let refuse = |message| BuildError::Control { flow: group.name.clone(), message };
+            let refuse = |why: skyhaul_cc::user::Error| BuildError::Control {
+                flow: group.name.clone(),
+                message: why.to_string(),
+            };
             controls.check(own).map_err(refuse)?;
         }
     }

@@ -127,7 +127,7 @@ fn a_control_that_fails_ends_the_run_with_its_words_and_the_time() {
         assert_eq!(failure.detail.is_some(), own_words);
     }
     let mut controls = Controls::default();
-    controls.provide("none", |_: &Request<'_>| Err("not today".to_owned()));
+    controls.provide("none", |_: &Request<'_>| Err("not today".into()));
     let e = run_with(&s0(1, "user:none", 0.0, 60.0), 1, Null, &controls).expect_err("not made").to_string();
     assert!(e.contains("flow bulk[0]") && e.contains("not today"), "{e}");
 }

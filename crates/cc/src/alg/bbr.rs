@@ -26,7 +26,7 @@ use crate::parts::aggregation::Aggregation;
 use crate::parts::growth;
 use crate::parts::held_back::HeldBack;
 use crate::parts::windowed::WindowedMax;
-use crate::rules::{InitialWindow, Rules, SharedRules};
+use crate::rules::{EmptyWindow, InitialWindow, Rules, SharedRules};
 use policer::Policer;
 use skyhaul_base::{Duration, Instant, Rate};
 
@@ -71,20 +71,35 @@ impl Default for Config {
     }
 }
 
+/// Why the options make no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "each displays as a sentence that names the option and says what to write instead"
+)]
+pub enum Invalid {
+    #[error("min-rtt-window must be a positive number of seconds")]
+    MinRttWindow,
+    #[error("probe-rtt-duration must be a number of seconds, 0 or more")]
+    ProbeRttDuration,
+    #[error(transparent)]
+    InitialWindow(#[from] EmptyWindow),
+}
+
 impl Config {
     /// Refuses options outside their domain.
     ///
     /// # Errors
     /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), &'static str> {
+    pub fn validate(&self) -> Result<(), Invalid> {
         if !(self.min_rtt_window.is_finite() && self.min_rtt_window > 0.0) {
-            return Err("min-rtt-window must be a positive number of seconds");
+            return Err(Invalid::MinRttWindow);
         }
         if !(self.probe_rtt_duration.is_finite() && self.probe_rtt_duration >= 0.0) {
-            return Err("probe-rtt-duration must be a number of seconds, 0 or more");
+            return Err(Invalid::ProbeRttDuration);
         }
-        if matches!(self.initial_window, Some(InitialWindow::Segments(n)) if !(n.is_finite() && n >= 1.0)) {
-            return Err("initial-window must be at least 1 segment");
+        if let Some(window) = self.initial_window {
+            window.validate()?;
         }
         Ok(())
     }

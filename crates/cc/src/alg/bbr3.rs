@@ -44,7 +44,7 @@ use crate::parts::aggregation::Aggregation;
 use crate::parts::growth;
 use crate::parts::held_back::HeldBack;
 use crate::parts::windowed::WindowedMax;
-use crate::rules::{InitialWindow, Rules, SharedRules};
+use crate::rules::{EmptyWindow, InitialWindow, Rules, SharedRules};
 use bounds::{Bounds, Undo};
 use model::{MinRtt, Plateau, Sample};
 use skyhaul_base::{Duration, Instant, Rate};
@@ -95,37 +95,62 @@ impl Default for Config {
     }
 }
 
+/// Why the options make no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "each displays as a sentence that names the option and says what to write instead"
+)]
+pub enum Invalid {
+    #[error("min-rtt-window must be a positive number of seconds")]
+    MinRttWindow,
+    #[error("probe-rtt-interval must be a positive number of seconds, at most min-rtt-window")]
+    ProbeRttInterval,
+    #[error("probe-rtt-duration must be a number of seconds, 0 or more")]
+    ProbeRttDuration,
+    #[error("loss-threshold must lie between 0 and 1")]
+    LossThreshold,
+    #[error("beta must lie between 0 and 1: the part of the window that is kept")]
+    Beta,
+    #[error("headroom must lie between 0 and 1, or be 0")]
+    Headroom,
+    #[error("startup-losses is a number of gaps, at least 1")]
+    StartupLosses,
+    #[error(transparent)]
+    InitialWindow(#[from] EmptyWindow),
+}
+
 impl Config {
     /// Refuses options outside their domain.
     ///
     /// # Errors
     /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), &'static str> {
+    pub fn validate(&self) -> Result<(), Invalid> {
         let positive = |x: f64| x.is_finite() && x > 0.0;
         let part = |x: f64| x > 0.0 && x < 1.0;
         if !positive(self.min_rtt_window) {
-            return Err("min-rtt-window must be a positive number of seconds");
+            return Err(Invalid::MinRttWindow);
         }
         if !positive(self.probe_rtt_interval) || self.probe_rtt_interval > self.min_rtt_window {
-            return Err("probe-rtt-interval must be a positive number of seconds, at most min-rtt-window");
+            return Err(Invalid::ProbeRttInterval);
         }
         if !(self.probe_rtt_duration.is_finite() && self.probe_rtt_duration >= 0.0) {
-            return Err("probe-rtt-duration must be a number of seconds, 0 or more");
+            return Err(Invalid::ProbeRttDuration);
         }
         if !part(self.loss_threshold) {
-            return Err("loss-threshold must lie between 0 and 1");
+            return Err(Invalid::LossThreshold);
         }
         if !part(self.beta) {
-            return Err("beta must lie between 0 and 1: the part of the window that is kept");
+            return Err(Invalid::Beta);
         }
         if !(self.headroom >= 0.0 && self.headroom < 1.0) {
-            return Err("headroom must lie between 0 and 1, or be 0");
+            return Err(Invalid::Headroom);
         }
         if self.startup_losses == 0 {
-            return Err("startup-losses is a number of gaps, at least 1");
+            return Err(Invalid::StartupLosses);
         }
-        if matches!(self.initial_window, Some(InitialWindow::Segments(n)) if !(n.is_finite() && n >= 1.0)) {
-            return Err("initial-window must be at least 1 segment");
+        if let Some(window) = self.initial_window {
+            window.validate()?;
         }
         Ok(())
     }

@@ -47,21 +47,34 @@ impl Default for Config {
     }
 }
 
+/// Why the options make no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "each displays as a sentence that names the option and says what to write instead"
+)]
+pub enum Invalid {
+    #[error("c is the aggressiveness of the curve, a number above 0")]
+    C,
+    #[error("beta is the fraction of the window that a loss leaves: between 0 and 1, both excluded")]
+    Beta,
+    #[error(transparent)]
+    Recovery(#[from] frame::NoFastRecovery),
+}
+
 impl Config {
     /// Refuses options outside their domain.
     ///
     /// # Errors
     /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), &'static str> {
+    pub fn validate(&self) -> Result<(), Invalid> {
         if !(self.c.is_finite() && self.c > 0.0) {
-            return Err("c is the aggressiveness of the curve, a number above 0");
+            return Err(Invalid::C);
         }
         if !(self.beta > 0.0 && self.beta < 1.0) {
-            return Err(
-                "beta is the fraction of the window that a loss leaves: between 0 and 1, both excluded",
-            );
+            return Err(Invalid::Beta);
         }
-        frame::check_recovery(self.recovery)
+        Ok(frame::check_recovery(self.recovery)?)
     }
 }
 
@@ -456,7 +469,7 @@ mod tests {
     #[test]
     fn parameters_outside_of_their_domain() {
         for beta in [0.0, 1.0, 1.7, f64::NAN] {
-            assert!(Config { beta, ..Config::default() }.validate().is_err_and(|m| m.starts_with("beta")));
+            assert_eq!(Config { beta, ..Config::default() }.validate(), Err(Invalid::Beta));
         }
         for c in [0.0, -0.4, f64::NAN] {
             assert!(Config { c, ..Config::default() }.validate().is_err());

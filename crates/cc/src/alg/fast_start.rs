@@ -59,23 +59,40 @@ impl Default for Config {
     }
 }
 
+/// Why the options make no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "each displays as a sentence that names the option and says what to write instead"
+)]
+pub enum Invalid {
+    #[error("cached-window must be at least 1 segment")]
+    CachedWindow,
+    #[error("cached-ssthresh must be at least 1 segment")]
+    CachedSsthresh,
+    #[error("cached-ssthresh needs cached-window: write both, in segments")]
+    CachedSsthreshAlone,
+    #[error(transparent)]
+    Recovery(#[from] frame::NoFastRecovery),
+}
+
 impl Config {
     /// Refuses options outside their domain.
     ///
     /// # Errors
     /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), &'static str> {
+    pub fn validate(&self) -> Result<(), Invalid> {
         let wrong = |n: Option<f64>| n.is_some_and(|n| !(n.is_finite() && n >= 1.0));
         if wrong(self.cached_window) {
-            return Err("cached-window must be at least 1 segment");
+            return Err(Invalid::CachedWindow);
         }
         if wrong(self.cached_ssthresh) {
-            return Err("cached-ssthresh must be at least 1 segment");
+            return Err(Invalid::CachedSsthresh);
         }
         if self.cached_ssthresh.is_some() && self.cached_window.is_none() {
-            return Err("cached-ssthresh needs cached-window: write both, in segments");
+            return Err(Invalid::CachedSsthreshAlone);
         }
-        frame::check_recovery(self.recovery)
+        Ok(frame::check_recovery(self.recovery)?)
     }
 }
 

@@ -52,19 +52,34 @@ impl Default for Config {
     }
 }
 
+/// Why the options make no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "each displays as a sentence that names the option and says what to write instead"
+)]
+pub enum Invalid {
+    #[error("rtt0-ms is the reference RTT in milliseconds, above 0")]
+    Rtt0Ms,
+    #[error("most-rho is an exponent of two between 1 (slow start of Reno) and 64")]
+    MostRho,
+    #[error(transparent)]
+    Recovery(#[from] frame::NoFastRecovery),
+}
+
 impl Config {
     /// Refuses options outside their domain.
     ///
     /// # Errors
     /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), &'static str> {
+    pub fn validate(&self) -> Result<(), Invalid> {
         if !(self.rtt0_ms.is_finite() && self.rtt0_ms > 0.0) {
-            return Err("rtt0-ms is the reference RTT in milliseconds, above 0");
+            return Err(Invalid::Rtt0Ms);
         }
         if !(self.most_rho >= 1.0 && self.most_rho <= 64.0) {
-            return Err("most-rho is an exponent of two between 1 (slow start of Reno) and 64");
+            return Err(Invalid::MostRho);
         }
-        frame::check_recovery(self.recovery)
+        Ok(frame::check_recovery(self.recovery)?)
     }
 }
 

@@ -13,7 +13,7 @@
 
 mod config;
 
-pub use config::{Config, Dummies, DummyAcksInRecovery, LeftoverAdsn, Nackseg, Opening, WdsnOnLoss};
+pub use config::{Config, Dummies, DummyAcksInRecovery, Invalid, LeftoverAdsn, Nackseg, Opening, WdsnOnLoss};
 
 use crate::CongestionControl;
 use crate::action::{Policy, Window};

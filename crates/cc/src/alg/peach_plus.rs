@@ -32,7 +32,7 @@
 
 mod config;
 
-pub use config::{Config, Guard, Opening, PipeRule};
+pub use config::{Config, Guard, Invalid, Opening, PipeRule};
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};

@@ -12,7 +12,7 @@ use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
 use crate::parts::growth;
 use crate::parts::inflation::Inflation;
-use crate::rules::{HalvingBase, InitialWindow, Rules, SharedRules};
+use crate::rules::{EmptyWindow, HalvingBase, InitialWindow, Rules, SharedRules};
 
 /// Options of the Reno family. Everything not given follows the endpoint preset.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -46,17 +46,30 @@ fn is_zero(n: &u32) -> bool {
     *n == 0
 }
 
+/// Why the options make no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "each displays as a sentence that names the option and says what to write instead"
+)]
+pub enum Invalid {
+    #[error("inflate-ndup must be a number of segments, 0 or more")]
+    InflateNdup,
+    #[error(transparent)]
+    InitialWindow(#[from] EmptyWindow),
+}
+
 impl Config {
     /// Refuses options outside their domain.
     ///
     /// # Errors
     /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), &'static str> {
-        if matches!(self.initial_window, Some(InitialWindow::Segments(n)) if !(n.is_finite() && n >= 1.0)) {
-            return Err("initial-window must be at least 1 segment");
+    pub fn validate(&self) -> Result<(), Invalid> {
+        if let Some(window) = self.initial_window {
+            window.validate()?;
         }
         if self.inflate_ndup.is_some_and(|n| !(n.is_finite() && n >= 0.0)) {
-            return Err("inflate-ndup must be a number of segments, 0 or more");
+            return Err(Invalid::InflateNdup);
         }
         Ok(())
     }

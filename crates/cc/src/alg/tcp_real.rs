@@ -69,29 +69,44 @@ impl Default for Config {
     }
 }
 
+/// Why the options make no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "each displays as a sentence that names the option and says what to write instead"
+)]
+pub enum Invalid {
+    #[error("alpha is the growth in segments per RTT: a number above 0")]
+    Alpha,
+    #[error("beta is the fraction of the window that a loss leaves: between 0 and 1, both excluded")]
+    Beta,
+    #[error("gamma is the fraction of the window that a falling rate takes: between 0 and 1, both excluded")]
+    Gamma,
+    #[error("delta is a relative fall of the rate: between 0 and 1, both excluded")]
+    Delta,
+    #[error(transparent)]
+    Recovery(#[from] frame::NoFastRecovery),
+}
+
 impl Config {
     /// Refuses options outside their domain.
     ///
     /// # Errors
     /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), &'static str> {
+    pub fn validate(&self) -> Result<(), Invalid> {
         if !(self.alpha.is_finite() && self.alpha > 0.0) {
-            return Err("alpha is the growth in segments per RTT: a number above 0");
+            return Err(Invalid::Alpha);
         }
         if !(self.beta > 0.0 && self.beta < 1.0) {
-            return Err(
-                "beta is the fraction of the window that a loss leaves: between 0 and 1, both excluded",
-            );
+            return Err(Invalid::Beta);
         }
         if !(self.gamma > 0.0 && self.gamma < 1.0) {
-            return Err(
-                "gamma is the fraction of the window that a falling rate takes: between 0 and 1, both excluded",
-            );
+            return Err(Invalid::Gamma);
         }
         if !(self.delta > 0.0 && self.delta < 1.0) {
-            return Err("delta is a relative fall of the rate: between 0 and 1, both excluded");
+            return Err(Invalid::Delta);
         }
-        frame::check_recovery(self.recovery)
+        Ok(frame::check_recovery(self.recovery)?)
     }
 }
 
@@ -216,6 +231,7 @@ mod tests {
     use crate::rules::Rules;
     use crate::testing::{Stage, ack};
     use crate::{AckKind, InitialSsthresh};
+    use alloc::string::ToString;
     use skyhaul_base::Rate;
 
     /// Congestion avoidance at 16 segments.
@@ -306,7 +322,7 @@ mod tests {
             (Config { delta: f64::NAN, ..d() }, "delta"),
             (Config { recovery: RecoveryMode::Tahoe, ..d() }, "recovery"),
         ] {
-            assert!(wrong.validate().is_err_and(|m| m.starts_with(name)));
+            assert!(wrong.validate().is_err_and(|e| e.to_string().starts_with(name)));
         }
     }
 }

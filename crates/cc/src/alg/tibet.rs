@@ -56,19 +56,34 @@ impl Default for Config {
     }
 }
 
+/// Why the options make no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "each displays as a sentence that names the option and says what to write instead"
+)]
+pub enum Invalid {
+    #[error("pole: the filters are stable and smooth for a pole between 0 and 1, both excluded")]
+    Pole,
+    #[error("t0 is a time constant in seconds, above 0")]
+    T0,
+    #[error(transparent)]
+    Recovery(#[from] frame::NoFastRecovery),
+}
+
 impl Config {
     /// Refuses options outside their domain.
     ///
     /// # Errors
     /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), &'static str> {
+    pub fn validate(&self) -> Result<(), Invalid> {
         if !(self.pole > 0.0 && self.pole < 1.0) {
-            return Err("pole: the filters are stable and smooth for a pole between 0 and 1, both excluded");
+            return Err(Invalid::Pole);
         }
         if !(self.t0.is_finite() && self.t0 > 0.0) {
-            return Err("t0 is a time constant in seconds, above 0");
+            return Err(Invalid::T0);
         }
-        frame::check_recovery(self.recovery)
+        Ok(frame::check_recovery(self.recovery)?)
     }
 }
 
@@ -238,7 +253,7 @@ mod tests {
     #[test]
     fn parameters_outside_of_their_domain() {
         for pole in [0.0, 1.0, f64::NAN] {
-            assert!(Config { pole, ..Config::default() }.validate().is_err_and(|m| m.starts_with("pole")));
+            assert_eq!(Config { pole, ..Config::default() }.validate(), Err(Invalid::Pole));
         }
         assert!(Config { t0: 0.0, ..Config::default() }.validate().is_err());
     }

@@ -15,7 +15,7 @@ use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
 use crate::parts::growth;
 use crate::parts::inflation::Inflation;
-use crate::rules::{InitialWindow, Rules, SharedRules};
+use crate::rules::{EmptyWindow, InitialWindow, Rules, SharedRules};
 use skyhaul_base::{Duration, Instant, math};
 
 /// Whose arithmetic is followed.
@@ -58,6 +58,23 @@ pub struct Config {
     pub initial_window: Option<InitialWindow>,
 }
 
+/// Why the options make no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "each displays as a sentence that names the option and says what to write instead"
+)]
+pub enum Invalid {
+    #[error("alpha and beta must be numbers of segments with 0 <= alpha <= beta")]
+    AlphaBeta,
+    #[error("gamma must be a number of segments, 0 or more")]
+    Gamma,
+    #[error("recovery: TCP Vegas is defined with \"reno\", \"newreno\", \"sack\" or \"prr\"")]
+    Recovery,
+    #[error(transparent)]
+    InitialWindow(#[from] EmptyWindow),
+}
+
 impl Config {
     fn alpha(&self) -> f64 {
         self.alpha.unwrap_or(if self.flavour == Flavour::Ns2 { 1.0 } else { 2.0 })
@@ -80,19 +97,19 @@ impl Config {
     ///
     /// # Errors
     /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), &'static str> {
+    pub fn validate(&self) -> Result<(), Invalid> {
         let (alpha, beta, gamma) = (self.alpha(), self.beta(), self.gamma());
         if !(alpha.is_finite() && alpha >= 0.0 && beta.is_finite() && alpha <= beta) {
-            return Err("alpha and beta must be numbers of segments with 0 <= alpha <= beta");
+            return Err(Invalid::AlphaBeta);
         }
         if !(gamma.is_finite() && gamma >= 0.0) {
-            return Err("gamma must be a number of segments, 0 or more");
+            return Err(Invalid::Gamma);
         }
         if self.recovery == Some(RecoveryMode::Tahoe) {
-            return Err("recovery: TCP Vegas is defined with \"reno\", \"newreno\", \"sack\" or \"prr\"");
+            return Err(Invalid::Recovery);
         }
-        if matches!(self.initial_window, Some(InitialWindow::Segments(n)) if !(n.is_finite() && n >= 1.0)) {
-            return Err("initial-window must be at least 1 segment");
+        if let Some(window) = self.initial_window {
+            window.validate()?;
         }
         Ok(())
     }

@@ -76,22 +76,39 @@ impl Default for Config {
     }
 }
 
+/// Why the options make no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "each displays as a sentence that names the option and says what to write instead"
+)]
+pub enum Invalid {
+    #[error("pole: the filter is stable and smooths for a pole between 0 and 1, both excluded")]
+    Pole,
+    #[error("tau is a time constant in seconds, at least 0.001")]
+    Tau,
+    #[error("most-per-ack must be at least 1 segment")]
+    MostPerAck,
+    #[error(transparent)]
+    Recovery(#[from] frame::NoFastRecovery),
+}
+
 impl Config {
     /// Refuses options outside their domain.
     ///
     /// # Errors
     /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), &'static str> {
+    pub fn validate(&self) -> Result<(), Invalid> {
         if !(self.pole > 0.0 && self.pole < 1.0) {
-            return Err("pole: the filter is stable and smooths for a pole between 0 and 1, both excluded");
+            return Err(Invalid::Pole);
         }
         if !(self.tau.is_finite() && self.tau >= 1e-3) {
-            return Err("tau is a time constant in seconds, at least 0.001");
+            return Err(Invalid::Tau);
         }
         if !(self.most_per_ack.is_finite() && self.most_per_ack >= 1.0) {
-            return Err("most-per-ack must be at least 1 segment");
+            return Err(Invalid::MostPerAck);
         }
-        frame::check_recovery(self.recovery)
+        Ok(frame::check_recovery(self.recovery)?)
     }
 }
 
@@ -354,7 +371,7 @@ mod tests {
     #[test]
     fn parameters_outside_of_their_domain() {
         for pole in [0.0, 1.0, 1.2, f64::NAN] {
-            assert!(Config { pole, ..Config::default() }.validate().is_err_and(|m| m.starts_with("pole")));
+            assert_eq!(Config { pole, ..Config::default() }.validate(), Err(Invalid::Pole));
         }
         assert!(Config { tau: 0.0, ..Config::default() }.validate().is_err());
         assert!(Config { most_per_ack: 0.5, ..Config::default() }.validate().is_err());

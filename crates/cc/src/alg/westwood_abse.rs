@@ -60,19 +60,34 @@ impl Default for Config {
     }
 }
 
+/// Why the options make no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "each displays as a sentence that names the option and says what to write instead"
+)]
+pub enum Invalid {
+    #[error("gain: the means are stable and smooth for a gain between 0 and 1, both excluded")]
+    Gain,
+    #[error("n is a number of RTTs, 0 or more")]
+    N,
+    #[error(transparent)]
+    Recovery(#[from] frame::NoFastRecovery),
+}
+
 impl Config {
     /// Refuses options outside their domain.
     ///
     /// # Errors
     /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), &'static str> {
+    pub fn validate(&self) -> Result<(), Invalid> {
         if !(self.gain > 0.0 && self.gain < 1.0) {
-            return Err("gain: the means are stable and smooth for a gain between 0 and 1, both excluded");
+            return Err(Invalid::Gain);
         }
         if !(self.n.is_finite() && self.n >= 0.0) {
-            return Err("n is a number of RTTs, 0 or more");
+            return Err(Invalid::N);
         }
-        frame::check_recovery(self.recovery)
+        Ok(frame::check_recovery(self.recovery)?)
     }
 }
 
@@ -310,7 +325,7 @@ mod tests {
     #[test]
     fn parameters_outside_of_their_domain() {
         for gain in [0.0, 1.0, f64::NAN] {
-            assert!(Config { gain, ..Config::default() }.validate().is_err_and(|m| m.starts_with("gain")));
+            assert_eq!(Config { gain, ..Config::default() }.validate(), Err(Invalid::Gain));
         }
         assert!(Config { n: -1.0, ..Config::default() }.validate().is_err());
     }

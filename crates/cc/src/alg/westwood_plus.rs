@@ -62,6 +62,19 @@ impl Default for Config {
     }
 }
 
+/// Why the options make no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "each displays as a sentence that names the option and says what to write instead"
+)]
+pub enum Invalid {
+    #[error("pole: the filter is stable and smooths for a pole between 0 and 1, both excluded")]
+    Pole,
+    #[error(transparent)]
+    Recovery(#[from] frame::NoFastRecovery),
+}
+
 impl Config {
     fn pole(&self) -> f64 {
         self.pole.unwrap_or(if self.flavour == Flavour::Paper { 0.9 } else { 0.875 })
@@ -70,12 +83,12 @@ impl Config {
     ///
     /// # Errors
     /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), &'static str> {
+    pub fn validate(&self) -> Result<(), Invalid> {
         let pole = self.pole();
         if !(pole > 0.0 && pole < 1.0) {
-            return Err("pole: the filter is stable and smooths for a pole between 0 and 1, both excluded");
+            return Err(Invalid::Pole);
         }
-        frame::check_recovery(self.recovery)
+        Ok(frame::check_recovery(self.recovery)?)
     }
 }
 

@@ -120,3 +120,81 @@ where
         self.control.telemetry(out);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::alg::reno::{self, Reno};
+    use crate::testing::Stage;
+    use crate::{InitialSsthresh, RecoveryMode, Rules};
+    use skyhaul_base::Duration;
+
+    /// A window of seven that nothing changes.
+    #[derive(Clone, Debug)]
+    struct Seven;
+
+    impl CongestionControl for Seven {
+        fn window(&self) -> Window {
+            Window { cwnd: 7.0, ssthresh: 7.0 }
+        }
+        fn policy(&self) -> Policy {
+            Policy { probes: true, ..Policy::default() }
+        }
+        fn on_ack(&mut self, _: &mut Cx<'_>, _: &Ack) {}
+        fn on_congestion(&mut self, _: &mut Cx<'_>, _: Signal) {}
+        fn on_timeout(&mut self, _: &mut Cx<'_>, _: u32) {}
+        fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
+            out("seven", 7.0);
+        }
+    }
+
+    impl FallsBack<Reno> for Seven {
+        fn afresh(&self) -> Reno {
+            let rules = Rules { initial_ssthresh: InitialSsthresh::Segments(20.0), ..Rules::NS2_2004 };
+            Reno::new(&reno::Config::default(), &rules, RecoveryMode::Sack)
+        }
+        fn continued(&self, path: &Path) -> Reno {
+            let mut reno = self.afresh();
+            reno.take_over(Window { cwnd: 7.0, ssthresh: path.rwnd }, Default::default());
+            reno
+        }
+    }
+
+    fn stage() -> Stage<WithFallback<Seven, Reno>> {
+        Stage::new(Seven.into(), 64.0)
+    }
+
+    #[test]
+    fn it_stays_with_a_peer_that_may_answer() {
+        let mut s = stage();
+        s.path.probes = ProbeSupport::Unknown;
+        s.start(None);
+        s.new_acks(3);
+        s.probe(1);
+        assert_eq!((s.cwnd(), s.cc.policy().probes), (7.0, true));
+    }
+
+    #[test]
+    fn the_other_one_starts_afresh_with_a_peer_known_not_to_answer() {
+        let mut s = stage();
+        s.path.probes = ProbeSupport::No;
+        s.start(Some(Duration::from_millis(550)));
+        assert_eq!((s.cwnd(), s.ssthresh(), s.cc.policy().probes), (2.0, 20.0, false));
+        s.new_acks(1);
+        s.idle();
+        assert_eq!(s.cwnd(), 2.0, "one fallback for the whole connection");
+    }
+
+    #[test]
+    fn the_other_one_goes_on_from_the_present_window_once_it_shows() {
+        let mut s = stage();
+        s.path.probes = ProbeSupport::Unknown;
+        s.start(None);
+        let act = s.unsupported();
+        assert!(act.stop_probes && act.wake_at == Some(Instant::MAX));
+        s.new_acks(1);
+        assert_eq!((s.cwnd(), s.ssthresh()), (8.0, 64.0));
+        assert_eq!(s.unsupported(), crate::Actions::default(), "told twice");
+        assert_eq!((s.cwnd(), s.variable("seven")), (8.0, 7.0));
+    }
+}

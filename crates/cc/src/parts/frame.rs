@@ -25,15 +25,18 @@ pub struct Frame {
     before: Window,
 }
 
+/// A way of repair without fast recovery, where the control is not defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("recovery: this control is defined with \"reno\", \"newreno\", \"sack\" or \"prr\"")]
+pub struct NoFastRecovery;
+
 /// Refuses ways of repair that have no fast recovery.
 ///
 /// # Errors
 /// Says what to write instead.
-pub fn check_recovery(recovery: RecoveryMode) -> Result<(), &'static str> {
+pub fn check_recovery(recovery: RecoveryMode) -> Result<(), NoFastRecovery> {
     match recovery {
-        RecoveryMode::Tahoe => {
-            Err("recovery: this control is defined with \"reno\", \"newreno\", \"sack\" or \"prr\"")
-        }
+        RecoveryMode::Tahoe => Err(NoFastRecovery),
         _ => Ok(()),
     }
 }

@@ -12,12 +12,13 @@
 //!     Ok(Box::new(Vegas::new(&vegas::Config::default(), request.rules)) as _)
 //! });
 //! assert!(controls.check(&user::Config::new("mine")).is_ok());
-//! assert!(controls.check(&user::Config::new("yours")).unwrap_err().contains("known: mine"));
+//! let unknown = controls.check(&user::Config::new("yours")).unwrap_err();
+//! assert!(unknown.to_string().contains("known: mine"));
 //! ```
 
 mod options;
 
-pub use options::{OptionValue, Options};
+pub use options::{NoCanonicalForm, OptionValue, Options, ReadError};
 
 use crate::CongestionControl;
 use crate::rules::Rules;
@@ -62,12 +63,56 @@ impl Config {
     ///
     /// # Errors
     /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), &'static str> {
+    pub fn validate(&self) -> Result<(), Invalid> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if self.control.is_empty() || !self.control.chars().all(allowed) {
-            return Err("control is the name of a user's own control: letters, digits, - and _");
+            return Err(Invalid::Control);
         }
-        self.options.validate()
+        Ok(self.options.validate()?)
+    }
+}
+
+/// Why the configuration of a user's own control is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each displays as a sentence that says what to write instead")]
+pub enum Invalid {
+    #[error("control is the name of a user's own control: letters, digits, - and _")]
+    Control,
+    #[error(transparent)]
+    Options(#[from] NoCanonicalForm),
+}
+
+/// Why there is no instance of a user's own control.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Nobody provides a control of that name.
+    #[error(
+        "nobody provides the control \"{name}\" (known: {known}): in Python pass controls={{\"{name}\": YourClass}}, in \
+         Rust add it to skyhaul_cc::Controls and run with those"
+    )]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// The names that are provided, or `none`.
+        known: String,
+    },
+    /// It does not take these options.
+    #[error(transparent)]
+    Options(#[from] ReadError),
+    /// What the control itself, or the program that provides it, has to say.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl From<String> for Error {
+    fn from(words: String) -> Self {
+        Self::Refused(words)
+    }
+}
+
+impl From<&str> for Error {
+    fn from(words: &str) -> Self {
+        Self::Refused(words.to_owned())
     }
 }
 
@@ -84,19 +129,19 @@ pub struct Request<'a> {
 
 /// Makes instances of a control: one for each connection.
 ///
-/// A function `Fn(&Request) -> Result<Box<dyn CongestionControl>, String>` is one.
+/// A function `Fn(&Request) -> Result<Box<dyn CongestionControl>, Error>` is one.
 pub trait Factory: Send + Sync {
     /// A new instance.
     ///
     /// # Errors
-    /// One sentence.
-    fn build(&self, request: &Request<'_>) -> Result<Box<dyn CongestionControl>, String>;
+    /// Displays as one sentence.
+    fn build(&self, request: &Request<'_>) -> Result<Box<dyn CongestionControl>, Error>;
 
     /// Refuses options before anything runs.
     ///
     /// # Errors
-    /// One sentence that names the option and what to write instead.
-    fn check(&self, options: &Options) -> Result<(), String> {
+    /// Displays as one sentence that names the option and what to write instead.
+    fn check(&self, options: &Options) -> Result<(), Error> {
         let _ = options;
         Ok(())
     }
@@ -110,9 +155,9 @@ pub trait Factory: Send + Sync {
 
 impl<F> Factory for F
 where
-    F: Fn(&Request<'_>) -> Result<Box<dyn CongestionControl>, String> + Send + Sync,
+    F: Fn(&Request<'_>) -> Result<Box<dyn CongestionControl>, Error> + Send + Sync,
 {
-    fn build(&self, request: &Request<'_>) -> Result<Box<dyn CongestionControl>, String> {
+    fn build(&self, request: &Request<'_>) -> Result<Box<dyn CongestionControl>, Error> {
         self(request)
     }
 }
@@ -136,17 +181,14 @@ impl Controls {
     }
 
     /// Provides a control with typed options: a table of the scenario is read into `O`, and `build` makes the control
-    /// of it. `version` changes whenever the control does, so that cached results of an older one are not taken for
+    /// of it, or says why not, as one sentence. `version` changes whenever the control does, so that cached results of an older one are not taken for
     /// its own.
     #[cfg(feature = "serde")]
-    pub fn provide_typed<O, C>(
-        &mut self,
-        name: &str,
-        version: &str,
-        build: fn(&O, &Rules) -> Result<C, String>,
-    ) where
+    pub fn provide_typed<O, C, E>(&mut self, name: &str, version: &str, build: fn(&O, &Rules) -> Result<C, E>)
+    where
         O: serde::de::DeserializeOwned + 'static,
         C: CongestionControl + 'static,
+        E: fmt::Display + 'static,
     {
         self.provide(name, Typed { version: version.to_owned(), build });
     }
@@ -156,35 +198,32 @@ impl Controls {
         self.factories.keys().map(String::as_str)
     }
 
-    fn find(&self, name: &str) -> Result<&Arc<dyn Factory>, String> {
+    fn find(&self, name: &str) -> Result<&Arc<dyn Factory>, Error> {
         self.factories.get(name).ok_or_else(|| {
             let known: Vec<&str> = self.names().collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            format!(
-                "nobody provides the control \"{name}\" (known: {known}): in Python pass \
-                 controls={{\"{name}\": YourClass}}, in Rust add it to skyhaul_cc::Controls and run with those"
-            )
+            Error::Unknown { name: name.to_owned(), known }
         })
     }
 
     /// Refuses a control that nobody provides, and options that it does not take.
     ///
     /// # Errors
-    /// One sentence.
-    pub fn check(&self, config: &Config) -> Result<(), String> {
+    /// Displays as one sentence.
+    pub fn check(&self, config: &Config) -> Result<(), Error> {
         self.find(&config.control)?.check(&config.options)
     }
 
     /// A new instance for a connection of `flow` (as in `bulk[3]`).
     ///
     /// # Errors
-    /// One sentence.
+    /// Displays as one sentence.
     pub fn build(
         &self,
         config: &Config,
         rules: &Rules,
         flow: &str,
-    ) -> Result<Box<dyn CongestionControl>, String> {
+    ) -> Result<Box<dyn CongestionControl>, Error> {
         self.find(&config.control)?.build(&Request { options: &config.options, rules, flow })
     }
 
@@ -196,22 +235,30 @@ impl Controls {
 }
 
 #[cfg(feature = "serde")]
-struct Typed<O, C> {
+struct Typed<O, C, E> {
     version: String,
-    build: fn(&O, &Rules) -> Result<C, String>,
+    build: fn(&O, &Rules) -> Result<C, E>,
 }
 
 #[cfg(feature = "serde")]
-impl<O, C> Factory for Typed<O, C>
+impl<O: serde::de::DeserializeOwned, C, E: fmt::Display> Typed<O, C, E> {
+    fn make(&self, options: &Options, rules: &Rules) -> Result<C, Error> {
+        (self.build)(&options.read()?, rules).map_err(|e| Error::Refused(format!("{e}")))
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<O, C, E> Factory for Typed<O, C, E>
 where
     O: serde::de::DeserializeOwned + 'static,
     C: CongestionControl + 'static,
+    E: fmt::Display + 'static,
 {
-    fn build(&self, request: &Request<'_>) -> Result<Box<dyn CongestionControl>, String> {
-        Ok(Box::new((self.build)(&request.options.read()?, request.rules)?))
+    fn build(&self, request: &Request<'_>) -> Result<Box<dyn CongestionControl>, Error> {
+        Ok(Box::new(self.make(request.options, request.rules)?))
     }
-    fn check(&self, options: &Options) -> Result<(), String> {
-        (self.build)(&options.read()?, &Rules::MODERN).map(drop)
+    fn check(&self, options: &Options) -> Result<(), Error> {
+        self.make(options, &Rules::MODERN).map(drop)
     }
     fn fingerprint(&self) -> Option<String> {
         Some(self.version.clone())
@@ -240,12 +287,12 @@ mod tests {
     use super::*;
     use crate::alg::gaimd::{self, Gaimd};
     use crate::{Algorithm, Window};
+    use alloc::string::ToString;
 
     fn controls() -> Controls {
         let mut controls = Controls::default();
         controls.provide_typed("mine", "1", |c: &gaimd::Config, rules| {
-            c.validate()?;
-            Ok(Gaimd::new(c, rules))
+            c.validate().map(|()| Gaimd::new(c, rules))
         });
         controls
     }
@@ -269,19 +316,19 @@ mod tests {
             (with("gamma", OptionValue::Integer(1)), "unknown field `gamma`"),
             (Config::new("yours"), "(known: mine)"),
         ] {
-            let why = controls.check(&config).expect_err(words);
+            let why = controls.check(&config).expect_err(words).to_string();
             assert!(why.contains(words), "{why}");
             assert!(controls.build(&config, &Rules::RFC, "bulk[0]").is_err());
         }
         assert_eq!(controls.fingerprint("mine").as_deref(), Some("1"));
-        assert!(Controls::default().check(&good).unwrap_err().contains("known: none"));
+        assert!(Controls::default().check(&good).unwrap_err().to_string().contains("known: none"));
     }
 
     #[test]
     fn a_later_control_of_the_same_name_takes_its_place() {
         let mut controls = controls();
-        controls.provide("mine", |_: &Request<'_>| Err("never".to_owned()));
-        assert_eq!(controls.build(&Config::new("mine"), &Rules::RFC, "a[0]").err(), Some("never".to_owned()));
+        controls.provide("mine", |_: &Request<'_>| Err("never".into()));
+        assert_eq!(controls.build(&Config::new("mine"), &Rules::RFC, "a[0]").err(), Some("never".into()));
         assert_eq!(controls.fingerprint("mine"), None);
     }
 

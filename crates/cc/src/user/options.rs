@@ -28,6 +28,16 @@ pub enum OptionValue {
     Table(BTreeMap<String, OptionValue>),
 }
 
+/// An option whose value cannot be written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("options: nan and inf are no options: write a finite number, or leave the option out")]
+pub struct NoCanonicalForm;
+
+/// Options that a control does not take; displays as one sentence that names the option.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ReadError(String);
+
 #[cfg(feature = "schema")]
 impl schemars::JsonSchema for OptionValue {
     fn schema_name() -> alloc::borrow::Cow<'static, str> {
@@ -49,27 +59,25 @@ impl Options {
     }
 
     /// Refuses values that have no canonical form.
-    pub(crate) fn validate(&self) -> Result<(), &'static str> {
+    pub(crate) fn validate(&self) -> Result<(), NoCanonicalForm> {
         self.0.values().try_for_each(OptionValue::validate)
     }
 
     /// Reads the options into a type of the control's own.
     ///
     /// # Errors
-    /// One sentence that names the option.
+    /// Names the option.
     #[cfg(feature = "serde")]
-    pub fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, String> {
+    pub fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, ReadError> {
         use alloc::string::ToString;
-        T::deserialize(read::Value::Table(&self.0)).map_err(|e| e.to_string())
+        T::deserialize(read::Value::Table(&self.0)).map_err(|e| ReadError(e.to_string()))
     }
 }
 
 impl OptionValue {
-    fn validate(&self) -> Result<(), &'static str> {
+    fn validate(&self) -> Result<(), NoCanonicalForm> {
         match self {
-            Self::Real(x) if !x.is_finite() => {
-                Err("options: nan and inf are no options: write a finite number, or leave the option out")
-            }
+            Self::Real(x) if !x.is_finite() => Err(NoCanonicalForm),
             Self::List(all) => all.iter().try_for_each(Self::validate),
             Self::Table(all) => all.values().try_for_each(Self::validate),
             _ => Ok(()),
@@ -177,6 +185,7 @@ mod read {
 #[cfg(all(test, feature = "serde"))]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
     use serde::Deserialize;
 
     #[derive(Debug, Deserialize, PartialEq)]
@@ -226,7 +235,7 @@ mod tests {
             (r#"{"mode": "fast"}"#, "mode: unknown variant `fast`"),
             (r#"{"mode": 3}"#, "mode: write one of slow-start, paced"),
         ] {
-            let why = options(json).read::<Own>().expect_err(json);
+            let why = options(json).read::<Own>().expect_err(json).to_string();
             assert!(why.contains(words), "{why}");
         }
     }

@@ -1,9 +1,10 @@
 //! `skyhaul check`.
 
 use crate::args::CheckArgs;
+use crate::output::print;
 use crate::stop::Stop;
-use crate::{cases, print};
 use skyhaul_cc::Controls;
+use skyhaul_lab::cases;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Stop> {
     let cases = cases::resolve(&args.scenario.scenario, &args.scenario.set, None)?;

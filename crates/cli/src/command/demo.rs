@@ -1,10 +1,11 @@
 //! `skyhaul demo`: one study of TCP-Peach, small enough to watch.
 
-use crate::args::DemoArgs;
-use crate::clock::Stopwatch;
+use crate::args::{DemoArgs, jobs};
 use crate::command::study;
+use crate::output::{print, warn};
 use crate::stop::Stop;
-use crate::{cases, print, studies};
+use skyhaul_lab::clock::Stopwatch;
+use skyhaul_lab::{results, studies};
 use skyhaul_study::figure::FigureRenderer;
 use std::fmt::Write as _;
 
@@ -16,12 +17,12 @@ const SHOWN: [&str; 2] = ["Goodput", "Dummies"];
 pub(crate) fn run(args: &DemoArgs, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
     let mut file = studies::open("peach-2001/fig11")?;
     file.study.seeds.count = file.study.seeds.count.min(SEEDS);
-    crate::results::prepare(&args.out)?;
+    results::prepare(&args.out)?;
     let watch = Stopwatch::start();
     // Cells are kept beside the results: an interrupted demo goes on where it stopped.
-    let e = study::finish(file, Some(args.out.join(crate::results::CACHE)), cases::jobs(args.jobs))?;
+    let e = study::finish(file, Some(args.out.join(results::CACHE)), jobs(args.jobs))?;
     let took = watch.elapsed().as_secs_f64();
-    let written = studies::write(&e, &args.out, renderer, Some(took))?;
+    let written = studies::write(&e, &args.out, renderer, Some(took), &mut warn)?;
     if args.json {
         return print(&format!("{:#}\n", e.summary()));
     }

@@ -1,7 +1,7 @@
 //! `skyhaul doctor`.
 
 use crate::args::DoctorArgs;
-use crate::print;
+use crate::output::print;
 use crate::stop::Stop;
 use serde_json::json;
 use skyhaul_net::doctor::{State, examine};

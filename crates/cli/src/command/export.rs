@@ -1,8 +1,10 @@
 //! `skyhaul export`.
 
 use crate::args::{ExportArgs, ExportFormat};
+use crate::output::print;
+use crate::progress::Runs;
 use crate::stop::Stop;
-use crate::{export, print};
+use skyhaul_lab::export;
 
 pub(crate) fn run(args: &ExportArgs) -> Result<(), Stop> {
     let out = args.out.clone().unwrap_or_else(|| args.results.clone());
@@ -12,9 +14,9 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), Stop> {
     let written = match args.format {
         ExportFormat::Csv => export::csv(&args.results, &out)?,
         ExportFormat::Flent => export::flent(&args.results, &out)?,
-        ExportFormat::Iperf3 => export::iperf3(&args.results, &out)?,
+        ExportFormat::Iperf3 => export::iperf3::iperf3(&args.results, &out)?,
         ExportFormat::Mahimahi => export::mahimahi(&args.results, &out)?,
-        ExportFormat::Qlog => export::qlog(&args.results, &out, &args.flow)?,
+        ExportFormat::Qlog => export::qlog(&args.results, &out, &args.flow, &Runs::new())?,
         ExportFormat::Parquet => export::parquet(&args.results, &out)?,
     };
     print(&written.iter().map(|p| format!("{}\n", p.display())).collect::<String>())

@@ -1,10 +1,11 @@
 //! `skyhaul reproduce`.
 
-use crate::args::ReproduceArgs;
-use crate::reproduce::{Reproduction, Request, cache, shown};
+use crate::args::{ReproduceArgs, jobs};
+use crate::interrupt;
+use crate::output::{print, warn};
+use crate::progress::Whole;
 use crate::stop::Stop;
-use crate::studies::{self, Whole};
-use crate::{cases, interrupt, print};
+use skyhaul_lab::reproduce::{Reproduction, Request, cache, shown};
 use skyhaul_study::book::Book;
 use skyhaul_study::figure::FigureRenderer;
 use skyhaul_study::run::RunOptions;
@@ -18,12 +19,12 @@ pub(crate) fn run(args: &ReproduceArgs, renderer: Option<&dyn FigureRenderer>) -
         seeds: args.seeds,
         out: args.out.clone(),
     };
-    let all = Reproduction::begin(&request, &mut studies::warn)?;
+    let all = Reproduction::begin(&request, &mut warn)?;
     let cache = cache(args.cache.clone())?;
     interrupt::listen();
     let bar = Whole::new();
     let options = RunOptions {
-        jobs: cases::jobs(args.jobs),
+        jobs: jobs(args.jobs),
         cache: Some(&cache),
         stop: Some(interrupt::flag()),
         progress: &bar,
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &ReproduceArgs, renderer: Option<&dyn FigureRenderer>) -
         )));
     }
     let page = all.folder().join("report.html");
-    let book = all.report(renderer)?;
+    let book = all.report(renderer, &mut warn)?;
     if args.json {
         print(&format!("{:#}\n", book.summary()))?;
     } else {

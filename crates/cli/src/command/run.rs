@@ -1,11 +1,14 @@
 //! `skyhaul run`.
 
-use crate::args::RunArgs;
-use crate::capture::{self, CaptureOptions};
-use crate::clock::Stopwatch;
+use crate::args::{RunArgs, jobs};
+use crate::output::print;
+use crate::progress::Runs;
 use crate::stop::Stop;
-use crate::{cases, measure, print, results};
 use serde_json::json;
+use skyhaul_lab::capture::{self, CaptureOptions};
+use skyhaul_lab::clock::Stopwatch;
+use skyhaul_lab::run::{captured, execute};
+use skyhaul_lab::{cases, measure, results};
 use std::fmt::Write as _;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
@@ -16,12 +19,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
     }
     let watch = Stopwatch::start();
     let done = match (&args.pcap, cases.as_slice()) {
-        (None, _) => cases::execute(&cases, cases::jobs(args.jobs), args.digest)?,
+        (None, _) => execute(&cases, jobs(args.jobs), args.digest, &Runs::new())?,
         (Some(path), [case]) => {
-            capture::check_path(path)?;
+            capture::check_path(path).map_err(Stop::bad)?;
             let (at, flows) = (args.pcap_at.clone(), args.pcap_flow.clone());
             let options = CaptureOptions { path: path.clone(), at, flows, snaplen: args.pcap_snaplen.into() };
-            vec![cases::captured(case, args.digest, &options)?]
+            vec![captured(case, args.digest, &options, &Runs::new())?]
         }
         (Some(_), _) => {
             let n = cases.len();

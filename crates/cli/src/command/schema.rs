@@ -1,7 +1,7 @@
 //! `skyhaul schema`.
 
 use crate::args::{SchemaArgs, SchemaKind};
-use crate::print;
+use crate::output::print;
 use crate::stop::Stop;
 
 pub(crate) fn run(args: &SchemaArgs) -> Result<(), Stop> {

@@ -1,10 +1,13 @@
 //! `skyhaul study run`, `check` and `report`.
 
-use crate::args::StudyCommand;
-use crate::clock::Stopwatch;
+use crate::args::{StudyCommand, jobs};
+use crate::interrupt;
+use crate::output::{print, warn};
+use crate::progress::Bar;
 use crate::stop::Stop;
-use crate::studies::{self, Bar};
-use crate::{cases, interrupt, print};
+use skyhaul_lab::clock::Stopwatch;
+use skyhaul_lab::engine::simulator;
+use skyhaul_lab::{LabError, results, studies};
 use skyhaul_study::cache::Cache;
 use skyhaul_study::evaluation::{Counts, Evaluation, evaluate};
 use skyhaul_study::figure::FigureRenderer;
@@ -32,13 +35,13 @@ pub(crate) fn run(command: &StudyCommand, renderer: Option<&dyn FigureRenderer>)
     };
     if let Some(folder) = &folder {
         // Before the work, not after it.
-        crate::results::prepare(folder)?;
+        results::prepare(folder)?;
     }
     let watch = Stopwatch::start();
-    let e = finish(file, args.cache.clone(), cases::jobs(args.jobs))?;
+    let e = finish(file, args.cache.clone(), jobs(args.jobs))?;
     let mut out = if args.json { format!("{:#}\n", e.summary()) } else { shown(&e, |_| true) };
     if let Some(folder) = &folder {
-        studies::write(&e, folder, renderer, Some(watch.elapsed().as_secs_f64()))?;
+        studies::write(&e, folder, renderer, Some(watch.elapsed().as_secs_f64()), &mut warn)?;
         if !args.json {
             let _ = writeln!(out, "\nResults: {}", folder.display());
             let _ = writeln!(out, "Report:  {}", folder.join("report.html").display());
@@ -68,10 +71,10 @@ pub(crate) fn finish(file: StudyFile, cache: Option<PathBuf>, jobs: usize) -> Re
     let plan = studies::plan(file)?;
     let cache = Cache::new(cache.unwrap_or_else(Cache::default_dir));
     // Before the work, not after the first cell.
-    std::fs::create_dir_all(cache.dir()).map_err(|e| Stop::write(cache.dir(), &e))?;
+    std::fs::create_dir_all(cache.dir()).map_err(LabError::write(cache.dir()))?;
     let bar = Bar::new();
     let options = RunOptions { jobs, cache: Some(&cache), stop: Some(interrupt::flag()), progress: &bar };
-    let cells = run_cells(studies::simulator(), &plan, &options)?;
+    let cells = run_cells(simulator(), &plan, &options)?;
     if cells.interrupted {
         let done = cells.observed.iter().filter(|o| o.is_some()).count();
         return Err(Stop::Interrupted(format!(

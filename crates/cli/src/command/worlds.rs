@@ -15,9 +15,13 @@ pub(crate) use linux::run;
 #[cfg(target_os = "linux")]
 mod linux {
     use super::{CompareArgs, Stop};
-    use crate::cases::{self, Case};
-    use crate::{interrupt, print, results};
+    use crate::interrupt;
+    use crate::output::print;
+    use crate::progress::{Runs, progress};
     use serde_json::{Value, json};
+    use skyhaul_lab::cases::{self, Case};
+    use skyhaul_lab::results;
+    use skyhaul_lab::run::execute;
     use skyhaul_net::world::{self, Outcome, World};
     use skyhaul_scenario::resolved::{Record, Series};
     use skyhaul_study::figure::{Row, overlay};
@@ -80,7 +84,7 @@ mod linux {
         let sample = scenario.record.sample.unwrap_or(skyhaul_base::Duration::from_millis(100));
         scenario.record = Record { sample: Some(sample), series: vec![Series::Acked, Series::Cwnd] };
         let case = Case { scenario, seed, choice: case.choice.clone() };
-        let r = cases::execute(std::slice::from_ref(&case), 1, false)?.remove(0);
+        let r = execute(std::slice::from_ref(&case), 1, false, &Runs::new())?.remove(0);
         let mss = f64::from(case.scenario.flows[0].endpoint.mss);
         let series = &r.series.flows;
         let column =
@@ -124,7 +128,7 @@ mod linux {
         let seeds: Vec<u64> = (0..u64::from(args.repeat)).map(|n| cases[0].seed + n).collect();
         let jobs: VecDeque<(usize, usize)> =
             (0..seeds.len()).flat_map(|s| (0..entries.len()).map(move |e| (e, s))).collect();
-        let bar = cases::progress(jobs.len() as u64);
+        let bar = progress(jobs.len() as u64);
         let (queue, failure) = (Mutex::new(jobs), Mutex::new(None));
         let done: Mutex<Vec<(usize, usize, Done)>> = Mutex::new(Vec::new());
         std::thread::scope(|scope| {

@@ -1,8 +1,8 @@
 //! The class that a control in Python derives from.
 
-use super::events::{Ack, Loss, Lost, Probe, Random, Sent, Start, Transmit};
+use super::events::{Ack, Loss, Lost, Probe, Sent, Start, Transmit};
 use super::value::{count, number, word};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use skyhaul_base::{Duration, Instant, Rate, Rng};
@@ -523,5 +523,45 @@ impl Control {
     }
     fn telemetry<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
         PyDict::new(py)
+    }
+}
+
+/// The random stream of a connection: a function of seed and flow, the same as a built-in control would draw from.
+#[pyclass(frozen, module = "skyhaul._core")]
+#[derive(Debug)]
+pub(crate) struct Random {
+    control: Py<Control>,
+}
+
+impl Random {
+    pub(crate) fn new(control: Py<Control>) -> Self {
+        Self { control }
+    }
+
+    fn draw<T>(&self, draw: impl FnOnce(&mut Rng) -> T) -> PyResult<T> {
+        let mut state = self.control.get().lock();
+        let outside = || {
+            PyRuntimeError::new_err("rng: random numbers are for events, such as on_ack; not for __init__")
+        };
+        state.rng.as_mut().map(draw).ok_or_else(outside)
+    }
+}
+
+#[pymethods]
+impl Random {
+    fn random(&self) -> PyResult<f64> {
+        self.draw(Rng::unit)
+    }
+    fn uniform(&self, low: f64, high: f64) -> PyResult<f64> {
+        self.draw(|r| low + (high - low) * r.unit())
+    }
+    fn below(&self, n: u64) -> PyResult<u64> {
+        self.draw(|r| r.below(n))
+    }
+    fn exponential(&self, mean: f64) -> PyResult<f64> {
+        self.draw(|r| r.exponential(mean))
+    }
+    fn normal(&self) -> PyResult<f64> {
+        self.draw(Rng::normal)
     }
 }

@@ -1,9 +1,7 @@
 //! What a control in Python is told: small immutable objects, one per event.
 
-use super::base::Control;
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use skyhaul_base::{Duration, Rng};
+use skyhaul_base::Duration;
 use skyhaul_cc as cc;
 
 fn seconds(d: Option<Duration>) -> Option<f64> {
@@ -311,45 +309,5 @@ impl Transmit {
     }
     fn __repr__(&self) -> String {
         format!("<Transmit: {} segments, then {}>", self.0.sent, self.blocked())
-    }
-}
-
-/// The random stream of a connection: a function of seed and flow, the same as a built-in control would draw from.
-#[pyclass(frozen, module = "skyhaul._core")]
-#[derive(Debug)]
-pub(crate) struct Random {
-    control: Py<Control>,
-}
-
-impl Random {
-    pub(crate) fn new(control: Py<Control>) -> Self {
-        Self { control }
-    }
-
-    fn draw<T>(&self, draw: impl FnOnce(&mut Rng) -> T) -> PyResult<T> {
-        let mut state = self.control.get().lock();
-        let outside = || {
-            PyRuntimeError::new_err("rng: random numbers are for events, such as on_ack; not for __init__")
-        };
-        state.rng.as_mut().map(draw).ok_or_else(outside)
-    }
-}
-
-#[pymethods]
-impl Random {
-    fn random(&self) -> PyResult<f64> {
-        self.draw(Rng::unit)
-    }
-    fn uniform(&self, low: f64, high: f64) -> PyResult<f64> {
-        self.draw(|r| low + (high - low) * r.unit())
-    }
-    fn below(&self, n: u64) -> PyResult<u64> {
-        self.draw(|r| r.below(n))
-    }
-    fn exponential(&self, mean: f64) -> PyResult<f64> {
-        self.draw(|r| r.exponential(mean))
-    }
-    fn normal(&self) -> PyResult<f64> {
-        self.draw(Rng::normal)
     }
 }

@@ -57,7 +57,7 @@ impl Factory {
 }
 
 impl user::Factory for Factory {
-    fn build(&self, request: &Request<'_>) -> Result<Box<dyn CongestionControl>, String> {
+    fn build(&self, request: &Request<'_>) -> Result<Box<dyn CongestionControl>, user::Error> {
         Python::attach(|py| match self.make(py, request) {
             Ok(object) => {
                 Ok(Box::new(Bridge::new(&object, &self.name, request.flow, self.stop.clone())) as _)
@@ -67,14 +67,14 @@ impl user::Factory for Factory {
         })
     }
 
-    fn check(&self, options: &Options) -> Result<(), String> {
+    fn check(&self, options: &Options) -> Result<(), user::Error> {
         let ask = |py: Python<'_>| {
             let helper = py.import("skyhaul._control")?.getattr("refused_options")?;
             helper.call1((&self.class, keywords(py, options)?))?.extract::<Option<String>>()
         };
         match Python::attach(|py| ask(py).map_err(|e| e.to_string())) {
             Ok(None) => Ok(()),
-            Ok(Some(why)) | Err(why) => Err(why),
+            Ok(Some(why)) | Err(why) => Err(why.into()),
         }
     }
 

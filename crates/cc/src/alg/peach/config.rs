@@ -143,23 +143,40 @@ impl Default for Config {
     }
 }
 
+/// Why the options make no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "each displays as a sentence that names the option and says what to write instead"
+)]
+pub enum Invalid {
+    #[error("recovery: TCP-Peach is defined with \"reno\", \"newreno\" or \"sack\"")]
+    Recovery,
+    #[error("nackseg = \"pipe\" needs the scoreboard of recovery = \"sack\"")]
+    Nackseg,
+    #[error("inflate-ndup must be a number of segments, 0 or more")]
+    InflateNdup,
+    #[error("probe-cap counts the data segment too: 1 or more, or leave it out")]
+    ProbeCap,
+}
+
 impl Config {
     /// The combination that makes no sense, if there is one, as a sentence for the user.
     ///
     /// # Errors
     /// Names the offending option and what to write instead.
-    pub fn validate(&self) -> Result<(), &'static str> {
+    pub fn validate(&self) -> Result<(), Invalid> {
         if !matches!(self.recovery, RecoveryMode::Reno | RecoveryMode::NewReno | RecoveryMode::Sack) {
-            return Err("recovery: TCP-Peach is defined with \"reno\", \"newreno\" or \"sack\"");
+            return Err(Invalid::Recovery);
         }
         if self.nackseg == Some(Nackseg::Pipe) && !self.recovery.uses_pipe() {
-            return Err("nackseg = \"pipe\" needs the scoreboard of recovery = \"sack\"");
+            return Err(Invalid::Nackseg);
         }
         if !(self.inflate_ndup.is_finite() && self.inflate_ndup >= 0.0) {
-            return Err("inflate-ndup must be a number of segments, 0 or more");
+            return Err(Invalid::InflateNdup);
         }
         if self.probe_cap == Some(0) {
-            return Err("probe-cap counts the data segment too: 1 or more, or leave it out");
+            return Err(Invalid::ProbeCap);
         }
         Ok(())
     }

@@ -98,14 +98,25 @@ impl Default for Config {
     }
 }
 
+/// Why the options make no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "each displays as a sentence that names the option and says what to write instead"
+)]
+pub enum Invalid {
+    #[error("probe-cap counts the data segment too: 1 or more, or leave it out")]
+    ProbeCap,
+}
+
 impl Config {
     /// Refuses options outside their domain.
     ///
     /// # Errors
     /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), &'static str> {
+    pub fn validate(&self) -> Result<(), Invalid> {
         if self.probe_cap == Some(0) {
-            return Err("probe-cap counts the data segment too: 1 or more, or leave it out");
+            return Err(Invalid::ProbeCap);
         }
         Ok(())
     }

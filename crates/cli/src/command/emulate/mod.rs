@@ -4,10 +4,12 @@ mod metrics;
 mod report;
 
 use crate::args::EmulateArgs;
+use crate::interrupt;
+use crate::output::print;
 use crate::stop::Stop;
-use crate::{cases, interrupt, print};
 use indicatif::{ProgressBar, ProgressStyle};
 use skyhaul_base::Duration;
+use skyhaul_lab::cases;
 use skyhaul_net::emulator::{Emulation, End, LATE, Options};
 use skyhaul_net::enclosure::{self, Enclosed};
 use skyhaul_net::tun::TunConfig;

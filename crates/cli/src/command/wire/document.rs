@@ -2,9 +2,9 @@
 
 use super::settings::Stack;
 use super::show::{self, Met, Told};
-use crate::export::iperf3;
 use serde_json::{Value, json};
 use skyhaul_cc::ProbeSupport;
+use skyhaul_lab::export::iperf3;
 use skyhaul_net::app::{Interval, Limit};
 use std::net::SocketAddr;
 
@@ -86,9 +86,9 @@ impl Document<'_> {
         let mut document = json!({
             "start": {
                 "connected": connected.collect::<Vec<_>>(),
-                "version": format!("skyhaul {}", crate::VERSION),
+                "version": format!("skyhaul {}", skyhaul_lab::VERSION),
                 "system_info": "user-space TCP over TUN",
-                "timestamp": { "time": crate::clock::rfc3339(secs), "timesecs": secs },
+                "timestamp": { "time": skyhaul_lab::clock::rfc3339(secs), "timesecs": secs },
                 "connecting_to": { "host": remote.ip().to_string(), "port": remote.port() },
                 "tcp_mss_default": mss,
                 "target_bitrate": 0,

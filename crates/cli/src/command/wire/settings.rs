@@ -2,12 +2,13 @@
 
 use crate::args::{Marking, Priority, StackArgs};
 use crate::interrupt;
-use crate::stop::{Stop, io_words};
+use crate::stop::Stop;
 use skyhaul_base::Duration;
 use skyhaul_net::driver::Driver;
 use skyhaul_net::host::{Endpoint, Host, HostConfig, Secret};
 use skyhaul_net::tun::{self, Tun, TunConfig};
 use skyhaul_scenario::{Document, ScenarioError};
+use skyhaul_study::io_words;
 use skyhaul_wire::{Plan, Profile};
 use std::fs::File;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};

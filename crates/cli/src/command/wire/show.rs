@@ -2,9 +2,9 @@
 
 use super::settings::Stack;
 use crate::args::Marking;
-use crate::text::{bit_rate, seconds, short};
 use skyhaul_base::Duration;
 use skyhaul_cc::ProbeSupport;
+use skyhaul_lab::text::{bit_rate, seconds, short};
 use skyhaul_net::app::{Account, Interval, Meter};
 use skyhaul_net::host::{Counts, Failure, Host};
 use skyhaul_wire::Refusal;
@@ -99,11 +99,8 @@ pub(super) fn ended(account: &Account) -> String {
 
 /// Whether the peer answers probes and what that meant; `None` where nobody would ask.
 pub(super) fn probes(account: &Account, stack: &Stack) -> Option<String> {
-    let name = match stack.endpoint.cc.name() {
-        "peach" => Some("TCP-Peach"),
-        "peach-plus" => Some("TCP-Peach+"),
-        _ => None,
-    };
+    let cc = &stack.endpoint.cc;
+    let name = cc.policy(&stack.endpoint.tcp.rules).filter(|p| p.probes).map(|_| cc.title());
     let c = &account.counters;
     match (account.probes, name) {
         (_, None) if c.probes_sent == 0 => None,

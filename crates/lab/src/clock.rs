@@ -4,27 +4,34 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A moment to measure from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stopwatch(std::time::Instant);
+pub struct Stopwatch(std::time::Instant);
 
 impl Stopwatch {
+    /// This moment.
     #[expect(clippy::disallowed_methods, reason = "how long a run took is told to the user, not used")]
-    pub(crate) fn start() -> Self {
+    #[must_use]
+    pub fn start() -> Self {
         Self(std::time::Instant::now())
     }
 
-    pub(crate) fn elapsed(self) -> Duration {
+    /// How long ago it was.
+    #[must_use]
+    pub fn elapsed(self) -> Duration {
         self.0.elapsed()
     }
 }
 
 /// The present time as in RFC 3339, in UTC.
-pub(crate) fn now() -> String {
+#[must_use]
+pub fn now() -> String {
     #[expect(clippy::disallowed_methods, reason = "provenance")]
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     rfc3339(since.as_secs())
 }
 
-pub(crate) fn rfc3339(seconds: u64) -> String {
+/// A time in seconds since 1970 as in RFC 3339, in UTC.
+#[must_use]
+pub fn rfc3339(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     // Years that begin in March, counted from 0000-03-01: leap days come last.
     let shifted = days + 719_468;

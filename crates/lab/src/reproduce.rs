@@ -2,9 +2,10 @@
 //! do the same here; they differ in who runs the cells.
 
 use crate::clock::{self, Stopwatch};
+use crate::engine::simulator;
+use crate::error::LabError;
 use crate::library::{self, Shelf};
 use crate::parquet::Parquet;
-use crate::stop::Stop;
 use crate::studies;
 use crate::text::Grid;
 use crate::{picture, results};
@@ -17,7 +18,7 @@ use skyhaul_study::claim::Verdict;
 use skyhaul_study::evaluation::{Evaluation, evaluate};
 use skyhaul_study::figure::FigureRenderer;
 use skyhaul_study::files::write_atomically;
-use skyhaul_study::model::{Profile, Quick, StudyFile};
+use skyhaul_study::model::{Paper, Profile, Quick, StudyFile};
 use skyhaul_study::output::{self, OutputOptions};
 use skyhaul_study::plan::{Plan, plan_profile};
 use skyhaul_study::report;
@@ -49,13 +50,22 @@ pub struct Request {
 pub struct Reproduction {
     profile: Profile,
     folder: PathBuf,
-    shelves: Vec<Shelf>,
+    papers: Vec<Planned>,
     /// Paper and study of each plan, by number.
     places: Vec<(usize, usize)>,
     plans: Vec<Plan>,
     /// What became of each study of each paper so far.
     outcomes: Mutex<Outcomes>,
     watch: Stopwatch,
+}
+
+/// A paper whose studies are planned.
+#[derive(Debug)]
+struct Planned {
+    name: String,
+    paper: Paper,
+    /// Names of its studies.
+    studies: Vec<String>,
 }
 
 type Outcomes = Vec<Vec<Option<Result<Evaluation, Refused>>>>;
@@ -66,10 +76,10 @@ impl Reproduction {
     ///
     /// # Errors
     /// Names that nobody has, a folder without studies, or one that cannot take results.
-    pub fn begin(request: &Request, warn: &mut dyn FnMut(&str)) -> Result<Self, Stop> {
+    pub fn begin(request: &Request, warn: &mut dyn FnMut(&str)) -> Result<Self, LabError> {
         let profile = if request.quick { Profile::Quick } else { Profile::Full };
         if request.seeds == Some(0) {
-            return Err(Stop::bad("seeds: a study needs at least one seed"));
+            return Err(LabError::NoSeeds);
         }
         let shelves = match &request.studies {
             Some(dir) => library::folder(dir)?,
@@ -82,25 +92,28 @@ impl Reproduction {
         prepare(&folder, profile)?;
         let watch = Stopwatch::start();
         let (mut places, mut plans, mut outcomes) = (Vec::new(), Vec::new(), Outcomes::new());
-        for (s, shelf) in shelves.iter().enumerate() {
-            let mut row = Vec::new();
-            for (k, (_, file)) in shelf.studies.iter().enumerate() {
-                match file.clone().and_then(|file| planned(file, profile, request.seeds)) {
+        let mut papers = Vec::new();
+        for (s, Shelf { name, paper, studies: files }) in shelves.into_iter().enumerate() {
+            let (mut row, mut studies) = (Vec::new(), Vec::new());
+            for (k, (study, file)) in files.into_iter().enumerate() {
+                studies.push(study);
+                match file.and_then(|file| planned(file, profile, request.seeds)) {
                     Ok(plan) => {
                         places.push((s, k));
                         plans.push(plan);
                         row.push(None);
                     }
-                    Err(stop) => {
-                        let line = stop.line();
+                    Err(e) => {
+                        let line = e.to_string();
                         warn(&line);
                         row.push(Some(Err(Refused { line })));
                     }
                 }
             }
+            papers.push(Planned { name, paper, studies });
             outcomes.push(row);
         }
-        Ok(Self { profile, folder, shelves, places, plans, outcomes: Mutex::new(outcomes), watch })
+        Ok(Self { profile, folder, papers, places, plans, outcomes: Mutex::new(outcomes), watch })
     }
 
     /// The studies that can run.
@@ -116,7 +129,7 @@ impl Reproduction {
     #[must_use]
     pub fn name(&self, plan: usize) -> String {
         let (s, k) = self.places[plan];
-        format!("{}/{}", self.shelves[s].name, self.shelves[s].studies[k].0)
+        format!("{}/{}", self.papers[s].name, self.papers[s].studies[k])
     }
 
     /// Where the report goes.
@@ -151,17 +164,22 @@ impl Reproduction {
     /// A file that cannot be written.
     pub fn run(&self, options: &RunOptions<'_>) -> Result<Totals, StudyError> {
         let finished = |i: usize, cells: Cells| self.finish_study(i, &cells);
-        run_all(studies::simulator(), &self.plans, options, &finished)
+        run_all(simulator(), &self.plans, options, &finished)
     }
 
-    /// Draws the figures, if something can draw, and writes the report over all studies.
+    /// Draws the figures, if something can draw, and writes the report over all studies. What cannot be drawn is told
+    /// with `warn`.
     ///
     /// # Errors
     /// The file that cannot be written.
-    pub fn report(self, renderer: Option<&dyn FigureRenderer>) -> Result<Book, Stop> {
+    pub fn report(
+        self,
+        renderer: Option<&dyn FigureRenderer>,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<Book, LabError> {
         let outcomes = self.outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let book = bind(self.shelves, outcomes, self.profile);
-        pictures(&book, &self.folder, renderer);
+        let book = bind(self.papers, outcomes, self.profile);
+        pictures(&book, &self.folder, renderer, warn);
         write(&book, &self.folder, self.watch.elapsed().as_secs_f64())?;
         Ok(book)
     }
@@ -171,21 +189,21 @@ impl Reproduction {
 ///
 /// # Errors
 /// If it cannot be made.
-pub fn cache(dir: Option<PathBuf>) -> Result<Cache, Stop> {
+pub fn cache(dir: Option<PathBuf>) -> Result<Cache, LabError> {
     let cache = Cache::new(dir.unwrap_or_else(Cache::default_dir));
-    fs::create_dir_all(cache.dir()).map_err(|e| Stop::write(cache.dir(), &e))?;
+    fs::create_dir_all(cache.dir()).map_err(LabError::write(cache.dir()))?;
     Ok(cache)
 }
 
 /// Makes the folder for results, or takes the studies of an older reproduction out of it.
-fn prepare(folder: &Path, profile: Profile) -> Result<(), Stop> {
+fn prepare(folder: &Path, profile: Profile) -> Result<(), LabError> {
     results::prepare(folder)?;
     let old = folder.join("studies");
     for paper in fs::read_dir(&old).into_iter().flatten().flatten() {
         for study in fs::read_dir(paper.path()).into_iter().flatten().flatten() {
             let study = study.path();
             if study.join(results::MANIFEST).is_file() {
-                fs::remove_dir_all(&study).map_err(|e| Stop::write(&study, &e))?;
+                fs::remove_dir_all(&study).map_err(LabError::write(&study))?;
             }
         }
     }
@@ -193,17 +211,17 @@ fn prepare(folder: &Path, profile: Profile) -> Result<(), Stop> {
     manifest(folder, profile, None)
 }
 
-fn manifest(folder: &Path, profile: Profile, wall_s: Option<f64>) -> Result<(), Stop> {
+fn manifest(folder: &Path, profile: Profile, wall_s: Option<f64>) -> Result<(), LabError> {
     let mut manifest = results::manifest("reproduce");
     manifest["kind"] = json!("reproduce");
     manifest["profile"] = json!(profile);
     manifest["complete"] = json!(wall_s.is_some());
     manifest["wall_s"] = json!(wall_s);
     let text = format!("{manifest:#}\n");
-    write_atomically(&folder.join(results::MANIFEST), text.as_bytes()).map_err(Stop::from)
+    Ok(write_atomically(&folder.join(results::MANIFEST), text.as_bytes())?)
 }
 
-fn planned(mut file: StudyFile, profile: Profile, seeds: Option<u32>) -> Result<Plan, Stop> {
+fn planned(mut file: StudyFile, profile: Profile, seeds: Option<u32>) -> Result<Plan, StudyError> {
     if let Some(n) = seeds {
         file.study.seeds.count = n;
         if let Some(quick) = &mut file.study.quick {
@@ -212,47 +230,46 @@ fn planned(mut file: StudyFile, profile: Profile, seeds: Option<u32>) -> Result<
             file.study.quick = Some(Quick { seeds: n, ..Default::default() });
         }
     }
-    plan_profile(studies::simulator(), file, profile).map_err(Stop::from)
+    plan_profile(simulator(), file, profile)
 }
 
-fn bind(shelves: Vec<Shelf>, outcomes: Outcomes, profile: Profile) -> Book {
-    let chapter = |(shelf, outcomes): (Shelf, Vec<Option<Result<Evaluation, Refused>>>)| {
-        let part = |((name, _), outcome): ((String, _), Option<Result<Evaluation, Refused>>)| Part {
+fn bind(papers: Vec<Planned>, outcomes: Outcomes, profile: Profile) -> Book {
+    let chapter = |(of, outcomes): (Planned, Vec<Option<Result<Evaluation, Refused>>>)| {
+        let part = |(name, outcome): (String, Option<Result<Evaluation, Refused>>)| Part {
             name,
             outcome: outcome.unwrap_or_else(|| Err(Refused { line: "it did not run".to_owned() })),
         };
-        let parts = shelf.studies.into_iter().zip(outcomes).map(part).collect();
-        Chapter { name: shelf.name, paper: shelf.paper, parts }
+        let parts = of.studies.into_iter().zip(outcomes).map(part).collect();
+        Chapter { name: of.name, paper: of.paper, parts }
     };
     Book {
         profile,
         version: crate::VERSION.to_owned(),
-        engine: studies::simulator().engine(),
+        engine: simulator().engine(),
         created: clock::now(),
-        chapters: shelves.into_iter().zip(outcomes).map(chapter).collect(),
+        chapters: papers.into_iter().zip(outcomes).map(chapter).collect(),
     }
 }
 
 /// Draws the figures of all studies, if something can draw.
-fn pictures(book: &Book, folder: &Path, renderer: Option<&dyn FigureRenderer>) {
+fn pictures(book: &Book, folder: &Path, renderer: Option<&dyn FigureRenderer>, warn: &mut dyn FnMut(&str)) {
     let command = picture::Command::find();
     let Some(renderer) = renderer.or(command.as_ref().map(|c| c as &dyn FigureRenderer)) else { return };
     for c in &book.chapters {
         for (part, e) in c.parts.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
-            studies::pictures(e, &folder.join("studies").join(&c.name).join(&part.name), renderer);
+            studies::pictures(e, &folder.join("studies").join(&c.name).join(&part.name), renderer, warn);
         }
     }
 }
 
-fn write(book: &Book, folder: &Path, wall_s: f64) -> Result<(), Stop> {
-    let put =
-        |name: &str, text: &str| write_atomically(&folder.join(name), text.as_bytes()).map_err(Stop::from);
+fn write(book: &Book, folder: &Path, wall_s: f64) -> Result<(), LabError> {
+    let put = |name: &str, text: &str| write_atomically(&folder.join(name), text.as_bytes());
     put("report.html", &report::all(book))?;
     put("summary.json", &format!("{:#}\n", book.summary()))?;
     let claims = book.claims();
     for writer in [&Csv as &dyn TableWriter, &Parquet] {
         let path = folder.join(format!("claims.{}", writer.extension()));
-        writer.write(&claims, &path).map_err(|e| Stop::write(&path, &e))?;
+        writer.write(&claims, &path).map_err(LabError::write(&path))?;
     }
     // Last: a manifest that says so is that of a complete reproduction.
     manifest(folder, book.profile, Some(wall_s))

@@ -6,8 +6,8 @@
 
 use super::recorded::{Recorded, RecordedFlow, runs};
 use crate::capture::addresses;
+use crate::error::{ExportError, LabError};
 use crate::results::json_file;
-use crate::stop::Stop;
 use serde_json::{Value, json};
 use skyhaul_scenario::resolved::{FlowGroup, Transport};
 use std::fs;
@@ -16,18 +16,18 @@ use std::path::{Path, PathBuf};
 /// Series without which there are no intervals.
 const NEEDED: [&str; 4] = ["acked", "cwnd", "retransmissions", "srtt"];
 /// Descriptor of the first stream's socket; iperf3 gives each stream a number.
-pub(crate) const FIRST_SOCKET: u32 = 5;
+pub const FIRST_SOCKET: u32 = 5;
 
 /// Writes `GROUP.iperf3.json` for every group of TCP flows of every run under `out`; returns the files.
 ///
 /// # Errors
 /// If a run has not recorded what is needed, has no TCP flows, or something cannot be read or written.
-pub fn iperf3(results: &Path, out: &Path) -> Result<Vec<PathBuf>, Stop> {
+pub fn iperf3(results: &Path, out: &Path) -> Result<Vec<PathBuf>, LabError> {
     let mut written = Vec::new();
     for run in runs(results)? {
         run.need(&NEEDED)?;
         let folder = out.join(run.folder.strip_prefix(results).unwrap_or(Path::new("")));
-        fs::create_dir_all(&folder).map_err(|e| Stop::write(&folder, &e))?;
+        fs::create_dir_all(&folder).map_err(LabError::write(&folder))?;
         let before = written.len();
         for group in run.scenario().flows.iter().filter(|g| g.transport == Transport::Tcp) {
             let path = folder.join(format!("{}.iperf3.json", group.name));
@@ -35,8 +35,7 @@ pub fn iperf3(results: &Path, out: &Path) -> Result<Vec<PathBuf>, Stop> {
             written.push(path);
         }
         if written.len() == before {
-            let folder = run.folder.display();
-            return Err(Stop::bad(format!("{folder}: no flow uses TCP, which this format is written for")));
+            return Err(ExportError::NoTcp { folder: run.folder }.into());
         }
     }
     Ok(written)
@@ -133,7 +132,10 @@ fn stream<'a>(run: &Recorded, flow: RecordedFlow<'a>, socket: u32) -> Stream<'a>
     Stream { flow, socket, intervals }
 }
 
-pub(crate) fn interval(start: f64, end: f64, rows: &[(u32, [f64; 5])]) -> Value {
+/// An interval: its streams (socket, and end in s, bytes acknowledged, segments sent again, congestion window in bytes,
+/// smoothed RTT in µs), and their sum.
+#[must_use]
+pub fn interval(start: f64, end: f64, rows: &[(u32, [f64; 5])]) -> Value {
     let seconds = end - start;
     let streams = rows.iter().map(|(socket, [_, bytes, again, cwnd, rtt])| {
         json!({
@@ -159,12 +161,8 @@ fn ended(s: &Stream<'_>, duration: f64) -> Value {
 }
 
 /// A stream at its end: bytes acknowledged and segments sent again, over so many seconds.
-pub(crate) fn stream_ended(
-    socket: u32,
-    intervals: &[[f64; 5]],
-    (bytes, again): (u64, u64),
-    duration: f64,
-) -> Value {
+#[must_use]
+pub fn stream_ended(socket: u32, intervals: &[[f64; 5]], (bytes, again): (u64, u64), duration: f64) -> Value {
     let rate = per_second(bytes as f64, duration);
     let rtts: Vec<f64> = intervals.iter().map(|row| row[4]).filter(|rtt| *rtt > 0.0).collect();
     let most = |i: usize| intervals.iter().map(|row| row[i]).fold(0.0, f64::max);
@@ -193,6 +191,8 @@ fn whole(x: f64) -> u64 {
     x.round() as u64
 }
 
-pub(crate) fn per_second(bytes: f64, seconds: f64) -> f64 {
+/// Bits per second; 0 over no time.
+#[must_use]
+pub fn per_second(bytes: f64, seconds: f64) -> f64 {
     if seconds > 0.0 { bytes * 8.0 / seconds } else { 0.0 }
 }

@@ -1,8 +1,8 @@
 //! What a results directory of a run holds.
 
-use super::{cannot_read, json, manifest};
+use super::{json, manifest, unreadable};
 use crate::cases::Case;
-use crate::stop::{Stop, io_words};
+use crate::error::{ExportError, LabError};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use serde_json::Value;
@@ -44,30 +44,27 @@ pub(super) struct RecordedFlow<'a> {
 }
 
 /// The runs of a results directory: one, or those that it lists.
-pub(super) fn runs(results: &Path) -> Result<Vec<Recorded>, Stop> {
+pub(super) fn runs(results: &Path) -> Result<Vec<Recorded>, LabError> {
     let top = manifest(results)?;
     if let Some(cases) = top["cases"].as_array() {
         let names = cases.iter().filter_map(|c| c["folder"].as_str());
         return names.map(|name| Recorded::read(&results.join(name))).collect();
     }
     if top["command"] != "run" {
-        return Err(Stop::bad(format!(
-            "{}: this format holds single runs: name a results directory of `skyhaul run --out`",
-            results.display()
-        )));
+        return Err(ExportError::NoRun { results: results.to_owned() }.into());
     }
     Ok(vec![Recorded::read(results)?])
 }
 
 impl Recorded {
-    fn read(folder: &Path) -> Result<Self, Stop> {
+    fn read(folder: &Path) -> Result<Self, LabError> {
         let manifest = manifest(folder)?;
         let path = folder.join("scenario.resolved.toml");
-        let text = fs::read_to_string(&path).map_err(|e| cannot_read(&path, &io_words(&e)))?;
+        let text = fs::read_to_string(&path).map_err(LabError::read(&path))?;
         let alone = |_: &str| Err("a resolved scenario needs no other file".to_owned());
-        let scenario = resolve_text(&path.to_string_lossy(), &text, &[], &alone).map_err(Stop::bad)?;
+        let scenario = resolve_text(&path.to_string_lossy(), &text, &[], &alone)?;
         let seed =
-            manifest["seed"].as_u64().ok_or_else(|| cannot_read(folder, "the manifest has no seed"))?;
+            manifest["seed"].as_u64().ok_or_else(|| unreadable(folder, &"the manifest has no seed"))?;
         let summary = json(&folder.join("summary.json"))?;
         let series = series(&folder.join("series.parquet"))?;
         let case = Case { choice: Vec::new(), scenario, seed };
@@ -99,7 +96,7 @@ impl Recorded {
     }
 
     /// Refuses a run that has not recorded these series.
-    pub(super) fn need(&self, names: &[&str]) -> Result<(), Stop> {
+    pub(super) fn need(&self, names: &[&str]) -> Result<(), ExportError> {
         let record = &self.scenario().record;
         let has = |name: &&str| record.series.iter().any(|s| s.name() == *name);
         if record.sample.is_some() && names.iter().all(has) {
@@ -109,15 +106,11 @@ impl Recorded {
         let mut all: Vec<String> = record.series.iter().map(|s| format!("'{}'", s.name())).collect();
         all.extend(missing.iter().map(|n| format!("'{n}'")));
         let sample = match record.sample {
-            Some(_) => String::new(),
-            None => " --set record.sample='100 ms'".to_owned(),
+            Some(_) => "",
+            None => " --set record.sample='100 ms'",
         };
         let without = if missing.is_empty() { "series".to_owned() } else { missing.join(", ") };
-        Err(Stop::bad(format!(
-            "{}: the run recorded no {without}: run it again with{sample} --set \"record.series=[{}]\"",
-            self.folder.display(),
-            all.join(", ")
-        )))
+        Err(ExportError::NotRecorded { folder: self.folder.clone(), without, sample, all: all.join(", ") })
     }
 
     /// A series of an object; empty if there is none.
@@ -126,16 +119,16 @@ impl Recorded {
     }
 }
 
-fn series(path: &Path) -> Result<BTreeMap<(String, String), Curve>, Stop> {
-    let unreadable = |e: &dyn std::fmt::Display| cannot_read(path, &e.to_string());
-    let file = File::open(path).map_err(|e| cannot_read(path, &io_words(&e)))?;
+fn series(path: &Path) -> Result<BTreeMap<(String, String), Curve>, LabError> {
+    let unreadable = |e: &dyn std::fmt::Display| unreadable(path, e);
+    let file = File::open(path).map_err(LabError::read(path))?;
     let reader = SerializedFileReader::new(file).map_err(|e| unreadable(&e))?;
     let mut all: BTreeMap<(String, String), Curve> = BTreeMap::new();
     for row in reader.get_row_iter(None).map_err(|e| unreadable(&e))? {
         let row = row.map_err(|e| unreadable(&e))?;
         let fields: Vec<&Field> = row.get_column_iter().map(|(_, f)| f).collect();
         let [Field::Double(time), Field::Str(object), Field::Str(series), value] = fields.as_slice() else {
-            return Err(unreadable(&"its columns are not those of a table of series"));
+            return Err(unreadable(&"its columns are not those of a table of series").into());
         };
         let value = match value {
             Field::Double(x) => Some(*x),

@@ -4,7 +4,7 @@
 //! events changed it, without the times while it was down. Nothing of it is measured, so that no series is needed.
 
 use super::recorded::{Recorded, runs};
-use crate::stop::Stop;
+use crate::error::{ExportError, LabError};
 use skyhaul_base::{Instant, Rate};
 use skyhaul_path::rate::{Saturated, Varying};
 use skyhaul_scenario::resolved::{Change, Direction, Event};
@@ -20,11 +20,11 @@ const MOST: usize = 20_000_000;
 ///
 /// # Errors
 /// If no link has a rate, a trace would be too long, or something cannot be read or written.
-pub fn mahimahi(results: &Path, out: &Path) -> Result<Vec<PathBuf>, Stop> {
+pub fn mahimahi(results: &Path, out: &Path) -> Result<Vec<PathBuf>, LabError> {
     let mut written = Vec::new();
     for run in runs(results)? {
         let folder = out.join(run.folder.strip_prefix(results).unwrap_or(Path::new("")));
-        fs::create_dir_all(&folder).map_err(|e| Stop::write(&folder, &e))?;
+        fs::create_dir_all(&folder).map_err(LabError::write(&folder))?;
         let before = written.len();
         for (i, link) in run.scenario().links.iter().enumerate() {
             for (forward, way, direction) in
@@ -34,13 +34,12 @@ pub fn mahimahi(results: &Path, out: &Path) -> Result<Vec<PathBuf>, Stop> {
                 let name = format!("links.{}.{way}", link.name);
                 let Some(times) = opportunities(&run, direction, changes, &name)? else { continue };
                 let path = folder.join(format!("{name}.mahimahi"));
-                fs::write(&path, times).map_err(|e| Stop::write(&path, &e))?;
+                fs::write(&path, times).map_err(LabError::write(&path))?;
                 written.push(path);
             }
         }
         if written.len() == before {
-            let folder = run.folder.display();
-            return Err(Stop::bad(format!("{folder}: no link has a rate, which a trace of Mahimahi holds")));
+            return Err(ExportError::NoRate { folder: run.folder }.into());
         }
     }
     Ok(written)
@@ -52,7 +51,7 @@ fn opportunities<'a>(
     direction: &Direction,
     changes: impl Iterator<Item = &'a Event>,
     name: &str,
-) -> Result<Option<String>, Stop> {
+) -> Result<Option<String>, ExportError> {
     let end = Instant::ZERO + run.scenario().duration;
     let model = |rate: Option<Rate>, varying: Option<&Varying>| {
         (rate.is_some() || varying.is_some()).then(|| Saturated::new(rate, varying))
@@ -84,17 +83,13 @@ fn opportunities<'a>(
         now = left;
         lines += 1;
         if lines > MOST {
-            return Err(Stop::bad(format!(
-                "{name}: more than {MOST} packets could leave: export a shorter run, or one over a slower link"
-            )));
+            return Err(ExportError::TooLong { name: name.to_owned(), most: MOST });
         }
         // The first whole millisecond at which it has left.
         let _ = writeln!(text, "{}", left.as_nanos().div_ceil(1_000_000));
     }
     if lines == 0 {
-        return Err(Stop::bad(format!(
-            "{name}: nothing could leave during the run, which no trace can hold"
-        )));
+        return Err(ExportError::Empty { name: name.to_owned() });
     }
     Ok(Some(text))
 }

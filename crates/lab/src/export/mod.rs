@@ -5,46 +5,42 @@
 //! running the recorded scenario again ([`qlog`]); when packets could leave follows from the scenario ([`mahimahi`]).
 
 mod flent;
-pub(crate) mod iperf3;
+pub mod iperf3;
 mod mahimahi;
 mod qlog;
 mod recorded;
 mod tables;
 
 pub use flent::flent;
-pub use iperf3::iperf3;
 pub use mahimahi::mahimahi;
 pub use qlog::qlog;
 pub use tables::{csv, parquet};
 
+use crate::error::{ExportError, LabError};
 use crate::results::MANIFEST;
-use crate::stop::{Stop, io_words};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
 /// What a results directory says of itself.
-fn manifest(results: &Path) -> Result<Value, Stop> {
+fn manifest(results: &Path) -> Result<Value, LabError> {
     let path = results.join(MANIFEST);
     if !path.is_file() {
-        return Err(Stop::bad(format!(
-            "{}: there is no manifest.json: name a results directory of `skyhaul run --out` or `study report`",
-            results.display()
-        )));
+        return Err(ExportError::NoManifest { results: results.to_owned() }.into());
     }
     json(&path)
 }
 
-fn json(path: &Path) -> Result<Value, Stop> {
-    let text = fs::read_to_string(path).map_err(|e| cannot_read(path, &io_words(&e)))?;
-    serde_json::from_str(&text).map_err(|e| cannot_read(path, &e.to_string()))
+fn json(path: &Path) -> Result<Value, LabError> {
+    let text = fs::read_to_string(path).map_err(LabError::read(path))?;
+    Ok(serde_json::from_str(&text).map_err(|e| unreadable(path, &e))?)
 }
 
-fn cannot_read(path: &Path, why: &str) -> Stop {
-    Stop::bad(format!("cannot read {}: {}", path.display(), why.lines().next().unwrap_or_default()))
+fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> ExportError {
+    ExportError::Unreadable { path: path.to_owned(), why: why.to_string() }
 }
 
 /// Does something for each, until one fails.
-fn in_order<T, U>(all: Vec<T>, mut each: impl FnMut(&T) -> Result<U, Stop>) -> Result<Vec<U>, Stop> {
+fn in_order<T, U>(all: Vec<T>, mut each: impl FnMut(&T) -> Result<U, LabError>) -> Result<Vec<U>, LabError> {
     all.iter().map(&mut each).collect()
 }

@@ -8,9 +8,9 @@
 //! ```
 
 use crate::cases::Case;
+use crate::error::LabError;
 use crate::measure;
 use crate::parquet::Parquet;
-use crate::stop::{Stop, io_words};
 use serde_json::{Value, json};
 use skyhaul_sim::RunResult;
 use skyhaul_study::runner::CellRunner;
@@ -19,18 +19,16 @@ use std::fs;
 use std::path::Path;
 
 /// In every folder of results.
-pub(crate) const MANIFEST: &str = "manifest.json";
+pub const MANIFEST: &str = "manifest.json";
 /// Finished cells, where they are kept beside the results.
-pub(crate) const CACHE: &str = "cache";
+pub const CACHE: &str = "cache";
 
 /// Prepares a folder for results: makes it, and refuses one that holds something else.
 ///
 /// # Errors
 /// If it cannot be made, or holds files but no results.
-pub fn prepare(folder: &Path) -> Result<(), Stop> {
-    let wrong = |e: &std::io::Error| {
-        Stop::bad(format!("cannot write results to {}: {}", folder.display(), io_words(e)))
-    };
+pub fn prepare(folder: &Path) -> Result<(), LabError> {
+    let wrong = |source| LabError::Results { folder: folder.to_owned(), source };
     match fs::read_dir(folder) {
         Ok(entries) => {
             // What a killed program was just writing is nobody's.
@@ -38,17 +36,12 @@ pub fn prepare(folder: &Path) -> Result<(), Stop> {
             let names = entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned());
             let foreign = names.into_iter().any(|name| name != CACHE && !left_over(&name));
             if foreign && !folder.join(MANIFEST).is_file() {
-                let folder = folder.display();
-                return Err(Stop::bad(format!(
-                    "{folder} holds files but no {MANIFEST} of skyhaul: name an empty or a new folder with --out"
-                )));
+                return Err(LabError::NotOurs { folder: folder.to_owned() });
             }
             Ok(())
         }
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            fs::create_dir_all(folder).map_err(|e| wrong(&e))
-        }
-        Err(e) => Err(wrong(&e)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => fs::create_dir_all(folder).map_err(wrong),
+        Err(e) => Err(wrong(e)),
     }
 }
 
@@ -56,7 +49,7 @@ pub fn prepare(folder: &Path) -> Result<(), Stop> {
 ///
 /// # Errors
 /// The file that could not be written, and why.
-pub fn write(folder: &Path, case: &Case, result: &RunResult, took: Option<f64>) -> Result<(), Stop> {
+pub fn write(folder: &Path, case: &Case, result: &RunResult, took: Option<f64>) -> Result<(), LabError> {
     prepare(folder)?;
     let summary = measure::json(&case.scenario, case.seed, result);
     let mut manifest = manifest("run");
@@ -77,7 +70,7 @@ pub fn write(folder: &Path, case: &Case, result: &RunResult, took: Option<f64>) 
 ///
 /// # Errors
 /// As [`write()`].
-pub fn write_all(folder: &Path, cases: &[Case], results: &[RunResult], took: f64) -> Result<(), Stop> {
+pub fn write_all(folder: &Path, cases: &[Case], results: &[RunResult], took: f64) -> Result<(), LabError> {
     prepare(folder)?;
     let mut list = Vec::new();
     for (i, (case, result)) in cases.iter().zip(results).enumerate() {
@@ -107,7 +100,7 @@ pub fn manifest(command: &str) -> Value {
     json!({
         "command": command,
         "version": crate::VERSION,
-        "engine": crate::studies::simulator().engine(),
+        "engine": crate::engine::simulator().engine(),
         "created": crate::clock::now(),
         "host": {
             "os": std::env::consts::OS,
@@ -127,18 +120,18 @@ fn plain(text: &str) -> String {
 ///
 /// # Errors
 /// The file and why.
-pub fn text(path: &Path, text: &str) -> Result<(), Stop> {
-    fs::write(path, text).map_err(|e| Stop::write(path, &e))
+pub fn text(path: &Path, text: &str) -> Result<(), LabError> {
+    fs::write(path, text).map_err(LabError::write(path))
 }
 
 /// Writes a JSON file.
 ///
 /// # Errors
 /// The file and why.
-pub fn json_file(path: &Path, value: &Value) -> Result<(), Stop> {
+pub fn json_file(path: &Path, value: &Value) -> Result<(), LabError> {
     text(path, &format!("{value:#}\n"))
 }
 
-fn table(path: &Path, table: &Table) -> Result<(), Stop> {
-    Parquet.write(table, path).map_err(|e| Stop::write(path, &e))
+fn table(path: &Path, table: &Table) -> Result<(), LabError> {
+    Parquet.write(table, path).map_err(LabError::write(path))
 }

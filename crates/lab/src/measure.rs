@@ -48,7 +48,7 @@ pub fn json(scenario: &Resolved, seed: u64, result: &RunResult) -> Value {
     let duration = result.duration;
     let mut all = Map::new();
     all.insert("version".into(), json!(crate::VERSION));
-    all.insert("engine".into(), json!(crate::studies::simulator().engine()));
+    all.insert("engine".into(), json!(crate::engine::simulator().engine()));
     all.insert("title".into(), json!(scenario.title));
     all.insert("scenario".into(), json!(scenario.hash()));
     all.insert("seed".into(), json!(seed));

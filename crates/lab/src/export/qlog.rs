@@ -7,9 +7,10 @@
 use super::in_order;
 use super::recorded::{Recorded, RecordedFlow, runs};
 use crate::capture::choose;
-use crate::cases;
+use crate::engine::simulator;
+use crate::error::{ExportError, LabError};
 use crate::results::MANIFEST;
-use crate::stop::Stop;
+use crate::run::{Watch, recorded};
 use serde_json::{Map, Value, json};
 use skyhaul_base::Instant;
 use skyhaul_scenario::resolved::Transport;
@@ -32,24 +33,27 @@ const MOST_FILES: usize = 256;
 ///
 /// # Errors
 /// If a run has not recorded what is needed, cannot be run again by this program, or something cannot be read or written.
-pub fn qlog(results: &Path, out: &Path, flows: &[String]) -> Result<Vec<PathBuf>, Stop> {
+pub fn qlog(
+    results: &Path,
+    out: &Path,
+    flows: &[String],
+    watch: &dyn Watch,
+) -> Result<Vec<PathBuf>, LabError> {
     let mut written = Vec::new();
     for run in runs(results)? {
         let folder = out.join(run.folder.strip_prefix(results).unwrap_or(Path::new("")));
         run.need(&NEEDED)?;
         let chosen = choose("--flow", flows, run.scenario())?;
         same_engine(&run)?;
-        fs::create_dir_all(&folder).map_err(|e| Stop::write(&folder, &e))?;
+        fs::create_dir_all(&folder).map_err(LabError::write(&folder))?;
         let is_chosen = |flow: &RecordedFlow<'_>| {
             chosen.iter().any(|(name, i)| *name == flow.group.name && i.is_none_or(|i| i == flow.number))
         };
         let flows = run.flows();
         let files = flows.iter().filter(|f| is_chosen(f)).count();
         if files > MOST_FILES {
-            let folder = run.folder.display();
-            return Err(Stop::bad(format!(
-                "{folder}: {files} flows are more than {MOST_FILES} files: choose some with --flow GROUP or GROUP[INDEX]"
-            )));
+            let folder = run.folder.clone();
+            return Err(ExportError::TooManyFlows { folder, files, most: MOST_FILES }.into());
         }
         let mut log = Log {
             flows: in_order(flows, |f| is_chosen(f).then(|| Trace::create(&run, f, &folder)).transpose())?,
@@ -61,9 +65,9 @@ pub fn qlog(results: &Path, out: &Path, flows: &[String]) -> Result<Vec<PathBuf>
             .iter()
             .flat_map(|l| ["forward", "reverse"].map(|way| format!("links.{}.{way}", l.name)))
             .collect();
-        let result = cases::recorded(&run.case, &mut log)?;
+        let result = recorded(&run.case, &mut log, watch)?;
         if Some(result.events) != run.summary["events"].as_u64() {
-            return Err(another(&run));
+            return Err(another(&run).into());
         }
         for trace in log.flows.into_iter().flatten() {
             written.push(trace.finish()?);
@@ -73,19 +77,14 @@ pub fn qlog(results: &Path, out: &Path, flows: &[String]) -> Result<Vec<PathBuf>
 }
 
 /// Only the engine that made a run makes it again.
-fn same_engine(run: &Recorded) -> Result<(), Stop> {
-    let here = crate::studies::simulator().engine();
+fn same_engine(run: &Recorded) -> Result<(), ExportError> {
+    let here = simulator().engine();
     if run.manifest["engine"] == json!(here) { Ok(()) } else { Err(another(run)) }
 }
 
-fn another(run: &Recorded) -> Stop {
-    let engine = run.manifest["engine"].as_str().unwrap_or("unknown");
-    let here = crate::studies::simulator().engine();
-    Stop::bad(format!(
-        "{}: `engine`: the run was made by engine {engine}, and this program would make another; accepted: {here}: run \
-        the scenario again",
-        run.folder.join(MANIFEST).display(),
-    ))
+fn another(run: &Recorded) -> ExportError {
+    let engine = run.manifest["engine"].as_str().unwrap_or("unknown").to_owned();
+    ExportError::OtherEngine { manifest: run.folder.join(MANIFEST), engine, here: simulator().engine() }
 }
 
 /// What was sampled at a time: milliseconds, and the fields of an event of metrics.
@@ -112,11 +111,11 @@ struct Log {
 }
 
 impl Trace {
-    fn create(run: &Recorded, flow: &RecordedFlow<'_>, folder: &Path) -> Result<Self, Stop> {
+    fn create(run: &Recorded, flow: &RecordedFlow<'_>, folder: &Path) -> Result<Self, LabError> {
         let path = folder.join(format!("{}[{}].sqlog", flow.group.name, flow.number));
         let (object, transport) = (&flow.object, flow.group.transport);
         let mss = f64::from(flow.group.endpoint.mss);
-        let file = File::create(&path).map_err(|e| Stop::write(&path, &e))?;
+        let file = File::create(&path).map_err(LabError::write(&path))?;
         let mut samples: Vec<Sample> = Vec::new();
         if transport == Transport::Tcp {
             let (srtt, in_flight) = (run.curve(object, "srtt"), run.curve(object, "in-flight"));
@@ -181,12 +180,12 @@ impl Trace {
         }
     }
 
-    fn finish(mut self) -> Result<PathBuf, Stop> {
+    fn finish(mut self) -> Result<PathBuf, LabError> {
         self.sampled(Instant::MAX);
         let flushed = self.file.flush();
         match self.failed.map_or(flushed, Err) {
             Ok(()) => Ok(self.path),
-            Err(e) => Err(Stop::write(&self.path, &e)),
+            Err(e) => Err(LabError::write(&self.path)(e)),
         }
     }
 }

@@ -7,8 +7,8 @@
 //! plots find them.
 
 use super::recorded::{Recorded, runs};
+use crate::error::LabError;
 use crate::results::json_file;
-use crate::stop::Stop;
 use serde_json::{Map, Value, json};
 use skyhaul_scenario::resolved::Transport;
 use std::fs;
@@ -25,12 +25,12 @@ const EPOCH: &str = "1970-01-01T00:00:00.000000Z";
 ///
 /// # Errors
 /// If a run has not recorded what is needed, or something cannot be read or written.
-pub fn flent(results: &Path, out: &Path) -> Result<Vec<PathBuf>, Stop> {
+pub fn flent(results: &Path, out: &Path) -> Result<Vec<PathBuf>, LabError> {
     let mut written = Vec::new();
     for run in runs(results)? {
         run.need(&NEEDED)?;
         let folder = out.join(run.folder.strip_prefix(results).unwrap_or(Path::new("")));
-        fs::create_dir_all(&folder).map_err(|e| Stop::write(&folder, &e))?;
+        fs::create_dir_all(&folder).map_err(LabError::write(&folder))?;
         let path = folder.join("run.flent");
         json_file(&path, &data(&run))?;
         written.push(path);

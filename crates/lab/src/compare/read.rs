@@ -1,7 +1,7 @@
 //! Reading results directories.
 
+use crate::error::{CompareError, LabError};
 use crate::results::MANIFEST;
-use crate::stop::{Stop, io_words};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use serde_json::Value;
@@ -63,7 +63,7 @@ pub struct Set {
 ///
 /// # Errors
 /// If it is none, or damaged.
-pub fn read(path: &Path) -> Result<Results, Stop> {
+pub fn read(path: &Path) -> Result<Results, LabError> {
     let manifest = manifest(path)?;
     let text = |key: &str| manifest[key].as_str().unwrap_or("").to_owned();
     let kind = match (text("kind").as_str(), text("command").as_str()) {
@@ -71,18 +71,12 @@ pub fn read(path: &Path) -> Result<Results, Stop> {
         ("study", _) | ("", "study") => Kind::Study,
         ("" | "run", "run") => Kind::Run,
         (kind, command) => {
-            let kind = if kind.is_empty() { command } else { kind };
-            return Err(Stop::bad(format!(
-                "{}: results of an unknown kind, `{kind}`; accepted: run, study, reproduce",
-                path.join(MANIFEST).display()
-            )));
+            let kind = if kind.is_empty() { command } else { kind }.to_owned();
+            return Err(CompareError::UnknownKind { manifest: path.join(MANIFEST), kind }.into());
         }
     };
     if kind == Kind::Reproduce && manifest["complete"] != true {
-        let path = path.display();
-        return Err(Stop::bad(format!(
-            "{path}: the reproduction was interrupted: run it again to complete it"
-        )));
+        return Err(CompareError::Incomplete { path: path.to_owned() }.into());
     }
     let engine =
         needed(&path.join(MANIFEST), &manifest, "engine", "text such as 0.1.0-9e286817", Value::as_str)?;
@@ -104,21 +98,20 @@ pub fn read(path: &Path) -> Result<Results, Stop> {
     Ok(Results { path: path.to_owned(), kind, engine: engine.to_owned(), profile: profile.to_owned(), sets })
 }
 
-fn manifest(path: &Path) -> Result<Value, Stop> {
+fn manifest(path: &Path) -> Result<Value, LabError> {
     if !path.is_dir() {
         let words = if path.exists() { "it is no directory" } else { "no such directory" };
-        return Err(Stop::bad(format!("cannot read {}: {words}", path.display())));
+        return Err(CompareError::NoFolder { path: path.to_owned(), words }.into());
     }
     if !path.join(MANIFEST).is_file() {
-        return Err(Stop::bad(format!("{} is no results directory: it has no {MANIFEST}", path.display())));
+        return Err(CompareError::NoResults { path: path.to_owned() }.into());
     }
     read_json(&path.join(MANIFEST))
 }
 
-fn read_json(path: &Path) -> Result<Value, Stop> {
-    let text = fs::read_to_string(path)
-        .map_err(|e| Stop::bad(format!("cannot read {}: {}", path.display(), io_words(&e))))?;
-    serde_json::from_str(&text).map_err(|e| Stop::bad(format!("{}: it is damaged: {e}", path.display())))
+fn read_json(path: &Path) -> Result<Value, LabError> {
+    let text = fs::read_to_string(path).map_err(LabError::read(path))?;
+    Ok(serde_json::from_str(&text).map_err(|e| damaged(path, &e))?)
 }
 
 /// What a file of results has to say under a key.
@@ -126,20 +119,23 @@ fn needed<'a, T>(
     file: &Path,
     value: &'a Value,
     key: &str,
-    accepted: &str,
+    accepted: &'static str,
     read: impl FnOnce(&'a Value) -> Option<T>,
-) -> Result<T, Stop> {
+) -> Result<T, CompareError> {
     read(&value[key]).ok_or_else(|| {
         let what = if value[key].is_null() { "it is missing" } else { "it is of another kind" };
-        Stop::bad(format!("{}: `{key}`: {what}; accepted: {accepted}", file.display()))
+        CompareError::Key { path: file.to_owned(), key: key.to_owned(), what, accepted }
     })
 }
 
-fn folders(path: &Path) -> Result<Vec<PathBuf>, Stop> {
-    let wrong = |e: &std::io::Error| Stop::bad(format!("cannot read {}: {}", path.display(), io_words(e)));
+fn damaged(path: &Path, why: &dyn std::fmt::Display) -> CompareError {
+    CompareError::Damaged { path: path.to_owned(), why: why.to_string() }
+}
+
+fn folders(path: &Path) -> Result<Vec<PathBuf>, LabError> {
     let mut all = Vec::new();
-    for entry in fs::read_dir(path).map_err(|e| wrong(&e))? {
-        all.push(entry.map_err(|e| wrong(&e))?.path());
+    for entry in fs::read_dir(path).map_err(LabError::read(path))? {
+        all.push(entry.map_err(LabError::read(path))?.path());
     }
     all.retain(|p| p.is_dir());
     all.sort();
@@ -147,9 +143,9 @@ fn folders(path: &Path) -> Result<Vec<PathBuf>, Stop> {
 }
 
 /// One run, or one per combination of `--set`.
-fn run(path: &Path, manifest: &Value) -> Result<Set, Stop> {
+fn run(path: &Path, manifest: &Value) -> Result<Set, LabError> {
     let mut set = Set::default();
-    let one = |set: &mut Set, folder: &Path, cell: String| -> Result<(), Stop> {
+    let one = |set: &mut Set, folder: &Path, cell: String| -> Result<(), LabError> {
         let file = folder.join("summary.json");
         let summary = read_json(&file)?;
         let seed = needed(&file, &summary, "seed", "a whole number", Value::as_u64)?;
@@ -204,7 +200,7 @@ fn leaves(value: &Value, name: String, found: &mut dyn FnMut(String, f64)) {
     }
 }
 
-fn study(path: &Path) -> Result<Set, Stop> {
+fn study(path: &Path) -> Result<Set, LabError> {
     let file = path.join("summary.json");
     let summary = read_json(&file)?;
     let mut set = Set::default();
@@ -216,9 +212,8 @@ fn study(path: &Path) -> Result<Set, Stop> {
         }
     }
     let file = path.join("cells.parquet");
-    let damaged = |e: &dyn std::fmt::Display| Stop::bad(format!("{}: it is damaged: {e}", file.display()));
-    let open = File::open(&file)
-        .map_err(|e| Stop::bad(format!("cannot read {}: {}", file.display(), io_words(&e))))?;
+    let damaged = |e: &dyn std::fmt::Display| damaged(&file, e);
+    let open = File::open(&file).map_err(LabError::read(&file))?;
     let reader = SerializedFileReader::new(open).map_err(|e| damaged(&e))?;
     for row in reader.get_row_iter(None).map_err(|e| damaged(&e))? {
         let row = row.map_err(|e| damaged(&e))?;

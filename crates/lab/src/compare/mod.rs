@@ -11,8 +11,8 @@ mod show;
 pub use read::{Kind, Measured, Results, Set, read};
 pub use show::{json, text};
 
+use crate::error::CompareError;
 use crate::results::MANIFEST;
-use crate::stop::Stop;
 use skyhaul_study::stats::{self, Estimate};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -81,26 +81,22 @@ impl Compared {
 ///
 /// # Errors
 /// If they are of different kinds, profiles or, unless `across_versions`, engines.
-pub fn compare(left: &Results, right: &Results, across_versions: bool) -> Result<Vec<Compared>, Stop> {
-    let (a, b) = (left.path.display(), right.path.display());
+pub fn compare(
+    left: &Results,
+    right: &Results,
+    across_versions: bool,
+) -> Result<Vec<Compared>, CompareError> {
+    let (a, b) = (left.path.clone(), right.path.clone());
     if left.kind != right.kind {
-        let (left, right) = (left.kind.word(), right.kind.word());
-        return Err(Stop::bad(format!("{a} is of {left}, {b} of {right}: compare two of the same kind")));
+        return Err(CompareError::Kinds { a, b, left: left.kind.word(), right: right.kind.word() });
     }
     if left.profile != right.profile {
-        let (left, right) = (&left.profile, &right.profile);
-        return Err(Stop::bad(format!(
-            "{a} is of the {left} profile, {b} of the {right} one: these are different experiments"
-        )));
+        let (left, right) = (left.profile.clone(), right.profile.clone());
+        return Err(CompareError::Profiles { a, b, left, right });
     }
     if left.engine != right.engine && !across_versions {
-        return Err(Stop::bad(format!(
-            "{}: `engine`: {b} is of engine {}, {a} of engine {}; accepted: {}, or any engine with --across-versions",
-            right.path.join(MANIFEST).display(),
-            right.engine,
-            left.engine,
-            left.engine
-        )));
+        let (left, right) = (left.engine.clone(), right.engine.clone());
+        return Err(CompareError::Engines { manifest: b.join(MANIFEST), a, b, left, right });
     }
     let empty = Set::default();
     let names: BTreeSet<&String> = left.sets.keys().chain(right.sets.keys()).collect();

@@ -1,7 +1,7 @@
 //! The tables of a results directory, as CSV and as they are.
 
-use super::{cannot_read, in_order};
-use crate::stop::{Stop, io_words};
+use super::{in_order, unreadable};
+use crate::error::{ExportError, LabError};
 use parquet::basic::Type as Physical;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
@@ -18,7 +18,7 @@ const DEPTH: usize = 4;
 ///
 /// # Errors
 /// If the directory holds no results, or something cannot be read or written.
-pub fn csv(results: &Path, out: &Path) -> Result<Vec<PathBuf>, Stop> {
+pub fn csv(results: &Path, out: &Path) -> Result<Vec<PathBuf>, LabError> {
     each(results, out, "csv", &one)
 }
 
@@ -26,43 +26,40 @@ pub fn csv(results: &Path, out: &Path) -> Result<Vec<PathBuf>, Stop> {
 ///
 /// # Errors
 /// If the directory holds no results, `out` is that directory, or something cannot be read or written.
-pub fn parquet(results: &Path, out: &Path) -> Result<Vec<PathBuf>, Stop> {
+pub fn parquet(results: &Path, out: &Path) -> Result<Vec<PathBuf>, LabError> {
     let same = matches!((results.canonicalize(), out.canonicalize()), (Ok(a), Ok(b)) if a == b);
     if same {
-        return Err(Stop::bad(format!(
-            "{}: its tables are Parquet files already: name another folder for copies with --out",
-            results.display()
-        )));
+        return Err(ExportError::SameFolder { results: results.to_owned() }.into());
     }
-    each(results, out, "parquet", &|from, to| fs::copy(from, to).map(|_| ()).map_err(|e| Stop::write(to, &e)))
+    each(results, out, "parquet", &|from, to| fs::copy(from, to).map(drop).map_err(LabError::write(to)))
 }
 
 fn each(
     results: &Path,
     out: &Path,
     extension: &str,
-    write: &dyn Fn(&Path, &Path) -> Result<(), Stop>,
-) -> Result<Vec<PathBuf>, Stop> {
+    write: &dyn Fn(&Path, &Path) -> Result<(), LabError>,
+) -> Result<Vec<PathBuf>, LabError> {
     super::manifest(results)?;
     let mut tables = Vec::new();
     find(results, DEPTH, &mut tables)?;
     tables.sort();
     if tables.is_empty() {
-        return Err(Stop::bad(format!("{}: it holds no tables", results.display())));
+        return Err(ExportError::NoTables { results: results.to_owned() }.into());
     }
     in_order(tables, |table| {
         let inside = table.strip_prefix(results).unwrap_or(table);
         let target = out.join(inside).with_extension(extension);
         if let Some(folder) = target.parent() {
-            fs::create_dir_all(folder).map_err(|e| Stop::write(folder, &e))?;
+            fs::create_dir_all(folder).map_err(LabError::write(folder))?;
         }
         write(table, &target)?;
         Ok(target)
     })
 }
 
-fn find(folder: &Path, depth: usize, tables: &mut Vec<PathBuf>) -> Result<(), Stop> {
-    let entries = fs::read_dir(folder).map_err(|e| cannot_read(folder, &io_words(&e)))?;
+fn find(folder: &Path, depth: usize, tables: &mut Vec<PathBuf>) -> Result<(), LabError> {
+    let entries = fs::read_dir(folder).map_err(LabError::read(folder))?;
     for path in entries.flatten().map(|e| e.path()) {
         if path.is_dir() && depth > 0 {
             find(&path, depth - 1, tables)?;
@@ -73,18 +70,18 @@ fn find(folder: &Path, depth: usize, tables: &mut Vec<PathBuf>) -> Result<(), St
     Ok(())
 }
 
-fn one(table: &Path, target: &Path) -> Result<(), Stop> {
-    let unreadable = |e: &dyn std::fmt::Display| cannot_read(table, &e.to_string());
-    let file = File::open(table).map_err(|e| cannot_read(table, &io_words(&e)))?;
+fn one(table: &Path, target: &Path) -> Result<(), LabError> {
+    let unreadable = |e: &dyn std::fmt::Display| unreadable(table, e);
+    let file = File::open(table).map_err(LabError::read(table))?;
     let reader = SerializedFileReader::new(file).map_err(|e| unreadable(&e))?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let texts: Vec<bool> =
         schema.columns().iter().map(|c| c.physical_type() == Physical::BYTE_ARRAY).collect();
     let unwritable = |e: csv::Error| match e.into_kind() {
-        csv::ErrorKind::Io(e) => Stop::write(target, &e),
-        other => Stop::bad(format!("cannot write {}: {other:?}", target.display())),
+        csv::ErrorKind::Io(e) => LabError::write(target)(e),
+        other => ExportError::Unwritable { path: target.to_owned(), why: format!("{other:?}") }.into(),
     };
-    let to = File::create(target).map_err(|e| Stop::write(target, &e))?;
+    let to = File::create(target).map_err(LabError::write(target))?;
     let mut out = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(BufWriter::new(to));
     out.write_record(schema.columns().iter().map(|c| c.name())).map_err(unwritable)?;
     let mut record = csv::StringRecord::new();
@@ -102,11 +99,11 @@ fn one(table: &Path, target: &Path) -> Result<(), Stop> {
                 Field::Bool(b) => record.push_field(if *b { "true" } else { "false" }),
                 other => {
                     let kind = if *is_text { "text" } else { "number" };
-                    return Err(unreadable(&format!("a {kind} of an unknown kind: {other}")));
+                    return Err(unreadable(&format!("a {kind} of an unknown kind: {other}")).into());
                 }
             }
         }
         out.write_record(&record).map_err(unwritable)?;
     }
-    out.flush().map_err(|e| Stop::write(target, &e))
+    out.flush().map_err(LabError::write(target))
 }

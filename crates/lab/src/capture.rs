@@ -5,7 +5,7 @@
 //! `skyhaul-wire`; its payload is zeros.
 
 use crate::cases::Case;
-use crate::stop::{Stop, io_words};
+use crate::error::{CaptureError, LabError};
 use skyhaul_base::Instant;
 use skyhaul_scenario::Resolved;
 use skyhaul_scenario::resolved::Transport;
@@ -71,7 +71,7 @@ pub struct PcapTap {
     transfers: BTreeMap<(u32, u16), (u32, u64)>,
     /// For each packet on its way, by key, the records that wait for its fate, and its identification.
     open: Vec<(Vec<Ticket>, u16)>,
-    failed: Option<String>,
+    failed: Option<LabError>,
 }
 
 impl PcapTap {
@@ -79,13 +79,14 @@ impl PcapTap {
     ///
     /// # Errors
     /// If something to capture does not exist, or the file cannot be written.
-    pub fn open(options: &CaptureOptions, case: &Case) -> Result<Self, Stop> {
+    pub fn open(options: &CaptureOptions, case: &Case) -> Result<Self, LabError> {
         let s = &case.scenario;
-        let wrong = |e: &std::io::Error| Stop::write(&options.path, e);
+        let path = &options.path;
         let at = Points::read(&options.at, s)?;
         let chosen = choose("--pcap-flow", &options.flows, s)?;
-        let file = File::create(&options.path).map_err(|e| wrong(&e))?;
-        let mut capture = Capture::new(BufWriter::new(file), options.snaplen).map_err(|e| wrong(&e))?;
+        let file = File::create(&options.path).map_err(LabError::write(path))?;
+        let mut capture =
+            Capture::new(BufWriter::new(file), options.snaplen).map_err(LabError::write(path))?;
         let mut flows = Vec::new();
         for (group, index) in s.flows.iter().flat_map(|g| (0..g.count).map(move |i| (g, i))) {
             if !chosen.iter().any(|(name, i)| *name == group.name && i.is_none_or(|i| i == index)) {
@@ -97,8 +98,8 @@ impl PcapTap {
                 wanted.then(|| capture.interface(&name, &format!("as seen by the {words}"))).transpose()
             };
             let ends = [
-                end(at.sender, "sender").map_err(|e| wrong(&e))?,
-                end(at.receiver, "receiver").map_err(|e| wrong(&e))?,
+                end(at.sender, "sender").map_err(LabError::write(path))?,
+                end(at.receiver, "receiver").map_err(LabError::write(path))?,
             ];
             let e = &group.endpoint;
             let profile = match e.probes {
@@ -118,7 +119,7 @@ impl PcapTap {
             for (way, words) in ["forward", "reverse"].into_iter().enumerate() {
                 let name = format!("links.{}.{words}", link.name);
                 let mut interface = |end: &str, words: &str| {
-                    capture.interface(&format!("{name}.{end}"), words).map_err(|e| wrong(&e))
+                    capture.interface(&format!("{name}.{end}"), words).map_err(LabError::write(path))
                 };
                 links.push(if at.links[2 * i + way] {
                     Some((interface("in", "packets offered")?, interface("out", "packets delivered")?))
@@ -128,7 +129,7 @@ impl PcapTap {
                 link_names.push(name);
             }
         }
-        let path = options.path.clone();
+        let path = path.clone();
         let (transfers, open) = (BTreeMap::new(), Vec::new());
         Ok(Self { path, capture, flows, links, link_names, transfers, open, failed: None })
     }
@@ -137,18 +138,17 @@ impl PcapTap {
     ///
     /// # Errors
     /// What went wrong while packets were written, or now.
-    pub fn finish(self) -> Result<(), Stop> {
-        if let Some(words) = self.failed {
-            return Err(Stop::bad(words));
+    pub fn finish(self) -> Result<(), LabError> {
+        if let Some(e) = self.failed {
+            return Err(e);
         }
-        self.capture.finish().map(|_| ()).map_err(|e| Stop::write(&self.path, &e))
+        self.capture.finish().map(drop).map_err(LabError::write(&self.path))
     }
 
     fn written<T>(&mut self, result: std::io::Result<T>) -> Option<T> {
         result
             .map_err(|e| {
-                let words = format!("cannot write {}: {}", self.path.display(), io_words(&e));
-                self.failed.get_or_insert(words);
+                self.failed.get_or_insert(LabError::write(&self.path)(e));
             })
             .ok()
     }
@@ -208,10 +208,9 @@ impl PcapTap {
                     self.open[seen.key as usize].0.push(ticket);
                 }
             }
-            Err(e) => {
-                let t = now.as_secs_f64();
-                let words = format!("--pcap: a packet at {t} s cannot be written: {e}");
-                self.failed.get_or_insert(words);
+            Err(source) => {
+                let at = now.as_secs_f64();
+                self.failed.get_or_insert(CaptureError::Packet { at, source }.into());
             }
         }
     }
@@ -276,7 +275,7 @@ impl Tap for PcapTap {
 }
 
 /// Addresses of sender and receiver of connection `number` of a flow.
-pub(crate) fn addresses(flow: u32, number: u64) -> (SocketAddr, SocketAddr) {
+pub fn addresses(flow: u32, number: u64) -> (SocketAddr, SocketAddr) {
     let [_, b, c, d] = (flow + 1).to_be_bytes();
     let (port, peer) = ports(number);
     (SocketAddr::from(([10, b & 0x7f, c, d], port)), SocketAddr::from(([10, b | 0x80, c, d], peer)))
@@ -298,7 +297,7 @@ struct Points {
 }
 
 impl Points {
-    fn read(words: &[String], s: &Resolved) -> Result<Self, Stop> {
+    fn read(words: &[String], s: &Resolved) -> Result<Self, CaptureError> {
         let mut p = Self { sender: words.is_empty(), receiver: false, links: vec![false; 2 * s.links.len()] };
         for word in words {
             let link = word.strip_prefix("links.").and_then(|rest| {
@@ -316,9 +315,7 @@ impl Points {
                 (_, Some(link)) => p.links[link].fill(true),
                 _ => {
                     let links = s.links.iter().map(|l| format!(", links.{}", l.name)).collect::<String>();
-                    return Err(Stop::bad(format!(
-                        "--pcap-at {word}: no such place; write sender, receiver{links}, or a link with .forward or .reverse"
-                    )));
+                    return Err(CaptureError::NoPlace { word: word.clone(), links });
                 }
             }
         }
@@ -328,10 +325,10 @@ impl Points {
 
 /// Groups and indices of the chosen flows.
 pub(crate) fn choose(
-    option: &str,
+    option: &'static str,
     words: &[String],
     s: &Resolved,
-) -> Result<Vec<(String, Option<u32>)>, Stop> {
+) -> Result<Vec<(String, Option<u32>)>, CaptureError> {
     if words.is_empty() {
         return Ok(s.flows.iter().map(|g| (g.name.clone(), None)).collect());
     }
@@ -345,9 +342,7 @@ pub(crate) fn choose(
         index.is_none_or(|i| i < group.count).then(|| (name.to_owned(), index))
     };
     let known = || s.flows.iter().map(|g| g.name.as_str()).collect::<Vec<_>>().join(", ");
-    let refuse = |word: &String| {
-        Stop::bad(format!("{option} {word}: no such flow; write a group ({}) or GROUP[INDEX]", known()))
-    };
+    let refuse = |word: &String| CaptureError::NoFlow { option, word: word.clone(), known: known() };
     words.iter().map(|w| one(w).ok_or_else(|| refuse(w))).collect()
 }
 
@@ -355,12 +350,10 @@ pub(crate) fn choose(
 ///
 /// # Errors
 /// If the folder that is to hold it does not exist.
-pub fn check_path(path: &Path) -> Result<(), Stop> {
+pub fn check_path(path: &Path) -> Result<(), CaptureError> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
     match folder {
-        Some(f) if !f.is_dir() => {
-            Err(Stop::bad(format!("--pcap {}: the folder {} does not exist", path.display(), f.display())))
-        }
+        Some(f) if !f.is_dir() => Err(CaptureError::NoFolder { path: path.to_owned(), folder: f.to_owned() }),
         _ => Ok(()),
     }
 }

@@ -1,39 +1,38 @@
 //! The studies to reproduce: those that come with the program, or those of a folder, by paper.
 
-use crate::stop::{Stop, io_words};
+use crate::error::LabError;
 use crate::studies::{PAPERS, STUDIES};
+use skyhaul_study::StudyError;
 use skyhaul_study::model::{Paper, StudyFile};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The studies of a paper.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Shelf {
     /// Name of the folder.
     pub name: String,
     /// What it belongs to.
     pub paper: Paper,
     /// Names, and the studies, or why one cannot be read; in the order of the paper.
-    pub studies: Vec<(String, Result<StudyFile, Stop>)>,
+    pub studies: Vec<(String, Result<StudyFile, StudyError>)>,
 }
 
 /// What comes with the program.
 ///
 /// # Errors
 /// None: the tests read all of it.
-pub fn embedded() -> Result<Vec<Shelf>, Stop> {
+pub fn embedded() -> Result<Vec<Shelf>, LabError> {
     let mut shelves: Vec<Shelf> = Vec::new();
     for (name, text) in STUDIES {
         let (paper, study) = name.split_once('/').unwrap_or(("", name));
-        let file = StudyFile::parse(text, &PathBuf::from(format!("{name}.toml"))).map_err(Stop::from);
+        let file = StudyFile::parse(text, &PathBuf::from(format!("{name}.toml")));
         let entry = (study.to_owned(), file);
         match shelves.last_mut().filter(|s| s.name == paper) {
             Some(shelf) => shelf.studies.push(entry),
             None => {
                 let known = PAPERS.iter().find(|(p, _)| *p == paper);
-                let read = |(_, text): &(&str, &str)| {
-                    Paper::parse(text, &Path::new(paper).join(Paper::FILE)).map_err(Stop::from)
-                };
+                let read = |(_, text): &(&str, &str)| Paper::parse(text, &Path::new(paper).join(Paper::FILE));
                 let about = known.map(read).transpose()?.unwrap_or_else(|| untitled(paper));
                 shelves.push(Shelf { name: paper.to_owned(), paper: about, studies: vec![entry] });
             }
@@ -47,26 +46,25 @@ pub fn embedded() -> Result<Vec<Shelf>, Stop> {
 ///
 /// # Errors
 /// If it cannot be read or holds no studies.
-pub fn folder(dir: &Path) -> Result<Vec<Shelf>, Stop> {
-    let entries = |dir: &Path| -> Result<Vec<PathBuf>, Stop> {
-        let wrong = |e: &std::io::Error| Stop::bad(format!("cannot read {}: {}", dir.display(), io_words(e)));
+pub fn folder(dir: &Path) -> Result<Vec<Shelf>, LabError> {
+    let entries = |dir: &Path| -> Result<Vec<PathBuf>, LabError> {
         let mut all = Vec::new();
-        for entry in fs::read_dir(dir).map_err(|e| wrong(&e))? {
-            all.push(entry.map_err(|e| wrong(&e))?.path());
+        for entry in fs::read_dir(dir).map_err(LabError::read(dir))? {
+            all.push(entry.map_err(LabError::read(dir))?.path());
         }
         all.sort();
         Ok(all)
     };
-    let shelf = |dir: &Path| -> Result<Option<Shelf>, Stop> {
+    let shelf = |dir: &Path| -> Result<Option<Shelf>, LabError> {
         let files = entries(dir)?;
         let files = files.iter().filter(|p| p.is_file() && p.extension().is_some_and(|e| e == "toml"));
         let (papers, studies): (Vec<&PathBuf>, Vec<&PathBuf>) = files.partition(|p| p.ends_with(Paper::FILE));
         let full = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
         let name = full.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let about = papers.first().map(|p| Paper::read(p).map_err(Stop::from)).transpose()?;
+        let about = papers.first().map(|p| Paper::read(p)).transpose()?;
         let study = |p: &&PathBuf| {
             let name = p.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            (name, StudyFile::read(p).map_err(Stop::from))
+            (name, StudyFile::read(p))
         };
         let studies: Vec<_> = studies.iter().map(study).collect();
         if studies.is_empty() && about.is_none() {
@@ -84,10 +82,7 @@ pub fn folder(dir: &Path) -> Result<Vec<Shelf>, Stop> {
         shelves.extend(shelf(sub)?);
     }
     if shelves.is_empty() {
-        let dir = dir.display();
-        return Err(Stop::bad(format!(
-            "{dir} holds no studies: name a folder with PAPER/STUDY.toml, or STUDY.toml"
-        )));
+        return Err(LabError::NoStudies { folder: dir.to_owned() });
     }
     Ok(in_order(shelves))
 }
@@ -114,7 +109,7 @@ impl Shelf {
 ///
 /// # Errors
 /// If a name is not known.
-pub fn choose(shelves: Vec<Shelf>, names: &[String]) -> Result<Vec<Shelf>, Stop> {
+pub fn choose(shelves: Vec<Shelf>, names: &[String]) -> Result<Vec<Shelf>, LabError> {
     if names.is_empty() {
         return Ok(shelves);
     }
@@ -132,10 +127,7 @@ pub fn choose(shelves: Vec<Shelf>, names: &[String]) -> Result<Vec<Shelf>, Stop>
                 None => shelves.iter().map(|s| s.name.clone()).collect(),
             };
             let what = if near.is_some() { "study" } else { "paper" };
-            return Err(Stop::bad(format!(
-                "{name}: there is no such {what}; there are: {}",
-                known.join(", ")
-            )));
+            return Err(LabError::NoSuch { name: name.clone(), what, known: known.join(", ") });
         }
     }
     let mut chosen = Vec::new();

@@ -1,0 +1,129 @@
+//! Bars on the terminal; invisible where standard error is none.
+
+use crate::interrupt;
+use crate::output::warn;
+use indicatif::{ProgressBar, ProgressStyle};
+use skyhaul_lab::clock::Stopwatch;
+use skyhaul_lab::run::Watch;
+use skyhaul_study::run::Progress;
+use std::sync::Mutex;
+
+/// A bar of so many steps.
+pub(crate) fn progress(length: u64) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {elapsed} of about {duration}  {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
+/// Shows runs on the terminal; Ctrl-C stops them.
+#[derive(Debug)]
+pub(crate) struct Runs(ProgressBar);
+
+impl Runs {
+    pub(crate) fn new() -> Self {
+        interrupt::listen();
+        Self(progress(0))
+    }
+}
+
+impl Watch for Runs {
+    fn begin(&self, steps: u64) {
+        self.0.set_length(steps);
+    }
+    fn step(&self) {
+        self.0.inc(1);
+    }
+    fn end(&self) {
+        self.0.finish_and_clear();
+    }
+    fn stopped(&self) -> bool {
+        interrupt::requested()
+    }
+}
+
+/// Shows a run on the terminal.
+#[derive(Debug)]
+pub(crate) struct Bar(ProgressBar);
+
+impl Bar {
+    pub(crate) fn new() -> Self {
+        Self(progress(0))
+    }
+}
+
+impl Progress for Bar {
+    fn begin(&self, total: usize, cached: usize) {
+        self.0.set_length(total as u64);
+        self.0.set_position(cached as u64);
+        self.0.reset_eta();
+    }
+    fn cell(&self, done: usize, _: usize, label: &str) {
+        self.0.set_position(done as u64);
+        self.0.set_message(label.to_owned());
+    }
+    fn warn(&self, message: &str) {
+        self.0.suspend(|| warn(message));
+    }
+    fn end(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Shows a run of many studies: on a terminal as a bar; elsewhere as a line now and then.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    bar: ProgressBar,
+    watch: Stopwatch,
+    /// Cells at the beginning, and when the last line was written (s).
+    said: Mutex<(usize, u64)>,
+}
+
+/// Seconds between lines where there is no terminal.
+const BETWEEN: u64 = 30;
+
+impl Whole {
+    pub(crate) fn new() -> Self {
+        let bar = ProgressBar::new(0);
+        let style = "{bar:30} {pos} of {len} cells  {elapsed}, about {eta} left  {wide_msg}";
+        if let Ok(style) = ProgressStyle::with_template(style) {
+            bar.set_style(style);
+        }
+        Self { bar, watch: Stopwatch::start(), said: Mutex::new((0, 0)) }
+    }
+
+    /// A line for a log, if the last one is old.
+    fn line(&self, done: usize, total: usize) -> Option<String> {
+        let now = self.watch.elapsed().as_secs();
+        let mut said = self.said.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !self.bar.is_hidden() || now < said.1 + BETWEEN {
+            return None;
+        }
+        said.1 = now;
+        let ran = done.saturating_sub(said.0).max(1);
+        let left = now * (total - done) as u64 / ran as u64;
+        Some(format!("{done} of {total} cells, {now} s, about {left} s left"))
+    }
+}
+
+impl Progress for Whole {
+    fn begin(&self, total: usize, cached: usize) {
+        self.bar.set_length(total as u64);
+        self.bar.set_position(cached as u64);
+        self.bar.reset_eta();
+        self.said.lock().unwrap_or_else(std::sync::PoisonError::into_inner).0 = cached;
+    }
+    fn cell(&self, done: usize, total: usize, label: &str) {
+        self.bar.set_position(done as u64);
+        self.bar.set_message(label.to_owned());
+        if let Some(line) = self.line(done, total) {
+            warn(&line);
+        }
+    }
+    fn warn(&self, message: &str) {
+        self.bar.suspend(|| warn(message));
+    }
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,100 @@
+//! Results that cannot be compared.
+
+use std::path::PathBuf;
+
+/// Why results cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum CompareError {
+    /// They are of different kinds.
+    #[error("{} is of {left}, {} of {right}: compare two of the same kind", a.display(), b.display())]
+    Kinds {
+        /// The left ones.
+        a: PathBuf,
+        /// The right ones.
+        b: PathBuf,
+        /// Kind of the left ones.
+        left: &'static str,
+        /// Kind of the right ones.
+        right: &'static str,
+    },
+    /// They are of different profiles.
+    #[error(
+        "{} is of the {left} profile, {} of the {right} one: these are different experiments",
+        a.display(), b.display()
+    )]
+    Profiles {
+        /// The left ones.
+        a: PathBuf,
+        /// The right ones.
+        b: PathBuf,
+        /// Profile of the left ones.
+        left: String,
+        /// Profile of the right ones.
+        right: String,
+    },
+    /// They are of different engines.
+    #[error(
+        "{}: `engine`: {} is of engine {right}, {} of engine {left}; accepted: {left}, or any engine with --across-versions",
+        manifest.display(), b.display(), a.display()
+    )]
+    Engines {
+        /// Manifest of the right ones.
+        manifest: PathBuf,
+        /// The left ones.
+        a: PathBuf,
+        /// The right ones.
+        b: PathBuf,
+        /// Engine of the left ones.
+        left: String,
+        /// Engine of the right ones.
+        right: String,
+    },
+    /// A manifest is of something else.
+    #[error("{}: results of an unknown kind, `{kind}`; accepted: run, study, reproduce", manifest.display())]
+    UnknownKind {
+        /// The manifest.
+        manifest: PathBuf,
+        /// What it says.
+        kind: String,
+    },
+    /// A reproduction is not complete.
+    #[error("{}: the reproduction was interrupted: run it again to complete it", path.display())]
+    Incomplete {
+        /// Its folder.
+        path: PathBuf,
+    },
+    /// A folder is none.
+    #[error("cannot read {}: {words}", path.display())]
+    NoFolder {
+        /// What was named.
+        path: PathBuf,
+        /// What is there.
+        words: &'static str,
+    },
+    /// A folder holds no results.
+    #[error("{} is no results directory: it has no manifest.json", path.display())]
+    NoResults {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file has another content than it was given.
+    #[error("{}: it is damaged: {why}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// How that shows.
+        why: String,
+    },
+    /// A file lacks something.
+    #[error("{}: `{key}`: {what}; accepted: {accepted}", path.display())]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// What.
+        key: String,
+        /// How it is wrong.
+        what: &'static str,
+        /// What it might be.
+        accepted: &'static str,
+    },
+}

@@ -1,0 +1,125 @@
+//! Results that cannot be written in another format.
+
+use std::path::PathBuf;
+
+/// Why results cannot be written in another format.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// A folder holds no results.
+    #[error(
+        "{}: there is no manifest.json: name a results directory of `skyhaul run --out` or `study report`",
+        results.display()
+    )]
+    NoManifest {
+        /// The folder.
+        results: PathBuf,
+    },
+    /// A file cannot be made sense of.
+    #[error("cannot read {}: {}", path.display(), why.lines().next().unwrap_or_default())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// A table of comma-separated values cannot be written.
+    #[error("cannot write {}: {why}", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// Parquet files would be copied onto themselves.
+    #[error(
+        "{}: its tables are Parquet files already: name another folder for copies with --out",
+        results.display()
+    )]
+    SameFolder {
+        /// The folder.
+        results: PathBuf,
+    },
+    /// There is nothing to write.
+    #[error("{}: it holds no tables", results.display())]
+    NoTables {
+        /// The folder.
+        results: PathBuf,
+    },
+    /// The format holds single runs.
+    #[error(
+        "{}: this format holds single runs: name a results directory of `skyhaul run --out`",
+        results.display()
+    )]
+    NoRun {
+        /// The folder.
+        results: PathBuf,
+    },
+    /// The run did not record what the format holds.
+    #[error(
+        "{}: the run recorded no {without}: run it again with{sample} --set \"record.series=[{all}]\"",
+        folder.display()
+    )]
+    NotRecorded {
+        /// The folder.
+        folder: PathBuf,
+        /// What is missing.
+        without: String,
+        /// The option that samples, if it is missing.
+        sample: &'static str,
+        /// What is to be recorded.
+        all: String,
+    },
+    /// No flow uses TCP.
+    #[error("{}: no flow uses TCP, which this format is written for", folder.display())]
+    NoTcp {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// No link has a rate.
+    #[error("{}: no link has a rate, which a trace of Mahimahi holds", folder.display())]
+    NoRate {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A trace would be too long.
+    #[error("{name}: more than {most} packets could leave: export a shorter run, or one over a slower link")]
+    TooLong {
+        /// The link.
+        name: String,
+        /// Most lines.
+        most: usize,
+    },
+    /// A trace would be empty.
+    #[error("{name}: nothing could leave during the run, which no trace can hold")]
+    Empty {
+        /// The link.
+        name: String,
+    },
+    /// Too many files would be open.
+    #[error(
+        "{}: {files} flows are more than {most} files: choose some with --flow GROUP or GROUP[INDEX]",
+        folder.display()
+    )]
+    TooManyFlows {
+        /// The folder.
+        folder: PathBuf,
+        /// How many.
+        files: usize,
+        /// Most.
+        most: usize,
+    },
+    /// The engine here would make another run.
+    #[error(
+        "{}: `engine`: the run was made by engine {engine}, and this program would make another; accepted: {here}: run \
+         the scenario again",
+        manifest.display()
+    )]
+    OtherEngine {
+        /// Its manifest.
+        manifest: PathBuf,
+        /// The engine that made the run.
+        engine: String,
+        /// The engine here.
+        here: String,
+    },
+}

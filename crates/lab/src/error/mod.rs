@@ -1,0 +1,140 @@
+//! What can go wrong: each error is one line that says what and where.
+
+mod capture;
+mod compare;
+mod export;
+
+pub use capture::CaptureError;
+pub use compare::CompareError;
+pub use export::ExportError;
+
+use skyhaul_scenario::ScenarioError;
+use skyhaul_sim::{BuildError, Failure};
+use skyhaul_study::{StudyError, io_words};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why something cannot be done.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// A scenario says something that cannot be.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// A scenario cannot be simulated.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// A user's own control failed during a run.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+    /// A study cannot be planned, run or written.
+    #[error(transparent)]
+    Study(#[from] StudyError),
+    /// Packets cannot be captured.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    /// Results cannot be compared.
+    #[error(transparent)]
+    Compare(#[from] CompareError),
+    /// Results cannot be written in another format.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// A file or folder cannot be read.
+    #[error("cannot read {}: {}", path.display(), io_words(source))]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file or folder cannot be written.
+    #[error("cannot write {}: {}", path.display(), io_words(source))]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A folder for results cannot be made or read.
+    #[error("cannot write results to {}: {}", folder.display(), io_words(source))]
+    Results {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A folder for results holds something else.
+    #[error(
+        "{} holds files but no manifest.json of skyhaul: name an empty or a new folder with --out",
+        folder.display()
+    )]
+    NotOurs {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Several values of several keys make too many runs.
+    #[error("--set: more than {most} combinations; write a study instead")]
+    TooManyCases {
+        /// Most.
+        most: usize,
+    },
+    /// A change of a scenario has no `=`.
+    #[error("--set: {text}: write KEY=VALUE, such as links.sat.error.p=1e-2")]
+    NoValue {
+        /// What was written.
+        text: String,
+    },
+    /// No study has this name.
+    #[error("{name}: no such file, and no study of this name comes with the program (those are: {known})")]
+    NoStudy {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// A folder holds no studies.
+    #[error("{} holds no studies: name a folder with PAPER/STUDY.toml, or STUDY.toml", folder.display())]
+    NoStudies {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// No paper, or no study of a paper, has this name.
+    #[error("{name}: there is no such {what}; there are: {known}")]
+    NoSuch {
+        /// The name.
+        name: String,
+        /// Paper or study.
+        what: &'static str,
+        /// Those that there are.
+        known: String,
+    },
+    /// A study without seeds.
+    #[error("seeds: a study needs at least one seed")]
+    NoSeeds,
+    /// Somebody asked to stop.
+    #[error("stopped; nothing was written")]
+    Stopped,
+    /// Somebody asked to stop while packets were captured.
+    #[error("stopped; {} holds the packets until then", path.display())]
+    StoppedCapture {
+        /// The capture.
+        path: PathBuf,
+    },
+}
+
+impl LabError {
+    /// True if somebody asked to stop.
+    #[must_use]
+    pub const fn is_stop(&self) -> bool {
+        matches!(self, Self::Stopped | Self::StoppedCapture { .. })
+    }
+
+    /// A file or folder that cannot be read.
+    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        move |source| Self::Read { path: path.to_owned(), source }
+    }
+
+    /// A file or folder that cannot be written.
+    pub fn write(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        move |source| Self::Write { path: path.to_owned(), source }
+    }
+}

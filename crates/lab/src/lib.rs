@@ -1,0 +1,28 @@
+//! What the command and the Python package both do: cases of a scenario and their runs, results directories, what a run
+//! measured as tables, JSON and text, captures, exports, studies, reproductions, comparisons.
+//!
+//! Nothing here knows of arguments or of a terminal. Who is told how a run goes, and may stop it, is an argument:
+//! [`run::Watch`] for runs, [`skyhaul_study::run::Progress`] for studies, a function for lines that stop nothing.
+#![forbid(unsafe_code)]
+
+pub mod capture;
+pub mod cases;
+pub mod clock;
+pub mod compare;
+pub mod engine;
+pub mod error;
+pub mod export;
+pub mod library;
+pub mod measure;
+pub mod parquet;
+mod picture;
+pub mod reproduce;
+pub mod results;
+pub mod run;
+pub mod studies;
+pub mod text;
+
+pub use error::LabError;
+
+/// Version of the program.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,152 @@
+//! Running cases.
+
+use crate::capture::{CaptureOptions, PcapTap};
+use crate::cases::Case;
+use crate::error::LabError;
+use skyhaul_base::Instant;
+use skyhaul_cc::Controls;
+use skyhaul_sim::{RunResult, Sim, Tap};
+use skyhaul_trace::{Digest, Null};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Told how runs go, from several threads, and asked whether they are to go on.
+pub trait Watch: Sync {
+    /// Before the first step: how many there are.
+    fn begin(&self, steps: u64) {
+        let _ = steps;
+    }
+    /// After each step.
+    fn step(&self) {}
+    /// After the last step.
+    fn end(&self) {}
+    /// True if the runs are to stop.
+    fn stopped(&self) -> bool {
+        false
+    }
+}
+
+/// Watches nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unwatched;
+
+impl Watch for Unwatched {}
+
+/// Portions into which a run is cut, to tell how it goes and to ask whether it is to go on.
+const STEPS: u64 = 200;
+
+/// Runs all cases, at most `jobs` at a time; results are in the order of the cases.
+///
+/// # Errors
+/// If a case cannot be simulated, or is stopped.
+pub fn execute(
+    cases: &[Case],
+    jobs: usize,
+    digest: bool,
+    watch: &dyn Watch,
+) -> Result<Vec<RunResult>, LabError> {
+    watch.begin(cases.len() as u64 * STEPS);
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<Option<Result<RunResult, LabError>>>> =
+        Mutex::new(cases.iter().map(|_| None).collect());
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, cases.len().max(1)) {
+            scope.spawn(|| {
+                while !watch.stopped() {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(case) = cases.get(i) else { break };
+                    let result = measured(case, digest, &Controls::default(), watch);
+                    done.lock().unwrap_or_else(PoisonError::into_inner)[i] = Some(result);
+                }
+            });
+        }
+    });
+    watch.end();
+    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.into_iter().map(|d| d.unwrap_or(Err(LabError::Stopped))).collect()
+}
+
+/// Runs one case with users' own controls.
+///
+/// # Errors
+/// If it cannot be simulated, a control fails, or it is stopped.
+pub fn single(
+    case: &Case,
+    digest: bool,
+    controls: &Controls,
+    watch: &dyn Watch,
+) -> Result<RunResult, LabError> {
+    watch.begin(STEPS);
+    let result = measured(case, digest, controls, watch);
+    watch.end();
+    result
+}
+
+/// Runs one case and captures its packets. Whatever ends the run, what was captured until then is readable.
+///
+/// # Errors
+/// As [`execute`], and if the capture cannot be written.
+pub fn captured(
+    case: &Case,
+    digest: bool,
+    options: &CaptureOptions,
+    watch: &dyn Watch,
+) -> Result<RunResult, LabError> {
+    watch.begin(STEPS);
+    let mut tap = PcapTap::open(options, case)?;
+    let none = Controls::default();
+    let result = if digest {
+        one(case, (Digest::default(), &mut tap), &none, watch)
+    } else {
+        one(case, &mut tap, &none, watch)
+    };
+    watch.end();
+    let written = tap.finish();
+    match result {
+        Err(LabError::Stopped) => {
+            written?;
+            Err(LabError::StoppedCapture { path: options.path.clone() })
+        }
+        Err(e) => Err(e),
+        Ok(result) => written.map(|()| result),
+    }
+}
+
+/// Runs one case with a recorder of one's own.
+///
+/// # Errors
+/// As [`execute`].
+pub fn recorded<R: Tap>(case: &Case, recorder: R, watch: &dyn Watch) -> Result<RunResult, LabError> {
+    watch.begin(STEPS);
+    let result = one(case, recorder, &Controls::default(), watch);
+    watch.end();
+    result
+}
+
+fn measured(
+    case: &Case,
+    digest: bool,
+    controls: &Controls,
+    watch: &dyn Watch,
+) -> Result<RunResult, LabError> {
+    if digest { one(case, Digest::default(), controls, watch) } else { one(case, Null, controls, watch) }
+}
+
+fn one<R: Tap>(
+    case: &Case,
+    recorder: R,
+    controls: &Controls,
+    watch: &dyn Watch,
+) -> Result<RunResult, LabError> {
+    let mut sim = Sim::with_controls(&case.scenario, case.seed, recorder, controls)?;
+    let end = sim.end().as_nanos();
+    for step in 1..=STEPS {
+        if watch.stopped() {
+            return Err(LabError::Stopped);
+        }
+        let until = u128::from(end) * u128::from(step) / u128::from(STEPS);
+        sim.try_run_until(Instant::from_nanos(until as u64))?;
+        watch.step();
+    }
+    Ok(sim.try_finish()?)
+}
