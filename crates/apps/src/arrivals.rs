@@ -1,7 +1,8 @@
 //! Short transfers at random times: a Poisson process.
 
+use crate::short;
 use crate::workload::{Demand, Kind, Refusal, Start, Stop, Transport, Workload};
-use crate::{Sizes, short, sizes};
+use skyhaul_base::dist::{InvalidDistribution, Sizes};
 use skyhaul_base::quantity::{Frequency, plain};
 use skyhaul_base::{Duration, Instant, Rng};
 
@@ -22,11 +23,11 @@ pub struct Config {
 /// Why transfers make no sense.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error(transparent)]
-pub struct Invalid(#[from] sizes::Invalid);
+pub struct Invalid(#[from] InvalidDistribution);
 
 impl Refusal for Invalid {
     fn key(&self) -> String {
-        format!("size{}", self.0.key())
+        short::within("size", &self.0)
     }
 }
 

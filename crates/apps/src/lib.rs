@@ -20,18 +20,14 @@ mod datagram;
 pub mod on_off;
 pub mod pages;
 mod short;
-pub mod sizes;
 mod stream;
-pub mod times;
 mod workload;
 
 pub use arrivals::Arrivals;
 pub use bulk::Bulk;
 pub use datagram::{Datagram, Delays, HEADER, Measured, Numbered};
 pub use pages::Pages;
-pub use sizes::Sizes;
 pub use stream::{Stream, USUAL_PACKET};
-pub use times::Times;
 pub use workload::{Demand, Kind, Outcome, Refusal, Start, Stop, Streams, Transport, Workload};
 
 use core::fmt;

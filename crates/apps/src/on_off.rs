@@ -1,8 +1,9 @@
 //! Data at a constant rate with pauses.
 
+use crate::short;
 use crate::stream::{self, Invalid, Stream};
 use crate::workload::{Kind, Start, Transport};
-use crate::{Times, short};
+use skyhaul_base::dist::Times;
 use skyhaul_base::quantity::{RateSpec, Size};
 
 /// Data at a constant rate with pauses.

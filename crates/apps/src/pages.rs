@@ -1,8 +1,9 @@
 //! Pages one after the other, as a reader of the web loads them.
 
+use crate::short;
 use crate::workload::{Demand, Kind, Outcome, Refusal, Start, Stop, Streams, Transport, Workload};
-use crate::{Times, short, times};
 use skyhaul_base::Instant;
+use skyhaul_base::dist::{InvalidDistribution, Times};
 use skyhaul_base::quantity::{Count, plain};
 
 /// Pages one after the other, each over a new connection.
@@ -34,7 +35,7 @@ pub enum Invalid {
     NoPages,
     /// The pause between two.
     #[error(transparent)]
-    Idle(times::Invalid),
+    Idle(InvalidDistribution),
 }
 
 impl Refusal for Invalid {
@@ -42,7 +43,7 @@ impl Refusal for Invalid {
         match self {
             Self::NoSegments => "segments".into(),
             Self::NoPages => "count".into(),
-            Self::Idle(e) => format!("idle{}", e.key()),
+            Self::Idle(e) => short::within("idle", e),
         }
     }
 }

@@ -6,7 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde::{Serialize, Serializer};
-use skyhaul_base::quantity::{Count, QuantityError, Size};
+use skyhaul_base::dist::{InvalidDistribution, Sizes, Times};
+use skyhaul_base::quantity::{Count, QuantityError, Size, Time};
 use std::borrow::Cow;
 
 /// What a text stands for.
@@ -88,4 +89,41 @@ optional_quantities! {
     count Count
     /// Bytes that may be missing, written as [`Size`].
     size Size
+}
+
+impl Text for Times {
+    const EXPECTING: &'static str = "a time such as \"1 s\", or a table such as { exponential = \"1 s\" } or \
+        { pareto = { mean = \"1 s\", shape = 1.5 } }";
+    fn from_text(text: &str) -> Result<Self, QuantityError> {
+        text.parse::<Time>().map(|t| Self::Constant(t.0))
+    }
+    fn bare(n: &str) -> String {
+        format!("{n} has no unit: write a time with a unit, such as \"{n} s\"")
+    }
+    fn text_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<Time>()
+    }
+}
+
+impl Text for Sizes {
+    const EXPECTING: &'static str = "a size such as \"30 kB\", or a table such as { exponential = \"30 kB\" }, \
+        { list = [\"10 kB\", \"1 MB\"] }, { lognormal = { median = \"10 kB\", sigma = 1.5 } } or \
+        { pareto = { min = \"4 kB\", max = \"10 MB\", shape = 1.2 } }";
+    fn from_text(text: &str) -> Result<Self, QuantityError> {
+        text.parse::<Size>().map(|s| Self::Constant(s.0))
+    }
+    fn bare(n: &str) -> String {
+        format!("{n} has no unit: write a size with a unit, such as \"{n} kB\"")
+    }
+    fn text_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<Size>()
+    }
+}
+
+/// The key within `key` that a distribution's refusal is about.
+pub(crate) fn within(key: &str, e: &InvalidDistribution) -> String {
+    match e.key() {
+        "" => key.into(),
+        inner => format!("{key}.{inner}"),
+    }
 }

@@ -1,7 +1,8 @@
 //! Data at a constant rate, with or without pauses, over a byte stream or in datagrams.
 
+use crate::short;
 use crate::workload::{Demand, Refusal, Start, Stop, Transport, Workload};
-use crate::{Times, times};
+use skyhaul_base::dist::{InvalidDistribution, Times};
 use skyhaul_base::quantity::RateSpec;
 use skyhaul_base::units::Serializer;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
@@ -33,10 +34,10 @@ pub enum Invalid {
     NeverOn,
     /// How long it is on.
     #[error(transparent)]
-    On(times::Invalid),
+    On(InvalidDistribution),
     /// How long it pauses.
     #[error(transparent)]
-    Off(times::Invalid),
+    Off(InvalidDistribution),
 }
 
 impl Refusal for Invalid {
@@ -45,8 +46,8 @@ impl Refusal for Invalid {
             Self::Packet { .. } => "packet".into(),
             Self::NoSuchRate | Self::Unlimited => "rate".into(),
             Self::NeverOn => "on".into(),
-            Self::On(e) => format!("on{}", e.key()),
-            Self::Off(e) => format!("off{}", e.key()),
+            Self::On(e) => short::within("on", e),
+            Self::Off(e) => short::within("off", e),
         }
     }
 }
