@@ -17,9 +17,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("sim", &["analysis", "base", "cc", "path", "tcp", "trace", "scenario"]),
     ("net", &["base", "cc", "path", "scenario", "tcp", "trace", "wire"]),
     ("study", &["analysis", "base", "cc", "tcp", "trace", "scenario", "sim"]),
-    ("lab", &["analysis", "base", "cc", "path", "tcp", "trace", "wire", "scenario", "sim", "study"]),
-    ("cli", &["base", "cc", "net", "path", "tcp", "trace", "wire", "scenario", "sim", "study", "lab"]),
-    ("py", &["analysis", "base", "cc", "trace", "scenario", "sim", "study", "lab", "cli"]),
+    ("lab", &["base", "cc", "path", "tcp", "trace", "wire", "scenario", "sim", "study"]),
+    ("cli", &["base", "cc", "net", "path", "wire", "scenario", "sim", "study", "lab"]),
+    ("py", &["analysis", "base", "cc", "scenario", "sim", "study", "lab", "cli"]),
     ("wasm", &["base", "trace", "scenario", "sim"]),
     ("testkit", &["base", "cc", "path", "tcp", "wire"]),
 ];

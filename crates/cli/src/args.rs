@@ -1,7 +1,10 @@
 //! The command line.
 
+mod error;
 mod wire;
 
+#[cfg(target_os = "linux")]
+use error::ArgumentError;
 pub(crate) use wire::*;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -155,18 +158,18 @@ pub(crate) struct EnclosureInitArgs {
 
 /// A time with its unit.
 #[cfg(target_os = "linux")]
-fn time(text: &str) -> Result<skyhaul_base::Duration, String> {
+fn time(text: &str) -> Result<skyhaul_base::Duration, ArgumentError> {
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let scale = match unit {
         "ms" => 1e-3,
         "s" => 1.0,
         "min" => 60.0,
-        _ => return Err("write a number with ms, s or min, such as 60s".into()),
+        _ => return Err(ArgumentError::Time),
     };
     match number.trim().parse::<f64>() {
         Ok(n) if n.is_finite() && n > 0.0 => Ok(skyhaul_base::Duration::from_secs_f64(n * scale)),
-        _ => Err("write a positive number with ms, s or min, such as 60s".into()),
+        _ => Err(ArgumentError::PositiveTime),
     }
 }
 

@@ -1,10 +1,11 @@
 //! The two ends of a flow.
 
 use crate::datagram::Datagrams;
-use skyhaul_base::{Duration, Instant, Rng};
-use skyhaul_cc::{Algorithm, CongestionControl};
+use skyhaul_base::{Instant, Rng};
+use skyhaul_cc::Algorithm;
 use skyhaul_scenario::resolved::FlowGroup;
-use skyhaul_tcp::{Connection, Counted, Established, Flags, Segment, Seq, config::ProbeNegotiation};
+use skyhaul_tcp::{Config, Connection, Counted, Flags, Head, Known, Sender, Seq, Sink, Source, one_way};
+use std::sync::Arc;
 
 /// Who talks over a flow's path.
 #[derive(Debug)]
@@ -12,12 +13,37 @@ use skyhaul_tcp::{Connection, Counted, Established, Flags, Segment, Seq, config:
 pub(crate) enum Agent {
     /// Not started, or over.
     Silent,
-    /// Two TCP end points.
-    Tcp(Ends),
+    /// Data in one direction, without a handshake.
+    OneWay(OneWay),
+    /// Two whole TCP end points: the handshake is part of the run.
+    Connections(Box<Ends>),
     /// A window of fixed size without loss recovery.
     FixedWindow(FixedWindow),
     /// Datagrams.
     Datagrams(Box<Datagrams>),
+}
+
+/// A flow whose handshake is not modelled, by both its ends.
+#[derive(Debug)]
+pub(crate) struct OneWay {
+    /// Sends the data.
+    pub(crate) source: Source<Counted>,
+    /// Receives it.
+    pub(crate) sink: Sink<Counted>,
+}
+
+impl OneWay {
+    /// A flow as its group describes it, ready to send.
+    pub(crate) fn open(
+        now: Instant,
+        group: &FlowGroup,
+        config: &Arc<Config>,
+        control: Algorithm,
+        rng: Rng,
+    ) -> Self {
+        let (source, sink) = one_way(now, config, control, rng, Known { rtt: group.known_rtt });
+        Self { source, sink }
+    }
 }
 
 /// A connection by both its ends.
@@ -30,31 +56,19 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// A connection as the flow's group describes it, with the controls of the sender and of its peer; with a
-    /// handshake the SYN is about to leave.
+    /// A connection with the controls of the sender and of its peer; the SYN is about to leave.
     pub(crate) fn open(
         now: Instant,
-        group: &FlowGroup,
+        config: &Arc<Config>,
         (control, peer): (Algorithm, Algorithm),
         rng: Rng,
         peer_rng: Rng,
     ) -> Self {
-        let config = &group.endpoint;
-        if group.handshake {
-            let ends = Self {
-                sender: Connection::connect(now, config, control, Seq(0), rng),
-                receiver: Connection::listen(config, peer, Seq(0), peer_rng),
-            };
-            return ends.sink();
-        }
-        let policy = control.policy();
-        let probes = config.probes == ProbeNegotiation::Negotiate && policy.probes;
-        let sack = config.sack.unwrap_or_else(|| policy.recovery.uses_pipe());
-        let end = |control, rng, rtt: Option<Duration>| {
-            let agreed = Established { iss: Seq(0), peer_iss: Seq(0), peer: config, sack, rtt, probes };
-            Connection::established(now, config, control, rng, &agreed)
+        let ends = Self {
+            sender: Connection::connect(now, Arc::clone(config), control, Seq(0), rng),
+            receiver: Connection::listen(Arc::clone(config), peer, Seq(0), peer_rng),
         };
-        Self { sender: end(control, rng, group.known_rtt), receiver: end(peer, peer_rng, None) }.sink()
+        ends.sink()
     }
 
     /// The receiving application reads everything at once.
@@ -76,6 +90,18 @@ impl Ends {
     }
 }
 
+impl Agent {
+    /// The sender of data, if there is a TCP one.
+    #[inline]
+    pub(crate) fn sender(&self) -> Option<&Sender<Counted>> {
+        match self {
+            Self::OneWay(ends) => Some(ends.source.sender()),
+            Self::Connections(ends) => Some(ends.sender.sender()),
+            Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) => None,
+        }
+    }
+}
+
 /// A calibration workload: always the same number of packets in the network, one acknowledgement per packet, no
 /// reaction to anything. Its throughput is known in closed form, and it costs next to nothing, so that it
 /// measures the engine. A lost packet is never replaced.
@@ -93,18 +119,18 @@ impl FixedWindow {
     }
     /// The segment with the next number, while the window admits it.
     #[inline]
-    pub(crate) fn poll_transmit(&mut self) -> Option<Segment> {
+    pub(crate) fn poll_transmit(&mut self) -> Option<Head> {
         if self.sent - self.acked >= u64::from(self.window) {
             return None;
         }
         let seq = Seq((self.sent as u32).wrapping_mul(self.size));
         self.sent += 1;
-        Some(Segment { seq, len: self.size, flags: Flags::ACK, ..Segment::default() })
+        Some(Head::new(seq, Seq(0), self.size, 0, Flags::ACK))
     }
     /// The receiver's answer to a segment.
     #[inline]
-    pub(crate) fn answer(&self, segment: &Segment) -> Segment {
-        Segment { ack: segment.seq.add(segment.len), flags: Flags::ACK, ..Segment::default() }
+    pub(crate) fn answer(&self, segment: &Head) -> Head {
+        Head::new(Seq(0), segment.seq.add(segment.len), 0, 0, Flags::ACK)
     }
     /// An answer arrived.
     #[inline]

@@ -16,6 +16,7 @@ use skyhaul_path::link::Streams;
 use skyhaul_path::{Delay, Link, LinkConfig};
 use skyhaul_scenario::resolved::{App, FlowGroup, Resolved, Start};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Who talks over the paths of a scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -139,6 +140,7 @@ impl<R: Tap> Sim<R> {
         let mut timers = Heap::new(flows.len() + 2);
         for (i, r) in (0..named_flows).zip(&records) {
             timers.set(i, r.start);
+            flows[i as usize].armed = r.start;
         }
         for _ in 0..2 {
             flows.push(Flow::new(0, 0, false, 0));
@@ -152,6 +154,7 @@ impl<R: Tap> Sim<R> {
         timers.set(named_flows + 1, changes.next());
         let run = Run {
             groups: scenario.flows.clone(),
+            endpoints: scenario.flows.iter().map(|g| Arc::new(g.endpoint)).collect(),
             link_names: scenario.links.iter().map(|l| l.name.clone()).collect(),
             agents,
             controls: controls.clone(),

@@ -2,7 +2,6 @@
 
 use hdrhistogram::Histogram;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_tcp::{Flags, Segment, Seq};
 
 /// Longest delay that the histogram tells from longer ones, in microseconds: an hour.
 const LONGEST: u64 = 3_600_000_000;
@@ -21,19 +20,16 @@ impl Datagrams {
         Self { payload, sent: 0, delays: Delays::default() }
     }
 
-    /// The next packet. The fields that datagrams leave free carry the time at which it was sent.
-    pub(crate) fn send(&mut self, now: Instant) -> Segment {
-        let sent_at = now.as_nanos();
-        #[expect(clippy::cast_possible_truncation, reason = "halves of a word; numbers of packets wrap")]
-        let (low, high, seq) = (sent_at as u32, (sent_at >> 32) as u32, self.sent as u32);
+    /// The next packet: its number and its payload in bytes.
+    pub(crate) fn send(&mut self) -> (u32, u32) {
+        #[expect(clippy::cast_possible_truncation, reason = "numbers of packets wrap")]
+        let number = self.sent as u32;
         self.sent += 1;
-        let flags = Flags::ACK;
-        Segment { seq: Seq(seq), ack: Seq(low), window: high, len: self.payload, flags, ..Segment::default() }
+        (number, self.payload)
     }
 
-    /// A packet arrived.
-    pub(crate) fn receive(&mut self, now: Instant, packet: &Segment) {
-        let sent_at = Instant::from_nanos((u64::from(packet.window) << 32) | u64::from(packet.ack.0));
+    /// A packet that was sent at `sent_at` arrived.
+    pub(crate) fn receive(&mut self, now: Instant, sent_at: Instant) {
         self.delays.record(now - sent_at);
     }
 
@@ -121,9 +117,8 @@ mod tests {
         // Sent every 10 ms, delayed by 100, 116 and 100 ms; longer than 32 bits of nanoseconds.
         for (i, delay) in [100u64, 116, 100].into_iter().enumerate() {
             let sent = Instant::ZERO + Duration::from_secs(10) + Duration::from_millis(10 * i as u64);
-            let packet = d.send(sent);
-            assert_eq!(packet.seq, Seq(i as u32));
-            d.receive(sent + Duration::from_millis(delay), &packet);
+            assert_eq!(d.send(), (i as u32, 972));
+            d.receive(sent + Duration::from_millis(delay), sent);
         }
         let r = d.result();
         assert_eq!(d.counts(), (3, 3 * 972));

@@ -1,6 +1,7 @@
 //! What the engine keeps per flow: what every arrival needs, and the rest.
 
-use crate::agent::{Agent, Ends};
+use crate::agent::Agent;
+use crate::parcel::Label;
 use crate::source::Source;
 use crate::truth::Account;
 use skyhaul_base::{Duration, Instant};
@@ -22,6 +23,8 @@ pub(crate) struct Flow {
     pub(crate) header: u32,
     /// When the last acknowledgement arrived.
     pub(crate) last_ack: Option<Instant>,
+    /// When its timer fires; perhaps too early.
+    pub(crate) armed: Instant,
     /// The two ends.
     pub(crate) agent: Agent,
 }
@@ -159,15 +162,28 @@ impl Record {
 impl Flow {
     /// A flow that has not started. `finite`: its workload may come to an end.
     pub(crate) fn new(forward: u16, reverse: u16, finite: bool, header: u32) -> Self {
-        Self { generation: 0, forward, reverse, finite, header, last_ack: None, agent: Agent::Silent }
+        Self {
+            generation: 0,
+            forward,
+            reverse,
+            finite,
+            header,
+            last_ack: None,
+            armed: Instant::MAX,
+            agent: Agent::Silent,
+        }
     }
 
     /// The state of the sender, if there is one.
     pub(crate) fn snapshot(&self) -> Option<Snapshot> {
-        match &self.agent {
-            Agent::Tcp(Ends { sender, .. }) => Some(sender.snapshot()),
-            _ => None,
-        }
+        self.agent.sender().map(|s| s.snapshot())
+    }
+
+    /// What a segment of flow `index` is labelled with.
+    #[inline]
+    pub(crate) fn way(&self, index: u32, backward: bool) -> Label {
+        let hop = if backward { self.reverse } else { self.forward };
+        Label { flow: index, generation: self.generation, hop, backward }
     }
 
     /// The sums over past connections and the present one; `payload` is the size of a fixed window's packet.
@@ -175,7 +191,11 @@ impl Flow {
         let mut all = past.clone();
         match &self.agent {
             Agent::Silent => {}
-            Agent::Tcp(ends) => all.add(&ends.sender.counters()),
+            Agent::OneWay(_) | Agent::Connections(_) => {
+                if let Some(sender) = self.agent.sender() {
+                    all.add(&sender.counters());
+                }
+            }
             Agent::Datagrams(d) => {
                 let (sent, bytes) = d.counts();
                 all.bytes_acked += bytes;

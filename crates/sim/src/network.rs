@@ -196,7 +196,7 @@ fn lose<R: Tap>(
     }
     if R::PACKETS {
         let place = Place::Lost { link, cause };
-        recorder.packet(now, &tap::sighting(parcel, place, bodies.get(parcel.key())));
+        recorder.packet(now, &tap::sighting(parcel, place, &parcel.segment(bodies)));
     }
     truth.lost(parcel, cause);
     parcel.discard(bodies);

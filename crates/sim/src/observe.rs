@@ -7,7 +7,7 @@ use crate::tap::Tap;
 use skyhaul_base::Instant;
 use skyhaul_cc::Phase;
 use skyhaul_path::PacketView;
-use skyhaul_tcp::{Connection, Counted};
+use skyhaul_tcp::{Counted, Sender};
 use skyhaul_trace::{Class, Event};
 
 /// A parcel leaves its end point.
@@ -32,7 +32,7 @@ pub(crate) fn arrival<R: Tap>(now: Instant, parcel: Parcel, net: &mut Network<R>
 pub(crate) fn sender<R: Tap>(
     now: Instant,
     flow: u32,
-    sender: &Connection<Counted>,
+    sender: &Sender<Counted>,
     seen: &mut Seen,
     net: &mut Network<R>,
 ) {

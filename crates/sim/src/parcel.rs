@@ -1,16 +1,25 @@
-//! Segments on their way.
+//! Segments and datagrams on their way.
 //!
 //! Links move small handles by value. Most segments fit into one: data and plain acknowledgements travel whole,
-//! so that neither a hop nor an arrival touches any other memory. Only what carries SACK blocks, timestamps, the
-//! options of a SYN or the marks and reports of TCP-Real leaves its body in a slab.
+//! timestamps included, so that neither a hop nor an arrival touches any other memory. What few segments have besides
+//! (SACK blocks, the options of a SYN, the option of TCP-Real) lies in a slab.
 
+use skyhaul_base::Instant;
 use skyhaul_base::slab::Slab;
 use skyhaul_path::PacketView;
-use skyhaul_tcp::{Flags, Mark, SackBlocks, Segment, Seq, SynOptions};
+use skyhaul_tcp::{Extras, Flags, Head, Segment, Seq};
 use skyhaul_trace::{Class, Packet};
 
+/// What does not fit into a parcel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Body {
+    extras: Extras,
+    /// Payload bytes, for those who look at packets on their way.
+    len: u32,
+}
+
 /// Bodies of segments that do not fit into a parcel.
-pub(crate) type Bodies = Slab<Segment>;
+pub(crate) type Bodies = Slab<Body>;
 
 /// The parcel has no body.
 const NO_BODY: u32 = u32::MAX;
@@ -21,22 +30,19 @@ const LOW_PRIORITY: u8 = 1;
 const SPARED: u8 = 1 << 1;
 /// Travels to the data sender.
 const BACKWARD: u8 = 1 << 2;
-/// Carries a probe number.
-const PROBE_ID: u8 = 1 << 3;
 /// No data, no SYN, no FIN, no RST.
-const PURE_ACK: u8 = 1 << 4;
-/// Three bits of mark.
-const MARK_SHIFT: u8 = 5;
-/// The topmost field of the last word.
+const PURE_ACK: u8 = 1 << 3;
+/// A probe.
+const PROBE: u8 = 1 << 4;
+/// The topmost field of a word.
 const HOP_SHIFT: u32 = 48;
 
 /// The class of a parcel by its bits: two look-ups per hop.
-const CLASSES: [Class; 256] = {
-    let mut classes = [Class::Data; 256];
+const CLASSES: [Class; 32] = {
+    let mut classes = [Class::Data; 32];
     let mut bits = 0;
-    while bits < 256 {
-        // Dummy and NIL are 1 and 2.
-        if matches!(bits >> MARK_SHIFT, 1 | 2) {
+    while bits < 32 {
+        if bits & PROBE as usize != 0 {
             classes[bits] = Class::Probe;
         } else if bits & PURE_ACK as usize != 0 {
             classes[bits] = Class::Ack;
@@ -58,7 +64,7 @@ pub(crate) struct Label {
     pub(crate) backward: bool,
 }
 
-/// A segment in the network: 32 bytes, in four words that are put together in registers. As separate fields they
+/// A packet in the network: 40 bytes, in five words that are put together in registers. As separate fields they
 /// would be written in small pieces and copied in large ones, for which processors wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parcel {
@@ -68,7 +74,9 @@ pub(crate) struct Parcel {
     seq_ack: u64,
     /// Window, key of the body.
     window_body: u64,
-    /// Next hop, generation, probe number (16 bits each), TCP flags, bits (8 each).
+    /// Timestamps.
+    stamps: u64,
+    /// Next hop, generation, probe number (16 bits each), TCP flags (5), bits of the head (6) and of the parcel (5).
     rest: u64,
 }
 
@@ -77,85 +85,105 @@ pub(crate) struct Parcel {
 fn join(high: u32, low: u32) -> u64 {
     (u64::from(high) << 32) | u64::from(low)
 }
+#[inline]
+fn high(word: u64) -> u32 {
+    (word >> 32) as u32
+}
+#[inline]
+fn low(word: u64) -> u32 {
+    word as u32
+}
+
+/// Where the bits of the head and the flags of TCP stand in the last word, above the parcel's own.
+const HEAD_SHIFT: u32 = 5;
+const FLAGS_SHIFT: u32 = 11;
 
 impl Parcel {
     /// Packs a segment that is `header` bytes longer on a link than its payload. With `keep` it has a body in any case.
     #[inline]
     pub(crate) fn pack(
-        segment: &Segment,
+        head: &Head,
+        extras: &Extras,
         header: u32,
         label: Label,
         bodies: &mut Bodies,
         keep: bool,
     ) -> Self {
-        let s = segment;
+        let bare = extras.is_none() && !head.flags.has(Flags::SYN) && !keep;
+        let body = if bare { NO_BODY } else { bodies.insert(Body { extras: *extras, len: head.len }) };
         let control = Flags::SYN.with(Flags::FIN).with(Flags::RST).bits();
-        let pure_ack = s.len == 0 && s.flags.bits() & control == 0;
-        let mark = match s.mark {
-            Mark::None => 0,
-            Mark::Dummy => 1,
-            Mark::Nil => 2,
-            Mark::DummyAck => 3,
-            Mark::NilAck => 4,
-        };
-        let waves = s.wave.is_some() | s.receiver_rate.is_some();
-        let fits = s.ts.is_none() && s.sack.is_empty() && !s.flags.has(Flags::SYN) && !waves;
-        let body = if fits && !keep { NO_BODY } else { bodies.insert(*s) };
-        let bits = bit(s.low_priority, LOW_PRIORITY)
+        let pure_ack = head.len == 0 && head.flags.bits() & control == 0;
+        let (ts, probe, bits) = head.to_raw();
+        let own = bit(head.low_priority(), LOW_PRIORITY)
             | bit(label.backward, BACKWARD)
-            | bit(s.probe_id.is_some(), PROBE_ID)
             | bit(pure_ack, PURE_ACK)
-            | (mark << MARK_SHIFT);
+            | bit(head.mark().is_probe(), PROBE);
         Self {
-            flow_size: join(label.flow, s.len + header),
-            seq_ack: join(s.seq.0, s.ack.0),
-            window_body: join(s.window, body),
+            flow_size: join(label.flow, head.len + header),
+            seq_ack: join(head.seq.0, head.ack.0),
+            window_body: join(head.window, body),
+            stamps: join(ts.0, ts.1),
             rest: (u64::from(label.hop) << HOP_SHIFT)
                 | (u64::from(label.generation) << 32)
-                | (u64::from(s.probe_id.unwrap_or(0)) << 16)
-                | (u64::from(s.flags.bits()) << 8)
-                | u64::from(bits),
+                | (u64::from(probe) << 16)
+                | (u64::from(flags_to_bits(head.flags)) << FLAGS_SHIFT)
+                | (u64::from(bits) << HEAD_SHIFT)
+                | u64::from(own),
         }
     }
 
-    /// The segment, which is forgotten.
+    /// The head of the segment.
     #[inline]
-    pub(crate) fn unpack(self, header: u32, bodies: &mut Bodies) -> Segment {
-        let body = self.window_body as u32;
-        if body != NO_BODY {
-            bodies.free(body);
-            return *bodies.get(body);
+    pub(crate) fn head(self, header: u32) -> Head {
+        let (seq, ack) = (Seq(high(self.seq_ack)), Seq(low(self.seq_ack)));
+        let flags = bits_to_flags((self.rest >> FLAGS_SHIFT) as u8 & 0x1f);
+        let plain = Head::new(seq, ack, self.size() - header, high(self.window_body), flags);
+        let ts = (high(self.stamps), low(self.stamps));
+        plain.with_raw(ts, (self.rest >> 16) as u16, (self.rest >> HEAD_SHIFT) as u8 & 0x3f)
+    }
+    /// What the segment has besides; it is forgotten.
+    #[inline]
+    pub(crate) fn take_extras(self, bodies: &mut Bodies) -> Option<Extras> {
+        let body = self.key();
+        if body == NO_BODY {
+            return None;
         }
-        Segment {
-            seq: Seq((self.seq_ack >> 32) as u32),
-            ack: Seq(self.seq_ack as u32),
-            len: self.size() - header,
-            window: (self.window_body >> 32) as u32,
-            ts: None,
-            sack: SackBlocks::EMPTY,
-            syn: SynOptions::default(),
-            flags: Flags::from_bits((self.rest >> 8) as u8),
-            mark: match self.bits() >> MARK_SHIFT {
-                1 => Mark::Dummy,
-                2 => Mark::Nil,
-                3 => Mark::DummyAck,
-                4 => Mark::NilAck,
-                _ => Mark::None,
-            },
-            probe_id: (self.bits() & PROBE_ID != 0).then_some((self.rest >> 16) as u16),
-            low_priority: self.low_priority(),
-            wave: None,
-            receiver_rate: None,
-        }
+        bodies.free(body);
+        Some(bodies.get(body).extras)
+    }
+    /// The segment of a parcel with a body.
+    pub(crate) fn segment(self, bodies: &Bodies) -> Segment {
+        let body = bodies.get(self.key());
+        Segment::join(&self.head(self.size() - body.len), &body.extras)
+    }
+
+    /// A datagram with this number and payload, sent at `now`.
+    pub(crate) fn datagram(
+        number: u32,
+        payload: u32,
+        now: Instant,
+        header: u32,
+        label: Label,
+        bodies: &mut Bodies,
+        keep: bool,
+    ) -> Self {
+        let sent_at = now.as_nanos();
+        let head = Head::new(Seq(number), Seq(low(sent_at)), payload, high(sent_at), Flags::ACK);
+        Self::pack(&head, &Extras::NONE, header, label, bodies, keep)
+    }
+    /// When a datagram was sent.
+    pub(crate) fn sent_at(self) -> Instant {
+        Instant::from_nanos(join(high(self.window_body), low(self.seq_ack)))
     }
 
     /// Key of the body.
+    #[inline]
     pub(crate) fn key(self) -> u32 {
-        self.window_body as u32
+        low(self.window_body)
     }
     #[inline]
     fn bits(self) -> u8 {
-        self.rest as u8
+        self.rest as u8 & 0x1f
     }
     /// Which of the flow's connections it belongs to.
     #[inline]
@@ -176,9 +204,8 @@ impl Parcel {
 
     /// Forgets the segment.
     pub(crate) fn discard(self, bodies: &mut Bodies) {
-        let body = self.window_body as u32;
-        if body != NO_BODY {
-            bodies.free(body);
+        if self.key() != NO_BODY {
+            bodies.free(self.key());
         }
     }
 
@@ -204,12 +231,23 @@ impl Parcel {
     pub(crate) fn packet(self) -> Packet {
         Packet {
             class: self.class(),
-            seq: (self.seq_ack >> 32) as u32,
-            ack: self.seq_ack as u32,
+            seq: high(self.seq_ack),
+            ack: low(self.seq_ack),
             size: self.size(),
             low_priority: self.low_priority(),
         }
     }
+}
+
+/// Five flags in five bits: FIN, SYN, RST, ACK and ECE. PSH and CWR say nothing to anybody in a simulation.
+#[inline]
+fn flags_to_bits(flags: Flags) -> u8 {
+    let f = flags.bits();
+    (f & 0x07) | (f >> 1 & 0x08) | (f >> 2 & 0x10)
+}
+#[inline]
+fn bits_to_flags(bits: u8) -> Flags {
+    Flags::from_bits((bits & 0x07) | (bits & 0x08) << 1 | (bits & 0x10) << 2)
 }
 
 /// `mask` if `set`.
@@ -221,7 +259,7 @@ fn bit(set: bool, mask: u8) -> u8 {
 impl PacketView for Parcel {
     #[inline]
     fn size(&self) -> u32 {
-        self.flow_size as u32
+        low(self.flow_size)
     }
     #[inline]
     fn low_priority(&self) -> bool {
@@ -229,7 +267,7 @@ impl PacketView for Parcel {
     }
     #[inline]
     fn flow(&self) -> u32 {
-        (self.flow_size >> 32) as u32
+        high(self.flow_size)
     }
     #[inline]
     fn spared(&self) -> bool {
@@ -240,6 +278,7 @@ impl PacketView for Parcel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use skyhaul_tcp::{Mark, SackBlocks, SynOptions, Waves};
 
     fn label() -> Label {
         Label { flow: 7, generation: 3, hop: 2, backward: true }
@@ -247,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_parcel_is_small() {
-        assert_eq!(core::mem::size_of::<Parcel>(), 32);
+        assert_eq!(core::mem::size_of::<Parcel>(), 40);
     }
 
     #[test]
@@ -256,8 +295,12 @@ mod tests {
         let mut sack = SackBlocks::EMPTY;
         sack.push(Seq(5), Seq(9));
         let plain = Segment { seq: Seq(1), ack: Seq(2), len: 960, window: 3, ..Segment::default() };
-        let plain = Segment { flags: Flags::ACK.with(Flags::PSH), ..plain };
+        let plain = Segment { flags: Flags::ACK.with(Flags::ECE), ..plain };
         let ack = Segment { len: 0, flags: Flags::ACK, ..plain };
+        let waves = |number, rate| Waves {
+            number: core::num::NonZeroU16::new(number),
+            rate: core::num::NonZeroU32::new(rate),
+        };
         let segments = [
             (plain, Class::Data, 0),
             (ack, Class::Ack, 0),
@@ -266,9 +309,10 @@ mod tests {
             (Segment { mark: Mark::DummyAck, probe_id: Some(0), low_priority: true, ..ack }, Class::Ack, 0),
             (Segment { mark: Mark::NilAck, ..ack }, Class::Ack, 0),
             (Segment { sack, ..ack }, Class::Ack, 1),
-            (Segment { ts: Some((1, 2)), ..plain }, Class::Data, 1),
-            (Segment { wave: core::num::NonZeroU16::new(1), ..plain }, Class::Data, 1),
-            (Segment { receiver_rate: core::num::NonZeroU32::new(1), ..ack }, Class::Ack, 1),
+            (Segment { ts: Some((1, 2)), ..plain }, Class::Data, 0),
+            (Segment { ts: Some((0, 0)), sack, ..ack }, Class::Ack, 1),
+            (Segment { waves: waves(1, 0), ..plain }, Class::Data, 1),
+            (Segment { waves: waves(0, 1), ..ack }, Class::Ack, 1),
             (
                 Segment {
                     flags: Flags::SYN,
@@ -280,18 +324,38 @@ mod tests {
                 1,
             ),
             (Segment { flags: Flags::FIN.with(Flags::ACK), len: 0, ..plain }, Class::Data, 0),
+            (Segment { flags: Flags::RST.with(Flags::ACK), len: 0, ..plain }, Class::Data, 0),
         ];
         for (segment, class, stored) in segments {
-            let parcel = Parcel::pack(&segment, 40, label(), &mut bodies, false);
-            assert_eq!((parcel.class(), bodies.len()), (class, stored), "{segment:?}");
-            assert_eq!(parcel.size(), segment.len + 40);
-            assert_eq!(
-                (parcel.flow(), parcel.generation(), parcel.hop(), parcel.backward()),
-                (7, 3, 2, true)
-            );
-            assert_eq!(parcel.low_priority(), segment.low_priority);
-            assert_eq!(parcel.unpack(40, &mut bodies), segment);
-            assert!(bodies.is_empty());
+            for keep in [false, true] {
+                let (head, extras) = segment.split();
+                let parcel = Parcel::pack(&head, &extras, 40, label(), &mut bodies, keep);
+                assert_eq!(
+                    (parcel.class(), bodies.len()),
+                    (class, stored.max(usize::from(keep))),
+                    "{segment:?}"
+                );
+                assert_eq!(parcel.size(), segment.len + 40);
+                assert_eq!(
+                    (parcel.flow(), parcel.generation(), parcel.hop(), parcel.backward()),
+                    (7, 3, 2, true)
+                );
+                assert_eq!(parcel.low_priority(), segment.low_priority);
+                if keep {
+                    assert_eq!(parcel.segment(&bodies), segment);
+                }
+                let extras = parcel.take_extras(&mut bodies).unwrap_or_default();
+                assert_eq!(Segment::join(&parcel.head(40), &extras), segment);
+                assert!(bodies.is_empty());
+            }
         }
+    }
+
+    #[test]
+    fn a_datagram_knows_when_it_was_sent() {
+        let sent = Instant::from_nanos((7 << 32) + 5);
+        let parcel = Parcel::datagram(9, 972, sent, 28, label(), &mut Bodies::default(), false);
+        assert_eq!((parcel.sent_at(), parcel.size(), parcel.class()), (sent, 1000, Class::Data));
+        assert_eq!(parcel.packet().seq, 9);
     }
 }

@@ -3,6 +3,7 @@
 use crate::agent::Agent;
 use crate::flow::{Flow, Record, Totals};
 use crate::network::Network;
+use crate::quantity::{Subject, sampled};
 use crate::result::{ClassResult, FlowResult, LinkResult, RunResult, SampledSeries, Telemetry};
 use crate::sim::Sim;
 use crate::source::Source;
@@ -30,8 +31,7 @@ pub(crate) struct Sampler {
 
 impl Sampler {
     pub(crate) fn new(record: &resolved::Record, links: usize) -> Self {
-        let of_links =
-            |k: &Kind| matches!(k, Kind::Delay | Kind::Queue | Kind::Rate | Kind::Up | Kind::Utilization);
+        let of_links = |k: &Kind| sampled(*k).of == Subject::Link;
         let sampled = record.sample.is_some();
         let chosen = record.series.iter().copied().filter(|_| sampled);
         let (link_kinds, flow_kinds): (Vec<Kind>, Vec<Kind>) = chosen.partition(of_links);
@@ -103,9 +103,9 @@ impl Sampler {
             }
             self.series.flows.push(now, index, &self.row);
         }
-        if let (true, Agent::Tcp(ends)) = (self.flow_kinds.contains(&Kind::Telemetry), &flow.agent) {
+        if let (true, Some(sender)) = (self.flow_kinds.contains(&Kind::Telemetry), flow.agent.sender()) {
             let t = &mut self.series.telemetry;
-            ends.sender.sender().control().telemetry(&mut |name, value| {
+            sender.control().telemetry(&mut |name, value| {
                 t.time.push(now);
                 t.flow.push(index);
                 t.name.push(name);

@@ -1,6 +1,6 @@
 //! The engine: pops events, moves parcels, calls end points.
 
-use crate::agent::{Agent, Ends, FixedWindow};
+use crate::agent::{Agent, Ends, FixedWindow, OneWay};
 use crate::build::Agents;
 use crate::change::Changes;
 use crate::datagram::Datagrams;
@@ -17,8 +17,9 @@ use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::Controls;
 use skyhaul_path::PacketView;
 use skyhaul_scenario::resolved::{App, FlowGroup, Transport};
-use skyhaul_tcp::Segment;
+use skyhaul_tcp::{Config, Extras, Head, Segment};
 use skyhaul_trace::Event;
+use std::sync::Arc;
 
 /// What remains to be done after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub enum Status {
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) groups: Vec<FlowGroup>,
+    /// The configuration of each group's end points: its flows share it.
+    pub(crate) endpoints: Vec<Arc<Config>>,
     pub(crate) link_names: Vec<String>,
     pub(crate) agents: Agents,
     pub(crate) controls: Controls,
@@ -139,7 +142,7 @@ impl<R: Tap> Sim<R> {
     fn arrive(&mut self, parcel: Parcel) {
         let now = self.now;
         let index = parcel.flow();
-        let Self { flows, net, timers, .. } = self;
+        let Self { flows, net, timers, records, .. } = self;
         let flow = &mut flows[index as usize];
         if parcel.generation() != flow.generation || matches!(flow.agent, Agent::Silent) {
             self.discard(parcel);
@@ -152,47 +155,91 @@ impl<R: Tap> Sim<R> {
         if R::PACKETS {
             tap::show(now, parcel, Place::Arrived, net);
         }
-        let segment = parcel.unpack(flow.header, &mut net.bodies);
+        let way = flow.way(index, !backward);
+        let header = flow.header;
+        let head = parcel.head(header);
+        let extras = parcel.take_extras(&mut net.bodies);
         if backward {
             flow.last_ack = Some(now);
         }
-        match &mut flow.agent {
-            Agent::Silent => {}
-            Agent::Tcp(ends) => {
-                let end = ends.end(backward);
-                let refused = end.handle(now, &segment, &[]).is_err();
-                let route = if backward { flow.forward } else { flow.reverse };
-                // By reference: a segment that was just written in pieces is slow to copy.
-                while let Some(out) = &end.poll_transmit(now) {
-                    send(net, now, index, flow.generation, flow.header, route, !backward, out);
+        let (refused, next) = match &mut flow.agent {
+            Agent::Silent => return,
+            Agent::OneWay(ends) if backward => {
+                let source = &mut ends.source;
+                let refused = source.handle(now, &head, extras.as_ref()).is_err();
+                while let Some((head, extras)) = &source.poll(now) {
+                    send(net, now, way, header, head, extras);
                 }
-                timers.set_earlier(index, end.next_timeout());
-                if let Some(judged) = end.take_judgement() {
-                    let account = &mut self.records[index as usize].cuts;
-                    net.truth.judge(index, flow.generation, flow.header, &judged, account);
-                }
-                if refused {
-                    self.records[index as usize].rejected += 1;
-                }
-                if R::ENABLED && backward {
-                    observe::sender(now, index, &ends.sender, &mut self.records[index as usize].seen, net);
-                }
-                if flow.finite && backward && ends.sender.unacked() == 0 {
-                    self.done(index);
-                }
+                (refused, source.next_timeout())
             }
-            Agent::Datagrams(d) => d.receive(now, &segment),
+            Agent::OneWay(ends) => {
+                let sink = &mut ends.sink;
+                let refused = sink.handle(now, &head, extras.as_ref()).is_err();
+                while let Some((head, extras)) = &sink.poll(now) {
+                    send(net, now, way, header, head, extras);
+                }
+                (refused, sink.next_timeout())
+            }
+            Agent::Connections(ends) => {
+                let end = ends.end(backward);
+                let segment = Segment::join(&head, &extras.unwrap_or_default());
+                let refused = end.handle(now, &segment, &[]).is_err();
+                while let Some(out) = &end.poll_transmit(now) {
+                    send_whole(net, now, way, header, out);
+                }
+                (refused, end.next_timeout())
+            }
+            Agent::Datagrams(d) => {
+                d.receive(now, parcel.sent_at());
+                return;
+            }
             Agent::FixedWindow(w) => {
                 if backward {
                     w.acked();
                     while let Some(out) = w.poll_transmit() {
-                        send(net, now, index, flow.generation, flow.header, flow.forward, false, &out);
+                        send(net, now, way, header, &out, &Extras::NONE);
                     }
                 } else {
-                    let out = w.answer(&segment);
-                    send(net, now, index, flow.generation, flow.header, flow.reverse, true, &out);
+                    send(net, now, way, header, &w.answer(&head), &Extras::NONE);
                 }
+                return;
             }
+        };
+        if next < flow.armed {
+            flow.armed = next;
+            timers.set_earlier(index, next);
+        }
+        if refused {
+            records[index as usize].rejected += 1;
+        }
+        if backward {
+            self.acknowledged(index);
+        }
+    }
+
+    /// A sender has handled an acknowledgement: what it judged, whether that was the last one.
+    #[inline]
+    fn acknowledged(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        let (judgement, unacked) = match &mut flow.agent {
+            Agent::OneWay(ends) => {
+                (ends.source.sender_mut().take_judgement(), ends.source.sender().unacked())
+            }
+            Agent::Connections(ends) => (ends.sender.take_judgement(), ends.sender.unacked()),
+            Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) => return,
+        };
+        if let Some(judgement) = judgement {
+            let account = &mut self.records[index as usize].cuts;
+            self.net.truth.judge(index, flow.generation, flow.header, &judgement, account);
+        }
+        if R::ENABLED {
+            if let Some(sender) = flow.agent.sender() {
+                let seen = &mut self.records[index as usize].seen;
+                observe::sender(self.now, index, sender, seen, &mut self.net);
+            }
+        }
+        if flow.finite && unacked == 0 {
+            self.done(index);
         }
     }
 
@@ -243,45 +290,74 @@ impl<R: Tap> Sim<R> {
         if self.records[index as usize].source.is_some() {
             self.produce(index);
         }
-        let flow = &mut self.flows[index as usize];
-        if let Agent::Tcp(ends) = &mut flow.agent {
-            for backward in [true, false] {
-                let end = ends.end(backward);
-                if end.next_timeout() <= now {
-                    end.handle_timeout(now);
-                }
-            }
-            if let Some(judged) = ends.sender.take_judgement() {
-                let account = &mut self.records[index as usize].cuts;
-                self.net.truth.judge(index, flow.generation, flow.header, &judged, account);
-            }
-        }
+        self.expire_ends(index);
         self.flush(index);
         self.arm(index);
+    }
+
+    /// Handles the deadlines of both ends of a flow that have passed.
+    fn expire_ends(&mut self, index: u32) {
+        let now = self.now;
+        let flow = &mut self.flows[index as usize];
+        let judgement = match &mut flow.agent {
+            Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) => return,
+            Agent::OneWay(ends) => {
+                if ends.source.next_timeout() <= now {
+                    ends.source.handle_timeout(now);
+                }
+                if ends.sink.next_timeout() <= now {
+                    ends.sink.handle_timeout(now);
+                }
+                ends.source.sender_mut().take_judgement()
+            }
+            Agent::Connections(ends) => {
+                for backward in [true, false] {
+                    let end = ends.end(backward);
+                    if end.next_timeout() <= now {
+                        end.handle_timeout(now);
+                    }
+                }
+                ends.sender.take_judgement()
+            }
+        };
+        if let Some(judgement) = judgement {
+            let account = &mut self.records[index as usize].cuts;
+            self.net.truth.judge(index, flow.generation, flow.header, &judgement, account);
+        }
     }
 
     /// Sends what both ends of a flow have to send.
     pub(crate) fn flush(&mut self, index: u32) {
         let now = self.now;
         let flow = &mut self.flows[index as usize];
+        let (forward, back, header) = (flow.way(index, false), flow.way(index, true), flow.header);
         let net = &mut self.net;
         match &mut flow.agent {
-            Agent::Silent | Agent::Datagrams(_) => {}
-            Agent::Tcp(ends) => {
-                for backward in [true, false] {
-                    let route = if backward { flow.forward } else { flow.reverse };
-                    while let Some(out) = &ends.end(backward).poll_transmit(now) {
-                        send(net, now, index, flow.generation, flow.header, route, !backward, out);
-                    }
+            Agent::Silent | Agent::Datagrams(_) => return,
+            Agent::OneWay(ends) => {
+                while let Some((head, extras)) = &ends.source.poll(now) {
+                    send(net, now, forward, header, head, extras);
                 }
-                if R::ENABLED {
-                    observe::sender(now, index, &ends.sender, &mut self.records[index as usize].seen, net);
+                while let Some((head, extras)) = &ends.sink.poll(now) {
+                    send(net, now, back, header, head, extras);
+                }
+            }
+            Agent::Connections(ends) => {
+                for (backward, way) in [(true, forward), (false, back)] {
+                    while let Some(out) = &ends.end(backward).poll_transmit(now) {
+                        send_whole(net, now, way, header, out);
+                    }
                 }
             }
             Agent::FixedWindow(w) => {
                 while let Some(out) = w.poll_transmit() {
-                    send(net, now, index, flow.generation, flow.header, flow.forward, false, &out);
+                    send(net, now, forward, header, &out, &Extras::NONE);
                 }
+            }
+        }
+        if R::ENABLED {
+            if let Some(sender) = flow.agent.sender() {
+                observe::sender(now, index, sender, &mut self.records[index as usize].seen, net);
             }
         }
     }
@@ -294,11 +370,20 @@ impl<R: Tap> Sim<R> {
             // Over, between two pages, or a flow of transfers with connections of their own.
             Agent::Silent if record.source.is_none() && record.next_page == Instant::MAX => Instant::MAX,
             Agent::Silent | Agent::Datagrams(_) => more.min(record.next_page).min(record.stop),
-            Agent::Tcp(ends) => ends.next_timeout().min(record.stop).min(more),
+            Agent::OneWay(ends) => {
+                ends.source.next_timeout().min(ends.sink.next_timeout()).min(record.stop).min(more)
+            }
+            Agent::Connections(ends) => ends.next_timeout().min(record.stop).min(more),
             Agent::FixedWindow(_) => record.stop,
         };
         // Whatever is overdue is due now.
-        self.timers.set(index, at.max(self.now));
+        self.set_timer(index, at.max(self.now));
+    }
+
+    /// Sets the timer of a flow.
+    pub(crate) fn set_timer(&mut self, index: u32, at: Instant) {
+        self.flows[index as usize].armed = at;
+        self.timers.set(index, at);
     }
 
     /// Gives a flow its first or next connection, with what it has to send.
@@ -328,10 +413,7 @@ impl<R: Tap> Sim<R> {
             Rng::stream(self.run.seed, &format!("flows.{}[{}].{end}{page}", group.name, record.index))
         };
         let controls = user::controls_of(group, record.index, &self.run.controls);
-        let mut ends = Ends::open(now, group, controls, stream("cc"), stream("peer"));
-        if let Some(state) = record.path_state {
-            ends.sender.recall(state);
-        }
+        let config = &self.run.endpoints[record.group];
         let bytes = match group.app {
             App::Bulk => u64::MAX / 2,
             App::Pages { segments, .. } => segments.saturating_mul(group.endpoint.mss.into()),
@@ -339,8 +421,21 @@ impl<R: Tap> Sim<R> {
             // As it comes.
             App::Stream { .. } => 0,
         };
-        ends.sender.offer(now, bytes);
-        flow.agent = Agent::Tcp(ends);
+        flow.agent = if group.handshake {
+            let mut ends = Ends::open(now, config, controls, stream("cc"), stream("peer"));
+            if let Some(state) = record.path_state {
+                ends.sender.recall(state);
+            }
+            ends.sender.offer(now, bytes);
+            Agent::Connections(Box::new(ends))
+        } else {
+            let mut ends = OneWay::open(now, group, config, controls.0, stream("cc"));
+            if let Some(state) = record.path_state {
+                ends.source.sender_mut().recall(state);
+            }
+            ends.source.offer(now, bytes);
+            Agent::OneWay(ends)
+        };
         record.seen = crate::flow::Seen::default();
     }
 
@@ -365,8 +460,17 @@ impl<R: Tap> Sim<R> {
             }
             // Packets on their way still count.
             Agent::Datagrams(_) => self.note_finished(index),
-            Agent::Tcp(ends) => {
+            Agent::OneWay(ends) => {
                 // What a source of its own rate has written is sent.
+                if source.is_none() {
+                    ends.source.sender_mut().truncate();
+                }
+                flow.finite = true;
+                if ends.source.sender().unacked() == 0 {
+                    self.finish_flow(index);
+                }
+            }
+            Agent::Connections(ends) => {
                 if source.is_none() {
                     ends.sender.truncate();
                 }
@@ -438,7 +542,7 @@ impl<R: Tap> Sim<R> {
         if R::ENABLED {
             self.net.recorder.record(self.now, &Event::FlowFinished { flow: index });
         }
-        self.timers.set(index, Instant::MAX);
+        self.set_timer(index, Instant::MAX);
     }
 
     /// Takes the present connection out of service and keeps its counts.
@@ -446,8 +550,8 @@ impl<R: Tap> Sim<R> {
         let record = &mut self.records[index as usize];
         let flow = &mut self.flows[index as usize];
         record.past = flow.totals(&record.past, self.run.groups[record.group].endpoint.mss);
-        if let Agent::Tcp(ends) = &flow.agent {
-            record.path_state = ends.sender.path_state();
+        if let Some(sender) = flow.agent.sender() {
+            record.path_state = sender.learnt();
         }
         flow.agent = Agent::Silent;
         flow.generation = flow.generation.wrapping_add(1);
@@ -456,20 +560,28 @@ impl<R: Tap> Sim<R> {
 }
 
 /// Puts a segment on its way.
-#[expect(clippy::too_many_arguments, reason = "fields of a flow whose agent is borrowed")]
-#[inline(never)]
+#[inline]
 pub(crate) fn send<R: Tap>(
     net: &mut Network<R>,
     now: Instant,
-    flow: u32,
-    generation: u16,
+    label: Label,
     header: u32,
-    route: u16,
-    backward: bool,
-    segment: &Segment,
+    head: &Head,
+    extras: &Extras,
 ) {
-    let label = Label { flow, generation, hop: route, backward };
-    let parcel = Parcel::pack(segment, header, label, &mut net.bodies, R::PACKETS);
+    let parcel = Parcel::pack(head, extras, header, label, &mut net.bodies, R::PACKETS);
+    dispatch(net, now, parcel);
+}
+
+/// Puts a segment of a whole connection on its way.
+fn send_whole<R: Tap>(net: &mut Network<R>, now: Instant, label: Label, header: u32, segment: &Segment) {
+    let (head, extras) = segment.split();
+    send(net, now, label, header, &head, &extras);
+}
+
+/// Puts a parcel on its way.
+#[inline]
+pub(crate) fn dispatch<R: Tap>(net: &mut Network<R>, now: Instant, parcel: Parcel) {
     if R::ENABLED {
         observe::departure(now, parcel, net);
     }

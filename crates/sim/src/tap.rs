@@ -106,9 +106,8 @@ impl<R: Tap> Tap for &mut R {
 
 /// Shows a parcel that has a body.
 pub(crate) fn show<R: Tap>(now: Instant, parcel: Parcel, place: Place, net: &mut Network<R>) {
-    let Network { bodies, recorder, .. } = net;
-    let seen = sighting(parcel, place, bodies.get(parcel.key()));
-    recorder.packet(now, &seen);
+    let segment = parcel.segment(&net.bodies);
+    net.recorder.packet(now, &sighting(parcel, place, &segment));
 }
 
 pub(crate) fn sighting(parcel: Parcel, place: Place, segment: &Segment) -> Sighting<'_> {

@@ -2,7 +2,8 @@
 
 use crate::agent::Agent;
 use crate::flow::{Flow, Record, Seen, Totals, Transfer};
-use crate::sim::{Sim, send};
+use crate::parcel::Parcel;
+use crate::sim::{Sim, dispatch};
 use crate::source::Source;
 use crate::tap::{Opened, Tap};
 use crate::truth::Account;
@@ -30,11 +31,15 @@ impl<R: Tap> Sim<R> {
                     let flow = &mut self.flows[index as usize];
                     match &mut flow.agent {
                         Agent::Datagrams(d) => {
-                            let out = d.send(now);
-                            let (generation, header, route) = (flow.generation, flow.header, flow.forward);
-                            send(&mut self.net, now, index, generation, header, route, false, &out);
+                            let (number, payload) = d.send();
+                            let (way, header, net) = (flow.way(index, false), flow.header, &mut self.net);
+                            let bodies = &mut net.bodies;
+                            let parcel =
+                                Parcel::datagram(number, payload, now, header, way, bodies, R::PACKETS);
+                            dispatch(net, now, parcel);
                         }
-                        Agent::Tcp(ends) => ends.sender.offer(now, packet.into()),
+                        Agent::OneWay(ends) => ends.source.offer(now, packet.into()),
+                        Agent::Connections(ends) => ends.sender.offer(now, packet.into()),
                         Agent::Silent | Agent::FixedWindow(_) => {}
                     }
                 }
@@ -86,7 +91,7 @@ impl<R: Tap> Sim<R> {
     pub(crate) fn transferred(&mut self, index: u32) {
         let now = self.now;
         self.retire(index);
-        self.timers.set(index, Instant::MAX);
+        self.set_timer(index, Instant::MAX);
         let record = &mut self.records[index as usize];
         let Some(Transfer { owner, .. }) = record.transfer.take() else { return };
         let took = now - record.page_began;

@@ -9,11 +9,13 @@
 extern crate alloc;
 
 mod autotune;
+mod challenge;
 pub mod config;
 mod connection;
 mod delivery_rate;
 mod error;
 mod loss;
+mod one_way;
 mod pacer;
 mod probing;
 mod receiver;
@@ -23,6 +25,7 @@ mod segment;
 mod sender;
 mod store;
 mod timer;
+mod timestamps;
 mod wave;
 
 pub use config::Config;
@@ -30,7 +33,8 @@ pub use connection::{Connection, Established, Event, State, scale_for};
 pub use error::Rejected;
 pub use loss::rack::{Rack, RackReport};
 pub use loss::scoreboard::{NextSeg, Scoreboard};
+pub use one_way::{Known, Sink, Source, one_way};
 pub use receiver::{Blocks, Data, ProbeAnswer, Receiver};
-pub use segment::{Flags, Mark, SackBlocks, Segment, Seq, SynOptions};
+pub use segment::{Extras, Flags, Head, Mark, SackBlocks, Segment, Seq, SynOptions, Waves};
 pub use sender::{Arrival, Counters, Judgement, Out, Peer, Sender, Sign, Snapshot};
 pub use store::{Bytes, Counted, Store};

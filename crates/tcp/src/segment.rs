@@ -154,6 +154,164 @@ pub struct SynOptions {
     pub probes: bool,
 }
 
+/// The option of TCP-Real: it marks data, and reports what was measured of data so marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Waves {
+    /// Number of the wave that the data belongs to, where the peer measures them. Any number on a SYN offers to measure
+    /// and to report.
+    pub number: Option<NonZeroU16>,
+    /// What the sender of the segment measured of the last complete wave that it received, bytes of payload per
+    /// second. It belongs to the acknowledgement.
+    pub rate: Option<NonZeroU32>,
+}
+
+impl Waves {
+    /// No such option.
+    pub const NONE: Self = Self { number: None, rate: None };
+
+    /// True without the option.
+    #[must_use]
+    pub const fn is_none(&self) -> bool {
+        self.number.is_none() && self.rate.is_none()
+    }
+}
+
+/// What few segments have: it travels beside their [`Head`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Extras {
+    /// SACK blocks.
+    pub sack: SackBlocks,
+    /// Options of a SYN.
+    pub syn: SynOptions,
+    /// The option of TCP-Real.
+    pub waves: Waves,
+}
+
+impl Extras {
+    /// Nothing besides the head.
+    pub const NONE: Self = Self {
+        sack: SackBlocks::EMPTY,
+        syn: SynOptions { mss: None, window_scale: None, sack_permitted: false, probes: false },
+        waves: Waves::NONE,
+    };
+
+    /// True if there is nothing besides the head. What a SYN offers, its flag tells.
+    #[inline]
+    #[must_use]
+    pub const fn is_none(&self) -> bool {
+        self.sack.is_empty() && self.waves.is_none()
+    }
+}
+
+/// What almost every segment says, and all that most of them say: small enough to be carried by an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Head {
+    /// Sequence number of the first byte.
+    pub seq: Seq,
+    /// Acknowledgement number, valid with the ACK flag.
+    pub ack: Seq,
+    /// Payload bytes.
+    pub len: u32,
+    /// Receive window, already unscaled, bytes.
+    pub window: u32,
+    pub(crate) ts: (u32, u32),
+    pub(crate) probe: u16,
+    /// Control flags.
+    pub flags: Flags,
+    pub(crate) bits: u8,
+}
+
+impl Head {
+    /// A plain acknowledgement.
+    pub const ACK: Self = Self {
+        seq: Seq(0),
+        ack: Seq(0),
+        len: 0,
+        window: 0,
+        ts: (0, 0),
+        probe: 0,
+        flags: Flags::ACK,
+        bits: 0,
+    };
+    /// A head without mark and timestamps.
+    #[inline]
+    #[must_use]
+    pub const fn new(seq: Seq, ack: Seq, len: u32, window: u32, flags: Flags) -> Self {
+        Self { seq, ack, len, window, flags, ..Self::ACK }
+    }
+    const MARK: u8 = 0x07;
+    const NUMBERED: u8 = 0x08;
+    const LOW_PRIORITY: u8 = 0x10;
+    const STAMPED: u8 = 0x20;
+
+    /// Timestamps (TSval, TSecr), if there are any.
+    #[inline]
+    #[must_use]
+    pub const fn ts(&self) -> Option<(u32, u32)> {
+        if self.bits & Self::STAMPED != 0 { Some(self.ts) } else { None }
+    }
+    /// Puts timestamps on it.
+    #[inline]
+    pub const fn set_ts(&mut self, ts: (u32, u32)) {
+        self.ts = ts;
+        self.bits |= Self::STAMPED;
+    }
+    /// Probe mark.
+    #[inline]
+    #[must_use]
+    pub const fn mark(&self) -> Mark {
+        match self.bits & Self::MARK {
+            1 => Mark::Dummy,
+            2 => Mark::Nil,
+            3 => Mark::DummyAck,
+            4 => Mark::NilAck,
+            _ => Mark::None,
+        }
+    }
+    /// Number of the probe, if there is one.
+    #[inline]
+    #[must_use]
+    pub const fn probe_id(&self) -> Option<u16> {
+        if self.bits & Self::NUMBERED != 0 { Some(self.probe) } else { None }
+    }
+    /// To be marked as low priority at the IP layer.
+    #[inline]
+    #[must_use]
+    pub const fn low_priority(&self) -> bool {
+        self.bits & Self::LOW_PRIORITY != 0
+    }
+    /// Marks it.
+    #[inline]
+    pub const fn set_mark(&mut self, mark: Mark, probe_id: Option<u16>, low_priority: bool) {
+        self.bits = (self.bits & Self::STAMPED) | mark as u8;
+        if let Some(id) = probe_id {
+            self.probe = id;
+            self.bits |= Self::NUMBERED;
+        }
+        if low_priority {
+            self.bits |= Self::LOW_PRIORITY;
+        }
+    }
+    /// An acknowledgement without payload, mark, timestamps or any flag but ACK.
+    #[inline]
+    #[must_use]
+    pub const fn is_plain_ack(&self) -> bool {
+        self.len == 0 && self.flags.bits() == Flags::ACK.bits() && self.bits == 0
+    }
+    /// As they travel: timestamps, number of the probe, mark and other bits.
+    #[inline]
+    #[must_use]
+    pub const fn to_raw(&self) -> ((u32, u32), u16, u8) {
+        (self.ts, self.probe, self.bits)
+    }
+    /// The same back, with what has fields.
+    #[inline]
+    #[must_use]
+    pub const fn with_raw(self, ts: (u32, u32), probe: u16, bits: u8) -> Self {
+        Self { ts, probe, bits, ..self }
+    }
+}
+
 /// A TCP segment by meaning. The wire crate maps it to bytes; in the simulator this is all there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Segment {
@@ -179,12 +337,8 @@ pub struct Segment {
     pub probe_id: Option<u16>,
     /// To be marked as low priority at the IP layer.
     pub low_priority: bool,
-    /// Number of the wave that the data belongs to, where the peer measures them (TCP-Real). Any number on a SYN offers
-    /// to measure and to report.
-    pub wave: Option<NonZeroU16>,
-    /// What the sender of the segment measured of the last complete wave that it received, bytes of payload per
-    /// second (TCP-Real). It belongs to the acknowledgement.
-    pub receiver_rate: Option<NonZeroU32>,
+    /// The option of TCP-Real.
+    pub waves: Waves,
 }
 
 impl Segment {
@@ -192,6 +346,37 @@ impl Segment {
     #[must_use]
     pub const fn span(&self) -> u32 {
         self.len + self.flags.has(Flags::SYN) as u32 + self.flags.has(Flags::FIN) as u32
+    }
+
+    /// The same in two pieces.
+    #[must_use]
+    pub fn split(&self) -> (Head, Extras) {
+        let Self { seq, ack, len, window, flags, .. } = *self;
+        let mut head = Head { seq, ack, len, window, flags, ..Head::default() };
+        head.set_mark(self.mark, self.probe_id, self.low_priority);
+        if let Some(ts) = self.ts {
+            head.set_ts(ts);
+        }
+        (head, Extras { sack: self.sack, syn: self.syn, waves: self.waves })
+    }
+
+    /// From two pieces.
+    #[must_use]
+    pub fn join(head: &Head, extras: &Extras) -> Self {
+        Self {
+            seq: head.seq,
+            ack: head.ack,
+            len: head.len,
+            window: head.window,
+            ts: head.ts(),
+            sack: extras.sack,
+            syn: extras.syn,
+            flags: head.flags,
+            mark: head.mark(),
+            probe_id: head.probe_id(),
+            low_priority: head.low_priority(),
+            waves: extras.waves,
+        }
     }
 }
 
@@ -206,6 +391,28 @@ mod tests {
         assert_eq!(a.diff(a.add(10)), -10);
         assert_eq!(a.add(10).unwrap(1000, a), Some(1010));
         assert_eq!(a.unwrap(3, a.add(10)), None, "before the stream began");
+    }
+
+    #[test]
+    fn a_segment_survives_being_taken_apart() {
+        let mut sack = SackBlocks::EMPTY;
+        sack.push(Seq(5), Seq(9));
+        let plain =
+            Segment { seq: Seq(1), ack: Seq(2), len: 3, window: 4, flags: Flags::ACK, ..Segment::default() };
+        let waves = Waves { number: NonZeroU16::new(1), rate: NonZeroU32::new(2) };
+        for s in [
+            plain,
+            Segment { ts: Some((0, 0)), sack, waves, ..plain },
+            Segment { mark: Mark::Nil, probe_id: Some(0), low_priority: true, ts: Some((5, 6)), ..plain },
+            Segment { mark: Mark::DummyAck, probe_id: Some(65_535), ..plain },
+            Segment { mark: Mark::NilAck, ..plain },
+            Segment { mark: Mark::Dummy, low_priority: true, ..plain },
+        ] {
+            let (head, extras) = s.split();
+            assert_eq!(Segment::join(&head, &extras), s);
+            assert_eq!(extras.is_none(), s.sack.is_empty() && s.waves.is_none());
+        }
+        assert_eq!(size_of::<Head>(), 28);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The rate at which data arrives, measured by the receiver wave by wave (TCP-Real).
 //!
 //! A wave is what the sender sends within one window: from one segment until that segment is known to have arrived,
-//! or until a pause. Segments carry the number of their wave (`Segment::wave`). The receiver reports what it measured
-//! of the last complete wave with every acknowledgement (`Segment::receiver_rate`), so that no loss on the way back
+//! or until a pause. Segments carry the number of their wave (`Waves::number`). The receiver reports what it measured
+//! of the last complete wave with every acknowledgement (`Waves::rate`), so that no loss on the way back
 //! takes a report away. Zhang, Tsaoussidis, "TCP-Real" (NOSSDAV 2001); Papadimitriou, Tsaoussidis, "On TCP performance
 //! over asymmetric satellite links" (2007, §2.2).
 //!
@@ -53,7 +53,7 @@ impl Marker {
 
 /// The receiver's measurement.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Waves {
+pub(crate) struct Meter {
     /// Of the last complete wave, bytes per second of payload.
     rate: Option<NonZeroU32>,
     current: Option<Wave>,
@@ -69,7 +69,7 @@ struct Wave {
     after: u64,
 }
 
-impl Waves {
+impl Meter {
     /// A data segment of wave `number` arrived.
     #[cold]
     pub(crate) fn arrived(&mut self, now: Instant, number: NonZeroU16, len: u32) {
@@ -118,7 +118,7 @@ mod tests {
     }
     /// Segments of 1000 bytes: arrival in microseconds, wave. What is reported in the end.
     fn reported(segments: &[(u64, u16)]) -> Option<u32> {
-        let mut w = Waves::default();
+        let mut w = Meter::default();
         for &(us, wave) in segments {
             w.arrived(at(us), n(wave), 1000);
         }
@@ -194,7 +194,7 @@ mod tests {
     fn reordering_within_a_wave_changes_nothing_and_stragglers_are_left_out() {
         // The order of the bytes is not looked at: only arrivals count.
         let (full, half) = (1000, 500);
-        let mut w = Waves::default();
+        let mut w = Meter::default();
         for (us, len) in [(0, full), (1000, half), (2000, full), (3000, half)] {
             w.arrived(at(us), n(1), len);
         }
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn rates_are_reported_within_what_32_bits_hold() {
-        let mut w = Waves::default();
+        let mut w = Meter::default();
         w.arrived(Instant::from_nanos(0), n(1), 1);
         w.arrived(Instant::from_nanos(1), n(1), u32::MAX);
         w.arrived(Instant::from_nanos(2), n(2), 1);

@@ -35,11 +35,11 @@ fn real() -> Control {
 }
 /// What the client was told, acknowledgement by acknowledgement, bytes per second.
 fn reports(p: &Pair<Counted>) -> Vec<Option<u32>> {
-    p.arrived(C).map(|e| e.segment.receiver_rate.map(|r| r.get())).collect()
+    p.arrived(C).map(|e| e.segment.waves.rate.map(|r| r.get())).collect()
 }
 /// Beyond the offer on a SYN.
 fn marked(s: &Segment) -> bool {
-    s.wave.is_some() && !s.flags.has(Flags::SYN) || s.receiver_rate.is_some()
+    s.waves.number.is_some() && !s.flags.has(Flags::SYN) || s.waves.rate.is_some()
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn every_segment_of_a_window_is_of_one_wave_and_the_next_window_of_the_next() {
     let mut p: Pair<Counted> = setup(&real()).build();
     p.send(C, 15 * MSS, false);
     p.run_until(secs(10.0));
-    let waves: Vec<_> = p.data_sent(C).map(|e| e.segment.wave.expect("marked").get()).collect();
+    let waves: Vec<_> = p.data_sent(C).map(|e| e.segment.waves.number.expect("marked").get()).collect();
     assert_eq!(waves, [1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4]);
     // Wave 1: 960 bytes in 8 ms; wave 2: three times that.
     let expected = [None, None, None, Some(120_000)];
@@ -128,7 +128,7 @@ fn data_carries_the_report_too() {
     p.run_until(secs(30.0));
     for side in Side::BOTH {
         assert_eq!(p.conn(side).unacked(), 0);
-        let with_data = p.data_sent(side).filter(|e| e.segment.receiver_rate.is_some()).count();
+        let with_data = p.data_sent(side).filter(|e| e.segment.waves.rate.is_some()).count();
         assert!(with_data > 200, "{side:?}: {with_data}");
     }
 }
@@ -152,8 +152,8 @@ fn a_peer_that_does_not_measure_leaves_the_sender_without_reports() {
         let mut p: Pair<Counted> = setup.build();
         p.send(C, 200 * MSS, true);
         p.run_until(secs(60.0));
-        assert!(p.data_sent(C).all(|e| e.segment.wave.is_some()), "{handshake:?}");
-        assert!(p.arrived(C).filter(|e| e.segment.receiver_rate.is_some()).count() > 150, "{handshake:?}");
+        assert!(p.data_sent(C).all(|e| e.segment.waves.number.is_some()), "{handshake:?}");
+        assert!(p.arrived(C).filter(|e| e.segment.waves.rate.is_some()).count() > 150, "{handshake:?}");
     }
 }
 
@@ -165,7 +165,7 @@ fn an_offer_that_the_path_eats_is_withdrawn() {
     p.faults(C, |d| if d.index < 2 { Fate::Lose } else { Fate::Deliver });
     p.send(C, 20 * MSS, false);
     p.run_until(secs(60.0));
-    let offers: Vec<_> = p.sent(C).take(3).map(|e| e.segment.wave.is_some()).collect();
+    let offers: Vec<_> = p.sent(C).take(3).map(|e| e.segment.waves.number.is_some()).collect();
     assert_eq!(offers, [true, true, false]);
     assert!(p.data_sent(C).all(|e| !marked(&e.segment)));
     assert_eq!(p.conn(C).unacked(), 0);

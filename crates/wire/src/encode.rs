@@ -264,8 +264,8 @@ fn other_options(agreed: &Agreement, s: &Segment) -> Result<(Writer, u8), Encode
         fits &= w.timestamps(ts);
     }
     let bits = mark(agreed, s, &mut w, &mut fits)?;
-    if s.wave.is_some() || s.receiver_rate.is_some() {
-        fits &= w.rate(s.wave, s.receiver_rate);
+    if !s.waves.is_none() {
+        fits &= w.rate(s.waves.number, s.waves.rate);
     }
     if fits { Ok((w, bits)) } else { Err(EncodeError::Options) }
 }

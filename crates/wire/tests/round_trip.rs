@@ -66,8 +66,8 @@ fn segment(agreed: Agreement) -> impl Strategy<Value = Segment> {
                 s.syn = SynOptions { mss: syn.0, window_scale: syn.1, sack_permitted: syn.2, probes };
             }
             if real {
-                s.wave = NonZeroU16::new(wave);
-                s.receiver_rate = NonZeroU32::new(rate);
+                s.waves.number = NonZeroU16::new(wave);
+                s.waves.rate = NonZeroU32::new(rate);
             }
             let control = Flags::SYN.with(Flags::FIN).with(Flags::RST).bits();
             if agreed.profile != Profile::Off && flags.has(Flags::ACK) && flags.bits() & control == 0 {

@@ -1,5 +1,6 @@
 //! The command line of `skyhaul wire`.
 
+use super::error::ArgumentError;
 use clap::{Args, Subcommand, ValueEnum};
 use skyhaul_scenario::quantity::{QuantityError, Size, Time};
 use std::net::IpAddr;
@@ -140,12 +141,12 @@ fn quantity<T: std::str::FromStr<Err = QuantityError>>(text: &str) -> Result<T, 
 }
 
 /// An address with the length of its network.
-fn network(text: &str) -> Result<(IpAddr, u8), String> {
+fn network(text: &str) -> Result<(IpAddr, u8), ArgumentError> {
     let parsed = text.split_once('/').and_then(|(ip, n)| Some((ip.parse().ok()?, n.parse().ok()?)));
     match parsed {
         Some((ip @ IpAddr::V4(_), n @ 1..=30)) => Ok((ip, n)),
         Some((ip @ IpAddr::V6(_), n @ 1..=126)) => Ok((ip, n)),
-        Some(_) => Err("write a network with room for two: /1 to /30 (IPv4) or /126 (IPv6)".into()),
-        None => Err("write address and length of its network, such as 10.84.0.1/24".into()),
+        Some(_) => Err(ArgumentError::RoomForTwo),
+        None => Err(ArgumentError::Network),
     }
 }

@@ -8,10 +8,6 @@ use crate::sender::Arrival;
 use crate::store::Store;
 use skyhaul_base::{Duration, Instant};
 
-/// Challenge acknowledgements per [`CHALLENGE_PERIOD`]: the numbers that RFC 5961 §7 proposes, per connection.
-const CHALLENGES: u8 = 10;
-const CHALLENGE_PERIOD: Duration = Duration::from_secs(5);
-
 impl<S: Store> Connection<S> {
     /// Handles an arriving segment. Poll for transmissions until there are none before handling the next.
     ///
@@ -64,7 +60,7 @@ impl<S: Store> Connection<S> {
         if seg.len > 0 {
             let data =
                 Data { seq, len: seg.len, fin: false, payload, mark: seg.mark, probe_id: seg.probe_id };
-            if let Some(wave) = seg.wave {
+            if let Some(wave) = seg.waves.number {
                 self.receiver.measure(now, wave, seg.len);
             }
             self.receiver.handle(now, &data)?;
@@ -96,15 +92,12 @@ impl<S: Store> Connection<S> {
         now: Instant,
         seg: &Segment,
     ) -> Result<Option<Duration>, Rejected> {
-        let Some((val, echo)) = seg.ts else { return Ok(None) };
-        if (val.wrapping_sub(self.ts_recent) as i32) < 0 && !seg.mark.is_probe() && !seg.flags.has(Flags::RST)
-        {
+        let exempt = seg.mark.is_probe() || seg.flags.has(Flags::RST);
+        let checked = self.stamps.check(now, seg.ts, exempt);
+        if checked.is_err() {
             self.receiver.ack_now();
-            return Err(Rejected::Paws);
         }
-        let ticks = self.timestamp(now).wrapping_sub(echo);
-        // An echo from the future or of an age beyond reason is noise.
-        Ok((echo != 0 && ticks < 1 << 31).then(|| self.tick * u64::from(ticks)))
+        checked
     }
 
     /// `TS.Recent` (RFC 7323 §4.3), once the acknowledgement has proved acceptable: a blind segment must not set it, or
@@ -113,27 +106,16 @@ impl<S: Store> Connection<S> {
     fn take_timestamp(&mut self, seg: &Segment, seq: u64) {
         if let Some((val, _)) = seg.ts.filter(|_| self.timestamps) {
             if seq <= self.last_ack_sent && !seg.mark.is_probe() {
-                self.ts_recent = val;
+                self.stamps.recent = val;
             }
         }
     }
 
-    /// A challenge acknowledgement, unless there were too many lately (RFC 5961 §7): blind segments must not make us
-    /// send one each.
-    #[cold]
+    /// A challenge acknowledgement, unless there were too many lately (RFC 5961 §7).
     fn challenge(&mut self, now: Instant) {
-        if now >= self.challenges_until {
-            self.challenges_until = now + CHALLENGE_PERIOD;
-            self.challenges = 0;
-        }
-        if self.challenges < CHALLENGES {
-            self.challenges += 1;
+        if self.challenges.may_send(now) {
             self.receiver.ack_now();
         }
-    }
-
-    pub(super) fn timestamp(&self, now: Instant) -> u32 {
-        ((now.as_nanos() / self.tick.as_nanos()) as u32).wrapping_add(self.ts_offset).wrapping_add(1)
     }
 
     #[inline(never)]
@@ -170,7 +152,7 @@ impl<S: Store> Connection<S> {
             answer: seg.mark.is_answer().then_some(seg.probe_id),
             echo,
             ece: seg.flags.has(Flags::ECE),
-            receiver_rate: seg.receiver_rate,
+            receiver_rate: seg.waves.rate,
         };
         match self.sender.acknowledge(now, &arrival) {
             Ok(()) => {
@@ -262,7 +244,7 @@ impl<S: Store> Connection<S> {
                 mark: seg.mark,
                 probe_id: seg.probe_id,
             };
-            if let (Some(wave), true) = (seg.wave, seg.len > 0) {
+            if let (Some(wave), true) = (seg.waves.number, seg.len > 0) {
                 self.receiver.measure(now, wave, seg.len);
             }
             outcome = self.receiver.handle(now, &data);

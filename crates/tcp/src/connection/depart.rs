@@ -2,7 +2,7 @@
 
 use super::Connection;
 use crate::receiver::ProbeAnswer;
-use crate::segment::{Flags, Mark, Segment};
+use crate::segment::{Flags, Mark, Segment, Waves};
 use crate::sender::Out;
 use crate::store::Store;
 use skyhaul_base::Instant;
@@ -48,9 +48,9 @@ impl<S: Store> Connection<S> {
             seq: self.iss.add(self.sender.max() as u32),
             ack: self.irs.add(self.last_ack_sent as u32),
             window: window as u32,
-            ts: self.timestamps.then(|| (self.timestamp(now), self.ts_recent)),
+            ts: self.timestamps.then(|| self.stamps.stamp(now)),
             flags,
-            receiver_rate: self.receiver.rate(),
+            waves: Waves { number: None, rate: self.receiver.rate() },
             ..Segment::default()
         }
     }
@@ -70,7 +70,7 @@ impl<S: Store> Connection<S> {
         if out.mark == Mark::None {
             self.receiver.carried();
             if self.marks_waves && out.len > 0 {
-                seg.wave = Some(self.sender.wave(now, out.seq + u64::from(out.len)));
+                seg.waves.number = Some(self.sender.wave(now, out.seq + u64::from(out.len)));
             }
         }
         seg

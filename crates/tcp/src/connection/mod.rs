@@ -18,11 +18,13 @@ mod arrive;
 mod depart;
 mod open;
 
+use crate::challenge::Challenges;
 use crate::config::{Config, ProbeNegotiation};
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Segment, Seq};
 use crate::sender::{Counters, Judgement, Peer, Sender, Snapshot};
 use crate::store::{Counted, Store};
+use crate::timestamps::Timestamps;
 use alloc::sync::Arc;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Algorithm, CongestionControl, PathState};
@@ -92,13 +94,10 @@ pub struct Connection<S: Store> {
     state: State,
     iss: Seq,
     irs: Seq,
-    /// The last acknowledgement carried this timestamp of the peer (RFC 7323 `TS.Recent`).
-    ts_recent: u32,
+    stamps: Timestamps,
     /// `Last.ACK.sent`: with delayed acknowledgements the oldest segment not yet acknowledged is echoed.
     last_ack_sent: u64,
     timestamps: bool,
-    ts_offset: u32,
-    tick: Duration,
     wl1: u64,
     wl2: u64,
     peer_scale: u8,
@@ -118,9 +117,7 @@ pub struct Connection<S: Store> {
     events: [Option<Event>; 4],
     config: Arc<Config>,
     rejected: u64,
-    /// Challenge acknowledgements (RFC 5961) since the present period began, and when it ends.
-    challenges: u8,
-    challenges_until: Instant,
+    challenges: Challenges,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -144,15 +141,9 @@ impl<S: Store> Connection<S> {
             state,
             iss,
             irs: Seq(0),
-            ts_recent: 0,
+            stamps: Timestamps::new(config),
             last_ack_sent: 1,
             timestamps: false,
-            ts_offset: 0,
-            tick: if config.timestamp_tick.is_zero() {
-                Duration::from_millis(1)
-            } else {
-                config.timestamp_tick
-            },
             wl1: 0,
             wl2: 0,
             peer_scale: 0,
@@ -170,8 +161,7 @@ impl<S: Store> Connection<S> {
             events: [None; 4],
             config: Arc::clone(config),
             rejected: 0,
-            challenges: 0,
-            challenges_until: Instant::ZERO,
+            challenges: Challenges::default(),
         }
     }
 
@@ -259,7 +249,7 @@ impl<S: Store> Connection<S> {
     /// Timestamps start here instead of at 1 (RFC 7323 §5.4: with a random offset they tell nothing about the host).
     /// Before the handshake.
     pub fn set_timestamp_offset(&mut self, offset: u32) {
-        self.ts_offset = offset;
+        self.stamps.set_offset(offset);
     }
     /// Probes carry numbers, or none, whatever the configuration says.
     pub fn number_probes(&mut self, ids: bool) {

@@ -3,7 +3,7 @@
 use super::{Connection, Event, State, scale_for};
 use crate::config::ProbeNegotiation;
 use crate::error::Rejected;
-use crate::segment::{Flags, Segment, SynOptions};
+use crate::segment::{Flags, Segment, SynOptions, Waves};
 use crate::sender::Peer;
 use crate::store::Store;
 use core::num::NonZeroU16;
@@ -56,7 +56,7 @@ impl<S: Store> Connection<S> {
         self.agree(seg);
         if acks_syn {
             if let (true, Some((val, _))) = (self.timestamps, seg.ts) {
-                self.ts_recent = val;
+                self.stamps.recent = val;
             }
             let rtt = self.handshake.rtt(now);
             self.establish(now, u64::from(seg.window), rtt);
@@ -84,11 +84,11 @@ impl<S: Store> Connection<S> {
         }
         self.timestamps = self.config.timestamps && seg.ts.is_some();
         if let (true, Some((val, _))) = (self.timestamps, seg.ts) {
-            self.ts_recent = val;
+            self.stamps.recent = val;
         }
         self.peer_mss = peer.mss.map_or(536, u32::from);
         self.peer_probes = peer.probes;
-        self.peer_waves = seg.wave.is_some();
+        self.peer_waves = seg.waves.number.is_some();
     }
 
     pub(super) fn establish(&mut self, now: Instant, window: u64, rtt: Option<Duration>) {
@@ -131,6 +131,7 @@ impl<S: Store> Connection<S> {
             self.config.probes == ProbeNegotiation::Negotiate && (!answering || self.peer_probes);
         let offer_waves = self.config.receiver_rate && (!answering || self.peer_waves);
         let scale = self.config.window_scaling && (!answering || self.our_scale > 0 || self.peer_scale > 0);
+        let offer = offer_waves && self.handshake.tries <= 2;
         let mut seg = Segment {
             seq: self.iss,
             window: self.receiver.window().min(65_535) as u32,
@@ -142,9 +143,8 @@ impl<S: Store> Connection<S> {
                 // RFC 6994 §3 spirit: after two losses the path may be eating unknown options.
                 probes: offer_probes && self.handshake.tries <= 2,
             },
-            wave: (offer_waves && self.handshake.tries <= 2).then_some(NonZeroU16::MIN),
-            ts: (self.config.timestamps && (!answering || self.timestamps))
-                .then(|| (self.timestamp(now), self.ts_recent)),
+            waves: Waves { number: offer.then_some(NonZeroU16::MIN), rate: None },
+            ts: (self.config.timestamps && (!answering || self.timestamps)).then(|| self.stamps.stamp(now)),
             ..Segment::default()
         };
         if answering {

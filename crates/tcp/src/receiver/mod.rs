@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::error::Rejected;
 use crate::segment::Mark;
 use crate::store::Store;
-use crate::wave::Waves;
+use crate::wave::Meter;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -94,7 +94,7 @@ pub struct Receiver<S: Store> {
     config: Arc<Config>,
     probe_answers: Option<Box<VecDeque<ProbeAnswer>>>,
     autotune: Option<Box<Autotune>>,
-    waves: Option<Box<Waves>>,
+    waves: Option<Box<Meter>>,
     store: S,
 }
 

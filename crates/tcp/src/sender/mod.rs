@@ -132,6 +132,8 @@ pub(crate) struct Engine<S: Store> {
     /// What `recover` guards is repaired by sending everything again, not by a fast recovery.
     went_back: bool,
     gave_up: bool,
+    /// There is a judgement to be taken.
+    judged: bool,
     dupacks: u32,
     loop_sent: u32,
     timers: Timers,
@@ -267,6 +269,9 @@ impl<S: Store> Sender<S> {
     /// The last judgement, once: an observer that knows what became of each packet can tell what it truly answered.
     #[inline]
     pub fn take_judgement(&mut self) -> Option<Judgement> {
+        if !core::mem::take(&mut self.engine.judged) {
+            return None;
+        }
         self.engine.judgement.take()
     }
 
@@ -383,6 +388,7 @@ impl<S: Store> Engine<S> {
             window_probe_due: false,
             went_back: false,
             gave_up: false,
+            judged: false,
             dupacks: 0,
             loop_sent: 0,
             timers: Timers::NONE,

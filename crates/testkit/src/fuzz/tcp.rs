@@ -166,8 +166,8 @@ impl Fire<'_> {
             };
         }
         // From the number of the probe, so that tapes keep their meaning.
-        seg.wave = seg.probe_id.filter(|n| n % 3 == 0).and_then(NonZeroU16::new);
-        seg.receiver_rate = seg.probe_id.and_then(|n| NonZeroU32::new(u32::from(n) << (n % 17)));
+        seg.waves.number = seg.probe_id.filter(|n| n % 3 == 0).and_then(NonZeroU16::new);
+        seg.waves.rate = seg.probe_id.and_then(|n| NonZeroU32::new(u32::from(n) << (n % 17)));
         let mut blocks = SackBlocks::EMPTY;
         for _ in 0..self.tape.below(5) {
             let from = una.wrapping_add(u32::from(self.tape.word()));

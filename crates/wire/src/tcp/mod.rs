@@ -7,7 +7,7 @@ pub(crate) use options::{Writer, aligned};
 
 use crate::ip::Header;
 use crate::{Agreement, Refusal};
-use skyhaul_tcp::{Flags, Mark, Segment, Seq, SynOptions};
+use skyhaul_tcp::{Flags, Mark, Segment, Seq, SynOptions, Waves};
 
 /// Number of the protocol.
 pub const PROTOCOL: u8 = 6;
@@ -88,7 +88,7 @@ impl<'a> Tcp<'a> {
             }
             _ => false,
         };
-        let (wave, receiver_rate) = o.rate();
+        let (number, rate) = o.rate();
         Segment {
             seq: self.seq,
             ack: self.ack,
@@ -110,8 +110,7 @@ impl<'a> Tcp<'a> {
             mark,
             probe_id,
             low_priority: agreed.plan.is_low(self.dscp),
-            wave,
-            receiver_rate,
+            waves: Waves { number, rate },
         }
     }
 

@@ -1,0 +1,62 @@
+//! The timestamp option of one end (RFC 7323): its clock, `TS.Recent`, and what an echo tells.
+
+use crate::config::Config;
+use crate::error::Rejected;
+use skyhaul_base::{Duration, Instant};
+
+/// State of the option.
+#[derive(Clone, Debug)]
+pub(crate) struct Timestamps {
+    /// The last acknowledgement carried this timestamp of the peer (`TS.Recent`).
+    pub(crate) recent: u32,
+    offset: u32,
+    tick: Duration,
+}
+
+impl Timestamps {
+    pub(crate) fn new(config: &Config) -> Self {
+        let tick = config.timestamp_tick;
+        let tick = if tick.is_zero() { Duration::from_millis(1) } else { tick };
+        Self { recent: 0, offset: 0, tick }
+    }
+
+    /// Timestamps start here instead of at 1.
+    pub(crate) fn set_offset(&mut self, offset: u32) {
+        self.offset = offset;
+    }
+
+    /// What a segment that leaves now carries: TSval and TSecr.
+    #[inline]
+    pub(crate) fn stamp(&self, now: Instant) -> (u32, u32) {
+        (self.value(now), self.recent)
+    }
+    fn value(&self, now: Instant) -> u32 {
+        ((now.as_nanos() / self.tick.as_nanos()) as u32).wrapping_add(self.offset).wrapping_add(1)
+    }
+
+    /// PAWS (RFC 7323 §5): whether the segment is older than one already seen.
+    #[inline]
+    pub(crate) fn is_old(&self, val: u32) -> bool {
+        (val.wrapping_sub(self.recent) as i32) < 0
+    }
+    /// The RTT by an echo.
+    #[inline]
+    pub(crate) fn rtt(&self, now: Instant, echo: u32) -> Option<Duration> {
+        let ticks = self.value(now).wrapping_sub(echo);
+        // An echo from the future or of an age beyond reason is noise.
+        (echo != 0 && ticks < 1 << 31).then(|| self.tick * u64::from(ticks))
+    }
+    /// PAWS, then the RTT. `exempt`: segments that are old on purpose, and resets.
+    pub(crate) fn check(
+        &self,
+        now: Instant,
+        ts: Option<(u32, u32)>,
+        exempt: bool,
+    ) -> Result<Option<Duration>, Rejected> {
+        let Some((val, echo)) = ts else { return Ok(None) };
+        if self.is_old(val) && !exempt {
+            return Err(Rejected::Paws);
+        }
+        Ok(self.rtt(now, echo))
+    }
+}
