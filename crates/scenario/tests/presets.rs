@@ -102,10 +102,7 @@ fn pauses_between_pages_survive_the_canonical_form() {
     for (idle, expected) in [
         ("", None),
         (", idle = '2 s'", Some(Times::Constant(Duration::from_secs(2)))),
-        (
-            ", idle = { exponential = '500 ms' }",
-            Some(Times::Exponential { mean: Duration::from_millis(500) }),
-        ),
+        (", idle = { exponential = '500 ms' }", Some(Times::Exponential(Duration::from_millis(500)))),
     ] {
         let pages = with(&[&format!("flows.bulk.app={{ kind = 'pages', segments = 50{idle} }}")]);
         assert_eq!(pages.flows[0].app, App::Pages { segments: 50, count: None, idle: expected });

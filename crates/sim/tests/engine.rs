@@ -290,7 +290,7 @@ fn a_fixed_pause_separates_pages_and_is_no_part_of_their_time() {
 
 #[test]
 fn exponential_pauses_have_their_mean_and_are_not_those_of_the_neighbour() {
-    let mut s = pausing(Some(Times::Exponential { mean: Duration::from_secs(3) }), None);
+    let mut s = pausing(Some(Times::Exponential(Duration::from_secs(3))), None);
     s.duration = Duration::from_secs(40_000);
     let flows = run(&s, 1, Null).expect("a world").flows;
     for f in &flows {

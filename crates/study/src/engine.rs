@@ -6,7 +6,7 @@ use crate::runner::{CellRunner, Failure, Problem, Resolution, Setting, Unversion
 use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::{Config, Controls};
 use skyhaul_scenario::model::QueueSpec;
-use skyhaul_scenario::resolved::{App, Direction, Limit, Series, Start, Transport, What};
+use skyhaul_scenario::resolved::{App, Change, Direction, Limit, Series, Start, Transport};
 
 use skyhaul_scenario::{Document, Resolved, ScenarioError};
 use skyhaul_sim::quantity::{FLOW, LINK, RUN};
@@ -282,18 +282,18 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
     }
     for e in &s.events {
         let way = if e.forward { "" } else { ", back" };
-        let becomes = match &e.what {
-            What::Rate(r) => rate(*r),
-            What::Varying(v) => format!("a trace, {} in the mean", rate(Some(v.mean()))),
-            What::Delay(d) => ms(d.base()),
-            What::Error(e) => e.words(&number),
-            What::Limit(limit) => match limit {
+        let becomes = match &e.change {
+            Change::Rate(r) => rate(*r),
+            Change::Varying(v) => format!("a trace, {} in the mean", rate(Some(v.mean()))),
+            Change::Delay(d) => ms(d.base()),
+            Change::Error(e) => e.words(&number),
+            Change::Limit(limit) => match limit {
                 Limit::Packets(n) => format!("queue of {n} packets"),
                 Limit::Bytes(n) => format!("queue of {n} B"),
                 Limit::Unlimited => "queue of any length".to_owned(),
             },
-            What::Up(true) => "up".to_owned(),
-            What::Up(false) => "down".to_owned(),
+            Change::Up(true) => "up".to_owned(),
+            Change::Up(false) => "down".to_owned(),
         };
         let at = number(e.at.as_secs_f64());
         words.push((format!("At {at} s"), format!("link {}{way}: {becomes}", s.links[e.link].name)));

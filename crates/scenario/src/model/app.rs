@@ -1,9 +1,10 @@
 //! What senders have to send, and over what.
 
 use super::Short;
-use crate::quantity::{Count, Frequency, RateSpec, Size, Time};
+use crate::quantity::{Count, Frequency, RateSpec, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use skyhaul_base::dist::{Sizes, Times};
 
 /// What carries the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -25,7 +26,7 @@ pub enum AppSpec {
         /// How many per time, on average.
         rate: Frequency,
         /// Bytes of a transfer.
-        size: Short<SizesSpec>,
+        size: Short<Sizes>,
     },
     /// Data without end.
     Bulk {},
@@ -46,9 +47,9 @@ pub enum AppSpec {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         packet: Option<Size>,
         /// How long it is on; it begins so.
-        on: Short<TimesSpec>,
+        on: Short<Times>,
         /// How long it pauses.
-        off: Short<TimesSpec>,
+        off: Short<Times>,
     },
     /// Pages one after the other, each over a new connection.
     Pages {
@@ -59,51 +60,6 @@ pub enum AppSpec {
         count: Option<Count>,
         /// Pause between the end of a page and the start of the next; none by default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        idle: Option<Short<TimesSpec>>,
-    },
-}
-
-/// Times drawn at random. Short form: a time, always the same.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum TimesSpec {
-    /// Always the same.
-    Constant(Time),
-    /// Exponentially distributed with this mean.
-    Exponential(Time),
-    /// Pareto distributed.
-    Pareto {
-        /// The mean.
-        mean: Time,
-        /// The shape, more than 1: the smaller, the heavier the tail; the variance is infinite up to 2.
-        shape: f64,
-    },
-}
-
-/// Sizes drawn at random. Short form: a size, always the same.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum SizesSpec {
-    /// Always the same.
-    Constant(Size),
-    /// Exponentially distributed with this mean.
-    Exponential(Size),
-    /// One of these, each as likely.
-    List(Vec<Size>),
-    /// The logarithm is normal.
-    Lognormal {
-        /// Half of the sizes are below.
-        median: Size,
-        /// Deviation of the natural logarithm.
-        sigma: f64,
-    },
-    /// Pareto distributed between two bounds.
-    Pareto {
-        /// Smallest.
-        min: Size,
-        /// Largest.
-        max: Size,
-        /// The shape, more than 0: the smaller, the heavier the tail.
-        shape: f64,
+        idle: Option<Short<Times>>,
     },
 }

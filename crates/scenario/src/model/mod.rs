@@ -11,7 +11,7 @@ mod queue;
 mod short;
 mod trace;
 
-pub use app::{AppSpec, SizesSpec, TimesSpec, TransportSpec};
+pub use app::{AppSpec, TransportSpec};
 pub use endpoint::{
     EndpointSpec, InitialSsthreshSpec, InitialWindowSpec, ProbesSpec, RttSourceSpec, SackSpec,
 };

@@ -1,7 +1,7 @@
 //! Short forms: a text that stands for a table.
 
 use super::endpoint::DelayedAckSpec;
-use super::{AppSpec, EndpointSpec, OsSpec, QueueSpec, SizesSpec, StartSpec, TimesSpec};
+use super::{AppSpec, EndpointSpec, OsSpec, QueueSpec, StartSpec};
 use crate::error::ValueError;
 use crate::quantity::{QueueLimit, Size, Span, Time};
 use core::fmt;
@@ -11,6 +11,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use skyhaul_base::Duration;
+use skyhaul_base::dist::{Sizes, Times};
 use skyhaul_path::{Delay, error};
 use std::borrow::Cow;
 use toml::{Table, Value};
@@ -177,11 +178,11 @@ impl ShortForm for AppSpec {
     }
 }
 
-impl ShortForm for TimesSpec {
+impl ShortForm for Times {
     const EXPECTING: &'static str = "a time such as \"1 s\", or a table such as { exponential = \"1 s\" } or \
         { pareto = { mean = \"1 s\", shape = 1.5 } }";
     fn from_text(text: &str) -> Result<Self, ValueError> {
-        Ok(text.parse().map(Self::Constant)?)
+        Ok(Self::Constant(text.parse::<Time>()?.0))
     }
     fn bare(n: &str) -> String {
         format!("{n} has no unit: write a time with a unit, such as \"{n} s\"")
@@ -191,12 +192,12 @@ impl ShortForm for TimesSpec {
     }
 }
 
-impl ShortForm for SizesSpec {
+impl ShortForm for Sizes {
     const EXPECTING: &'static str = "a size such as \"30 kB\", or a table such as { exponential = \"30 kB\" }, \
         { list = [\"10 kB\", \"1 MB\"] }, { lognormal = { median = \"10 kB\", sigma = 1.5 } } or \
         { pareto = { min = \"4 kB\", max = \"10 MB\", shape = 1.2 } }";
     fn from_text(text: &str) -> Result<Self, ValueError> {
-        Ok(text.parse().map(Self::Constant)?)
+        Ok(Self::Constant(text.parse::<Size>()?.0))
     }
     fn bare(n: &str) -> String {
         format!("{n} has no unit: write a size with a unit, such as \"{n} kB\"")
