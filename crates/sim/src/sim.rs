@@ -13,7 +13,7 @@ use crate::tap::{self, Place, Tap};
 use crate::user;
 use skyhaul_apps::{App, Outcome, Start, Stop, Streams};
 use skyhaul_base::{Duration, Instant, Rng};
-use skyhaul_cc::Controls;
+use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::PacketView;
 use skyhaul_scenario::resolved::{FlowGroup, Transport};
 use skyhaul_tcp::{Config, Extras, Head, Segment};
@@ -35,6 +35,8 @@ pub(crate) struct Run {
     pub(crate) groups: Vec<FlowGroup>,
     /// The configuration of each group's end points: its flows share it.
     pub(crate) endpoints: Vec<Arc<Config>>,
+    /// The window rules of each group, which the controls of its flows share.
+    pub(crate) rules: Vec<SharedRules>,
     pub(crate) link_names: Vec<String>,
     pub(crate) agents: Agents,
     pub(crate) controls: Controls,
@@ -403,7 +405,8 @@ impl<R: Tap> Sim<R> {
             let which = if transfer == 0 { String::new() } else { format!(".{transfer}") };
             Rng::stream(self.run.seed, &format!("flows.{}[{}].{end}{which}", group.name, record.index))
         };
-        let controls = user::controls_of(group, record.index, &self.run.controls);
+        let controls =
+            user::controls_of(group, &self.run.rules[record.group], record.index, &self.run.controls);
         let config = &self.run.endpoints[record.group];
         flow.agent = if group.handshake {
             let mut ends = Ends::open(now, config, controls, stream("cc"), stream("peer"));
