@@ -3,6 +3,7 @@
 use crate::error::Problem;
 use crate::model::{AppSpec, Short};
 use crate::quantity::{Count, Frequency, RateSpec, Size};
+use crate::transport::Transport;
 use skyhaul_base::Rate;
 use skyhaul_base::dist::{InvalidDistribution, Sizes, Times};
 
@@ -12,16 +13,6 @@ pub const UDP_HEADER: u32 = 28;
 pub(crate) const USUAL_PACKET: u32 = 1000;
 /// Largest packet.
 const MAX_PACKET: u32 = 65_535;
-
-/// What carries the data of a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Transport {
-    /// A connection with congestion control.
-    #[default]
-    Tcp,
-    /// Datagrams.
-    Udp,
-}
 
 /// What a sender has to send.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,21 +1,11 @@
-//! What senders have to send, and over what.
+//! What senders have to send.
 
-use super::Short;
-use crate::quantity::{Count, Frequency, RateSpec, Size};
-use schemars::JsonSchema;
+use super::short::{Short, ShortForm};
+use crate::error::ValueError;
+use crate::quantity::{Count, Frequency, RateSpec, Size, Time};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use skyhaul_base::dist::{Sizes, Times};
-
-/// What carries the data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum TransportSpec {
-    /// A connection with congestion control.
-    #[default]
-    Tcp,
-    /// Datagrams: nothing is repeated, and nothing reacts to losses.
-    Udp,
-}
 
 /// What a sender has to send. Short form: "bulk".
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -62,4 +52,46 @@ pub enum AppSpec {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         idle: Option<Short<Times>>,
     },
+}
+
+impl ShortForm for AppSpec {
+    const EXPECTING: &'static str = "\"bulk\", or a table such as { kind = \"pages\", segments = 50 }";
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        match text {
+            "bulk" => Ok(Self::Bulk {}),
+            _ => Err(ValueError::NotAccepted { text: text.into(), expected: Self::EXPECTING }),
+        }
+    }
+    fn text_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "const": "bulk" })
+    }
+}
+
+impl ShortForm for Times {
+    const EXPECTING: &'static str = "a time such as \"1 s\", or a table such as { exponential = \"1 s\" } or \
+        { pareto = { mean = \"1 s\", shape = 1.5 } }";
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        Ok(Self::Constant(text.parse::<Time>()?.0))
+    }
+    fn bare(n: &str) -> String {
+        format!("{n} has no unit: write a time with a unit, such as \"{n} s\"")
+    }
+    fn text_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<Time>()
+    }
+}
+
+impl ShortForm for Sizes {
+    const EXPECTING: &'static str = "a size such as \"30 kB\", or a table such as { exponential = \"30 kB\" }, \
+        { list = [\"10 kB\", \"1 MB\"] }, { lognormal = { median = \"10 kB\", sigma = 1.5 } } or \
+        { pareto = { min = \"4 kB\", max = \"10 MB\", shape = 1.2 } }";
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        Ok(Self::Constant(text.parse::<Size>()?.0))
+    }
+    fn bare(n: &str) -> String {
+        format!("{n} has no unit: write a size with a unit, such as \"{n} kB\"")
+    }
+    fn text_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<Size>()
+    }
 }
