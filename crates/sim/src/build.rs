@@ -11,7 +11,7 @@ use crate::truth::Truth;
 use crate::user::check_controls;
 use core::fmt;
 use skyhaul_base::{Duration, Instant, Rng};
-use skyhaul_cc::Controls;
+use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::link::Streams;
 use skyhaul_path::{Delay, Link, LinkConfig};
 use skyhaul_scenario::resolved::{App, FlowGroup, Resolved, Start};
@@ -155,6 +155,7 @@ impl<R: Tap> Sim<R> {
         let run = Run {
             groups: scenario.flows.clone(),
             endpoints: scenario.flows.iter().map(|g| Arc::new(g.endpoint)).collect(),
+            rules: scenario.flows.iter().map(|g| SharedRules::from(&g.endpoint.rules)).collect(),
             link_names: scenario.links.iter().map(|l| l.name.clone()).collect(),
             agents,
             controls: controls.clone(),

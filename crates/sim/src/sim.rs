@@ -14,7 +14,7 @@ use crate::source::Source;
 use crate::tap::{self, Place, Tap};
 use crate::user;
 use skyhaul_base::{Duration, Instant, Rng};
-use skyhaul_cc::Controls;
+use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::PacketView;
 use skyhaul_scenario::resolved::{App, FlowGroup, Transport};
 use skyhaul_tcp::{Config, Extras, Head, Segment};
@@ -36,6 +36,8 @@ pub(crate) struct Run {
     pub(crate) groups: Vec<FlowGroup>,
     /// The configuration of each group's end points: its flows share it.
     pub(crate) endpoints: Vec<Arc<Config>>,
+    /// The window rules of each group, which the controls of its flows share.
+    pub(crate) rules: Vec<SharedRules>,
     pub(crate) link_names: Vec<String>,
     pub(crate) agents: Agents,
     pub(crate) controls: Controls,
@@ -412,7 +414,8 @@ impl<R: Tap> Sim<R> {
             let page = if page == 0 { String::new() } else { format!(".{page}") };
             Rng::stream(self.run.seed, &format!("flows.{}[{}].{end}{page}", group.name, record.index))
         };
-        let controls = user::controls_of(group, record.index, &self.run.controls);
+        let controls =
+            user::controls_of(group, &self.run.rules[record.group], record.index, &self.run.controls);
         let config = &self.run.endpoints[record.group];
         let bytes = match group.app {
             App::Bulk => u64::MAX / 2,

@@ -469,9 +469,7 @@ impl<S: Store> Engine<S> {
 
     fn renew_policy(&mut self) {
         self.control.renew_policy();
-        if self.times_matter() {
-            self.board.keep_times(true);
-        }
+        self.board.keep_times(self.times_matter());
     }
 
     fn recall(&mut self, state: PathState) {
