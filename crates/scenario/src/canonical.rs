@@ -108,7 +108,7 @@ impl Resolved {
             endpoint: tcp.then(|| Short(EndpointSpec::of(&f.endpoint))),
             rwnd: tcp.then(|| window(f.endpoint.receive_buffer)),
             sndbuf: tcp.then(|| window(f.endpoint.send_buffer)),
-            app: Some(Short(crate::workload::spec(&f.app))),
+            app: Some(Short(f.app.clone())),
             start: Some(Short(match f.start {
                 Start::At(at) => StartSpec::At(Span::Time(at)),
                 Start::Uniform { from, to } => StartSpec::Uniform([Span::Time(from), Span::Time(to)]),

@@ -6,7 +6,7 @@ use skyhaul_path as path;
 
 pub use crate::series::Series;
 pub use crate::transport::Transport;
-pub use crate::workload::App;
+pub use skyhaul_apps::Config as App;
 pub use skyhaul_base::dist::{Sizes, Times};
 pub use skyhaul_path::{Change, Delay, Limit};
 

@@ -2,6 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use skyhaul_apps::Transport as Over;
+
+/// Headers of IPv4 and UDP (RFC 791, RFC 768), in bytes.
+pub const UDP_HEADER: u32 = 28;
 
 /// What carries the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -13,4 +17,15 @@ pub enum Transport {
     Tcp,
     /// Datagrams: nothing is repeated, and nothing reacts to losses.
     Udp,
+}
+
+impl Transport {
+    /// The same for a workload, whose full segments have `mss` bytes of payload.
+    #[must_use]
+    pub fn for_apps(self, mss: u32) -> Over {
+        match self {
+            Self::Tcp => Over::Stream { segment: mss },
+            Self::Udp => Over::Datagrams { header: UDP_HEADER },
+        }
+    }
 }

@@ -14,7 +14,7 @@ use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::link::Streams;
 use skyhaul_path::{Delay, Link, LinkConfig};
-use skyhaul_scenario::resolved::{App, FlowGroup, Resolved, Start};
+use skyhaul_scenario::resolved::{FlowGroup, Resolved, Start};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -124,8 +124,7 @@ impl<R: Tap> Sim<R> {
             check(scenario, group)?;
             let (forward, reverse) = links.routes(group).ok_or(BuildError::TooLarge)?;
             for index in 0..group.count {
-                let finite = matches!(group.app, App::Pages { .. });
-                flows.push(Flow::new(forward, reverse, finite, group.endpoint.header));
+                flows.push(Flow::new(forward, reverse, false, group.endpoint.header));
                 let stop = group.stop.map_or(Instant::MAX, |d| Instant::ZERO + d);
                 records.push(Record::new(g, index, start(group, index, seed), stop));
             }

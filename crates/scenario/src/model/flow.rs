@@ -1,13 +1,12 @@
 //! Groups of flows.
 
-use super::app::AppSpec;
 use super::cc::CcSpec;
 use super::endpoint::EndpointSpec;
 use super::short::{Short, ShortForm};
 use crate::error::ValueError;
 use crate::quantity::{Count, Span, Time, Window};
 use crate::transport::Transport;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 /// A group of like flows.
@@ -40,7 +39,7 @@ pub struct FlowSpec {
     pub sndbuf: Option<Window>,
     /// What the senders have to send; "bulk" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub app: Option<Short<AppSpec>>,
+    pub app: Option<Short<skyhaul_apps::Config>>,
     /// When flows start: a time, or `{ uniform = ["0 s", "1 RTT"] }`, which is the default of groups of
     /// several flows. A single flow starts at 0.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,5 +76,18 @@ impl ShortForm for StartSpec {
     }
     fn text_schema(generator: &mut SchemaGenerator) -> Schema {
         generator.subschema_for::<Span>()
+    }
+}
+
+impl ShortForm for skyhaul_apps::Config {
+    const EXPECTING: &'static str = "\"bulk\", or a table such as { kind = \"pages\", segments = 50 }";
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        match text {
+            "bulk" => Ok(Self::BULK),
+            _ => Err(ValueError::NotAccepted { text: text.into(), expected: Self::EXPECTING }),
+        }
+    }
+    fn text_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "const": "bulk" })
     }
 }

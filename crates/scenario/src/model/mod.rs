@@ -4,7 +4,6 @@
 //! key that has no sensible default is optional here all the same, since a file may take it from the one it
 //! extends; [`crate::Document::resolve`] demands it.
 
-mod app;
 mod cc;
 mod endpoint;
 mod expand;
@@ -15,7 +14,6 @@ mod queue;
 mod short;
 mod trace;
 
-pub use app::AppSpec;
 pub use cc::CcSpec;
 pub(crate) use cc::default_cc;
 pub use endpoint::{
