@@ -17,6 +17,7 @@
 
 extern crate alloc;
 
+pub mod chain;
 pub mod delay;
 pub mod error;
 pub mod lane;
@@ -28,6 +29,7 @@ pub mod rate;
 pub mod stats;
 pub mod trace;
 
+pub use chain::{Chain, Hop, Observer, Routed, Routes};
 pub use delay::Delay;
 pub use error::ErrorModel;
 pub use link::{Link, LinkConfig, Offered, Streams};

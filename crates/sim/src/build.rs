@@ -3,7 +3,8 @@
 use crate::change::Changes;
 use crate::flow::{Flow, Record};
 use crate::heap::Heap;
-use crate::network::{Hop, Network, Routes};
+use crate::network::Network;
+use crate::parcel::Parcel;
 use crate::sample::Sampler;
 use crate::sim::{Run, Sim};
 use crate::tap::Tap;
@@ -13,7 +14,7 @@ use core::fmt;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::Controls;
 use skyhaul_path::link::Streams;
-use skyhaul_path::{Delay, Link, LinkConfig};
+use skyhaul_path::{Delay, Hop, Link, LinkConfig, Routes};
 use skyhaul_scenario::resolved::{App, FlowGroup, Resolved, Start};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -205,7 +206,7 @@ fn check(scenario: &Resolved, group: &FlowGroup) -> Result<(), BuildError> {
 /// The directed links of a world: those of the scenario, forward at `2i` and reverse at `2i + 1`, then a pair for
 /// each access delay.
 struct Links {
-    hops: Vec<Hop>,
+    hops: Vec<Hop<Parcel>>,
     routes: Routes,
     /// First of the pair that delays by so much.
     access: BTreeMap<Duration, u32>,
@@ -214,10 +215,13 @@ struct Links {
 
 impl Links {
     fn new(scenario: &Resolved, seed: u64) -> Self {
-        let hops = scenario.links.iter().flat_map(|l| {
+        let hops = scenario.links.iter().enumerate().flat_map(|(i, l)| {
             [("forward", &l.forward), ("reverse", &l.reverse)].map(|(way, d)| {
                 let streams = Streams::named(seed, &format!("links.{}.{way}", l.name));
-                Hop::new(Link::new(&d.link_config(), streams), !d.ack_errors)
+                let link = Link::new(&d.link_config(), streams);
+                let forward = way == "forward";
+                let stays = d.up && !scenario.events.iter().any(|c| c.link == i && c.forward == forward);
+                Hop::new(if stays { link.foreseeing(&d.queue) } else { link }, !d.ack_errors)
             })
         });
         Self { hops: hops.collect(), routes: Routes::default(), access: BTreeMap::new(), seed }

@@ -75,6 +75,6 @@ impl<R: Tap> Network<R> {
             What::Limit(Limit::Unlimited) => (LinkChange::LimitPackets, u64::MAX),
             What::Up(up) => (LinkChange::Up, (*up).into()),
         };
-        self.recorder.record(now, &Event::LinkChanged { link, what, value });
+        self.witness.recorder.record(now, &Event::LinkChanged { link, what, value });
     }
 }

@@ -31,7 +31,6 @@ mod sample;
 mod sim;
 mod source;
 mod tap;
-pub mod tournament;
 mod transfer;
 mod truth;
 mod user;

@@ -33,7 +33,7 @@ impl<R: Tap> Sim<R> {
                         Agent::Datagrams(d) => {
                             let (number, payload) = d.send();
                             let (way, header, net) = (flow.way(index, false), flow.header, &mut self.net);
-                            let bodies = &mut net.bodies;
+                            let bodies = &mut net.witness.bodies;
                             let parcel =
                                 Parcel::datagram(number, payload, now, header, way, bodies, R::PACKETS);
                             dispatch(net, now, parcel);
@@ -57,7 +57,7 @@ impl<R: Tap> Sim<R> {
             self.flows.push(Flow::new(forward, reverse, true, header));
             self.records.push(Record::new(group, number, Instant::ZERO, Instant::MAX));
             self.timers.grow();
-            self.net.truth.grow();
+            self.net.witness.truth.grow();
             index
         });
         let record = &mut self.records[index as usize];
@@ -71,7 +71,7 @@ impl<R: Tap> Sim<R> {
         (flow.forward, flow.reverse, flow.header) = (forward, reverse, header);
         if R::ENABLED || R::PACKETS {
             let generation = self.flows[index as usize].generation;
-            self.net.recorder.transfer(&Opened {
+            self.net.witness.recorder.transfer(&Opened {
                 flow: index,
                 generation,
                 owner: transfer.owner,
@@ -79,7 +79,7 @@ impl<R: Tap> Sim<R> {
             });
         }
         if R::ENABLED {
-            self.net.recorder.record(self.now, &Event::FlowStarted { flow: index });
+            self.net.witness.recorder.record(self.now, &Event::FlowStarted { flow: index });
         }
         self.open(index);
         self.flush(index);
@@ -110,10 +110,10 @@ impl<R: Tap> Sim<R> {
         flow.rejected += rejected;
         flow.path_state = path_state;
         self.flows[owner as usize].last_ack = last_ack;
-        self.net.truth.move_counts(index, owner);
+        self.net.witness.truth.move_counts(index, owner);
         if R::ENABLED {
-            self.net.recorder.record(now, &Event::PageDone { flow: owner, page, took });
-            self.net.recorder.record(now, &Event::FlowFinished { flow: index });
+            self.net.witness.recorder.record(now, &Event::PageDone { flow: owner, page, took });
+            self.net.witness.recorder.record(now, &Event::FlowFinished { flow: index });
         }
         self.idle.push(index);
     }
@@ -129,7 +129,7 @@ impl<R: Tap> Sim<R> {
                 transfer.owner,
                 flow.totals(&record.past, mss),
                 record.cuts,
-                self.net.truth.lost_of(i as u32),
+                self.net.witness.truth.lost_of(i as u32),
             ))
         })
         .collect()

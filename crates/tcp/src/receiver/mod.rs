@@ -202,16 +202,36 @@ impl<S: Store> Receiver<S> {
     /// Says why it was dropped.
     #[inline]
     pub fn handle(&mut self, now: Instant, d: &Data<'_>) -> Result<(), Rejected> {
-        let end = d.seq + u64::from(d.len);
-        // Header prediction: the next bytes in order, for an application that reads at once.
-        let next = d.seq == self.nxt && d.len > 0 && end <= self.edge && self.beyond.is_none();
-        let plain = !d.fin && d.mark == Mark::None && self.fin_at == NO_FIN;
-        if next && plain && self.sink && self.autotune.is_none() && !S::KEEPS {
-            self.nxt = end;
-            self.owe(now);
+        let plain = !d.fin && d.mark == Mark::None && d.len > 0;
+        if d.seq == self.nxt && plain && self.admits_in_order(d.len) {
+            self.take_in_order(now, d.len);
             return Ok(());
         }
         self.handle_any(now, d)
+    }
+
+    /// Header prediction: the next `len` bytes in order are welcome, and nothing but their number matters.
+    #[inline]
+    #[must_use]
+    pub fn admits_in_order(&self, len: u32) -> bool {
+        self.sink
+            && !S::KEEPS
+            && self.nxt + u64::from(len) <= self.edge
+            && self.beyond.is_none()
+            && self.autotune.is_none()
+            && self.fin_at == NO_FIN
+    }
+    /// So many bytes have arrived in order, where [`Self::admits_in_order`].
+    #[inline]
+    pub fn take_in_order(&mut self, now: Instant, len: u32) {
+        self.nxt += u64::from(len);
+        self.owe(now);
+    }
+    /// An acknowledgement has more to report than how far the data reaches.
+    #[inline]
+    #[must_use]
+    pub fn has_more_to_say(&self) -> bool {
+        self.beyond.is_some() || self.waves.is_some()
     }
 
     /// Data in order is acknowledged at once, or with the next one, or when the timer says so.

@@ -3,6 +3,8 @@
 //! Links have few slots and make almost all events, one after the other and interleaved in a way that no branch
 //! predictor learns. A change of a slot replays its matches up to the root: few steps, and none of them branches.
 
+use alloc::vec;
+use alloc::vec::Vec;
 use skyhaul_base::Instant;
 
 /// A slot and when it is due.
@@ -80,7 +82,7 @@ impl Tournament {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
+    use alloc::collections::BTreeMap;
 
     #[test]
     fn nothing_is_pending_at_first() {
