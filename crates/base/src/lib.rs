@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+pub mod dist;
 pub mod hash;
 pub mod math;
 #[cfg(feature = "serde")]

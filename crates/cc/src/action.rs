@@ -30,6 +30,16 @@ pub struct Actions {
     pub rewind: bool,
 }
 
+impl Actions {
+    /// Nothing is asked for.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        let flags = self.stop_probes | self.retransmit_head | self.rewind;
+        !flags && self.probe_now.is_none() && self.train.is_none() && self.wake_at.is_none()
+    }
+}
+
 /// Where the payload of a probe comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeSource {
@@ -132,7 +142,8 @@ pub struct Policy {
     /// Most data segments per run of the send loop; 0 is unlimited.
     pub max_burst: u32,
     /// Deliver [`Ack::rtt`](crate::Ack::rtt) with acknowledgements, as is the default. Without it the sender need not
-    /// remember when each segment left; what [`Path`](crate::Path) tells of the RTT is the same either way.
+    /// remember when each segment left; what [`Path`](crate::Path) tells of the RTT is the same either way. A control may
+    /// renounce them while it runs, and not ask for them again.
     pub rtt_samples: bool,
     /// Deliver [`RateSample`](crate::RateSample)s with acknowledgements.
     pub rate_samples: bool,

@@ -71,7 +71,8 @@ pub trait CongestionControl: fmt::Debug + Send {
     }
 
     /// Mechanisms of the sender that the algorithm pins. Read before the handshake (which probes to offer), after
-    /// the first `on_start`, and after [`ProbeEvent::Unsupported`]; it must not change at any other time.
+    /// the first `on_start`, and after [`ProbeEvent::Unsupported`]; it must not change at any other time, but for
+    /// [`Policy::rtt_samples`]: a control that no longer needs them may say so, and is asked after `on_recovered`.
     fn policy(&self) -> Policy {
         Policy::default()
     }

@@ -12,12 +12,11 @@ mod output;
 mod progress;
 mod stop;
 
-pub use stop::Stop;
-
 use clap::Parser;
 use skyhaul_study::figure::FigureRenderer;
 use std::ffi::OsString;
 use std::io::Write;
+use stop::Stop;
 
 /// Runs the command that `args` says, the name of the program first, and returns the exit status.
 pub fn run(args: impl IntoIterator<Item = OsString>, renderer: Option<&dyn FigureRenderer>) -> u8 {
@@ -49,8 +48,7 @@ fn usage(e: &clap::Error) -> Result<(), Stop> {
 fn finish(result: Result<(), Stop>) -> u8 {
     let Err(stop) = result else { return 0 };
     let line = match &stop {
-        Stop::Bad(line) => format!("skyhaul: {line}\n"),
-        Stop::Interrupted(line) => format!("skyhaul: {line}\n"),
+        Stop::Bad(line) | Stop::Interrupted(line) => format!("skyhaul: {line}\n"),
         Stop::Usage(text) => text.clone(),
         Stop::Claim | Stop::Different | Stop::Closed | Stop::Status(_) => String::new(),
     };

@@ -6,28 +6,35 @@ use std::fmt;
 use std::path::Path;
 
 /// Why the program ends other than well.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stop {
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Stop {
     /// Wrong input, or output that cannot be written: one line that says what and where. Status 2.
+    #[error("{0}")]
     Bad(String),
     /// Everything went well, but a claim does not hold. Status 1.
+    #[error("a claim does not hold")]
     Claim,
     /// Everything went well, but two results differ. Status 1.
+    #[error("the results differ")]
     Different,
     /// The user asked to stop: what is kept and how to go on. Status 130.
+    #[error("{0}")]
     Interrupted(String),
     /// Nobody reads our output any more. Status 0.
+    #[error("nobody reads the output")]
     Closed,
     /// Said already: a program that we ran ended with this status, or a check failed.
+    #[error("ended with status {0}")]
     Status(u8),
     /// No command was given: the help. Status 2.
+    #[error("{0}")]
     Usage(String),
 }
 
 impl Stop {
     /// The exit status.
     #[must_use]
-    pub const fn status(&self) -> u8 {
+    pub(crate) const fn status(&self) -> u8 {
         match self {
             Self::Bad(_) | Self::Usage(_) => 2,
             Self::Claim | Self::Different => 1,
@@ -37,26 +44,14 @@ impl Stop {
         }
     }
 
-    /// What it says, in one line.
-    #[must_use]
-    pub fn line(&self) -> String {
-        match self {
-            Self::Bad(line) | Self::Interrupted(line) | Self::Usage(line) => line.clone(),
-            Self::Claim => "a claim does not hold".to_owned(),
-            Self::Different => "the results differ".to_owned(),
-            Self::Closed => "nobody reads the output".to_owned(),
-            Self::Status(status) => format!("ended with status {status}"),
-        }
-    }
-
     /// Wrong input.
-    pub fn bad(message: impl fmt::Display) -> Self {
+    pub(crate) fn bad(message: impl fmt::Display) -> Self {
         Self::Bad(message.to_string())
     }
 
     /// A file or folder that could not be written.
     #[must_use]
-    pub fn write(path: &Path, e: &std::io::Error) -> Self {
+    pub(crate) fn write(path: &Path, e: &std::io::Error) -> Self {
         Self::Bad(format!("cannot write {}: {}", path.display(), skyhaul_study::io_words(e)))
     }
 }

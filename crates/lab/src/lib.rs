@@ -1,7 +1,7 @@
 //! What the command and the Python package both do: cases of a scenario and their runs, results directories, what a run
 //! measured as tables, JSON and text, captures, exports, studies, reproductions, comparisons.
 //!
-//! Nothing here knows of arguments or of a terminal. Who is told how a run goes, and may stop it, is an argument:
+//! Nothing here reads arguments or writes to a terminal. Who is told how a run goes, and may stop it, is an argument:
 //! [`run::Watch`] for runs, [`skyhaul_study::run::Progress`] for studies, a function for lines that stop nothing.
 #![forbid(unsafe_code)]
 

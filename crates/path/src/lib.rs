@@ -18,6 +18,7 @@
 extern crate alloc;
 
 pub mod chain;
+pub mod change;
 pub mod delay;
 pub mod error;
 pub mod lane;
@@ -30,6 +31,7 @@ pub mod stats;
 pub mod trace;
 
 pub use chain::{Chain, Hop, Observer, Routed, Routes};
+pub use change::Change;
 pub use delay::Delay;
 pub use error::ErrorModel;
 pub use link::{Link, LinkConfig, Offered, Streams};

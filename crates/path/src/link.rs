@@ -7,7 +7,6 @@ use crate::packet::{DropReason, PacketView};
 use crate::queue::{Limit, Queue, QueueConfig};
 use crate::rate::{Transmitter, Varying};
 use crate::stats::Counters;
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 
@@ -62,6 +61,8 @@ pub enum Offered {
 /// Departures that were computed when the packets arrived.
 #[derive(Clone, Debug)]
 struct Foreseen<P> {
+    /// When the next of them begins.
+    next: Instant,
     /// When the transmission of each packet that waits will begin, and its size.
     waiting: VecDeque<(Instant, u32)>,
     /// Packets that the channel will have lost, with the beginning of their transmission: nobody may know before.
@@ -72,11 +73,18 @@ impl<P> Foreseen<P> {
     /// The first of the transmissions that have begun by `now`.
     #[inline]
     fn begin(&mut self, now: Instant) -> Option<(Instant, u32)> {
-        let first = *self.waiting.front()?;
-        if first.0 > now {
+        if self.next > now {
             return None;
         }
-        self.waiting.pop_front()
+        let first = self.waiting.pop_front();
+        self.next = self.waiting.front().map_or(Instant::MAX, |w| w.0);
+        first
+    }
+    /// The transmission of a packet will begin at `start`.
+    #[inline]
+    fn wait(&mut self, start: Instant, size: u32) {
+        self.next = self.next.min(start);
+        self.waiting.push_back((start, size));
     }
     /// The first of the packets that are lost by `now`.
     fn fail(&mut self, now: Instant) -> Option<P> {
@@ -120,7 +128,7 @@ pub struct Link<P> {
     allow_reorder: bool,
     queue: Queue<P>,
     /// Where departures are foreseen.
-    foreseen: Option<Box<Foreseen<P>>>,
+    foreseen: Option<Foreseen<P>>,
     lane: Lane<P>,
     delay: Delay,
     /// Arrival time of the last packet that left, lost or not.
@@ -167,8 +175,8 @@ impl<P: PacketView> Link<P> {
     #[must_use]
     pub fn foreseeing(mut self, queue: &QueueConfig) -> Self {
         if queue.discipline.kind().is_blind() && !queue.count_in_service {
-            let none = Foreseen { waiting: VecDeque::new(), doomed: VecDeque::new() };
-            self.foreseen = Some(Box::new(none));
+            let none = Foreseen { next: Instant::MAX, waiting: VecDeque::new(), doomed: VecDeque::new() };
+            self.foreseen = Some(none);
         }
         self
     }
@@ -223,7 +231,7 @@ impl<P: PacketView> Link<P> {
     }
 
     /// As [`Self::offer`] where departures are foreseen.
-    #[inline]
+    #[inline(always)]
     fn offer_foreseen(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
         self.begin_foreseen(now);
         self.counters.offer(&p);
@@ -244,7 +252,7 @@ impl<P: PacketView> Link<P> {
         let arrival = self.depart(start, size, true);
         let doomed = !p.spared() && self.error.loses(&p, &mut self.streams.error);
         if let Some(f) = &mut self.foreseen {
-            f.waiting.push_back((start, size));
+            f.wait(start, size);
             if doomed {
                 f.doomed.push_back((start, p));
                 return Offered::Queued;

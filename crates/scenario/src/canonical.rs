@@ -5,10 +5,10 @@ use crate::model::{
     Scenario, Short, StartSpec, TransportSpec,
 };
 use crate::quantity::{Count, QueueLimit, RateSpec, Span, Time, Window};
-use crate::resolved::{Change, Direction, FlowGroup, Resolved, Start, Transport, What};
+use crate::resolved::{Direction, Event, FlowGroup, Resolved, Start, Transport};
 use crate::trace;
 use sha2::{Digest, Sha256};
-use skyhaul_path::{Delay, Limit, QueueConfig};
+use skyhaul_path::{Change, Delay, Limit, QueueConfig};
 use std::fmt::Write;
 
 impl Resolved {
@@ -77,18 +77,18 @@ impl Resolved {
         })
     }
 
-    fn event(&self, change: &Change) -> EventSpec {
-        let way = if change.forward { "" } else { ".reverse" };
-        let key = |k: &str| format!("links.{}{way}.{k}", self.links[change.link].name);
-        let (key, value) = match &change.what {
-            What::Rate(rate) => (key("rate"), written(rate.map_or(RateSpec::Unlimited, RateSpec::Bits))),
-            What::Varying(varying) => (key("rate"), written(trace::rate_spec(varying))),
-            What::Delay(d) => (key("delay"), written(delay(d))),
-            What::Error(e) => (key("error"), written(e)),
-            What::Limit(limit) => (key("queue.limit"), written(queue_limit(limit))),
-            What::Up(up) => (key("up"), toml::Value::Boolean(*up)),
+    fn event(&self, event: &Event) -> EventSpec {
+        let way = if event.forward { "" } else { ".reverse" };
+        let key = |k: &str| format!("links.{}{way}.{k}", self.links[event.link].name);
+        let (key, value) = match &event.change {
+            Change::Rate(rate) => (key("rate"), written(rate.map_or(RateSpec::Unlimited, RateSpec::Bits))),
+            Change::Varying(varying) => (key("rate"), written(trace::rate_spec(varying))),
+            Change::Delay(d) => (key("delay"), written(delay(d))),
+            Change::Error(e) => (key("error"), written(e)),
+            Change::Limit(limit) => (key("queue.limit"), written(queue_limit(limit))),
+            Change::Up(up) => (key("up"), toml::Value::Boolean(*up)),
         };
-        EventSpec { at: Time(change.at), set: [(key, value)].into_iter().collect() }
+        EventSpec { at: Time(event.at), set: [(key, value)].into_iter().collect() }
     }
 
     fn flow(&self, f: &FlowGroup) -> FlowSpec {
@@ -108,7 +108,7 @@ impl Resolved {
             endpoint: tcp.then(|| Short(EndpointSpec::of(&f.endpoint))),
             rwnd: tcp.then(|| window(f.endpoint.receive_buffer)),
             sndbuf: tcp.then(|| window(f.endpoint.send_buffer)),
-            app: Some(Short(crate::workload::spec(&f.app))),
+            app: Some(Short(f.app.clone())),
             start: Some(Short(match f.start {
                 Start::At(at) => StartSpec::At(Span::Time(at)),
                 Start::Uniform { from, to } => StartSpec::Uniform([Span::Time(from), Span::Time(to)]),

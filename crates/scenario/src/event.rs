@@ -2,59 +2,9 @@
 
 use crate::error::Problem;
 use crate::model::{EventSpec, is_trace};
-use crate::resolved::{Direction, Link, Resolved};
-use skyhaul_base::{Duration, Instant, Rate};
-use skyhaul_path::{self as path, Delay, DropReason, Limit, PacketView, Varying};
+use crate::resolved::{Direction, Event, Link, Resolved};
+use skyhaul_path::Change;
 use toml::{Table, Value};
-
-/// A change of one direction of a link.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Change {
-    /// When, from the beginning of the run.
-    pub at: Duration,
-    /// Index into [`Resolved::links`].
-    pub link: usize,
-    /// The direction from senders to receivers.
-    pub forward: bool,
-    /// What it becomes.
-    pub what: What,
-}
-
-/// What a direction of a link becomes.
-#[derive(Clone, Debug, PartialEq)]
-pub enum What {
-    /// Another rate, for transmissions that begin from then on.
-    Rate(Option<Rate>),
-    /// A rate that changes by itself, for transmissions that begin from then on.
-    Varying(Varying),
-    /// Another delay, for transmissions that begin from then on.
-    Delay(Delay),
-    /// Other losses, for transmissions that begin from then on.
-    Error(path::error::Config),
-    /// Another capacity of the queue; what waits is kept.
-    Limit(Limit),
-    /// Up or down.
-    Up(bool),
-}
-
-impl What {
-    /// Makes the change. What a link loses by going down goes to `lost`.
-    pub fn apply<P: PacketView>(
-        &self,
-        now: Instant,
-        link: &mut path::Link<P>,
-        lost: &mut impl FnMut(P, DropReason),
-    ) {
-        match self {
-            Self::Rate(rate) => link.set_rate(*rate),
-            Self::Varying(varying) => link.set_varying(varying),
-            Self::Delay(delay) => link.set_delay(delay.clone()),
-            Self::Error(error) => link.set_error(error.build()),
-            Self::Limit(limit) => link.set_limit(*limit),
-            Self::Up(up) => link.set_up(now, *up, lost),
-        }
-    }
-}
 
 /// What may be changed, for messages.
 const KNOWN: &str =
@@ -66,7 +16,7 @@ pub(crate) fn resolve(
     events: &[EventSpec],
     start: &Resolved,
     mut change: impl FnMut(&str, &[(String, Value)]) -> Result<Vec<Link>, Problem>,
-) -> Result<Vec<Change>, Problem> {
+) -> Result<Vec<Event>, Problem> {
     let mut order: Vec<usize> = (0..events.len()).collect();
     // A stable sort: at the same time the order of the file holds.
     order.sort_by_key(|&i| events[i].at.0);
@@ -100,8 +50,8 @@ pub(crate) fn resolve(
                 if !named {
                     new.queue = old.queue;
                 }
-                differences(old, new, &mut |what| {
-                    changes.push(Change { at: event.at.0, link: i, forward, what });
+                differences(old, new, &mut |change| {
+                    changes.push(Event { at: event.at.0, link: i, forward, change });
                 });
             }
         }
@@ -140,20 +90,20 @@ fn may_change(path: &str) -> bool {
     }
 }
 
-fn differences(old: &Direction, new: &Direction, found: &mut impl FnMut(What)) {
+fn differences(old: &Direction, new: &Direction, found: &mut impl FnMut(Change)) {
     if (old.rate, &old.varying) != (new.rate, &new.varying) {
-        found(new.varying.as_ref().map_or(What::Rate(new.rate), |v| What::Varying(v.clone())));
+        found(new.varying.as_ref().map_or(Change::Rate(new.rate), |v| Change::Varying(v.clone())));
     }
     if old.delay != new.delay {
-        found(What::Delay(new.delay.clone()));
+        found(Change::Delay(new.delay.clone()));
     }
     if old.error != new.error {
-        found(What::Error(new.error.clone()));
+        found(Change::Error(new.error.clone()));
     }
     if old.queue.limit != new.queue.limit {
-        found(What::Limit(new.queue.limit));
+        found(Change::Limit(new.queue.limit));
     }
     if old.up != new.up {
-        found(What::Up(new.up));
+        found(Change::Up(new.up));
     }
 }

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Rate};
 use skyhaul_path as path;
 
-pub use crate::event::{Change, What};
-pub use crate::workload::{App, Sizes, Times, Transport};
-pub use skyhaul_path::{Delay, Limit};
+pub use crate::workload::Transport;
+pub use skyhaul_apps::Config as App;
+pub use skyhaul_base::dist::{Sizes, Times};
+pub use skyhaul_path::{Change, Delay, Limit};
 
 /// A scenario in which nothing is open any more.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +27,7 @@ pub struct Resolved {
     /// What to record.
     pub record: Record,
     /// What changes during the run, in the order in which it happens.
-    pub events: Vec<Change>,
+    pub events: Vec<Event>,
 }
 
 /// A duplex link: two directions that share nothing but their name.
@@ -62,6 +63,19 @@ pub struct Direction {
     pub up: bool,
     /// What is in flight is lost when it goes down.
     pub drop_in_flight: bool,
+}
+
+/// A change of one direction of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// When, from the beginning of the run.
+    pub at: Duration,
+    /// Index into [`Resolved::links`].
+    pub link: usize,
+    /// The direction from senders to receivers.
+    pub forward: bool,
+    /// What it becomes.
+    pub change: Change,
 }
 
 /// A group of like flows.

@@ -1,5 +1,6 @@
 //! Presets, defaults, overrides and the canonical form.
 
+use skyhaul_apps::pages::Config as Pages;
 use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::CaGrowth;
 use skyhaul_path::error::{self, per};
@@ -62,7 +63,7 @@ fn peach_geo_is_the_setting_of_the_paper() {
             cc: skyhaul_cc::Config::by_name("peach").unwrap(),
             endpoint,
             transport: Transport::Tcp,
-            app: App::Bulk,
+            app: App::BULK,
             start: Start::Uniform { from: Duration::ZERO, to: Duration::from_millis(550) },
             stop: None,
             handshake: false,
@@ -102,13 +103,10 @@ fn pauses_between_pages_survive_the_canonical_form() {
     for (idle, expected) in [
         ("", None),
         (", idle = '2 s'", Some(Times::Constant(Duration::from_secs(2)))),
-        (
-            ", idle = { exponential = '500 ms' }",
-            Some(Times::Exponential { mean: Duration::from_millis(500) }),
-        ),
+        (", idle = { exponential = '500 ms' }", Some(Times::Exponential(Duration::from_millis(500)))),
     ] {
         let pages = with(&[&format!("flows.bulk.app={{ kind = 'pages', segments = 50{idle} }}")]);
-        assert_eq!(pages.flows[0].app, App::Pages { segments: 50, count: None, idle: expected });
+        assert_eq!(pages.flows[0].app, App::Pages(Pages { segments: 50, count: None, idle: expected }));
         round_trip(&pages);
     }
 }

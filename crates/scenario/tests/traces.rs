@@ -2,7 +2,7 @@
 
 use skyhaul_base::{Duration, Instant};
 use skyhaul_path::Varying;
-use skyhaul_scenario::resolved::{Delay, What};
+use skyhaul_scenario::resolved::{Change, Delay};
 use skyhaul_scenario::{Document, Resolved, ScenarioError};
 use std::collections::BTreeMap;
 
@@ -85,7 +85,7 @@ fn the_reverse_direction_overrides_and_events_may_name_files() {
     let s = resolve(text, &files).expect("good");
     let Some(Varying::Opportunities(o)) = &s.links[0].reverse.varying else { panic!("a schedule") };
     assert_eq!((o.times(), s.links[0].forward.varying.is_none()), (&[1, 2][..], true));
-    let what: Vec<bool> = s.events.iter().map(|e| matches!(e.what, What::Varying(_))).collect();
+    let what: Vec<bool> = s.events.iter().map(|e| matches!(e.change, Change::Varying(_))).collect();
     // The rate; the rate again; the delays of both directions.
     assert_eq!(what, [true, false, false, false]);
     let again = skyhaul_scenario::resolve_text("r.toml", &s.to_toml(), &[], &|_| Err("no files".into()));

@@ -12,10 +12,10 @@ use crate::truth::Truth;
 use crate::user::check_controls;
 use core::fmt;
 use skyhaul_base::{Duration, Instant, Rng};
-use skyhaul_cc::Controls;
+use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::link::Streams;
 use skyhaul_path::{Delay, Hop, Link, LinkConfig, Routes};
-use skyhaul_scenario::resolved::{App, FlowGroup, Resolved, Start};
+use skyhaul_scenario::resolved::{FlowGroup, Resolved, Start};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -125,8 +125,7 @@ impl<R: Tap> Sim<R> {
             check(scenario, group)?;
             let (forward, reverse) = links.routes(group).ok_or(BuildError::TooLarge)?;
             for index in 0..group.count {
-                let finite = matches!(group.app, App::Pages { .. });
-                flows.push(Flow::new(forward, reverse, finite, group.endpoint.header));
+                flows.push(Flow::new(forward, reverse, false, group.endpoint.header));
                 let stop = group.stop.map_or(Instant::MAX, |d| Instant::ZERO + d);
                 records.push(Record::new(g, index, start(group, index, seed), stop));
             }
@@ -156,6 +155,7 @@ impl<R: Tap> Sim<R> {
         let run = Run {
             groups: scenario.flows.clone(),
             endpoints: scenario.flows.iter().map(|g| Arc::new(g.endpoint)).collect(),
+            rules: scenario.flows.iter().map(|g| SharedRules::from(&g.endpoint.rules)).collect(),
             link_names: scenario.links.iter().map(|l| l.name.clone()).collect(),
             agents,
             controls: controls.clone(),

@@ -4,8 +4,8 @@ use crate::network::Network;
 use crate::sim::Sim;
 use crate::tap::Tap;
 use skyhaul_base::{Instant, Rate};
-use skyhaul_path::{DropReason, Limit};
-use skyhaul_scenario::resolved::{Change, Resolved, What};
+use skyhaul_path::{Change, DropReason, Limit};
+use skyhaul_scenario::resolved::{self, Resolved};
 use skyhaul_trace::{Event, LinkChange};
 
 /// Size of the packets that the recorded share of losses is about, in bytes.
@@ -14,12 +14,12 @@ const NOTED_SIZE: u32 = 1000;
 /// The changes that are still to come.
 #[derive(Debug)]
 pub(crate) struct Changes {
-    all: Vec<Change>,
+    all: Vec<resolved::Event>,
     done: usize,
 }
 
 impl Changes {
-    pub(crate) fn new(changes: &[Change]) -> Self {
+    pub(crate) fn new(changes: &[resolved::Event]) -> Self {
         Self { all: changes.to_vec(), done: 0 }
     }
 
@@ -34,13 +34,13 @@ impl<R: Tap> Sim<R> {
     #[cold]
     pub(crate) fn change(&mut self) {
         while self.changes.next() <= self.now {
-            let Change { link, forward, what, .. } = &self.changes.all[self.changes.done];
+            let resolved::Event { link, forward, change, .. } = &self.changes.all[self.changes.done];
             // Forward directions are even, reverse ones odd.
             let hop = (2 * link + usize::from(!forward)) as u32;
             if R::ENABLED {
-                self.net.note(self.now, hop, what);
+                self.net.note(self.now, hop, change);
             }
-            self.net.change(self.now, hop, what);
+            self.net.change(self.now, hop, change);
             self.changes.done += 1;
         }
         self.timers.set(self.named_flows + 1, self.changes.next());
@@ -50,30 +50,30 @@ impl<R: Tap> Sim<R> {
     pub(crate) fn take_down(&mut self, scenario: &Resolved) {
         let ways = scenario.links.iter().flat_map(|l| [&l.forward, &l.reverse]);
         for (hop, _) in (0..).zip(ways).filter(|(_, d)| !d.up) {
-            self.net.change(Instant::ZERO, hop, &What::Up(false));
+            self.net.change(Instant::ZERO, hop, &Change::Up(false));
         }
     }
 }
 
 impl<R: Tap> Network<R> {
     /// Changes a directed link, and arms its events anew.
-    fn change(&mut self, now: Instant, index: u32, what: &What) {
+    fn change(&mut self, now: Instant, index: u32, change: &Change) {
         self.with_link(now, index, |link, lost| {
-            what.apply(now, link, &mut |p, why: DropReason| lost(p, why));
+            change.apply(now, link, &mut |p, why: DropReason| lost(p, why));
         });
     }
 
     /// Records a change.
-    fn note(&mut self, now: Instant, link: u32, what: &What) {
-        let (what, value) = match what {
-            What::Rate(rate) => (LinkChange::Rate, rate.map_or(u64::MAX, Rate::bits_per_sec)),
-            What::Varying(varying) => (LinkChange::Rate, varying.mean().bits_per_sec()),
-            What::Delay(delay) => (LinkChange::Delay, delay.base_at(now).as_nanos()),
-            What::Error(error) => (LinkChange::Error, error.mean_loss(NOTED_SIZE).to_bits()),
-            What::Limit(Limit::Bytes(n)) => (LinkChange::LimitBytes, *n),
-            What::Limit(Limit::Packets(n)) => (LinkChange::LimitPackets, (*n).into()),
-            What::Limit(Limit::Unlimited) => (LinkChange::LimitPackets, u64::MAX),
-            What::Up(up) => (LinkChange::Up, (*up).into()),
+    fn note(&mut self, now: Instant, link: u32, change: &Change) {
+        let (what, value) = match change {
+            Change::Rate(rate) => (LinkChange::Rate, rate.map_or(u64::MAX, Rate::bits_per_sec)),
+            Change::Varying(varying) => (LinkChange::Rate, varying.mean().bits_per_sec()),
+            Change::Delay(delay) => (LinkChange::Delay, delay.base_at(now).as_nanos()),
+            Change::Error(error) => (LinkChange::Error, error.mean_loss(NOTED_SIZE).to_bits()),
+            Change::Limit(Limit::Bytes(n)) => (LinkChange::LimitBytes, *n),
+            Change::Limit(Limit::Packets(n)) => (LinkChange::LimitPackets, (*n).into()),
+            Change::Limit(Limit::Unlimited) => (LinkChange::LimitPackets, u64::MAX),
+            Change::Up(up) => (LinkChange::Up, (*up).into()),
         };
         self.witness.recorder.record(now, &Event::LinkChanged { link, what, value });
     }

@@ -2,8 +2,8 @@
 
 use crate::agent::Agent;
 use crate::parcel::Label;
-use crate::source::Source;
 use crate::truth::Account;
+use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::PathState;
 use skyhaul_tcp::{Counters, Snapshot};
@@ -45,8 +45,6 @@ pub(crate) struct Record {
     /// When the current page began.
     pub(crate) page_began: Instant,
     pub(crate) pages: Vec<Duration>,
-    /// When the next page begins, while the flow pauses between two; else `Instant::MAX`.
-    pub(crate) next_page: Instant,
     pub(crate) discarded: u64,
     pub(crate) rejected: u64,
     /// Sum and number of the samples of the smoothed RTT, in seconds.
@@ -59,10 +57,8 @@ pub(crate) struct Record {
     pub(crate) path_state: Option<PathState>,
     /// What events were last derived from.
     pub(crate) seen: Seen,
-    /// How many transfers have arrived, once their source has stopped.
-    pub(crate) transfers: u64,
-    /// When the application has data, if not always.
-    pub(crate) source: Option<Box<Source>>,
+    /// What it has to send, from the time that it starts; flows of a fixed window and single transfers have none.
+    pub(crate) app: Option<App>,
     /// The transfer that this connection carries for the flow it belongs to.
     pub(crate) transfer: Option<Transfer>,
 }
@@ -144,7 +140,6 @@ impl Record {
             finished: None,
             page_began: Instant::ZERO,
             pages: Vec::new(),
-            next_page: Instant::MAX,
             discarded: 0,
             rejected: 0,
             srtt: (0.0, 0),
@@ -152,8 +147,7 @@ impl Record {
             past: Totals::default(),
             path_state: None,
             seen: Seen::default(),
-            transfers: 0,
-            source: None,
+            app: None,
             transfer: None,
         }
     }

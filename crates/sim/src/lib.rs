@@ -29,16 +29,15 @@ pub mod quantity;
 pub mod result;
 mod sample;
 mod sim;
-mod source;
 mod tap;
 mod transfer;
 mod truth;
 mod user;
 
 pub use build::{Agents, BuildError};
-pub use datagram::DatagramResult;
 pub use result::{ClassResult, FlowResult, LinkResult, RunResult, SampledSeries, Telemetry};
 pub use sim::{Sim, Status};
+pub use skyhaul_apps::Measured;
 pub use tap::{Opened, Place, Sighting, Tap};
 pub use truth::Cuts;
 pub use user::{Failure, RunError, check_controls};

@@ -4,6 +4,7 @@
 //! timestamps included, so that neither a hop nor an arrival touches any other memory. What few segments have besides
 //! (SACK blocks, the options of a SYN, the option of TCP-Real) lies in a slab.
 
+use skyhaul_apps::Datagram;
 use skyhaul_base::Instant;
 use skyhaul_base::slab::Slab;
 use skyhaul_path::PacketView;
@@ -151,23 +152,19 @@ impl Parcel {
         Segment::join(&self.head(self.size() - body.len), &body.extras)
     }
 
-    /// A datagram with this number and payload, sent at `now`.
-    pub(crate) fn datagram(
-        number: u32,
-        payload: u32,
-        now: Instant,
-        header: u32,
-        label: Label,
-        bodies: &mut Bodies,
-        keep: bool,
-    ) -> Self {
-        let sent_at = now.as_nanos();
-        let head = Head::new(Seq(number), Seq(low(sent_at)), payload, high(sent_at), Flags::ACK);
+    /// A datagram. Of its number the lower half travels: it wraps.
+    pub(crate) fn datagram(d: &Datagram, header: u32, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
+        let sent_at = d.sent_at.as_nanos();
+        let head = Head::new(Seq(low(d.number)), Seq(low(sent_at)), d.len, high(sent_at), Flags::ACK);
         Self::pack(&head, None, header, label, bodies, keep)
     }
-    /// When a datagram was sent.
-    pub(crate) fn sent_at(self) -> Instant {
-        Instant::from_nanos(join(high(self.window_body), low(self.seq_ack)))
+    /// The datagram that it is, with `header` bytes of headers.
+    pub(crate) fn as_datagram(self, header: u32) -> Datagram {
+        Datagram {
+            number: high(self.seq_ack).into(),
+            sent_at: Instant::from_nanos(join(high(self.window_body), low(self.seq_ack))),
+            len: self.size() - header,
+        }
     }
 
     /// Key of the body.
@@ -337,8 +334,10 @@ mod tests {
     #[test]
     fn a_datagram_knows_when_it_was_sent() {
         let sent = Instant::from_nanos((7 << 32) + 5);
-        let parcel = Parcel::datagram(9, 972, sent, 28, label(), &mut Bodies::default(), false);
-        assert_eq!((parcel.sent_at(), parcel.size(), parcel.class()), (sent, 1000, Class::Data));
+        let datagram = Datagram { number: 9, sent_at: sent, len: 972 };
+        let parcel = Parcel::datagram(&datagram, 28, label(), &mut Bodies::default(), false);
+        assert_eq!(parcel.as_datagram(28), datagram);
+        assert_eq!((parcel.size(), parcel.class()), (1000, Class::Data));
         assert_eq!(parcel.packet().seq, 9);
     }
 }

@@ -1,8 +1,8 @@
 //! What a run measured.
 
-use crate::datagram::DatagramResult;
 use crate::truth::Cuts;
 use skyhaul_analysis::fairness;
+use skyhaul_apps::Measured;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_trace::{Class, LossCause, Series};
 
@@ -76,7 +76,7 @@ pub struct FlowResult {
     /// Data packets lost, by true cause (`cause as usize`).
     pub lost: [u64; LossCause::COUNT],
     /// What the receiver of datagrams measured.
-    pub datagrams: Option<DatagramResult>,
+    pub datagrams: Option<Measured>,
     /// Mean of the smoothed RTT over the samples of the series, in seconds; its last value if nothing was
     /// sampled.
     pub mean_srtt: Option<f64>,

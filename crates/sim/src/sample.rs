@@ -7,9 +7,9 @@ use crate::parcel::Parcel;
 use crate::quantity::{Subject, sampled};
 use crate::result::{ClassResult, FlowResult, LinkResult, RunResult, SampledSeries, Telemetry};
 use crate::sim::Sim;
-use crate::source::Source;
 use crate::tap::Tap;
 use crate::truth::Account;
+use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::CongestionControl;
 use skyhaul_path::Link;
@@ -234,9 +234,9 @@ impl<R: Tap> Sim<R> {
             discarded: record.discarded,
             rejected: record.rejected,
             pages: record.pages.clone(),
-            transfers: match record.source.as_deref() {
-                Some(Source::Arrivals(a)) => a.count,
-                _ => record.transfers,
+            transfers: match &record.app {
+                Some(App::Arrivals(a)) => a.count(),
+                _ => 0,
             },
             lost,
             datagrams: match &flow.agent {

@@ -3,20 +3,19 @@
 use crate::agent::{Agent, Ends, FixedWindow, OneWay};
 use crate::build::Agents;
 use crate::change::Changes;
-use crate::datagram::Datagrams;
 use crate::flow::{Flow, Record};
 use crate::heap::Heap;
 use crate::network::Network;
 use crate::observe;
 use crate::parcel::{Label, Parcel};
 use crate::sample::Sampler;
-use crate::source::Source;
 use crate::tap::{self, Place, Tap};
 use crate::user;
+use skyhaul_apps::{App, Outcome, Start, Stop, Streams};
 use skyhaul_base::{Duration, Instant, Rng};
-use skyhaul_cc::Controls;
+use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::PacketView;
-use skyhaul_scenario::resolved::{App, FlowGroup, Transport};
+use skyhaul_scenario::resolved::{FlowGroup, Transport};
 use skyhaul_tcp::{Config, Extras, Flags, Head, Segment};
 use skyhaul_trace::Event;
 use std::sync::Arc;
@@ -36,6 +35,8 @@ pub(crate) struct Run {
     pub(crate) groups: Vec<FlowGroup>,
     /// The configuration of each group's end points: its flows share it.
     pub(crate) endpoints: Vec<Arc<Config>>,
+    /// The window rules of each group, which the controls of its flows share.
+    pub(crate) rules: Vec<SharedRules>,
     pub(crate) link_names: Vec<String>,
     pub(crate) agents: Agents,
     pub(crate) controls: Controls,
@@ -193,7 +194,7 @@ impl<R: Tap> Sim<R> {
                 (refused, end.next_timeout())
             }
             Agent::Datagrams(d) => {
-                d.receive(now, parcel.sent_at());
+                d.receive(now, &parcel.as_datagram(header));
                 return;
             }
             Agent::FixedWindow(w) => {
@@ -272,30 +273,37 @@ impl<R: Tap> Sim<R> {
         }
         if record.started.is_none() {
             record.started = Some(now);
-            record.source = match self.run.agents {
-                Agents::Scenario => {
-                    let group = &self.run.groups[record.group];
-                    Source::of(group, record.index, self.run.seed, now).map(Box::new)
-                }
-                Agents::FixedWindow(_) => None,
-            };
             if R::ENABLED {
                 self.net.witness.recorder.record(now, &Event::FlowStarted { flow: index });
             }
-            self.open(index);
+            self.start(index);
         } else if record.stop <= now {
             record.stop = Instant::MAX;
             self.stop(index);
-        } else if record.next_page <= now {
-            record.next_page = Instant::MAX;
-            self.open(index);
         }
-        if self.records[index as usize].source.is_some() {
-            self.produce(index);
-        }
+        self.produce(index);
         self.expire_ends(index);
         self.flush(index);
         self.arm(index);
+    }
+
+    /// Gives a flow what it has to send, and what it sends by unless that is a connection.
+    fn start(&mut self, index: u32) {
+        let record = &mut self.records[index as usize];
+        let group = &self.run.groups[record.group];
+        let flow = &mut self.flows[index as usize];
+        if let Agents::FixedWindow(window) = self.run.agents {
+            flow.agent = Agent::FixedWindow(FixedWindow::new(window, group.endpoint.mss));
+            return;
+        }
+        let streams = Streams::of(self.run.seed, format!("flows.{}[{}]", group.name, record.index));
+        let over = group.transport.for_apps(group.endpoint.mss);
+        let app = group.app.build(&Start { now: self.now, over, streams: &streams });
+        flow.finite = app.is_finite();
+        record.app = Some(app);
+        if group.transport == Transport::Udp {
+            flow.agent = Agent::Datagrams(Box::default());
+        }
     }
 
     /// Handles the deadlines of both ends of a flow that have passed.
@@ -369,11 +377,11 @@ impl<R: Tap> Sim<R> {
     /// Arms the timer of a flow for whatever it waits for.
     pub(crate) fn arm(&mut self, index: u32) {
         let record = &self.records[index as usize];
-        let more = record.source.as_ref().map_or(Instant::MAX, |s| s.next());
+        let more = record.app.as_ref().map_or(Instant::MAX, App::next);
         let at = match &self.flows[index as usize].agent {
             // Over, between two pages, or a flow of transfers with connections of their own.
-            Agent::Silent if record.source.is_none() && record.next_page == Instant::MAX => Instant::MAX,
-            Agent::Silent | Agent::Datagrams(_) => more.min(record.next_page).min(record.stop),
+            Agent::Silent if more == Instant::MAX => Instant::MAX,
+            Agent::Silent | Agent::Datagrams(_) => more.min(record.stop),
             Agent::OneWay(ends) => {
                 ends.source.next_timeout().min(ends.sink.next_timeout()).min(record.stop).min(more)
             }
@@ -390,41 +398,20 @@ impl<R: Tap> Sim<R> {
         self.timers.set(index, at);
     }
 
-    /// Gives a flow its first or next connection, with what it has to send.
-    pub(crate) fn open(&mut self, index: u32) {
+    /// Gives a flow its first or next connection, for a transfer of this number, with so many bytes to send at once.
+    pub(crate) fn open(&mut self, index: u32, transfer: u64, bytes: u64) {
         let now = self.now;
         let record = &mut self.records[index as usize];
         let group = &self.run.groups[record.group];
         let flow = &mut self.flows[index as usize];
         record.page_began = now;
-        if let Agents::FixedWindow(window) = self.run.agents {
-            flow.finite = false;
-            flow.agent = Agent::FixedWindow(FixedWindow::new(window, group.endpoint.mss));
-            return;
-        }
-        match (group.transport, &group.app) {
-            (Transport::Udp, _) => {
-                flow.agent = Agent::Datagrams(Box::new(Datagrams::new(group.endpoint.mss)));
-                return;
-            }
-            // Each transfer has a connection of its own.
-            (_, App::Arrivals { .. }) if record.transfer.is_none() => return,
-            _ => {}
-        }
         let stream = |end: &str| {
-            let page = record.transfer.map_or(record.pages.len() as u64, |t| t.number);
-            let page = if page == 0 { String::new() } else { format!(".{page}") };
-            Rng::stream(self.run.seed, &format!("flows.{}[{}].{end}{page}", group.name, record.index))
+            let which = if transfer == 0 { String::new() } else { format!(".{transfer}") };
+            Rng::stream(self.run.seed, &format!("flows.{}[{}].{end}{which}", group.name, record.index))
         };
-        let controls = user::controls_of(group, record.index, &self.run.controls);
+        let controls =
+            user::controls_of(group, &self.run.rules[record.group], record.index, &self.run.controls);
         let config = &self.run.endpoints[record.group];
-        let bytes = match group.app {
-            App::Bulk => u64::MAX / 2,
-            App::Pages { segments, .. } => segments.saturating_mul(group.endpoint.mss.into()),
-            App::Arrivals { .. } => record.transfer.map_or(0, |t| t.bytes),
-            // As it comes.
-            App::Stream { .. } => 0,
-        };
         flow.agent = if group.handshake {
             let mut ends = Ends::open(now, config, controls, stream("cc"), stream("peer"));
             if let Some(state) = record.path_state {
@@ -443,47 +430,39 @@ impl<R: Tap> Sim<R> {
         record.seen = crate::flow::Seen::default();
     }
 
-    /// The source produces no more data: what has not been sent once will not be.
+    /// The application is to end.
     fn stop(&mut self, index: u32) {
-        let source = self.records[index as usize].source.take();
+        let Some(app) = &mut self.records[index as usize].app else {
+            self.finish_flow(index);
+            return;
+        };
+        let stop = app.stop();
         let flow = &mut self.flows[index as usize];
-        match &mut flow.agent {
-            // Transfers that have begun go on.
-            Agent::Silent if source.is_some() => {
-                if let Some(Source::Arrivals(arrivals)) = source.as_deref() {
-                    self.records[index as usize].transfers = arrivals.count;
-                }
-                self.finish_flow(index);
-            }
-            // Between two pages, or over.
-            Agent::Silent => {
-                let record = &mut self.records[index as usize];
-                if core::mem::replace(&mut record.next_page, Instant::MAX) != Instant::MAX {
-                    self.finish_flow(index);
-                }
-            }
+        let unacked = match &mut flow.agent {
             // Packets on their way still count.
-            Agent::Datagrams(_) => self.note_finished(index),
+            Agent::Datagrams(_) => {
+                self.note_finished(index);
+                return;
+            }
             Agent::OneWay(ends) => {
-                // What a source of its own rate has written is sent.
-                if source.is_none() {
-                    ends.source.sender_mut().truncate();
+                let sender = ends.source.sender_mut();
+                if stop == Stop::TakeBack {
+                    sender.truncate();
                 }
-                flow.finite = true;
-                if ends.source.sender().unacked() == 0 {
-                    self.finish_flow(index);
-                }
+                sender.unacked()
             }
             Agent::Connections(ends) => {
-                if source.is_none() {
+                if stop == Stop::TakeBack {
                     ends.sender.truncate();
                 }
-                flow.finite = true;
-                if ends.sender.unacked() == 0 {
-                    self.finish_flow(index);
-                }
+                ends.sender.unacked()
             }
-            Agent::FixedWindow(_) => self.finish_flow(index),
+            // Between two transfers, or each has a connection of its own, and those that have begun go on.
+            Agent::Silent | Agent::FixedWindow(_) => 0,
+        };
+        flow.finite = true;
+        if unacked == 0 {
+            self.finish_flow(index);
         }
     }
 
@@ -496,41 +475,22 @@ impl<R: Tap> Sim<R> {
             self.transferred(index);
             return;
         }
-        let stopped = record.stop == Instant::MAX && self.run.groups[record.group].stop.is_some();
-        let App::Pages { count, idle, .. } = self.run.groups[record.group].app else {
-            self.finish_flow(index);
-            return;
-        };
-        if stopped {
-            // The page was cut short.
-            self.finish_flow(index);
-            return;
-        }
-        let took = now - record.page_began;
-        let page = record.pages.len() as u32;
-        record.pages.push(took);
-        if R::ENABLED {
-            self.net.witness.recorder.record(now, &Event::PageDone { flow: index, page, took });
-        }
-        if count.is_some_and(|n| record.pages.len() as u64 >= n) {
-            self.finish_flow(index);
-            return;
-        }
-        let idle = idle.map(|times| {
-            // A stream for every pause, so that it is the same whatever happened before.
-            let record = &self.records[index as usize];
-            let (name, pages) = (&self.run.groups[record.group].name, record.pages.len());
-            let stream = format!("flows.{name}[{}].idle.{pages}", record.index);
-            times.draw(&mut Rng::stream(self.run.seed, &stream))
-        });
-        self.retire(index);
-        match idle {
-            Some(pause) if !pause.is_zero() => self.records[index as usize].next_page = now + pause,
-            _ => {
-                self.open(index);
-                self.flush(index);
+        let outcome = record.app.as_mut().map_or(Outcome::Over, |app| app.acknowledged(now));
+        if outcome != Outcome::Over {
+            let took = now - record.page_began;
+            let page = record.pages.len() as u32;
+            record.pages.push(took);
+            if R::ENABLED {
+                self.net.witness.recorder.record(now, &Event::PageDone { flow: index, page, took });
             }
         }
+        if outcome != Outcome::Next {
+            self.finish_flow(index);
+            return;
+        }
+        self.retire(index);
+        self.produce(index);
+        self.flush(index);
         self.arm(index);
     }
 
@@ -564,7 +524,7 @@ impl<R: Tap> Sim<R> {
 }
 
 /// Puts a segment on its way.
-#[inline]
+#[inline(never)]
 pub(crate) fn send<R: Tap>(
     net: &mut Network<R>,
     now: Instant,

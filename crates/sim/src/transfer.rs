@@ -1,48 +1,39 @@
-//! Data as it comes: packets of a source, and transfers that arrive at random.
+//! What applications want: data as it comes, and transfers over connections of their own.
 
 use crate::agent::Agent;
 use crate::flow::{Flow, Record, Seen, Totals, Transfer};
 use crate::parcel::Parcel;
 use crate::sim::{Sim, dispatch};
-use crate::source::Source;
 use crate::tap::{Opened, Tap};
 use crate::truth::Account;
+use skyhaul_apps::Demand;
 use skyhaul_base::Instant;
 use skyhaul_trace::Event;
 
 impl<R: Tap> Sim<R> {
-    /// Produces what the source of a flow has had since the last time.
+    /// Does what the application of a flow has wanted since the last time.
     pub(crate) fn produce(&mut self, index: u32) {
         let now = self.now;
         loop {
-            let record = &mut self.records[index as usize];
-            let Some(source) = &mut record.source else { return };
-            if source.next() > now {
-                return;
-            }
-            match &mut **source {
-                Source::Arrivals(arrivals) => {
-                    let (number, bytes) = arrivals.take();
-                    self.begin(Transfer { owner: index, number, bytes });
+            let Some(app) = &mut self.records[index as usize].app else { return };
+            let Some(demand) = app.poll(now) else { return };
+            let flow = &mut self.flows[index as usize];
+            match (demand, &mut flow.agent) {
+                (Demand::Open { transfer, bytes }, _) if app.opens_many() => {
+                    self.begin(Transfer { owner: index, number: transfer, bytes });
                 }
-                Source::Stream(stream) => {
-                    let packet = stream.packet;
-                    stream.advance();
-                    let flow = &mut self.flows[index as usize];
-                    match &mut flow.agent {
-                        Agent::Datagrams(d) => {
-                            let (number, payload) = d.send();
-                            let (way, header, net) = (flow.way(index, false), flow.header, &mut self.net);
-                            let bodies = &mut net.witness.bodies;
-                            let parcel =
-                                Parcel::datagram(number, payload, now, header, way, bodies, R::PACKETS);
-                            dispatch(net, now, parcel);
-                        }
-                        Agent::OneWay(ends) => ends.source.offer(now, packet.into()),
-                        Agent::Connections(ends) => ends.sender.offer(now, packet.into()),
-                        Agent::Silent | Agent::FixedWindow(_) => {}
-                    }
+                (Demand::Open { transfer, bytes }, _) => self.open(index, transfer, bytes),
+                (Demand::Write(n), Agent::OneWay(ends)) => ends.source.offer(now, n),
+                (Demand::Write(n), Agent::Connections(ends)) => ends.sender.offer(now, n),
+                (Demand::Datagram(packet), Agent::Datagrams(d)) => {
+                    let datagram = d.send(now, packet - flow.header);
+                    let (way, header, net) = (flow.way(index, false), flow.header, &mut self.net);
+                    let parcel =
+                        Parcel::datagram(&datagram, header, way, &mut net.witness.bodies, R::PACKETS);
+                    dispatch(net, now, parcel);
                 }
+                // Nobody is there to send it.
+                (Demand::Write(_) | Demand::Datagram(_), _) => {}
             }
         }
     }
@@ -81,7 +72,7 @@ impl<R: Tap> Sim<R> {
         if R::ENABLED {
             self.net.witness.recorder.record(self.now, &Event::FlowStarted { flow: index });
         }
-        self.open(index);
+        self.open(index, transfer.number, transfer.bytes);
         self.flush(index);
         self.arm(index);
     }

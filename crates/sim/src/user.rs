@@ -122,8 +122,12 @@ impl<R: Tap> Sim<R> {
 ///
 /// Built-in ones are built twice. Of a user's own there is one instance, at the sender: the other end sends no data and
 /// only agrees to what the policy asks for.
-pub(crate) fn controls_of(group: &FlowGroup, index: u32, controls: &Controls) -> (Algorithm, Algorithm) {
-    let rules = &SharedRules::from(&group.endpoint.rules);
+pub(crate) fn controls_of(
+    group: &FlowGroup,
+    rules: &SharedRules,
+    index: u32,
+    controls: &Controls,
+) -> (Algorithm, Algorithm) {
     let Config::User(own) = &group.cc else { return (group.cc.build(rules), group.cc.build(rules)) };
     let flow = format!("{}[{index}]", group.name);
     match controls.build(own, rules, &flow) {

@@ -6,6 +6,7 @@
 mod common;
 
 use common::{bulk, geo, scenario};
+use skyhaul_apps::pages::Config as Pages;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{InitialSsthresh, InitialWindow};
 use skyhaul_scenario::resolved::{App, FlowGroup, Resolved, Start};
@@ -50,7 +51,7 @@ fn a_page_takes_the_rounds_of_slow_start() {
         [(1.0, false), (1.0, true), (4.0, false), (4.0, true), (10.0, false), (10.0, true)]
     {
         let mut flow = bulk("web", 1, "sack", 64, RTT);
-        flow.app = App::Pages { segments: 50, count: Some(3), idle: None };
+        flow.app = App::Pages(Pages { segments: 50, count: Some(3), idle: None });
         flow.start = Start::At(Duration::ZERO);
         flow.handshake = handshake;
         flow.endpoint.rules.initial_window = InitialWindow::Segments(window);

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{bulk, geo, s0, scenario};
+use skyhaul_apps::pages::Config as Pages;
 use skyhaul_base::Duration;
 use skyhaul_path::delay::Uniform;
 use skyhaul_path::error::{Scope, list};
@@ -144,7 +145,7 @@ fn lost_acknowledgements_make_a_timeout_that_answers_no_loss() {
 fn the_next_connection_is_not_blamed_for_the_losses_of_the_last() {
     // Pages of 100 segments, one after the other; the channel corrupts one packet of each of the first three.
     let mut s = one("sack", &[90, 190, 290], 60.0);
-    s.flows[0].app = App::Pages { segments: 100, count: Some(5), idle: None };
+    s.flows[0].app = App::Pages(Pages { segments: 100, count: Some(5), idle: None });
     let f = flow(&s);
     assert_eq!(f.pages.len(), 5);
     assert_eq!(f.cuts.spurious + f.cuts.congestion + f.cuts.outage, 0, "{f:?}");

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{bulk, direction, geo, s0, scenario};
+use skyhaul_apps::pages::Config as Pages;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::InitialWindow;
 use skyhaul_scenario::resolved::{App, Link, Record, Resolved, Series, Start, Times};
@@ -273,7 +274,7 @@ fn paths_without_delay_and_unknown_links_are_refused() {
 fn pausing(idle: Option<Times>, count: Option<u64>) -> Resolved {
     let mut s = scenario(100.0, vec![geo(0.0, 0.5, 50, 0.0)], vec![bulk("web", 3, "sack", 64, 0.5)]);
     let flow = &mut s.flows[0];
-    flow.app = App::Pages { segments: 2, count, idle };
+    flow.app = App::Pages(Pages { segments: 2, count, idle });
     flow.start = Start::At(Duration::ZERO);
     flow.endpoint.rules.initial_window = InitialWindow::Segments(1.0);
     s
@@ -290,7 +291,7 @@ fn a_fixed_pause_separates_pages_and_is_no_part_of_their_time() {
 
 #[test]
 fn exponential_pauses_have_their_mean_and_are_not_those_of_the_neighbour() {
-    let mut s = pausing(Some(Times::Exponential { mean: Duration::from_secs(3) }), None);
+    let mut s = pausing(Some(Times::Exponential(Duration::from_secs(3))), None);
     s.duration = Duration::from_secs(40_000);
     let flows = run(&s, 1, Null).expect("a world").flows;
     for f in &flows {
@@ -316,7 +317,7 @@ fn pages_follow_each_other_on_new_connections() {
     for handshake in [false, true] {
         let mut s = scenario(60.0, vec![geo(1300.0, 0.55, 50, 0.0)], vec![bulk("web", 1, "sack", 64, 0.55)]);
         let flow = &mut s.flows[0];
-        flow.app = App::Pages { segments: 50, count: Some(10), idle: None };
+        flow.app = App::Pages(Pages { segments: 50, count: Some(10), idle: None });
         flow.start = Start::At(Duration::ZERO);
         flow.handshake = handshake;
         flow.known_rtt = (!handshake).then(|| Duration::from_millis(550));

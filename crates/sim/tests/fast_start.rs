@@ -3,6 +3,7 @@
 mod common;
 
 use common::{bulk, geo, scenario};
+use skyhaul_apps::pages::Config as Pages;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{Config as Cc, InitialWindow, alg::fast_start};
 use skyhaul_path::queue::{Victim, pushout};
@@ -17,7 +18,7 @@ const T: f64 = 1.0 / 1300.0;
 fn web(cc: Cc, count: u64) -> FlowGroup {
     let mut flow = bulk("web", 1, "sack", 64, RTT);
     flow.cc = cc;
-    flow.app = App::Pages { segments: 50, count: Some(count), idle: None };
+    flow.app = App::Pages(Pages { segments: 50, count: Some(count), idle: None });
     flow.start = Start::At(Duration::ZERO);
     flow
 }

@@ -6,6 +6,7 @@
 mod common;
 
 use common::{bulk, direction, geo, s0, scenario};
+use skyhaul_apps::pages::Config as Pages;
 use skyhaul_base::Duration;
 use skyhaul_path::Limit;
 use skyhaul_path::delay::Uniform;
@@ -23,7 +24,7 @@ fn golden() -> Vec<Golden> {
     let mut priority = s0(5, "peach", 5e-3, 60.0);
     priority.links[0].forward.queue.discipline = pushout::Strict::default().into();
     let mut pages = s0(3, "newreno", 1e-2, 60.0);
-    pages.flows[0].app = App::Pages { segments: 50, count: None, idle: None };
+    pages.flows[0].app = App::Pages(Pages { segments: 50, count: None, idle: None });
     pages.flows[0].handshake = true;
     pages.flows[0].known_rtt = None;
     // Everything at once: two links, jitter, reordering, bursts of errors, bytes as limit, timestamps, delayed

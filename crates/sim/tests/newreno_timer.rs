@@ -3,6 +3,7 @@
 mod common;
 
 use common::{bulk, geo, scenario};
+use skyhaul_apps::pages::Config as Pages;
 use skyhaul_base::Duration;
 use skyhaul_path::error::{Scope, list};
 use skyhaul_scenario::resolved::{App, Start};
@@ -17,7 +18,7 @@ fn page(impatient: bool) -> FlowResult {
     link.forward.error = list::Config { indices: (150..180).collect(), class: Scope::HighPriority }.into();
     let mut flow = bulk("bulk", 1, "newreno", 64, RTT);
     flow.start = Start::At(Duration::ZERO);
-    flow.app = App::Pages { segments: 300, count: Some(1), idle: None };
+    flow.app = App::Pages(Pages { segments: 300, count: Some(1), idle: None });
     flow.endpoint.rto.restart_on_first_partial_only = impatient;
     run(&scenario(60.0, vec![link], vec![flow]), 1, Null).expect("a world").flows[0].clone()
 }

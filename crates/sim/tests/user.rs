@@ -3,6 +3,7 @@
 mod common;
 
 use common::s0;
+use skyhaul_apps::pages::Config as Pages;
 use skyhaul_base::Duration;
 use skyhaul_cc::alg::gaimd::{self, Gaimd};
 use skyhaul_cc::user::{self, OptionValue, Request};
@@ -37,7 +38,7 @@ fn a_provided_control_runs_like_a_built_in_one() {
     // With a handshake, and a connection per page.
     let pages = |cc| {
         let mut s = lossy(cc);
-        s.flows[0].app = App::Pages { segments: 40, count: None, idle: None };
+        s.flows[0].app = App::Pages(Pages { segments: 40, count: None, idle: None });
         s.flows[0].handshake = true;
         s.flows[0].known_rtt = None;
         s

@@ -6,7 +6,7 @@ use crate::runner::{CellRunner, Failure, Problem, Resolution, Setting, Unversion
 use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::{Config, Controls};
 use skyhaul_scenario::model::QueueSpec;
-use skyhaul_scenario::resolved::{App, Direction, Limit, Series, Start, Transport, What};
+use skyhaul_scenario::resolved::{Change, Direction, Limit, Series, Start, Transport};
 
 use skyhaul_scenario::{Document, Resolved, ScenarioError};
 use skyhaul_sim::quantity::{FLOW, LINK, RUN};
@@ -210,33 +210,6 @@ fn curves(series: &skyhaul_trace::Series, entities: usize, group: impl Fn(u32) -
     all
 }
 
-fn application(app: &App) -> String {
-    let number = crate::format::number;
-    #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
-    let mbit = |r: &Rate| number(r.bits_per_sec() as f64 / 1e6);
-    match app {
-        App::Bulk => "always with data to send".to_owned(),
-        App::Pages { segments, idle, .. } => {
-            let pause = match idle {
-                None => String::new(),
-                Some(times) => format!(", {} s apart in the mean", number(times.mean())),
-            };
-            format!("pages of {segments} segments, one after the other{pause}")
-        }
-        App::Arrivals { per_second, size } => {
-            let (often, size) = (number(*per_second), number(size.mean() / 1e3));
-            format!("{often} transfers per second at random times, {size} kB in the mean")
-        }
-        App::Stream { rate, pauses: None, .. } => format!("a constant {} Mbit/s", mbit(rate)),
-        App::Stream { rate, pauses: Some((on, off)), .. } => format!(
-            "{} Mbit/s while on, {} s on and {} s off in the mean",
-            mbit(rate),
-            number(on.mean()),
-            number(off.mean())
-        ),
-    }
-}
-
 /// The scenario in words, for the report.
 fn words(s: &Resolved) -> Vec<(String, String)> {
     let number = crate::format::number;
@@ -261,7 +234,7 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
         words.push((format!("Link {}, back", l.name), of(&l.reverse, back.map(|q| &q.0))));
     }
     for g in &s.flows {
-        let app = application(&g.app);
+        let app = g.app.words(&crate::format::number);
         let start = match g.start {
             Start::At(t) => format!("start at {} s", number(t.as_secs_f64())),
             Start::Uniform { from, to } => {
@@ -282,18 +255,18 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
     }
     for e in &s.events {
         let way = if e.forward { "" } else { ", back" };
-        let becomes = match &e.what {
-            What::Rate(r) => rate(*r),
-            What::Varying(v) => format!("a trace, {} in the mean", rate(Some(v.mean()))),
-            What::Delay(d) => ms(d.base()),
-            What::Error(e) => e.words(&number),
-            What::Limit(limit) => match limit {
+        let becomes = match &e.change {
+            Change::Rate(r) => rate(*r),
+            Change::Varying(v) => format!("a trace, {} in the mean", rate(Some(v.mean()))),
+            Change::Delay(d) => ms(d.base()),
+            Change::Error(e) => e.words(&number),
+            Change::Limit(limit) => match limit {
                 Limit::Packets(n) => format!("queue of {n} packets"),
                 Limit::Bytes(n) => format!("queue of {n} B"),
                 Limit::Unlimited => "queue of any length".to_owned(),
             },
-            What::Up(true) => "up".to_owned(),
-            What::Up(false) => "down".to_owned(),
+            Change::Up(true) => "up".to_owned(),
+            Change::Up(false) => "down".to_owned(),
         };
         let at = number(e.at.as_secs_f64());
         words.push((format!("At {at} s"), format!("link {}{way}: {becomes}", s.links[e.link].name)));

@@ -45,7 +45,7 @@ pub struct Prepared {
     pub scenario: Resolved,
     /// Canonical text.
     pub text: String,
-    /// Version of users' own controls in it; see [`CellRunner::version`].
+    /// Version of users' own controls in it; see [`CellRunner::version`](crate::runner::CellRunner::version).
     pub version: Result<String, Unversioned>,
     /// Which combination it was first met in, in words.
     pub label: String,

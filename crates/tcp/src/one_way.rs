@@ -197,7 +197,9 @@ impl<S: Store> Source<S> {
         if extras.is_some() || !head.is_plain_ack() || self.exception.is_some() {
             return self.handle_any(now, head, extras);
         }
-        let Some(ack) = head.ack.unwrap(una, Seq(una as u32)) else { return self.handle_any(now, head, extras) };
+        let Some(ack) = head.ack.unwrap(una, Seq(una as u32)) else {
+            return self.handle_any(now, head, extras);
+        };
         let (Some(stamps), Some((val, echo))) = (&mut self.stamps, head.ts()) else {
             return self.acknowledge(now, &Arrival::plain(ack, head.window.into(), None));
         };
@@ -474,12 +476,7 @@ impl<S: Store> Sink<S> {
     }
 
     #[inline]
-    fn segment(
-        &mut self,
-        now: Instant,
-        probe: Option<(u64, u64)>,
-        beside: &mut Option<Extras>,
-    ) -> Head {
+    fn segment(&mut self, now: Instant, probe: Option<(u64, u64)>, beside: &mut Option<Extras>) -> Head {
         let window = Agreed::announced(self.scale, self.receiver.window());
         self.last_ack_sent = self.receiver.next_expected();
         let ack = Seq(self.last_ack_sent as u32);
@@ -488,13 +485,19 @@ impl<S: Store> Sink<S> {
             head.set_ts(stamps.stamp(now));
         }
         if self.receiver.has_more_to_say() || probe.is_some() {
-            let mut extras = Extras::NONE;
-            for &(from, to) in self.receiver.blocks(probe).as_slice() {
-                extras.sack.push(Seq(from as u32), Seq(to as u32));
-            }
-            extras.waves.rate = self.receiver.rate();
-            *beside = Some(extras).filter(|e| !e.is_none());
+            *beside = self.more_to_say(probe);
         }
         head
+    }
+
+    /// SACK blocks and the rate of the last wave.
+    #[inline(never)]
+    fn more_to_say(&mut self, probe: Option<(u64, u64)>) -> Option<Extras> {
+        let mut extras = Extras::NONE;
+        for &(from, to) in self.receiver.blocks(probe).as_slice() {
+            extras.sack.push(Seq(from as u32), Seq(to as u32));
+        }
+        extras.waves.rate = self.receiver.rate();
+        Some(extras).filter(|e| !e.is_none())
     }
 }

@@ -12,7 +12,7 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
-use super::{Count, Probability, Size, Time};
+use super::{Count, Frequency, Probability, Size, Time};
 use crate::Duration;
 use alloc::vec::Vec;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -45,6 +45,8 @@ macro_rules! plain {
 plain! {
     /// A whole number, written as [`Count`].
     count: u64 as Count;
+    /// How often, per second, written as [`Frequency`].
+    frequency: f64 as Frequency;
     /// A number from 0 to 1, written as [`Probability`].
     probability: f64 as Probability;
     /// Bytes, written as [`Size`].

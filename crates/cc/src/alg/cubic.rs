@@ -225,7 +225,8 @@ impl CongestionControl for Cubic {
         self.frame.window()
     }
     fn policy(&self) -> Policy {
-        Policy { rtt_samples: self.config.hystart, ..self.frame.policy() }
+        // Only HyStart++ reads them, and it is over with the first slow start.
+        Policy { rtt_samples: self.hystart.is_some(), ..self.frame.policy() }
     }
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         self.frame.start(cx, start);

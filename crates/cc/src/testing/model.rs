@@ -209,8 +209,7 @@ impl<C: CongestionControl> Model<C> {
             }
             Op::Undo if !self.report.recoveries.is_empty() => {
                 if self.stage.path.phase == Phase::Recovery {
-                    self.stage.path.phase = Phase::Open;
-                    self.call("on_recovered", |cc, cx| cc.on_recovered(cx));
+                    self.recovered();
                 }
                 self.call("on_undo", |cc, cx| cc.on_undo(cx));
                 self.transmit(Clock::Ack);
@@ -236,7 +235,22 @@ impl<C: CongestionControl> Model<C> {
             }
             Op::Ecn | Op::Timeout | Op::Unsupported | Op::Undo | Op::Idle => {}
         }
-        assert_eq!(self.stage.cc.policy(), self.policy, "the policy changed at operation {}", self.step);
+        let policy = self.stage.cc.policy();
+        // Those may be renounced; the sender learns of it at the end of a recovery.
+        assert!(
+            self.policy.rtt_samples || !policy.rtt_samples,
+            "RTT samples asked for at operation {}",
+            self.step
+        );
+        let but_for_samples = Policy { rtt_samples: self.policy.rtt_samples, ..policy };
+        assert_eq!(but_for_samples, self.policy, "the policy changed at operation {}", self.step);
+    }
+
+    /// The repair is complete.
+    fn recovered(&mut self) {
+        self.stage.path.phase = Phase::Open;
+        self.call("on_recovered", |cc, cx| cc.on_recovered(cx));
+        self.policy.rtt_samples = self.stage.cc.policy().rtt_samples;
     }
 }
 

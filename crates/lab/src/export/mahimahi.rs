@@ -7,7 +7,7 @@ use super::recorded::{Recorded, runs};
 use crate::error::{ExportError, LabError};
 use skyhaul_base::{Instant, Rate};
 use skyhaul_path::rate::{Saturated, Varying};
-use skyhaul_scenario::resolved::{Change, Direction, What};
+use skyhaul_scenario::resolved::{Change, Direction, Event};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub fn mahimahi(results: &Path, out: &Path) -> Result<Vec<PathBuf>, LabError> {
 fn opportunities<'a>(
     run: &Recorded,
     direction: &Direction,
-    changes: impl Iterator<Item = &'a Change>,
+    changes: impl Iterator<Item = &'a Event>,
     name: &str,
 ) -> Result<Option<String>, ExportError> {
     let end = Instant::ZERO + run.scenario().duration;
@@ -61,16 +61,16 @@ fn opportunities<'a>(
     let mut changes = changes.peekable();
     loop {
         // A change follows what else happens at its instant, so what begins then begins before it.
-        while let Some(change) = changes.next_if(|c| !up || Instant::ZERO + c.at < now) {
-            now = now.max(Instant::ZERO + change.at);
-            match &change.what {
-                What::Up(yes) => up = *yes,
-                What::Rate(rate) => match model(*rate, None) {
+        while let Some(event) = changes.next_if(|c| !up || Instant::ZERO + c.at < now) {
+            now = now.max(Instant::ZERO + event.at);
+            match &event.change {
+                Change::Up(yes) => up = *yes,
+                Change::Rate(rate) => match model(*rate, None) {
                     Some(new) => transmitter = new,
                     None => return Ok(None),
                 },
-                What::Varying(varying) => transmitter = Saturated::new(None, Some(varying)),
-                What::Delay(_) | What::Error(_) | What::Limit(_) => {}
+                Change::Varying(varying) => transmitter = Saturated::new(None, Some(varying)),
+                Change::Delay(_) | Change::Error(_) | Change::Limit(_) => {}
             }
         }
         if !up {

@@ -1,8 +1,8 @@
 //! `skyhaul export`: results in other formats.
 //!
 //! Tables are written from the tables of a results directory, of runs and of studies ([`csv()`], [`parquet()`]). Formats of
-//! measuring tools are written from what a run has recorded ([`flent`], [`iperf3`]); a log of events is written by
-//! running the recorded scenario again ([`qlog`]); when packets could leave follows from the scenario ([`mahimahi`]).
+//! measuring tools are written from what a run has recorded ([`flent()`], [`iperf3()`](iperf3::iperf3)); a log of events is written by
+//! running the recorded scenario again ([`qlog()`]); when packets could leave follows from the scenario ([`mahimahi()`]).
 
 mod flent;
 pub mod iperf3;

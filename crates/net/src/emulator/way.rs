@@ -3,7 +3,7 @@
 use super::packet::Buf;
 use skyhaul_base::{Instant, Rate};
 use skyhaul_path::{Counters, Delay, DropReason, Link, LinkConfig, Streams};
-use skyhaul_scenario::resolved::{Change, FlowGroup, Resolved};
+use skyhaul_scenario::resolved::{Event, FlowGroup, Resolved};
 
 /// A link on the way.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ struct Hop {
 #[derive(Debug)]
 pub(super) struct Way {
     hops: Vec<Hop>,
-    changes: Vec<Change>,
+    changes: Vec<Event>,
     done: usize,
     /// No earlier than the last thing that happened.
     now: Instant,
@@ -64,7 +64,7 @@ impl Way {
             // Data meets it first, acknowledgements last: it is the sender's.
             if forward { hops.insert(0, access) } else { hops.push(access) }
         }
-        let mine = |c: &&Change| c.forward == forward && group.path.contains(&c.link);
+        let mine = |c: &&Event| c.forward == forward && group.path.contains(&c.link);
         let changes = scenario.events.iter().filter(mine).cloned().collect();
         Self { hops, changes, done: 0, now: Instant::ZERO }
     }
@@ -120,7 +120,7 @@ impl Way {
                 let hop = self.hops.iter_mut().find(|h| h.index == Some(c.link));
                 if let Some(Hop { name, link, .. }) = hop {
                     link.serve(at, &mut |p, why| out(p, Fate::Lost(name, why)));
-                    c.what.apply(at, link, &mut |p, why| out(p, Fate::Lost(name, why)));
+                    c.change.apply(at, link, &mut |p, why| out(p, Fate::Lost(name, why)));
                 }
                 self.done += 1;
             }

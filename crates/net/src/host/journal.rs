@@ -53,9 +53,9 @@ impl Origin {
     pub(super) fn open<S: Store>(&self) -> Connection<S> {
         let control = self.cc.build(&self.config.rules);
         let mut c = if self.active {
-            Connection::connect(self.opened_at, &self.config, control, self.iss, self.rng.clone())
+            Connection::connect(self.opened_at, self.config, control, self.iss, self.rng.clone())
         } else {
-            Connection::listen(&self.config, control, self.iss, self.rng.clone())
+            Connection::listen(self.config, control, self.iss, self.rng.clone())
         };
         c.set_timestamp_offset(self.timestamp_offset);
         c

@@ -134,7 +134,7 @@ const MTUS: std::ops::RangeInclusive<u32> = 68..=65_535;
 impl<'a> Setting<'a> {
     fn new(scenario: &'a Resolved, group: &'a FlowGroup, seed: u64) -> Result<Self, WorldError> {
         let refuse = |what: &str| WorldError::Unsupported { flow: group.name.clone(), what: what.to_owned() };
-        if group.transport != Transport::Tcp || !matches!(group.app, App::Bulk) {
+        if group.transport != Transport::Tcp || group.app != App::BULK {
             return Err(refuse("only bulk transfers over TCP leave the simulator: write app = \"bulk\""));
         }
         if scenario.flows.len() > 1 {

@@ -122,7 +122,7 @@ impl<P: Routed> Chain<P> {
     }
 
     /// Gives a packet to the next link on its route.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, now: Instant, mut packet: P, observer: &mut impl Observer<P>) {
         let index = self.routes[usize::from(packet.hop())];
         packet.advance();
@@ -157,8 +157,14 @@ impl<P: Routed> Chain<P> {
         if self.routes[usize::from(packet.hop())] == END {
             return Some(packet);
         }
-        self.enter(now, packet, observer);
+        self.go_on(now, packet, observer);
         None
+    }
+
+    /// The next of several links.
+    #[inline(never)]
+    fn go_on(&mut self, now: Instant, packet: P, observer: &mut impl Observer<P>) {
+        self.enter(now, packet, observer);
     }
 
     #[inline]

@@ -81,8 +81,8 @@ impl Tournament {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
     use alloc::collections::BTreeMap;
+    use proptest::prelude::*;
 
     #[test]
     fn nothing_is_pending_at_first() {

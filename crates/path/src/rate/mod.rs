@@ -3,6 +3,7 @@
 //! A link sends at a constant rate ([`skyhaul_base::units::Serializer`]) unless it is given a model of this module. Time
 //! in a model is that of the run: it begins with the run, whenever the link is given the model.
 
+mod model;
 mod opportunities;
 mod steps;
 
@@ -11,38 +12,64 @@ use alloc::sync::Arc;
 use skyhaul_base::units::Serializer;
 use skyhaul_base::{Instant, Rate};
 
+use model::Sending as _;
+
+pub use model::Model;
 pub use opportunities::{OPPORTUNITY_BYTES, Opportunities};
 pub use steps::Steps;
 
 pub use crate::trace::{End, TraceError};
 
-/// A rate that changes by itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Varying {
-    /// Instants at which a number of bytes may leave, as Mahimahi replays them.
-    Opportunities(Arc<Opportunities>),
-    /// A rate that holds until the next one.
-    Steps(Arc<Steps>),
+/// Expands the list below into the enum of rates that change by themselves, that of rates in use, and the dispatch to
+/// each.
+macro_rules! rates {
+    ($($variant:ident($model:ty)),* $(,)?) => {
+        /// A rate that changes by itself.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[expect(missing_docs, reason = "each rate documents itself")]
+        pub enum Varying {
+            $($variant(Arc<$model>),)*
+        }
+
+        /// A model at work.
+        #[derive(Clone, Debug)]
+        pub(crate) enum Run {
+            $($variant(<$model as Model>::Run),)*
+        }
+
+        impl Varying {
+            /// The mean rate over the period of a model that repeats, or up to its last change; at least 1 bit/s.
+            #[must_use]
+            pub fn mean(&self) -> Rate {
+                match self { $(Self::$variant(m) => Model::mean(&**m),)* }
+            }
+            /// Bits that can leave until `t`, from the start of the run.
+            #[must_use]
+            pub fn bits_until(&self, t: Instant) -> f64 {
+                match self { $(Self::$variant(m) => Model::bits_until(&**m, t),)* }
+            }
+            fn run(&self) -> Run {
+                match self { $(Self::$variant(m) => Run::$variant(m.run()),)* }
+            }
+        }
+
+        impl Run {
+            #[cold]
+            #[inline(never)]
+            fn send(&mut self, start: Instant, size: u32, waited: bool) -> Instant {
+                match self { $(Self::$variant(run) => run.send(start, size, waited),)* }
+            }
+
+            fn model(&self) -> Varying {
+                match self { $(Self::$variant(run) => Varying::$variant(Arc::clone(run.model())),)* }
+            }
+        }
+    };
 }
 
-impl Varying {
-    /// The mean rate over the period of a model that repeats, or up to its last change; at least 1 bit/s.
-    #[must_use]
-    pub fn mean(&self) -> Rate {
-        match self {
-            Self::Opportunities(o) => o.mean(),
-            Self::Steps(s) => s.mean(),
-        }
-    }
-
-    /// Bits that can leave until `t`, from the start of the run.
-    #[must_use]
-    pub fn bits_until(&self, t: Instant) -> f64 {
-        match self {
-            Self::Opportunities(o) => o.count_until(t) as f64 * 8.0 * f64::from(OPPORTUNITY_BYTES),
-            Self::Steps(s) => s.bits_until(t),
-        }
-    }
+rates! {
+    Opportunities(Opportunities),
+    Steps(Steps),
 }
 
 /// What sends the packets of a link one after the other.
@@ -56,15 +83,6 @@ pub(crate) enum Transmitter {
     Varying(Box<Run>),
 }
 
-/// A model at work.
-#[derive(Clone, Debug)]
-pub(crate) enum Run {
-    /// Mahimahi's.
-    Opportunities(opportunities::Run),
-    /// Steps of a rate.
-    Steps(steps::Run),
-}
-
 impl Transmitter {
     pub(crate) fn new(rate: Option<Rate>, varying: Option<&Varying>) -> Self {
         match (varying, rate) {
@@ -75,10 +93,7 @@ impl Transmitter {
     }
 
     pub(crate) fn varying(v: &Varying) -> Self {
-        Self::Varying(Box::new(match v {
-            Varying::Opportunities(o) => Run::Opportunities(opportunities::Run::new(Arc::clone(o))),
-            Varying::Steps(s) => Run::Steps(steps::Run::new(Arc::clone(s))),
-        }))
+        Self::Varying(Box::new(v.run()))
     }
 
     /// Starts a packet at `start`, when the transmitter is free; returns when its last bit leaves. `waited` says that the
@@ -129,23 +144,5 @@ impl Saturated {
     /// When the unit has left that begins at `start`, or at the end of the one before it.
     pub fn next(&mut self, start: Instant) -> Instant {
         self.0.send(start, OPPORTUNITY_BYTES, true)
-    }
-}
-
-impl Run {
-    #[cold]
-    #[inline(never)]
-    fn send(&mut self, start: Instant, size: u32, waited: bool) -> Instant {
-        match self {
-            Self::Opportunities(run) => run.send(start, size, waited),
-            Self::Steps(run) => run.send(start, size),
-        }
-    }
-
-    fn model(&self) -> Varying {
-        match self {
-            Self::Opportunities(run) => Varying::Opportunities(Arc::clone(run.model())),
-            Self::Steps(run) => Varying::Steps(Arc::clone(run.model())),
-        }
     }
 }

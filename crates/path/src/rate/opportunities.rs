@@ -6,6 +6,7 @@
 //! opportunity has room for beyond what waits is lost: it is no credit for packets that come later. An opportunity at the
 //! instant at which a packet arrives is over when it arrives.
 
+use super::model::{Model, Sending};
 use crate::trace::TraceError;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -75,7 +76,7 @@ impl Opportunities {
 
 /// A schedule in use.
 #[derive(Clone, Debug)]
-pub(crate) struct Run {
+pub struct Run {
     schedule: Arc<Opportunities>,
     /// Number of the present period, and of the next opportunity within it.
     cycle: u64,
@@ -85,18 +86,30 @@ pub(crate) struct Run {
     left: u32,
 }
 
-impl Run {
-    pub(super) fn new(schedule: Arc<Opportunities>) -> Self {
-        Self { schedule, cycle: 0, next: 0, at: Instant::ZERO, left: 0 }
-    }
+impl Model for Opportunities {
+    type Run = Run;
 
-    pub(super) fn model(&self) -> &Arc<Opportunities> {
+    fn mean(&self) -> Rate {
+        Self::mean(self)
+    }
+    fn bits_until(&self, t: Instant) -> f64 {
+        self.count_until(t) as f64 * 8.0 * f64::from(OPPORTUNITY_BYTES)
+    }
+    fn run(self: &Arc<Self>) -> Run {
+        Run { schedule: Arc::clone(self), cycle: 0, next: 0, at: Instant::ZERO, left: 0 }
+    }
+}
+
+impl Sending for Run {
+    type Model = Opportunities;
+
+    fn model(&self) -> &Arc<Opportunities> {
         &self.schedule
     }
 
     /// When the last byte of a packet leaves that is at the head from `start` on. One that has waited may still use an
     /// opportunity at `start`, and what its predecessor has left of it.
-    pub(super) fn send(&mut self, start: Instant, size: u32, waited: bool) -> Instant {
+    fn send(&mut self, start: Instant, size: u32, waited: bool) -> Instant {
         if !(waited && start == self.at) {
             self.left = 0;
             self.skip(start, waited);
@@ -120,7 +133,9 @@ impl Run {
         }
         end
     }
+}
 
+impl Run {
     /// Time of the next opportunity.
     fn time(&self) -> Instant {
         let local = u64::from(self.schedule.times[self.next]) * NANOS_PER_MS;
@@ -163,7 +178,7 @@ mod tests {
         Instant::from_nanos(t * NANOS_PER_MS)
     }
     fn run(times: &[u32]) -> Run {
-        Run::new(Arc::new(Opportunities::new(times.to_vec()).unwrap()))
+        Arc::new(Opportunities::new(times.to_vec()).unwrap()).run()
     }
 
     #[test]
@@ -210,7 +225,7 @@ mod tests {
         let schedule = Opportunities::new(vec![3, 3, 4, 9, 9, 9, 17, 30]).unwrap();
         let mut rng = skyhaul_base::Rng::stream(1, "mahimahi");
         let mut below = |n: u64| rng.next_u64() % n;
-        let mut fast = Run::new(Arc::new(schedule.clone()));
+        let mut fast = Arc::new(schedule.clone()).run();
         let (mut queue, mut free, mut got, mut want) = (Vec::new(), Instant::ZERO, Vec::new(), Vec::new());
         let mut arrivals: Vec<(u64, u32)> =
             (0..500).map(|_| (below(3_000), 40 + below(2_000) as u32)).collect();

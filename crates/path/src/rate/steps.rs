@@ -1,5 +1,6 @@
 //! A rate that holds until the next one.
 
+use super::model::{Model, Sending};
 use crate::trace::{End, TraceError};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -117,23 +118,41 @@ impl Steps {
 /// Steps in use. The part of a nanosecond that the end of a packet cannot express is carried into the next one, as at a
 /// constant rate.
 #[derive(Clone, Debug)]
-pub(crate) struct Run {
+pub struct Run {
     steps: Arc<Steps>,
     free_at: Instant,
     /// Work left of what was sent until `free_at`.
     carry: u64,
 }
 
-impl Run {
-    pub(super) fn new(steps: Arc<Steps>) -> Self {
-        Self { steps, free_at: Instant::ZERO, carry: 0 }
-    }
+impl Model for Steps {
+    type Run = Run;
 
-    pub(super) fn model(&self) -> &Arc<Steps> {
+    fn mean(&self) -> Rate {
+        Self::mean(self)
+    }
+    fn bits_until(&self, t: Instant) -> f64 {
+        Self::bits_until(self, t)
+    }
+    fn run(self: &Arc<Self>) -> Run {
+        Run { steps: Arc::clone(self), free_at: Instant::ZERO, carry: 0 }
+    }
+}
+
+impl Sending for Run {
+    type Model = Steps;
+
+    fn model(&self) -> &Arc<Steps> {
         &self.steps
     }
 
-    pub(super) fn send(&mut self, start: Instant, size: u32) -> Instant {
+    fn send(&mut self, start: Instant, size: u32, _waited: bool) -> Instant {
+        Self::send(self, start, size)
+    }
+}
+
+impl Run {
+    fn send(&mut self, start: Instant, size: u32) -> Instant {
         if start > self.free_at {
             self.free_at = start;
             self.carry = 0;
@@ -176,7 +195,7 @@ mod tests {
         Steps::new(points.iter().map(point).collect(), end)
     }
     fn run(points: &[(u64, u64)], end: End) -> Run {
-        Run::new(Arc::new(steps(points, end).unwrap()))
+        Arc::new(steps(points, end).unwrap()).run()
     }
     fn ms(t: u64) -> Instant {
         Instant::from_nanos(t * 1_000_000)
@@ -227,6 +246,6 @@ mod tests {
         assert_eq!(steps(&[(0, 0), (5, 1)], End::Loop), Err(TraceError::NeverSends));
         assert_eq!(steps(&[(0, 1)], End::Loop), Err(TraceError::NoPeriod));
         let slow = steps(&[(0, 1)], End::Hold).unwrap();
-        assert_eq!(Run::new(Arc::new(slow)).send(ms(0), u32::MAX), Instant::MAX);
+        assert_eq!(Arc::new(slow).run().send(ms(0), u32::MAX), Instant::MAX);
     }
 }

@@ -218,7 +218,7 @@ fn limits(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
             push(out, "return-link", format!("links.{link}.reverse.rate"), message);
         }
         let (Some(rate), true) = (flow.rate_segments_s, reno_class(&flow.cc)) else { continue };
-        if group.app != App::Bulk {
+        if group.app != App::BULK {
             continue;
         }
         // Without losses, or without a rate, there is no such steady state.

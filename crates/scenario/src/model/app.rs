@@ -1,7 +1,5 @@
 //! What senders have to send, and over what.
 
-use super::Short;
-use crate::quantity::{Count, Frequency, RateSpec, Size, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,96 +12,4 @@ pub enum TransportSpec {
     Tcp,
     /// Datagrams: nothing is repeated, and nothing reacts to losses.
     Udp,
-}
-
-/// What a sender has to send. Short form: "bulk".
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", deny_unknown_fields, rename_all = "kebab-case")]
-pub enum AppSpec {
-    /// Short transfers at random times (a Poisson process), each over a new connection.
-    Arrivals {
-        /// How many per time, on average.
-        rate: Frequency,
-        /// Bytes of a transfer.
-        size: Short<SizesSpec>,
-    },
-    /// Data without end.
-    Bulk {},
-    /// Data at a constant rate.
-    Cbr {
-        /// Over UDP that of packets with their headers, over TCP that of the application's data.
-        rate: RateSpec,
-        /// Over UDP a packet with its headers, "1000 B" by default; over TCP what is written at a time, a full
-        /// segment by default.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        packet: Option<Size>,
-    },
-    /// Data at a constant rate with pauses.
-    OnOff {
-        /// Rate while on; see "cbr".
-        rate: RateSpec,
-        /// See "cbr".
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        packet: Option<Size>,
-        /// How long it is on; it begins so.
-        on: Short<TimesSpec>,
-        /// How long it pauses.
-        off: Short<TimesSpec>,
-    },
-    /// Pages one after the other, each over a new connection.
-    Pages {
-        /// Full segments per page.
-        segments: Count,
-        /// How many pages; without end by default.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        count: Option<Count>,
-        /// Pause between the end of a page and the start of the next; none by default.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        idle: Option<Short<TimesSpec>>,
-    },
-}
-
-/// Times drawn at random. Short form: a time, always the same.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum TimesSpec {
-    /// Always the same.
-    Constant(Time),
-    /// Exponentially distributed with this mean.
-    Exponential(Time),
-    /// Pareto distributed.
-    Pareto {
-        /// The mean.
-        mean: Time,
-        /// The shape, more than 1: the smaller, the heavier the tail; the variance is infinite up to 2.
-        shape: f64,
-    },
-}
-
-/// Sizes drawn at random. Short form: a size, always the same.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum SizesSpec {
-    /// Always the same.
-    Constant(Size),
-    /// Exponentially distributed with this mean.
-    Exponential(Size),
-    /// One of these, each as likely.
-    List(Vec<Size>),
-    /// The logarithm is normal.
-    Lognormal {
-        /// Half of the sizes are below.
-        median: Size,
-        /// Deviation of the natural logarithm.
-        sigma: f64,
-    },
-    /// Pareto distributed between two bounds.
-    Pareto {
-        /// Smallest.
-        min: Size,
-        /// Largest.
-        max: Size,
-        /// The shape, more than 0: the smaller, the heavier the tail.
-        shape: f64,
-    },
 }

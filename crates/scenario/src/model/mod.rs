@@ -11,7 +11,7 @@ mod queue;
 mod short;
 mod trace;
 
-pub use app::{AppSpec, SizesSpec, TimesSpec, TransportSpec};
+pub use app::TransportSpec;
 pub use endpoint::{
     EndpointSpec, InitialSsthreshSpec, InitialWindowSpec, ProbesSpec, RttSourceSpec, SackSpec,
 };
@@ -171,7 +171,7 @@ pub struct FlowSpec {
     pub sndbuf: Option<Window>,
     /// What the senders have to send; "bulk" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub app: Option<Short<AppSpec>>,
+    pub app: Option<Short<skyhaul_apps::Config>>,
     /// When flows start: a time, or `{ uniform = ["0 s", "1 RTT"] }`, which is the default of groups of
     /// several flows. A single flow starts at 0.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,9 +1,9 @@
 //! Short forms: a text that stands for a table.
 
 use super::endpoint::DelayedAckSpec;
-use super::{AppSpec, EndpointSpec, OsSpec, QueueSpec, SizesSpec, StartSpec, TimesSpec};
+use super::{EndpointSpec, OsSpec, QueueSpec, StartSpec};
 use crate::error::ValueError;
-use crate::quantity::{QueueLimit, Size, Span, Time};
+use crate::quantity::{QueueLimit, Span, Time};
 use core::fmt;
 use core::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -164,45 +164,16 @@ impl ShortForm for error::Config {
     }
 }
 
-impl ShortForm for AppSpec {
+impl ShortForm for skyhaul_apps::Config {
     const EXPECTING: &'static str = "\"bulk\", or a table such as { kind = \"pages\", segments = 50 }";
     fn from_text(text: &str) -> Result<Self, ValueError> {
         match text {
-            "bulk" => Ok(Self::Bulk {}),
+            "bulk" => Ok(Self::BULK),
             _ => Err(ValueError::NotAccepted { text: text.into(), expected: Self::EXPECTING }),
         }
     }
     fn text_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "const": "bulk" })
-    }
-}
-
-impl ShortForm for TimesSpec {
-    const EXPECTING: &'static str = "a time such as \"1 s\", or a table such as { exponential = \"1 s\" } or \
-        { pareto = { mean = \"1 s\", shape = 1.5 } }";
-    fn from_text(text: &str) -> Result<Self, ValueError> {
-        Ok(text.parse().map(Self::Constant)?)
-    }
-    fn bare(n: &str) -> String {
-        format!("{n} has no unit: write a time with a unit, such as \"{n} s\"")
-    }
-    fn text_schema(generator: &mut SchemaGenerator) -> Schema {
-        generator.subschema_for::<Time>()
-    }
-}
-
-impl ShortForm for SizesSpec {
-    const EXPECTING: &'static str = "a size such as \"30 kB\", or a table such as { exponential = \"30 kB\" }, \
-        { list = [\"10 kB\", \"1 MB\"] }, { lognormal = { median = \"10 kB\", sigma = 1.5 } } or \
-        { pareto = { min = \"4 kB\", max = \"10 MB\", shape = 1.2 } }";
-    fn from_text(text: &str) -> Result<Self, ValueError> {
-        Ok(text.parse().map(Self::Constant)?)
-    }
-    fn bare(n: &str) -> String {
-        format!("{n} has no unit: write a size with a unit, such as \"{n} kB\"")
-    }
-    fn text_schema(generator: &mut SchemaGenerator) -> Schema {
-        generator.subschema_for::<Size>()
     }
 }
 

@@ -5,8 +5,8 @@ mod endpoint;
 mod link;
 
 use crate::error::{Problem, did_you_mean};
-use crate::model::{AppSpec, FlowSpec, Scenario, Short, StartSpec, TransportSpec};
-use crate::quantity::{Count, Size, Span};
+use crate::model::{FlowSpec, Scenario, Short, StartSpec, TransportSpec};
+use crate::quantity::{Count, Span};
 use crate::resolved::{FlowGroup, Link, Record, Resolved, Series, Start, Transport};
 use crate::workload;
 use skyhaul_base::Duration;
@@ -253,12 +253,9 @@ fn datagrams(key: &str, spec: &FlowSpec) -> Result<(skyhaul_tcp::Config, skyhaul
             "datagrams have none: leave it out, or write transport = \"tcp\"",
         );
     }
-    let packet = match spec.app.as_ref().map(|a| &a.0) {
-        Some(AppSpec::Cbr { packet, .. } | AppSpec::OnOff { packet, .. }) => *packet,
-        _ => None,
-    };
     // A size that is refused is found when the workload is resolved.
-    let packet = packet.and_then(|Size(n)| u32::try_from(n).ok()).unwrap_or(workload::USUAL_PACKET);
+    let packet = spec.app.as_ref().and_then(|a| a.0.packet()).unwrap_or(skyhaul_apps::USUAL_PACKET);
+    let packet = u32::try_from(packet).unwrap_or(u32::MAX);
     let endpoint = skyhaul_tcp::Config {
         mss: packet.saturating_sub(workload::UDP_HEADER).max(1),
         header: workload::UDP_HEADER,

@@ -1,8 +1,8 @@
 //! What a run yields of each flow.
 
 use super::{Quantity, Unit, amount, bytes, count, maybe};
-use crate::datagram::DatagramResult;
 use crate::result::FlowResult;
+use skyhaul_apps::Measured;
 use skyhaul_base::Instant;
 use skyhaul_trace::LossCause;
 
@@ -101,6 +101,6 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     ),
 ];
 
-fn datagrams(f: &FlowResult) -> DatagramResult {
+fn datagrams(f: &FlowResult) -> Measured {
     f.datagrams.unwrap_or_default()
 }

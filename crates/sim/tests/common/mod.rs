@@ -49,7 +49,7 @@ pub fn bulk(name: &str, count: u32, cc: &str, rwnd: u64, rtt: f64) -> FlowGroup 
         cc: Cc::by_name(cc).expect("a known algorithm"),
         endpoint,
         transport: Transport::Tcp,
-        app: App::Bulk,
+        app: App::BULK,
         start: Start::Uniform { from: Duration::ZERO, to: Duration::from_secs_f64(rtt) },
         stop: None,
         handshake: false,

@@ -92,7 +92,7 @@ pub struct Receiver<S: Store> {
     /// `RCV.NXT` of a FIN that has arrived; [`NO_FIN`] before.
     fin_at: u64,
     config: Arc<Config>,
-    probe_answers: Option<Box<VecDeque<ProbeAnswer>>>,
+    probe_answers: VecDeque<ProbeAnswer>,
     autotune: Option<Box<Autotune>>,
     waves: Option<Box<Meter>>,
     store: S,
@@ -120,7 +120,7 @@ impl<S: Store> Receiver<S> {
             answer_probes: false,
             sink: false,
             fin_at: NO_FIN,
-            probe_answers: None,
+            probe_answers: VecDeque::new(),
             autotune: config.receive_autotuning.then(autotune),
             waves: None,
             store: S::default(),
@@ -318,11 +318,7 @@ impl<S: Store> Receiver<S> {
                 self.take_fin();
             }
         }
-        self.probe_answers.get_or_insert_default().push_back(ProbeAnswer {
-            mark,
-            id: d.probe_id,
-            range: (d.seq, end),
-        });
+        self.probe_answers.push_back(ProbeAnswer { mark, id: d.probe_id, range: (d.seq, end) });
     }
 
     /// Something that had arrived before has arrived again.
@@ -437,7 +433,7 @@ impl<S: Store> Receiver<S> {
     /// The answer to the oldest probe that was not answered yet.
     #[inline]
     pub fn poll_probe_answer(&mut self) -> Option<ProbeAnswer> {
-        self.probe_answers.as_mut().and_then(|a| a.pop_front())
+        self.probe_answers.pop_front()
     }
     /// A data segment leaves and carries the acknowledgement of what arrived in order. A pure acknowledgement
     /// after it would look like a duplicate.

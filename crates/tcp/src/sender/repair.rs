@@ -19,6 +19,7 @@ impl<S: Store> Engine<S> {
                 self.phase = Phase::Open;
                 self.force_head = false;
                 self.tell(now, |cc, cx| cc.on_recovered(cx));
+                self.renew_policy();
             }
             Phase::Recovery => {
                 if self.mode() == RecoveryMode::NewReno {
@@ -247,6 +248,7 @@ impl<S: Store> Engine<S> {
         }
         if recovering {
             self.tell(now, |cc, cx| cc.on_recovered(cx));
+            self.renew_policy();
         }
         self.tell(now, |cc, cx| cc.on_undo(cx));
     }

@@ -102,8 +102,7 @@ impl<C: CongestionControl> Model<C> {
         self.stage.path.after_timeout &= self.stage.cwnd() < self.stage.ssthresh();
         self.answer(probes, false);
         if ends {
-            self.stage.path.phase = Phase::Open;
-            self.call("on_recovered", |cc, cx| cc.on_recovered(cx));
+            self.recovered();
         } else if recovering && self.policy.recovery == RecoveryMode::NewReno {
             (self.head_sent, self.head_again) = (self.stage.now, 1);
         }

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Stop> {
         return Err(stop);
     }
     if args.stack.json {
-        let error = outcome.as_ref().err().map(Stop::line);
+        let error = outcome.as_ref().err().map(Stop::to_string);
         let wanted = Wanted { limit: Some(limit), remote, reverse: false, began, error };
         print(&Document { stack: &stack, met: &met, told: &told, wanted: &wanted }.text())?;
     } else if connected {

@@ -1,0 +1,177 @@
+//! Datagrams: a sender that nothing slows down, and a receiver that measures.
+
+use hdrhistogram::Histogram;
+use skyhaul_base::{Duration, Instant};
+
+/// Bytes at the front of a datagram's payload that say what it is.
+pub const HEADER: usize = 16;
+/// Longest delay that the histogram tells from longer ones, in microseconds: an hour.
+const LONGEST: u64 = 3_600_000_000;
+
+/// What a datagram says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// Its number, from 0.
+    pub number: u64,
+    /// When it was sent, on the sender's clock.
+    pub sent_at: Instant,
+    /// Bytes of payload, the header among them where there are bytes.
+    pub len: u32,
+}
+
+impl Datagram {
+    /// Writes the header at the front of a payload; false if that is too short for it.
+    #[must_use]
+    pub fn write(&self, payload: &mut [u8]) -> bool {
+        let Some(head) = payload.get_mut(..HEADER) else { return false };
+        head[..8].copy_from_slice(&self.number.to_be_bytes());
+        head[8..].copy_from_slice(&self.sent_at.as_nanos().to_be_bytes());
+        true
+    }
+    /// Reads the header of a payload; `None` if that is too short to have one.
+    #[must_use]
+    pub fn read(payload: &[u8]) -> Option<Self> {
+        let (number, rest) = payload.split_first_chunk::<8>()?;
+        let (sent_at, _) = rest.split_first_chunk::<8>()?;
+        Some(Self {
+            number: u64::from_be_bytes(*number),
+            sent_at: Instant::from_nanos(u64::from_be_bytes(*sent_at)),
+            len: u32::try_from(payload.len()).ok()?,
+        })
+    }
+}
+
+/// Numbers the datagrams of a sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Numbered {
+    sent: u64,
+}
+
+impl Numbered {
+    /// The next datagram, of `len` bytes of payload.
+    pub fn next(&mut self, now: Instant, len: u32) -> Datagram {
+        let datagram = Datagram { number: self.sent, sent_at: now, len };
+        self.sent += 1;
+        datagram
+    }
+    /// How many were sent.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+}
+
+/// What the receiver of datagrams measured; delays are one way, from the sender's first bit to the receiver's last.
+/// `None` where nothing was delivered.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Packets delivered.
+    pub delivered: u64,
+    /// Mean delay in seconds.
+    pub delay_mean: Option<f64>,
+    /// Median of the delay in seconds; quantiles are good to 0.1 % or 1 µs.
+    pub delay_p50: Option<f64>,
+    /// 95th percentile of the delay in seconds.
+    pub delay_p95: Option<f64>,
+    /// 99th percentile of the delay in seconds.
+    pub delay_p99: Option<f64>,
+    /// Longest delay in seconds.
+    pub delay_max: Option<f64>,
+    /// Interarrival jitter at the end (RFC 3550 §6.4.1), in seconds.
+    pub jitter: Option<f64>,
+}
+
+/// Measures the delays of datagrams that arrive.
+#[derive(Clone, Debug, Default)]
+pub struct Delays {
+    count: u64,
+    bytes: u64,
+    /// In nanoseconds.
+    sum: u128,
+    max: Duration,
+    last: Option<Duration>,
+    /// In nanoseconds.
+    jitter: f64,
+    /// Of microseconds. Made by the first packet: flows that send none take no room.
+    histogram: Option<Box<Histogram<u32>>>,
+}
+
+impl Delays {
+    /// A datagram arrived; both ends have one clock.
+    pub fn arrived(&mut self, now: Instant, datagram: &Datagram) {
+        let delay = now - datagram.sent_at;
+        self.count += 1;
+        self.bytes += u64::from(datagram.len);
+        self.sum += u128::from(delay.as_nanos());
+        self.max = self.max.max(delay);
+        if let Some(last) = self.last.replace(delay) {
+            let difference = delay.as_nanos().abs_diff(last.as_nanos()) as f64;
+            self.jitter += (difference - self.jitter) / 16.0;
+        }
+        let histogram = self.histogram.get_or_insert_with(|| {
+            Box::new(Histogram::new_with_bounds(1, LONGEST, 3).expect("bounds that a histogram takes"))
+        });
+        histogram.saturating_record(delay.as_nanos() / 1000);
+    }
+
+    /// Bytes of payload that arrived.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// What was measured so far.
+    #[must_use]
+    pub fn measured(&self) -> Measured {
+        let seconds = |nanos: f64| (self.count > 0).then_some(nanos * 1e-9);
+        let quantile = |q: f64| {
+            let micros = self.histogram.as_ref().map(|h| h.value_at_quantile(q) as f64);
+            micros.filter(|_| self.count > 0).map(|us| us * 1e-6)
+        };
+        Measured {
+            delivered: self.count,
+            delay_mean: seconds(self.sum as f64 / self.count.max(1) as f64),
+            delay_p50: quantile(0.5),
+            delay_p95: quantile(0.95),
+            delay_p99: quantile(0.99),
+            delay_max: seconds(self.max.as_nanos() as f64),
+            jitter: seconds(self.jitter),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_and_jitter_by_hand() {
+        let (mut sender, mut d) = (Numbered::default(), Delays::default());
+        assert_eq!(d.measured(), Measured::default());
+        // Sent every 10 ms, delayed by 100, 116 and 100 ms; longer than 32 bits of nanoseconds.
+        for (i, delay) in [100u64, 116, 100].into_iter().enumerate() {
+            let sent = Instant::ZERO + Duration::from_secs(10) + Duration::from_millis(10 * i as u64);
+            let datagram = sender.next(sent, 972);
+            assert_eq!(datagram.number, i as u64);
+            d.arrived(sent + Duration::from_millis(delay), &datagram);
+        }
+        let r = d.measured();
+        assert_eq!((sender.sent(), d.bytes()), (3, 3 * 972));
+        assert_eq!((r.delivered, r.delay_max), (3, Some(0.116)));
+        let close = |x: Option<f64>, y: f64| (x.unwrap() - y).abs() < 1e-3 * y;
+        assert!(close(r.delay_mean, 0.316 / 3.0) && close(r.delay_p50, 0.1) && close(r.delay_p99, 0.116));
+        // J = 16/16 = 1 ms, then 1 + (16 − 1)/16 = 1.9375 ms.
+        assert!((r.jitter.unwrap() - 1.9375e-3).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_header_is_read_as_it_was_written() {
+        let datagram = Datagram { number: 1 << 40, sent_at: Instant::from_nanos(987_654_321), len: 20 };
+        let mut payload = [7; 20];
+        assert!(datagram.write(&mut payload));
+        assert_eq!(Datagram::read(&payload), Some(datagram));
+        assert_eq!(payload[HEADER..], [7; 4]);
+        assert!(!datagram.write(&mut payload[..15]));
+        assert_eq!(Datagram::read(&payload[..15]), None);
+    }
+}

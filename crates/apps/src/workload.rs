@@ -1,0 +1,168 @@
+//! What an application provides, and what it asks for.
+
+use core::convert::Infallible;
+use core::fmt::Debug;
+use skyhaul_base::{Instant, Rng};
+
+/// What carries the data of an application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// A byte stream, in segments of so many bytes of payload.
+    Stream {
+        /// Payload of a full segment, bytes.
+        segment: u32,
+    },
+    /// Datagrams.
+    Datagrams {
+        /// Headers of each, bytes.
+        header: u32,
+    },
+}
+
+/// What an application asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// A new connection for a transfer, with so many bytes that are there at once.
+    Open {
+        /// Number of the transfer, from 0.
+        transfer: u64,
+        /// Bytes; more may be written later.
+        bytes: u64,
+    },
+    /// So many more bytes on its connection.
+    Write(u64),
+    /// A datagram of so many bytes, headers included.
+    Datagram(u32),
+}
+
+/// What becomes of an application when everything that it has written is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A transfer is complete, and its connection is over; there will be more.
+    Next,
+    /// A transfer is complete, and it was the last one.
+    Last,
+    /// It is over; what was under way was cut short, or was no transfer of a known length.
+    Over,
+}
+
+/// What is to be done about an application that was told to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// What was written and not yet sent is taken back; it is over when the rest is acknowledged.
+    TakeBack,
+    /// What was written is sent; it is over when that is acknowledged.
+    Drain,
+    /// It is over now.
+    Over,
+}
+
+/// Named random streams of one sender, one for each purpose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Streams {
+    seed: u64,
+    owner: Box<str>,
+}
+
+impl Streams {
+    /// Those of `owner`, such as `flows.bulk[0]`, in a run of this seed.
+    #[must_use]
+    pub fn of(seed: u64, owner: impl Into<Box<str>>) -> Self {
+        Self { seed, owner: owner.into() }
+    }
+    /// The stream for one purpose, from its beginning.
+    #[must_use]
+    pub fn named(&self, purpose: &str) -> Rng {
+        Rng::stream(self.seed, &format!("{}.{purpose}", self.owner))
+    }
+}
+
+/// What a workload starts with.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'a> {
+    /// When.
+    pub now: Instant,
+    /// What carries it.
+    pub over: Transport,
+    /// Its random streams.
+    pub streams: &'a Streams,
+}
+
+/// Why a configuration is refused.
+pub trait Refusal: core::error::Error {
+    /// The key within the application's table that is wrong; empty for the table itself.
+    fn key(&self) -> String;
+}
+
+impl Refusal for Infallible {
+    fn key(&self) -> String {
+        String::new()
+    }
+}
+
+/// The configuration of a workload.
+///
+/// Its documentation is that of the schema of scenario files; the keys there are its fields.
+pub trait Kind: Clone + Debug + PartialEq {
+    /// The workload at work.
+    type Workload: Workload;
+    /// Why a configuration makes no sense.
+    type Invalid: Refusal;
+    /// It sends datagrams where it is told to; the others need a byte stream.
+    const DATAGRAMS: bool = false;
+    /// Each transfer has a connection of its own, side by side with others.
+    const MANY: bool = false;
+
+    /// Bytes of a datagram with its headers, if the file says so.
+    fn packet(&self) -> Option<u64> {
+        None
+    }
+    /// The same without defaults.
+    ///
+    /// # Errors
+    /// The key, and a sentence that says what to write instead.
+    fn resolve(&self, over: Transport) -> Result<Self, Self::Invalid>;
+    /// The workload, from a configuration that [`Self::resolve`] returned.
+    fn build(&self, start: &Start<'_>) -> Self::Workload;
+    /// The rate at which there is data in the long run, in bit/s; `None` if as fast as the network takes it.
+    fn offered(&self) -> Option<f64>;
+    /// What it does in a few words, for reports, which say how they write a `number`.
+    fn words(&self, number: &dyn Fn(f64) -> String) -> String;
+}
+
+/// A workload at work.
+pub trait Workload: Clone + Debug {
+    /// When [`Self::poll`] has something.
+    fn next(&self) -> Instant;
+    /// What it wants by now.
+    fn poll(&mut self, now: Instant) -> Option<Demand>;
+    /// Everything written is acknowledged.
+    fn acknowledged(&mut self, _now: Instant) -> Outcome {
+        Outcome::Over
+    }
+    /// It is to end.
+    fn stop(&mut self) -> Stop;
+    /// What it has written comes to an end.
+    fn is_finite(&self) -> bool;
+}
+
+/// Workloads with more than a few bytes of state are boxed: most flows send without end, and there may be many.
+impl<W: Workload> Workload for Box<W> {
+    #[inline]
+    fn next(&self) -> Instant {
+        (**self).next()
+    }
+    #[inline]
+    fn poll(&mut self, now: Instant) -> Option<Demand> {
+        (**self).poll(now)
+    }
+    fn acknowledged(&mut self, now: Instant) -> Outcome {
+        (**self).acknowledged(now)
+    }
+    fn stop(&mut self) -> Stop {
+        (**self).stop()
+    }
+    fn is_finite(&self) -> bool {
+        (**self).is_finite()
+    }
+}
