@@ -72,11 +72,6 @@ impl Kind for Config {
 }
 
 impl Arrivals {
-    /// How many transfers there were.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.count
-    }
     fn draw_next(&mut self) {
         self.next += Duration::from_secs_f64(self.gaps.exponential(self.gap));
     }
@@ -105,6 +100,9 @@ impl Workload for Arrivals {
     fn is_finite(&self) -> bool {
         false
     }
+    fn transfers(&self) -> u64 {
+        self.count
+    }
 }
 
 #[cfg(test)]
@@ -119,11 +117,11 @@ mod tests {
         let mut arrivals = config.build(&Start { now: Instant::ZERO, over, streams: &streams });
         let end = Instant::ZERO + Duration::from_secs(100);
         while arrivals.next() < end {
-            let number = arrivals.count();
+            let number = arrivals.transfers();
             assert_eq!(arrivals.poll(arrivals.next()), Some(Demand::Open { transfer: number, bytes: 7 }));
         }
         // 5000 expected, deviation 71.
-        assert!((4700..5300).contains(&arrivals.count()), "{}", arrivals.count());
+        assert!((4700..5300).contains(&arrivals.transfers()), "{}", arrivals.transfers());
         assert_eq!((arrivals.stop(), arrivals.poll(end)), (Stop::Over, None));
     }
 }

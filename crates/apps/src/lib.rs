@@ -140,6 +140,11 @@ macro_rules! applications {
             pub fn is_finite(&self) -> bool {
                 match self { $(Self::$variant(w) => w.is_finite(),)* }
             }
+            /// How many transfers have arrived at random, complete or not.
+            #[must_use]
+            pub fn transfers(&self) -> u64 {
+                match self { $(Self::$variant(w) => w.transfers(),)* }
+            }
             /// Each transfer has a connection of its own, side by side with others; no acknowledgement concerns it.
             #[must_use]
             pub fn opens_many(&self) -> bool {

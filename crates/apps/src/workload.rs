@@ -144,6 +144,10 @@ pub trait Workload: Clone + Debug {
     fn stop(&mut self) -> Stop;
     /// What it has written comes to an end.
     fn is_finite(&self) -> bool;
+    /// How many transfers have arrived at random, complete or not.
+    fn transfers(&self) -> u64 {
+        0
+    }
 }
 
 /// Workloads with more than a few bytes of state are boxed: most flows send without end, and there may be many.
@@ -164,5 +168,8 @@ impl<W: Workload> Workload for Box<W> {
     }
     fn is_finite(&self) -> bool {
         (**self).is_finite()
+    }
+    fn transfers(&self) -> u64 {
+        (**self).transfers()
     }
 }

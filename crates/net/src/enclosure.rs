@@ -11,8 +11,8 @@
 //! Only a process that is born in the namespace can be its first, and no safe code runs between `fork` and `exec`. So we
 //! start ourselves once more: [`start`] runs a command line of the caller's, which has to call [`init`].
 
+use crate::device::Namespace;
 use crate::error::NetError;
-use crate::namespace::Namespace;
 use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};

@@ -3,7 +3,7 @@
 //! `cargo run --release -p skyhaul-path --example hop_cost`
 
 use skyhaul_base::{Duration, Instant, Rate, Rng};
-use skyhaul_path::delay::Uniform;
+use skyhaul_path::delay::uniform::Uniform;
 use skyhaul_path::error::{self, ber, per};
 use skyhaul_path::queue::pushout;
 use skyhaul_path::{Delay, DropReason, Link, LinkConfig, PacketView, QueueConfig, Streams};

@@ -6,7 +6,7 @@ mod common;
 use common::{Arrival, Fate, Fates, Pkt, arrivals, drive, events_until};
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rate};
-use skyhaul_path::delay::{Fixed, Normal, Uniform};
+use skyhaul_path::delay::{fixed::Fixed, normal::Normal, uniform::Uniform};
 use skyhaul_path::error::{self, Scope, ber, bursts, list, per};
 use skyhaul_path::queue::{gtnets, pushout};
 use skyhaul_path::{

@@ -2,7 +2,7 @@
 
 use crate::model::{
     CcSpec, DirectionSpec, EndpointSpec, EventSpec, FlowSpec, LinkSpec, OrTrace, QueueSpec, RecordSpec,
-    Scenario, Short, StartSpec, TransportSpec,
+    Scenario, Short, StartSpec,
 };
 use crate::quantity::{Count, QueueLimit, RateSpec, Span, Time, Window};
 use crate::resolved::{Direction, Event, FlowGroup, Resolved, Start, Transport};
@@ -103,7 +103,7 @@ impl Resolved {
             count: Some(Count(f.count.into())),
             path: Some(f.path.iter().map(|&i| self.links[i].name.clone()).collect()),
             extra_delay: Some(Time(f.extra_delay)),
-            transport: (!tcp).then_some(TransportSpec::Udp),
+            transport: (!tcp).then_some(Transport::Udp),
             cc: tcp.then(|| Short(CcSpec(f.cc.clone()))),
             endpoint: tcp.then(|| Short(EndpointSpec::of(&f.endpoint))),
             rwnd: tcp.then(|| window(f.endpoint.receive_buffer)),

@@ -19,7 +19,9 @@ pub mod preset;
 mod resolve;
 pub mod resolved;
 mod schema;
+mod series;
 pub mod trace;
+mod transport;
 pub mod workload;
 
 pub use skyhaul_base::quantity;

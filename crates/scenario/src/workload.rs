@@ -1,31 +1,10 @@
 //! Workloads: what senders have to send, over what. Each is defined where it is at work ([`skyhaul_apps`]).
 
 use crate::error::Problem;
-use skyhaul_apps::{Config, Refusal, Transport as Over};
+use crate::transport::Transport;
+use skyhaul_apps::{Config, Refusal};
 
-/// Headers of IPv4 and UDP (RFC 791, RFC 768), in bytes.
-pub const UDP_HEADER: u32 = 28;
-
-/// What carries the data of a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Transport {
-    /// A connection with congestion control.
-    #[default]
-    Tcp,
-    /// Datagrams.
-    Udp,
-}
-
-impl Transport {
-    /// The same for a workload, whose full segments have `mss` bytes of payload.
-    #[must_use]
-    pub fn for_apps(self, mss: u32) -> Over {
-        match self {
-            Self::Tcp => Over::Stream { segment: mss },
-            Self::Udp => Over::Datagrams { header: UDP_HEADER },
-        }
-    }
-}
+pub use crate::transport::UDP_HEADER;
 
 /// From the file: `key` is that of the application, `mss` the payload of a full segment.
 pub(crate) fn resolve(

@@ -234,10 +234,7 @@ impl<R: Tap> Sim<R> {
             discarded: record.discarded,
             rejected: record.rejected,
             pages: record.pages.clone(),
-            transfers: match &record.app {
-                Some(App::Arrivals(a)) => a.count(),
-                _ => 0,
-            },
+            transfers: record.app.as_ref().map_or(0, App::transfers),
             lost,
             datagrams: match &flow.agent {
                 Agent::Datagrams(d) => Some(d.result()),

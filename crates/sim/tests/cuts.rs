@@ -5,7 +5,7 @@ mod common;
 use common::{bulk, geo, s0, scenario};
 use skyhaul_apps::pages::Config as Pages;
 use skyhaul_base::Duration;
-use skyhaul_path::delay::Uniform;
+use skyhaul_path::delay::uniform::Uniform;
 use skyhaul_path::error::{Scope, list};
 use skyhaul_scenario::resolved::{App, Link, Resolved, Start};
 use skyhaul_sim::{Cuts, FlowResult, run};

@@ -9,7 +9,7 @@ use common::{bulk, direction, geo, s0, scenario};
 use skyhaul_apps::pages::Config as Pages;
 use skyhaul_base::Duration;
 use skyhaul_path::Limit;
-use skyhaul_path::delay::Uniform;
+use skyhaul_path::delay::uniform::Uniform;
 use skyhaul_path::error::gilbert;
 use skyhaul_path::queue::pushout;
 use skyhaul_scenario::resolved::{App, Resolved};

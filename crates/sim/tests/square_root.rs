@@ -11,7 +11,7 @@ use skyhaul_analysis::aimd;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::alg::gaimd;
 use skyhaul_cc::{Config as Cc, InitialSsthresh};
-use skyhaul_path::delay::Uniform;
+use skyhaul_path::delay::uniform::Uniform;
 use skyhaul_scenario::resolved::{FlowGroup, Resolved, Start};
 use skyhaul_sim::{RunResult, Sim};
 use skyhaul_tcp::{Config, config::DelayedAck};

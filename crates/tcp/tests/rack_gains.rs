@@ -9,7 +9,7 @@ use skyhaul_tcp::config::{DelayedAck, LossDetection};
 use skyhaul_tcp::{Config, Counted};
 use skyhaul_testkit::pair::Handshake;
 use skyhaul_testkit::path::Delay;
-use skyhaul_testkit::path::delay::Uniform;
+use skyhaul_testkit::path::delay::uniform::Uniform;
 use skyhaul_testkit::{Fate, Pair, Setup, Side};
 
 const C: Side = Side::Client;

@@ -1,6 +1,8 @@
 //! Sends as fast as it may: for a time, or so many bytes, over one connection or several.
 
-use super::{Account, App, Meter, Turn};
+use super::account::Account;
+use super::meter::Meter;
+use crate::host::{App, Turn};
 use crate::host::{ConnId, Endpoint, Failure, Host, HostError};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::State;

@@ -1,7 +1,7 @@
 //! A small HTTP/1.1 server, so that curl and browsers can fetch from our sender: `GET /N` gives N bytes, `PUT` and
 //! `POST` are counted and thanked for. The grammar is the library's; bodies with a length only.
 
-use super::{Talk, Talker};
+use super::serve::{Talk, Talker};
 use crate::host::{ConnId, Host};
 use skyhaul_base::Instant;
 

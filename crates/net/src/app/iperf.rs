@@ -4,7 +4,9 @@
 //! A control connection and the streams all begin with the test's cookie. The control connection carries states of one
 //! byte each, and JSON behind a length of four bytes.
 
-use super::{Account, App, Meter, Turn};
+use super::account::Account;
+use super::meter::Meter;
+use crate::host::{App, Turn};
 use crate::host::{ConnId, Host};
 use serde_json::{Value, json};
 use skyhaul_base::{Duration, Instant};

@@ -1,6 +1,8 @@
 //! Takes connections and talks to each in its own way.
 
-use super::{Account, App, Meter, Turn};
+use super::account::Account;
+use super::meter::Meter;
+use crate::host::{App, Turn};
 use crate::host::{ConnId, Failure, Host};
 use skyhaul_base::{Duration, Instant};
 use std::collections::BTreeMap;

@@ -1,10 +1,10 @@
 //! Short measurements: how late timers wake us, and how fast packets pass.
 
-use crate::clock::Clock;
+use crate::device::Clock;
+use crate::device::Namespace;
+use crate::device::tun::{Tun, TunConfig};
+use crate::device::wait::Wait;
 use crate::error::NetError;
-use crate::namespace::Namespace;
-use crate::tun::{Tun, TunConfig};
-use crate::wait::Wait;
 use skyhaul_base::Duration;
 use skyhaul_wire::{checksum::Sum, ip};
 use std::io;

@@ -5,10 +5,10 @@
 
 mod measure;
 
+use crate::device::Namespace;
+use crate::device::tun::{QUEUE, Tun, TunConfig};
+use crate::device::wait::Wait;
 use crate::error::NetError;
-use crate::namespace::Namespace;
-use crate::tun::{QUEUE, Tun, TunConfig};
-use crate::wait::Wait;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::time::{ClockId, clock_getres};
 use std::fs;

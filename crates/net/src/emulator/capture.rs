@@ -1,8 +1,7 @@
 //! Captures of both ends of one direction: what went in, with the cause of a loss as comment, and what came out.
 
-use super::lane::comment;
 use super::packet::Buf;
-use crate::clock::Clock;
+use crate::device::Clock;
 use crate::error::NetError;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_path::DropReason;
@@ -72,4 +71,9 @@ impl Tape {
         };
         done.map_err(|e| NetError::os(format!("write {}", self.path), e))
     }
+}
+
+/// The reason as it is written in captures.
+fn comment(link: &str, why: DropReason) -> String {
+    format!("lost on {link}: {}", why.name())
 }

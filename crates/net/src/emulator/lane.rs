@@ -5,12 +5,11 @@ use super::capture::Tape;
 use super::packet::{Buf, Class};
 use super::report::{LaneReport, LinkCount};
 use super::way::{Fate, Way};
-use crate::clock::Clock;
+use crate::device::Clock;
+use crate::device::tun::Tun;
+use crate::device::wait::{Wait, Waker};
 use crate::error::NetError;
-use crate::tun::Tun;
-use crate::wait::{Wait, Waker};
 use skyhaul_base::{Duration, Instant, Rate};
-use skyhaul_path::DropReason;
 use skyhaul_wire::Plan;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -235,9 +234,4 @@ fn realtime() -> bool {
         ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo),
     )
     .is_ok()
-}
-
-/// The reason as it is written in captures.
-pub(super) fn comment(link: &str, why: DropReason) -> String {
-    format!("lost on {link}: {}", why.name())
 }

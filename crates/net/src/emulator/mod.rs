@@ -20,10 +20,10 @@ pub use accuracy::{LATE, MAX_LATE_SHARE, MAX_P99, MAX_RATE_ERROR};
 pub use packet::Class;
 pub use report::{LaneReport, LinkCount, Report};
 
-use crate::clock::Clock;
+use crate::device::Clock;
+use crate::device::tun::{self, Tun};
+use crate::device::wait::{Wait, Waker};
 use crate::error::NetError;
-use crate::tun::{self, Tun};
-use crate::wait::{Wait, Waker};
 use crate::{Namespace, tun::TunConfig};
 use capture::Tape;
 use lane::{Lane, Shared};

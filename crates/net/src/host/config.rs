@@ -1,6 +1,6 @@
 //! What a host is.
 
-use super::Secret;
+use super::secret::Secret;
 use skyhaul_base::Duration;
 use skyhaul_wire::Plan;
 use std::net::IpAddr;

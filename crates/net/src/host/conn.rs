@@ -1,7 +1,9 @@
 //! One connection of a host: the endpoint, its ends, and what its segments look like as bytes.
 
+use super::count::Counts;
+use super::journal::Journal;
 use super::journal::Op;
-use super::{Counts, Journal, Merge, Outlet};
+use crate::outlet::{Merge, Outlet};
 use skyhaul_base::Instant;
 use skyhaul_cc::ProbeSupport;
 use skyhaul_tcp::{Bytes, Connection, Counters, Event, Flags, Mark, Rejected, Segment, Seq, Snapshot, State};

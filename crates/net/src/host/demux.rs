@@ -1,6 +1,6 @@
 //! Which connection a segment belongs to.
 
-use super::Secret;
+use super::secret::Secret;
 use siphasher::sip::SipHasher13;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};

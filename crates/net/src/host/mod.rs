@@ -4,27 +4,29 @@
 //! packets ──▶ Host::arrive ──▶ Connection::handle ──▶ what changed, for the application
 //! packets ◀── Outlet        ◀── Connection::poll_transmit ◀── write, read, shutdown, timeouts
 //! ```
-//! A host reads no clock and owns no device, so that the same code runs over TUN ([`crate::driver`]) and, in tests, over
+//! A host reads no clock and owns no device, so that the same code runs over TUN ([`driver`]) and, in tests, over
 //! paths that lose, duplicate, reorder, mangle and strip whatever a script says.
 
+mod app;
 mod config;
 mod conn;
 mod count;
 mod deadline;
 mod demux;
+pub mod driver;
 mod endpoint;
 mod error;
 mod journal;
-mod outlet;
 mod secret;
 
+pub use crate::outlet::{Merge, Outlet};
+pub use app::{App, Turn};
 pub use config::HostConfig;
 pub use conn::{Conn, Failure};
 pub use count::Counts;
 pub use endpoint::Endpoint;
 pub use error::HostError;
 pub use journal::{Difference, Journal, Op};
-pub use outlet::{Merge, Outlet};
 pub use secret::Secret;
 
 use deadline::Deadlines;

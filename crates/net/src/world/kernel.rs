@@ -1,10 +1,10 @@
 //! The kernel's transport over the emulated links.
 
 use super::{Outcome, Sample, Sent, Setting, WorldError};
-use crate::clock::Clock;
+use crate::device::Clock;
+use crate::device::netlink::{self, KernelFlow};
 use crate::emulator;
 use crate::error::NetError;
-use crate::netlink::{self, KernelFlow};
 use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, SockaddrIn, sockopt};
 use skyhaul_base::{Duration, Instant};
 use std::collections::BTreeMap;

@@ -10,10 +10,10 @@
 mod kernel;
 mod ours;
 
+use crate::device::Namespace;
+use crate::device::tun::TunConfig;
 use crate::emulator::{self, Emulation, End, Options, Report};
 use crate::error::NetError;
-use crate::namespace::Namespace;
-use crate::tun::TunConfig;
 use skyhaul_base::{Duration, Rng};
 use skyhaul_scenario::resolved::{App, FlowGroup, Resolved, Start, Transport};
 use thiserror::Error;

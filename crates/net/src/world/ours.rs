@@ -2,12 +2,12 @@
 
 use super::{Outcome, Sample, Sent, Setting, WorldError};
 use crate::app::{App, Serve, Sink, Turn};
-use crate::clock::Clock;
-use crate::driver::Driver;
+use crate::device::Clock;
+use crate::device::Namespace;
+use crate::device::tun::{Tun, TunConfig};
 use crate::error::NetError;
+use crate::host::driver::Driver;
 use crate::host::{ConnId, Endpoint, Host, HostConfig, Secret};
-use crate::namespace::Namespace;
-use crate::tun::{Tun, TunConfig};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::config::ProbeNegotiation;
 use skyhaul_wire::Profile;

@@ -4,20 +4,17 @@
 //! outside of that file that a new one needs. A delay that follows a trace has no form of its own there: it is read
 //! from a file of values.
 
-mod fixed;
+pub mod fixed;
 mod model;
-mod normal;
+pub mod normal;
 mod trace;
-mod uniform;
+pub mod uniform;
 
 use alloc::sync::Arc;
 use skyhaul_base::{Duration, Instant, Rng};
 
-pub use fixed::Fixed;
 pub use model::Model;
-pub use normal::Normal;
 pub use trace::{DelayTrace, Interpolation};
-pub use uniform::Uniform;
 
 /// The longest delay: ten times the way to the Sun.
 pub const LONGEST: Duration = Duration::from_secs(3_600);
@@ -89,16 +86,16 @@ macro_rules! delays {
 }
 
 delays! {
-    "fixed" Fixed(Fixed),
-    "normal" Normal(Normal),
-    "uniform" Uniform(Uniform),
+    "fixed" Fixed(fixed::Fixed),
+    "normal" Normal(normal::Normal),
+    "uniform" Uniform(uniform::Uniform),
 }
 
 impl Delay {
     /// Always the same.
     #[must_use]
     pub const fn fixed(base: Duration) -> Self {
-        Self::Fixed(Fixed { base })
+        Self::Fixed(fixed::Fixed { base })
     }
 }
 
@@ -110,6 +107,8 @@ impl Default for Delay {
 
 #[cfg(test)]
 mod tests {
+    use super::normal::Normal;
+    use super::uniform::Uniform;
     use super::*;
 
     const BASE: Duration = Duration::from_millis(275);

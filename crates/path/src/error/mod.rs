@@ -20,9 +20,7 @@ use alloc::string::String;
 use core::fmt;
 use skyhaul_base::Rng;
 
-pub use ber::{Ber, packet_error_rate};
-pub use gilbert::GilbertElliott;
-pub use list::{List, Scope};
+pub use list::Scope;
 pub use model::{Losses, Model};
 
 /// Expands the list below into the enum of configurations, the enum of models at work, the names, and the dispatch
@@ -156,6 +154,7 @@ impl Default for Config {
 mod tests {
     use super::*;
     use crate::param::ParamError;
+    use gilbert::GilbertElliott;
 
     fn per(p: f64) -> Config {
         per::Config { p }.into()

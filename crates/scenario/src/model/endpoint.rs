@@ -1,7 +1,7 @@
 //! The endpoint of a flow: a preset and what differs from it.
 
-use super::short::DEFAULT_ENDPOINT;
-use super::{OsSpec, Short};
+use super::os::OsSpec;
+use super::short::{Short, ShortForm};
 use crate::error::{Problem, ValueError};
 use crate::quantity::{Decimal, Size, Time};
 use core::fmt;
@@ -14,6 +14,9 @@ use skyhaul_cc::{CaGrowth, HalvingBase, InitialSsthresh, InitialWindow};
 use skyhaul_tcp::Config;
 use skyhaul_tcp::config::{DelayedAck, LossDetection, PRESETS, ProbeNegotiation, RttSource};
 use std::borrow::Cow;
+
+/// Endpoint where none is named.
+pub(super) const DEFAULT_ENDPOINT: &str = "modern";
 
 /// How a value in a file becomes one of the configuration, and back.
 trait Key<T>: Sized {
@@ -161,6 +164,17 @@ endpoint_keys! {
     max_retransmissions: u32 => max_retransmissions;
 }
 
+impl ShortForm for EndpointSpec {
+    const EXPECTING: &'static str =
+        "a preset such as \"ns2-2001\", or a table such as { preset = \"ns2-2001\" }";
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        Ok(Self { preset: Some(text.into()), ..Self::default() })
+    }
+    fn text_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": skyhaul_tcp::config::PRESETS })
+    }
+}
+
 /// The preset called `name`.
 fn preset(name: &str) -> Result<Config, ValueError> {
     let unknown = || ValueError::unknown(name, "an endpoint preset", PRESETS.iter().copied(), "");
@@ -284,6 +298,19 @@ pub struct DelayedAckSpec {
     pub every: u32,
     /// And no later than this.
     pub delay: Time,
+}
+
+impl ShortForm for DelayedAckSpec {
+    const EXPECTING: &'static str = "\"off\", or a table such as { every = 2, delay = \"200 ms\" }";
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        match text {
+            "off" => Ok(Self { every: 1, delay: Time(Duration::ZERO) }),
+            _ => Err(ValueError::NotAccepted { text: text.into(), expected: Self::EXPECTING }),
+        }
+    }
+    fn text_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "const": "off" })
+    }
 }
 
 impl Key<DelayedAck> for Short<DelayedAckSpec> {

@@ -4,8 +4,9 @@
 //! satellite links", Table 1, which cites the Pittsburgh Supercomputing Center's page on performance tuning. 1 kbyte
 //! is read as 1024 bytes. The table has no column for selective acknowledgements: these stay those of the endpoint.
 
+use super::short::ShortForm;
 use crate::error::ValueError;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use skyhaul_tcp::Config;
 use skyhaul_tcp::config::RttSource;
@@ -156,6 +157,17 @@ impl OsSpec {
     #[must_use]
     pub fn path_mtu_discovery(&self) -> Option<bool> {
         self.row().ok().and_then(|row| row.path_mtu_discovery)
+    }
+}
+
+impl ShortForm for OsSpec {
+    const EXPECTING: &'static str =
+        "a name such as \"linux-2.4\", or a table such as { name = \"linux-2.4\", buffers = \"max\" }";
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        Ok(Self::named(text))
+    }
+    fn text_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": names().collect::<Vec<_>>() })
     }
 }
 

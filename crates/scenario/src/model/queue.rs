@@ -1,5 +1,7 @@
 //! The table of a queue: its capacity, and beside it what its discipline has of its own.
 
+use super::short::ShortForm;
+use crate::error::ValueError;
 use crate::quantity::QueueLimit;
 use core::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -161,5 +163,19 @@ impl JsonSchema for QueueSpec {
             "properties": properties,
             "additionalProperties": false,
         })
+    }
+}
+
+impl ShortForm for QueueSpec {
+    const EXPECTING: &'static str = "a limit such as \"50 packets\", or a table such as \
+        { kind = \"strict-pushout\", limit = \"50 packets\" }";
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        Ok(text.parse().map(|limit| Self { limit: Some(limit), ..Self::default() })?)
+    }
+    fn bare(n: &str) -> String {
+        format!("{n} has no unit: write \"{n} packets\", \"{n} B\" or \"{n} BDP\"")
+    }
+    fn text_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<QueueLimit>()
     }
 }

@@ -5,7 +5,7 @@ mod endpoint;
 mod link;
 
 use crate::error::{Problem, did_you_mean};
-use crate::model::{FlowSpec, Scenario, Short, StartSpec, TransportSpec};
+use crate::model::{FlowSpec, Scenario, Short, StartSpec};
 use crate::quantity::{Count, Span};
 use crate::resolved::{FlowGroup, Link, Record, Resolved, Series, Start, Transport};
 use crate::workload;
@@ -161,15 +161,12 @@ impl<'a> Flow<'a> {
         if extra_delay > LONGEST {
             return refuse(format!("{key}.extra-delay"), TooLong);
         }
-        let transport = match spec.transport.unwrap_or_default() {
-            TransportSpec::Tcp => Transport::Tcp,
-            TransportSpec::Udp => {
-                let path = path(model, &key, spec)?;
-                let (endpoint, cc) = datagrams(&key, spec)?;
-                let transport = Transport::Udp;
-                return Ok(Self { key, name, spec, count, path, extra_delay, transport, endpoint, cc });
-            }
-        };
+        let transport = spec.transport.unwrap_or_default();
+        if transport == Transport::Udp {
+            let path = path(model, &key, spec)?;
+            let (endpoint, cc) = datagrams(&key, spec)?;
+            return Ok(Self { key, name, spec, count, path, extra_delay, transport, endpoint, cc });
+        }
         let cc = match &spec.cc {
             Some(Short(cc)) => cc.0.clone(),
             None => crate::model::default_cc(),

@@ -14,6 +14,9 @@ pub const V4_HEADER: usize = 20;
 /// Length of an IPv6 header without extensions, bytes.
 pub const V6_HEADER: usize = 40;
 
+/// Number of TCP among the protocols that a header may name.
+pub(crate) const TCP: u8 = 6;
+
 /// What a header says besides lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -40,7 +43,7 @@ impl Default for Header {
         Self {
             src: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             dst: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            protocol: crate::tcp::PROTOCOL,
+            protocol: TCP,
             dscp: 0,
             ecn: 0,
             ttl: 64,

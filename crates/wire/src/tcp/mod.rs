@@ -5,12 +5,12 @@ mod options;
 pub use options::{Options, ProbeOption};
 pub(crate) use options::{Writer, aligned};
 
-use crate::ip::Header;
+use crate::ip::{self, Header};
 use crate::{Agreement, Refusal};
 use skyhaul_tcp::{Flags, Mark, Segment, Seq, SynOptions, Waves};
 
 /// Number of the protocol.
-pub const PROTOCOL: u8 = 6;
+pub const PROTOCOL: u8 = ip::TCP;
 /// Length of the header without options, bytes.
 pub const HEADER: usize = 20;
 /// Room for options, bytes.

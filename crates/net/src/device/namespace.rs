@@ -35,7 +35,7 @@ impl Namespace {
         let made = std::thread::spawn(|| -> Result<OwnedFd, NetError> {
             let fail = |e: io::Error| NetError::os("make a network namespace", e);
             unshare(CloneFlags::CLONE_NEWNET).map_err(|e| fail(e.into()))?;
-            crate::netlink::link_up(1)?;
+            crate::device::netlink::link_up(1)?;
             for (key, value) in [
                 ("net/ipv4/tcp_no_metrics_save", "1"),
                 ("net/ipv4/ip_forward", "1"),
@@ -115,7 +115,7 @@ impl Namespace {
         self.within(|| {
             let index = nix::net::if_::if_nametoindex(interface)
                 .map_err(|_| NetError::NoInterface(interface.to_owned()))?;
-            crate::netlink::add_route(to, index, via)
+            crate::device::netlink::add_route(to, index, via)
         })?
     }
 }

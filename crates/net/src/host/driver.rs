@@ -1,12 +1,12 @@
 //! A host on a TUN device, in real time.
 
-use crate::app::{App, Turn};
-use crate::clock::Clock;
+use super::app::{App, Turn};
+use crate::device::Clock;
+use crate::device::offload::{Arrivals, Departures};
+use crate::device::tun::Tun;
+use crate::device::wait::{Wait, Waker};
 use crate::error::NetError;
 use crate::host::{Host, Merge, Outlet};
-use crate::offload::{Arrivals, Departures};
-use crate::tun::Tun;
-use crate::wait::{Wait, Waker};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_wire::pcapng::Capture;
 use std::fs::File;

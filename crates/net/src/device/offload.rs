@@ -6,9 +6,9 @@
 //! What is joined is of one connection, of one priority and in order, and nothing passes anything else: a probe, and
 //! whatever else is to stay a packet of its own, is one, between the packets that came before and after it.
 
+use crate::device::tun::Tun;
 use crate::error::NetError;
-use crate::host::Merge;
-use crate::tun::Tun;
+use crate::outlet::Merge;
 use nix::errno::Errno;
 use skyhaul_tcp::Flags;
 use skyhaul_wire::checksum::Sum;

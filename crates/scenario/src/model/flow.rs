@@ -1,0 +1,93 @@
+//! Groups of flows.
+
+use super::cc::CcSpec;
+use super::endpoint::EndpointSpec;
+use super::short::{Short, ShortForm};
+use crate::error::ValueError;
+use crate::quantity::{Count, Span, Time, Window};
+use crate::transport::Transport;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+/// A group of like flows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FlowSpec {
+    /// How many; 1 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<Count>,
+    /// Names of the links that data crosses, in order. By default the only link there is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<Vec<String>>,
+    /// Delay of the access, each way, on top of the links; none by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extra_delay: Option<Time>,
+    /// What carries the data: "tcp" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<Transport>,
+    /// Congestion control: a name, or a table with `name` and options; "sack" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cc: Option<Short<CcSpec>>,
+    /// Endpoint: a preset, or a table with `preset` and changes to it; "modern" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<Short<EndpointSpec>>,
+    /// The receiver's buffer, which limits the window; by default that of the preset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rwnd: Option<Window>,
+    /// The sender's buffer, which limits what is outstanding; by default that of the preset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sndbuf: Option<Window>,
+    /// What the senders have to send; "bulk" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub app: Option<Short<skyhaul_apps::Config>>,
+    /// When flows start: a time, or `{ uniform = ["0 s", "1 RTT"] }`, which is the default of groups of
+    /// several flows. A single flow starts at 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<Short<StartSpec>>,
+    /// When the sources stop; by default at the end of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Time>,
+    /// Connections open with a handshake; true by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handshake: Option<bool>,
+    /// What a sender without handshake knows of the RTT; by default the propagation RTT.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known_rtt: Option<Time>,
+}
+
+/// When flows start. Short form: a time, for all.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartSpec {
+    /// All at this time.
+    At(Span),
+    /// Each at its own time between the two.
+    Uniform([Span; 2]),
+}
+
+impl ShortForm for StartSpec {
+    const EXPECTING: &'static str =
+        "a time such as \"0 s\", or a table such as { uniform = [\"0 s\", \"1 RTT\"] }";
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        Ok(text.parse().map(Self::At)?)
+    }
+    fn bare(n: &str) -> String {
+        format!("{n} has no unit: write a time with a unit, such as \"{n} s\"")
+    }
+    fn text_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<Span>()
+    }
+}
+
+impl ShortForm for skyhaul_apps::Config {
+    const EXPECTING: &'static str = "\"bulk\", or a table such as { kind = \"pages\", segments = 50 }";
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        match text {
+            "bulk" => Ok(Self::BULK),
+            _ => Err(ValueError::NotAccepted { text: text.into(), expected: Self::EXPECTING }),
+        }
+    }
+    fn text_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "const": "bulk" })
+    }
+}

@@ -1,0 +1,109 @@
+//! Links.
+
+use super::queue::QueueSpec;
+use super::short::{Short, ShortForm};
+use super::trace::OrTrace;
+use crate::error::ValueError;
+use crate::quantity::{RateSpec, Size, Time};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use skyhaul_path::{Delay, error};
+
+/// A duplex link. The keys describe the forward direction, which data takes; the reverse direction is the same
+/// except for what `reverse` says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LinkSpec {
+    /// Size of a packet, for a rate in packets per second and a queue in BDP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packet: Option<Size>,
+    /// Rate of the transmitter: a rate, or a table with a file that says how it changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<OrTrace<RateSpec>>,
+    /// Propagation delay, one way: a time, or a table for jitter or with a file that says how it changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<OrTrace<Short<Delay>>>,
+    /// Packets may overtake each other in flight; false by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_reorder: Option<bool>,
+    /// The queue: a limit for drop-tail, or a table. By default one BDP, drop-tail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Short<QueueSpec>>,
+    /// Losses of the channel; "none" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Short<error::Config>>,
+    /// The channel's losses apply to pure acknowledgements too; true by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_errors: Option<bool>,
+    /// The link is up; true by default. While it is down its queue keeps filling and nothing is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up: Option<bool>,
+    /// A link that goes down loses what is in flight; false by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drop_in_flight: Option<bool>,
+    /// How the reverse direction, which acknowledgements take, differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reverse: Option<DirectionSpec>,
+}
+
+/// What the reverse direction of a link has of its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct DirectionSpec {
+    /// Rate of the transmitter: a rate, or a table with a file that says how it changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<OrTrace<RateSpec>>,
+    /// Propagation delay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<OrTrace<Short<Delay>>>,
+    /// Packets may overtake each other in flight.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_reorder: Option<bool>,
+    /// The queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Short<QueueSpec>>,
+    /// Losses of the channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Short<error::Config>>,
+    /// The channel's losses apply to pure acknowledgements too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_errors: Option<bool>,
+    /// The direction is up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up: Option<bool>,
+    /// What is in flight is lost when it goes down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drop_in_flight: Option<bool>,
+}
+
+impl ShortForm for Delay {
+    const EXPECTING: &'static str = "a time with a unit, such as \"275 ms\"";
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        Ok(Self::fixed(text.parse::<Time>()?.0))
+    }
+    fn bare(n: &str) -> String {
+        format!("{n} has no unit: write a time with a unit, such as \"{n} ms\"")
+    }
+    fn text_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<Time>()
+    }
+}
+
+impl ShortForm for error::Config {
+    const EXPECTING: &'static str = "\"none\", or a table such as { kind = \"per\", p = 1e-3 }";
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        match text {
+            "none" => Ok(Self::NONE),
+            _ => Err(ValueError::NotAccepted { text: text.into(), expected: Self::EXPECTING }),
+        }
+    }
+    fn bare(n: &str) -> String {
+        format!(
+            "{n} does not say of what: write {{ kind = \"per\", p = {n} }} for lost packets, or \
+             {{ kind = \"ber\", ber = {n} }} for wrong bits"
+        )
+    }
+    fn text_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "const": "none" })
+    }
+}

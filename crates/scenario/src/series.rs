@@ -1,0 +1,80 @@
+//! What can be sampled over time.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A quantity sampled over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Series {
+    /// Distinct segments acknowledged so far, per flow.
+    Acked,
+    /// Congestion window in segments, per flow.
+    Cwnd,
+    /// Smallest propagation delay as it is now, in seconds, per direction of a link; without jitter.
+    Delay,
+    /// Data outstanding in segments, per flow.
+    InFlight,
+    /// Estimate of what is in the network, in segments, per flow.
+    Pipe,
+    /// Packets waiting, per direction of a link.
+    Queue,
+    /// Rate of the transmitter in bit/s, per direction of a link: as it is now, or where it follows a trace the
+    /// mean since the last sample. No value for an infinitely fast one; 0 while the link is down.
+    Rate,
+    /// Segments sent again so far, per flow.
+    Retransmissions,
+    /// Retransmission timeout, per flow.
+    Rto,
+    /// Smoothed RTT, per flow.
+    Srtt,
+    /// Slow start threshold in segments, per flow.
+    Ssthresh,
+    /// Internal variables of the congestion control, per flow.
+    Telemetry,
+    /// 1 while the link is up, 0 while it is down, per direction of a link.
+    Up,
+    /// Share of time the transmitter was busy since the last sample, per direction of a link.
+    Utilization,
+}
+
+impl Series {
+    /// All series, in the order of their names.
+    pub const ALL: [Self; 14] = [
+        Self::Acked,
+        Self::Cwnd,
+        Self::Delay,
+        Self::InFlight,
+        Self::Pipe,
+        Self::Queue,
+        Self::Rate,
+        Self::Retransmissions,
+        Self::Rto,
+        Self::Srtt,
+        Self::Ssthresh,
+        Self::Telemetry,
+        Self::Up,
+        Self::Utilization,
+    ];
+
+    /// Name in files and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Acked => "acked",
+            Self::Cwnd => "cwnd",
+            Self::Delay => "delay",
+            Self::InFlight => "in-flight",
+            Self::Pipe => "pipe",
+            Self::Queue => "queue",
+            Self::Rate => "rate",
+            Self::Retransmissions => "retransmissions",
+            Self::Rto => "rto",
+            Self::Srtt => "srtt",
+            Self::Ssthresh => "ssthresh",
+            Self::Telemetry => "telemetry",
+            Self::Up => "up",
+            Self::Utilization => "utilization",
+        }
+    }
+}
