@@ -119,8 +119,9 @@ impl<R: Tap> Sim<R> {
             check_controls(scenario, controls)?;
         }
         let mut links = Links::new(scenario, seed);
-        let mut flows = Vec::new();
-        let mut records = Vec::new();
+        let named: usize = scenario.flows.iter().map(|g| g.count as usize).sum();
+        let mut flows = Vec::with_capacity(named + 2);
+        let mut records = Vec::with_capacity(named + 2);
         for (g, group) in scenario.flows.iter().enumerate() {
             check(scenario, group)?;
             let (forward, reverse) = links.routes(group).ok_or(BuildError::TooLarge)?;

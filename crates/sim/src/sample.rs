@@ -84,13 +84,11 @@ impl Sampler {
             for kind in &self.flow_kinds {
                 // What a flow without connection has no value for is NaN, shown as a gap in figures.
                 let value = match kind {
-                    Kind::Acked => flow.totals(&record.past, group.endpoint.mss).bytes_acked as f64 / mss,
+                    Kind::Acked => record.totals(flow, group.endpoint.mss).bytes_acked as f64 / mss,
                     Kind::Cwnd => state.map_or(f64::NAN, |s| s.cwnd),
                     Kind::InFlight => state.map_or(0.0, |s| s.in_flight as f64 / mss),
                     Kind::Pipe => state.map_or(0.0, |s| s.pipe as f64 / mss),
-                    Kind::Retransmissions => {
-                        flow.totals(&record.past, group.endpoint.mss).retransmissions as f64
-                    }
+                    Kind::Retransmissions => record.totals(flow, group.endpoint.mss).retransmissions as f64,
                     Kind::Rto => state.map_or(f64::NAN, |s| s.rto.as_secs_f64()),
                     Kind::Srtt => state.and_then(|s| s.srtt).map_or(f64::NAN, Duration::as_secs_f64),
                     Kind::Ssthresh => state.map_or(f64::NAN, |s| s.ssthresh),
@@ -184,7 +182,7 @@ impl<R: Tap> Sim<R> {
             .enumerate()
             .map(|(i, (flow, record))| {
                 let mss = self.run.groups[record.group].endpoint.mss;
-                (flow.totals(&record.past, mss), record.cuts, self.net.witness.truth.lost_of(i as u32))
+                (record.totals(flow, mss), record.cuts(), self.net.witness.truth.lost_of(i as u32))
             })
             .collect();
         for (owner, totals, cuts, lost) in self.incomplete() {

@@ -233,7 +233,7 @@ impl<R: Tap> Sim<R> {
             Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) => return,
         };
         if let Some(judgement) = judgement {
-            let account = &mut self.records[index as usize].cuts;
+            let account = &mut self.records[index as usize].history().cuts;
             self.net.witness.truth.judge(index, flow.generation, flow.header, &judgement, account);
         }
         if R::ENABLED {
@@ -332,7 +332,7 @@ impl<R: Tap> Sim<R> {
             }
         };
         if let Some(judgement) = judgement {
-            let account = &mut self.records[index as usize].cuts;
+            let account = &mut self.records[index as usize].history().cuts;
             self.net.witness.truth.judge(index, flow.generation, flow.header, &judgement, account);
         }
     }
@@ -414,14 +414,14 @@ impl<R: Tap> Sim<R> {
         let config = &self.run.endpoints[record.group];
         flow.agent = if group.handshake {
             let mut ends = Ends::open(now, config, controls, stream("cc"), stream("peer"));
-            if let Some(state) = record.path_state {
+            if let Some(state) = record.path_state() {
                 ends.sender.recall(state);
             }
             ends.sender.offer(now, bytes);
             Agent::Connections(Box::new(ends))
         } else {
             let mut ends = OneWay::open(now, group, config, controls.0, stream("cc"));
-            if let Some(state) = record.path_state {
+            if let Some(state) = record.path_state() {
                 ends.source.sender_mut().recall(state);
             }
             ends.source.offer(now, bytes);
@@ -513,9 +513,9 @@ impl<R: Tap> Sim<R> {
     pub(crate) fn retire(&mut self, index: u32) {
         let record = &mut self.records[index as usize];
         let flow = &mut self.flows[index as usize];
-        record.past = flow.totals(&record.past, self.run.groups[record.group].endpoint.mss);
+        record.history().past = record.totals(flow, self.run.groups[record.group].endpoint.mss);
         if let Some(sender) = flow.agent.sender() {
-            record.path_state = sender.learnt();
+            record.history().path_state = sender.learnt();
         }
         flow.agent = Agent::Silent;
         flow.generation = flow.generation.wrapping_add(1);

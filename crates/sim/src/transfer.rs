@@ -41,7 +41,7 @@ impl<R: Tap> Sim<R> {
     /// Opens a connection for a transfer: one that is over is used again, with a new number for its segments.
     fn begin(&mut self, transfer: Transfer) {
         let owner = &self.records[transfer.owner as usize];
-        let (group, number, path_state) = (owner.group, owner.index, owner.path_state);
+        let (group, number, path_state) = (owner.group, owner.index, owner.path_state());
         let index = self.idle.pop().unwrap_or_else(|| {
             let Flow { forward, reverse, header, .. } = self.flows[transfer.owner as usize];
             let index = self.flows.len() as u32;
@@ -55,8 +55,8 @@ impl<R: Tap> Sim<R> {
         record.index = number;
         record.group = group;
         record.started = Some(self.now);
-        record.transfer = Some(transfer);
-        record.path_state = path_state;
+        record.transfer = Some(Box::new(transfer));
+        record.history().path_state = path_state;
         let Flow { forward, reverse, header, .. } = self.flows[transfer.owner as usize];
         let flow = &mut self.flows[index as usize];
         (flow.forward, flow.reverse, flow.header) = (forward, reverse, header);
@@ -84,22 +84,22 @@ impl<R: Tap> Sim<R> {
         self.retire(index);
         self.set_timer(index, Instant::MAX);
         let record = &mut self.records[index as usize];
-        let Some(Transfer { owner, .. }) = record.transfer.take() else { return };
+        let Some(owner) = record.transfer.take().map(|t| t.owner) else { return };
         let took = now - record.page_began;
-        let (totals, cuts) = (core::mem::take(&mut record.past), core::mem::take(&mut record.cuts));
+        let history = core::mem::take(record.history());
         let (discarded, rejected) =
             (core::mem::take(&mut record.discarded), core::mem::take(&mut record.rejected));
-        let path_state = record.path_state.take();
         record.seen = Seen::default();
         let last_ack = self.flows[index as usize].last_ack.take();
         let flow = &mut self.records[owner as usize];
         let page = flow.pages.len() as u32;
         flow.pages.push(took);
-        flow.past.merge(&totals);
-        flow.cuts.add(&cuts);
+        let past = flow.history();
+        past.past.merge(&history.past);
+        past.cuts.add(&history.cuts);
+        past.path_state = history.path_state;
         flow.discarded += discarded;
         flow.rejected += rejected;
-        flow.path_state = path_state;
         self.flows[owner as usize].last_ack = last_ack;
         self.net.witness.truth.move_counts(index, owner);
         if R::ENABLED {
@@ -114,12 +114,12 @@ impl<R: Tap> Sim<R> {
         let first = self.named_flows as usize + 2;
         let open = self.flows.iter().zip(&self.records).enumerate().skip(first);
         open.filter_map(|(i, (flow, record))| {
-            let transfer = record.transfer?;
+            let transfer = record.transfer.as_deref()?;
             let mss = self.run.groups[record.group].endpoint.mss;
             Some((
                 transfer.owner,
-                flow.totals(&record.past, mss),
-                record.cuts,
+                record.totals(flow, mss),
+                record.cuts(),
                 self.net.witness.truth.lost_of(i as u32),
             ))
         })

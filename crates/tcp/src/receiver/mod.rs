@@ -92,11 +92,15 @@ pub struct Receiver<S: Store> {
     /// `RCV.NXT` of a FIN that has arrived; [`NO_FIN`] before.
     fin_at: u64,
     config: Arc<Config>,
-    probe_answers: VecDeque<ProbeAnswer>,
+    probe_answers: Option<Box<Answers>>,
     autotune: Option<Box<Autotune>>,
     waves: Option<Box<Meter>>,
     store: S,
 }
+
+/// Answers that probes are owed.
+#[derive(Debug, Default)]
+struct Answers(VecDeque<ProbeAnswer>);
 
 /// No FIN has arrived.
 const NO_FIN: u64 = u64::MAX;
@@ -120,7 +124,7 @@ impl<S: Store> Receiver<S> {
             answer_probes: false,
             sink: false,
             fin_at: NO_FIN,
-            probe_answers: VecDeque::new(),
+            probe_answers: None,
             autotune: config.receive_autotuning.then(autotune),
             waves: None,
             store: S::default(),
@@ -318,7 +322,11 @@ impl<S: Store> Receiver<S> {
                 self.take_fin();
             }
         }
-        self.probe_answers.push_back(ProbeAnswer { mark, id: d.probe_id, range: (d.seq, end) });
+        self.probe_answers.get_or_insert_default().0.push_back(ProbeAnswer {
+            mark,
+            id: d.probe_id,
+            range: (d.seq, end),
+        });
     }
 
     /// Something that had arrived before has arrived again.
@@ -433,7 +441,7 @@ impl<S: Store> Receiver<S> {
     /// The answer to the oldest probe that was not answered yet.
     #[inline]
     pub fn poll_probe_answer(&mut self) -> Option<ProbeAnswer> {
-        self.probe_answers.pop_front()
+        self.probe_answers.as_mut()?.0.pop_front()
     }
     /// A data segment leaves and carries the acknowledgement of what arrived in order. A pure acknowledgement
     /// after it would look like a duplicate.
