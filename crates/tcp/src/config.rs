@@ -7,12 +7,20 @@ use skyhaul_cc::Rules;
 
 /// Where RTT samples come from (RFC 6298 §3, RFC 7323 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "RttSourceSpec", description = "Where RTT samples come from.")
+)]
 pub enum RttSource {
-    /// One timed segment at a time, never one that was retransmitted (Karn).
-    Timed,
     /// Every acknowledgement of a segment that was not retransmitted.
     EveryAck,
+    /// One timed segment at a time, never one that was retransmitted (Karn).
+    #[cfg_attr(feature = "schema", schemars(description = "One timed segment at a time."))]
+    Timed,
     /// The timestamp option; needs [`Config::timestamps`].
+    #[cfg_attr(feature = "schema", schemars(description = "The timestamp option."))]
     Timestamps,
 }
 
@@ -50,23 +58,33 @@ impl DelayedAck {
 
 /// How a loss shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LossDetectionSpec"))]
 pub enum LossDetection {
     /// By what was acknowledged above it: [`Config::dup_thresh`] segments or runs (RFC 5681, RFC 6675).
+    #[cfg_attr(
+        feature = "schema",
+        schemars(description = "By what was acknowledged above it (RFC 5681, RFC 6675).")
+    )]
     DupAcks,
     /// By time: something sent later was delivered (RACK, RFC 8985). Needs SACK and an algorithm that repairs
     /// losses with it; on a connection without either, losses show by duplicates.
+    #[cfg_attr(feature = "schema", schemars(description = "By time (RFC 8985)."))]
     Rack,
 }
 
 /// How the ability of the peer to answer probes is learnt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ProbesSpec"))]
 pub enum ProbeNegotiation {
     /// In the handshake.
     Negotiate,
-    /// Not at all: from the answers, as [Peach §III-B] describes.
-    Paper,
     /// Probes are neither sent nor answered.
     Off,
+    /// Not at all: from the answers, as [Peach §III-B] describes.
+    #[cfg_attr(feature = "schema", schemars(description = "From the answers."))]
+    Paper,
 }
 
 /// Configuration of an endpoint.

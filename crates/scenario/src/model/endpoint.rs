@@ -103,7 +103,7 @@ endpoint_keys! {
     /// Duplicate acknowledgements that reveal a loss.
     dup_thresh: u32 => dup_thresh;
     /// How a loss shows: "dup-acks", or "rack", by time (RFC 8985), which needs SACK.
-    loss_detection: LossDetectionSpec => loss_detection;
+    loss_detection: LossDetection => loss_detection;
     /// A probe two round trips after the last segment, before the retransmission timer (RFC 8985 §7); needs "rack".
     tail_loss_probe: bool => tail_loss_probe;
     /// Clock granularity of the retransmission timer.
@@ -119,7 +119,7 @@ endpoint_keys! {
     /// NewReno restarts the timer on the first partial acknowledgement only.
     restart_on_first_partial_only: bool => rto.restart_on_first_partial_only;
     /// Where RTT samples come from.
-    rtt_source: RttSourceSpec => rtt_source;
+    rtt_source: RttSource => rtt_source;
     /// Use the timestamp option.
     timestamps: bool => timestamps;
     /// Unit of timestamp values.
@@ -153,7 +153,7 @@ endpoint_keys! {
     /// Window scaling (RFC 7323).
     window_scaling: bool => window_scaling;
     /// How the ability of the peer to answer probes is learnt.
-    probes: ProbesSpec => probes;
+    probes: ProbeNegotiation => probes;
     /// Probes carry numbers.
     probe_ids: bool => probe_ids;
     /// Measure and report the rate of the peer's data, for congestion controls that ask for it (TCP-Real).
@@ -187,7 +187,7 @@ macro_rules! same {
         fn of(value: $type) -> Self { value }
     })* };
 }
-same!(bool, u8, u32, f64, HalvingBase, CaGrowth);
+same!(bool, u8, u32, f64, HalvingBase, CaGrowth, LossDetection, ProbeNegotiation, RttSource);
 
 impl Key<Duration> for Time {
     fn into_value(self) -> Result<Duration, ValueError> {
@@ -204,89 +204,6 @@ impl Key<u32> for Size {
     }
     fn of(value: u32) -> Self {
         Self(value.into())
-    }
-}
-
-/// Where RTT samples come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RttSourceSpec {
-    /// Every acknowledgement of a segment that was not retransmitted.
-    EveryAck,
-    /// One timed segment at a time.
-    Timed,
-    /// The timestamp option.
-    Timestamps,
-}
-
-impl Key<RttSource> for RttSourceSpec {
-    fn into_value(self) -> Result<RttSource, ValueError> {
-        Ok(match self {
-            Self::EveryAck => RttSource::EveryAck,
-            Self::Timed => RttSource::Timed,
-            Self::Timestamps => RttSource::Timestamps,
-        })
-    }
-    fn of(value: RttSource) -> Self {
-        match value {
-            RttSource::EveryAck => Self::EveryAck,
-            RttSource::Timed => Self::Timed,
-            RttSource::Timestamps => Self::Timestamps,
-        }
-    }
-}
-
-/// How a loss shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum LossDetectionSpec {
-    /// By what was acknowledged above it (RFC 5681, RFC 6675).
-    DupAcks,
-    /// By time (RFC 8985).
-    Rack,
-}
-
-impl Key<LossDetection> for LossDetectionSpec {
-    fn into_value(self) -> Result<LossDetection, ValueError> {
-        Ok(match self {
-            Self::DupAcks => LossDetection::DupAcks,
-            Self::Rack => LossDetection::Rack,
-        })
-    }
-    fn of(value: LossDetection) -> Self {
-        match value {
-            LossDetection::DupAcks => Self::DupAcks,
-            LossDetection::Rack => Self::Rack,
-        }
-    }
-}
-
-/// How the ability of the peer to answer probes is learnt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProbesSpec {
-    /// In the handshake.
-    Negotiate,
-    /// Probes are neither sent nor answered.
-    Off,
-    /// From the answers.
-    Paper,
-}
-
-impl Key<ProbeNegotiation> for ProbesSpec {
-    fn into_value(self) -> Result<ProbeNegotiation, ValueError> {
-        Ok(match self {
-            Self::Negotiate => ProbeNegotiation::Negotiate,
-            Self::Off => ProbeNegotiation::Off,
-            Self::Paper => ProbeNegotiation::Paper,
-        })
-    }
-    fn of(value: ProbeNegotiation) -> Self {
-        match value {
-            ProbeNegotiation::Negotiate => Self::Negotiate,
-            ProbeNegotiation::Off => Self::Off,
-            ProbeNegotiation::Paper => Self::Paper,
-        }
     }
 }
 

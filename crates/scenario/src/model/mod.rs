@@ -16,9 +16,7 @@ mod trace;
 
 pub use cc::CcSpec;
 pub(crate) use cc::default_cc;
-pub use endpoint::{
-    EndpointSpec, InitialSsthreshSpec, InitialWindowSpec, ProbesSpec, RttSourceSpec, SackSpec,
-};
+pub use endpoint::{EndpointSpec, InitialSsthreshSpec, InitialWindowSpec, SackSpec};
 pub(crate) use expand::{expand, expand_default, tags};
 pub use flow::{FlowSpec, StartSpec};
 pub use link::{DirectionSpec, LinkSpec};
