@@ -15,7 +15,7 @@ help:
 	@echo "make reproduce        all studies with all seeds; one report in results/reproduce/"
 	@echo "make reproduce-quick  the same, smaller, in minutes; in results/reproduce-quick/"
 	@echo "make test    all tests: Rust, layering, WebAssembly, Python"
-	@echo "make bench   speed of the simulator, instructions per segment against the record, comparison with ns-2"
+	@echo "make bench   speed of the simulator, instructions per segment against the record, comparison with ns-2, memory"
 	@echo "make bench-wire  throughput over TUN, beside the kernel's and a blaster's (Linux, as root)"
 	@echo "make bench-python  what a congestion control in Python costs"
 	@echo "make peers   goodput of nine controls against ns-2 and ns-3; PEERS=--quick for a first look"
@@ -77,6 +77,7 @@ bench: $(VENV)/.python
 	$(BIN)/python benches/instructions.py
 	$(BIN)/python benches/algorithms.py
 	$(BIN)/python benches/compare_ns2.py
+	cargo run --release --locked --quiet -p skyhaul-sim --example memory
 
 # Namespaces and TUN interfaces of its own; needs root, or unshare -Urn make bench-wire.
 bench-wire:

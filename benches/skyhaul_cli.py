@@ -26,6 +26,8 @@ SETTINGS = {
     "variant": ("flows.bulk.cc", str),
     "sack": ("flows.bulk.endpoint.sack", lambda on: "true" if on else "false"),
     "rate": ("links.sat.rate", lambda packets: f"{packets:.0f} packets/s"),
+    "endpoint": ("flows.bulk.endpoint.preset", str),
+    "queue": ("links.sat.queue.kind", str),
     "buffer": ("links.sat.queue.limit", lambda packets: f"{packets:.0f} packets"),
     "loss": ("links.sat.error.p", str),
     "duration": ("duration", lambda seconds: f"{seconds:g} s"),
