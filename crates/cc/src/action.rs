@@ -30,6 +30,16 @@ pub struct Actions {
     pub rewind: bool,
 }
 
+impl Actions {
+    /// Nothing is asked for.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        let flags = self.stop_probes | self.retransmit_head | self.rewind;
+        !flags && self.probe_now.is_none() && self.train.is_none() && self.wake_at.is_none()
+    }
+}
+
 /// Where the payload of a probe comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeSource {

@@ -140,6 +140,12 @@ macro_rules! algorithms {
                 match $self_ { $(Algorithm::$variant($c) => $call,)* Algorithm::Custom($c) => $call }
             };
         }
+        impl Algorithm {
+            /// Window and departure rate in one question.
+            #[inline]
+            #[must_use]
+            pub fn decision(&self) -> (Window, Option<Rate>) { each!(self, c => (c.window(), c.pacing())) }
+        }
         impl CongestionControl for Algorithm {
             #[inline]
             fn window(&self) -> Window { each!(self, c => c.window()) }

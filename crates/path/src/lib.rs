@@ -17,6 +17,7 @@
 
 extern crate alloc;
 
+pub mod chain;
 pub mod change;
 pub mod delay;
 pub mod error;
@@ -29,6 +30,7 @@ pub mod rate;
 pub mod stats;
 pub mod trace;
 
+pub use chain::{Chain, Hop, Observer, Routed, Routes};
 pub use change::Change;
 pub use delay::Delay;
 pub use error::ErrorModel;

@@ -7,6 +7,7 @@ use crate::packet::{DropReason, PacketView};
 use crate::queue::{Limit, Queue, QueueConfig};
 use crate::rate::{Transmitter, Varying};
 use crate::stats::Counters;
+use alloc::collections::VecDeque;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 
 /// Everything that describes a link.
@@ -57,12 +58,54 @@ pub enum Offered {
     Sent,
 }
 
+/// Departures that were computed when the packets arrived.
+#[derive(Clone, Debug)]
+struct Foreseen<P> {
+    /// When the next of them begins.
+    next: Instant,
+    /// When the transmission of each packet that waits will begin, and its size.
+    waiting: VecDeque<(Instant, u32)>,
+    /// Packets that the channel will have lost, with the beginning of their transmission: nobody may know before.
+    doomed: VecDeque<(Instant, P)>,
+}
+
+impl<P> Foreseen<P> {
+    /// The first of the transmissions that have begun by `now`.
+    #[inline]
+    fn begin(&mut self, now: Instant) -> Option<(Instant, u32)> {
+        if self.next > now {
+            return None;
+        }
+        let first = self.waiting.pop_front();
+        self.next = self.waiting.front().map_or(Instant::MAX, |w| w.0);
+        first
+    }
+    /// The transmission of a packet will begin at `start`.
+    #[inline]
+    fn wait(&mut self, start: Instant, size: u32) {
+        self.next = self.next.min(start);
+        self.waiting.push_back((start, size));
+    }
+    /// The first of the packets that are lost by `now`.
+    fn fail(&mut self, now: Instant) -> Option<P> {
+        if self.doomed.front()?.0 > now {
+            return None;
+        }
+        self.doomed.pop_front().map(|d| d.1)
+    }
+}
+
 /// A directed link.
 ///
 /// **Lazy service.** A packet that finds the link idle passes the transmitter at once: its departure and
 /// arrival times are computed and it is put in flight, with no event for its departure. Only a packet that
 /// finds the link busy waits in the queue, and only then is there a service event. An uncongested hop costs
 /// one event and a congested one two.
+///
+/// **Foreseen departures.** Where the queue is a FIFO that nothing overtakes and nothing about the link will change
+/// ([`Self::foreseeing`]), the departure of a packet that waits is known when it arrives: it is put in flight at once,
+/// and the queue is a list of times. A congested hop then costs one event, too. What the link tells is the same, provided
+/// that [`Self::serve`] is called when it is due and before anything about the queue is asked for.
 ///
 /// **Simultaneous events.** A departure at *t* makes room for an arrival at *t*. Drivers should call
 /// [`Self::serve`] before [`Self::offer`] at the same time; a link that is offered a packet first catches up by
@@ -84,6 +127,8 @@ pub struct Link<P> {
     drop_inflight: bool,
     allow_reorder: bool,
     queue: Queue<P>,
+    /// Where departures are foreseen.
+    foreseen: Option<Foreseen<P>>,
     lane: Lane<P>,
     delay: Delay,
     /// Arrival time of the last packet that left, lost or not.
@@ -101,7 +146,7 @@ impl<P: PacketView> Link<P> {
     /// An idle link that is up.
     ///
     /// # Panics
-    /// If the rate is zero: a link that never sends is one that is down. If [`error::Config::validate`] refuses the losses.
+    /// If the rate is zero: a link that never sends is one that is down. If it foresees departures. If [`error::Config::validate`] refuses the losses.
     #[must_use]
     pub fn new(config: &LinkConfig, streams: Streams) -> Self {
         Self {
@@ -113,6 +158,7 @@ impl<P: PacketView> Link<P> {
             drop_inflight: config.drop_inflight,
             allow_reorder: config.allow_reorder,
             queue: Queue::new(&config.queue),
+            foreseen: None,
             lane: Lane::new(config.allow_reorder),
             delay: config.delay.clone(),
             last_arrival: Instant::ZERO,
@@ -125,9 +171,22 @@ impl<P: PacketView> Link<P> {
         }
     }
 
+    /// The same idle link, with departures foreseen where its queue allows that: for links that nobody changes.
+    #[must_use]
+    pub fn foreseeing(mut self, queue: &QueueConfig) -> Self {
+        if queue.discipline.kind().is_blind() && !queue.count_in_service {
+            let none = Foreseen { next: Instant::MAX, waiting: VecDeque::new(), doomed: VecDeque::new() };
+            self.foreseen = Some(none);
+        }
+        self
+    }
+
     /// Gives the link a packet. Every packet lost by it goes to `lost`.
     #[inline]
     pub fn offer(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
+        if self.foreseen.is_some() {
+            return self.offer_foreseen(now, p, lost);
+        }
         if !self.queue.is_empty() {
             // Only a late driver leaves anything to do: a departure due by now makes room for this arrival.
             self.serve(now, lost);
@@ -149,18 +208,75 @@ impl<P: PacketView> Link<P> {
     #[inline]
     #[must_use]
     pub fn next_service(&self) -> Option<Instant> {
+        if let Some(f) = &self.foreseen {
+            return f.doomed.front().map(|d| d.0);
+        }
         if self.queue.is_empty() || self.ready_at == Instant::MAX { None } else { Some(self.ready_at) }
     }
 
     /// Starts every transmission that is due by `now`.
     #[inline]
     pub fn serve(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
+        if self.foreseen.is_some() {
+            self.serve_foreseen(now, lost);
+            return;
+        }
         while !self.queue.is_empty() && self.ready_at <= now {
             let start = self.ready_at;
             self.integrate(start);
             if let Some(p) = self.queue.dequeue() {
                 self.transmit(start, p, true, lost);
             }
+        }
+    }
+
+    /// As [`Self::offer`] where departures are foreseen.
+    #[inline(always)]
+    fn offer_foreseen(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
+        self.begin_foreseen(now);
+        self.counters.offer(&p);
+        if self.ready_at <= now {
+            self.transmit(now, p, false, lost);
+            return Offered::Sent;
+        }
+        self.integrate(now);
+        let size = p.size();
+        if !self.queue.admit(size) {
+            self.counters.drop(&p, DropReason::Full);
+            lost(p, DropReason::Full);
+            return Offered::Dropped;
+        }
+        self.counters.max_queue = self.counters.max_queue.max(self.queue.len());
+        self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(self.queue.bytes());
+        let start = self.ready_at;
+        let arrival = self.depart(start, size, true);
+        let doomed = !p.spared() && self.error.loses(&p, &mut self.streams.error);
+        if let Some(f) = &mut self.foreseen {
+            f.wait(start, size);
+            if doomed {
+                f.doomed.push_back((start, p));
+                return Offered::Queued;
+            }
+        }
+        self.lane.push(arrival, p);
+        Offered::Sent
+    }
+
+    /// Transmissions that have begun by `now` leave the queue.
+    #[inline]
+    fn begin_foreseen(&mut self, now: Instant) {
+        while let Some((start, size)) = self.foreseen.as_mut().and_then(|f| f.begin(now)) {
+            self.integrate(start);
+            self.queue.leave(size);
+        }
+    }
+
+    /// As [`Self::serve`] where departures are foreseen.
+    fn serve_foreseen(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
+        self.begin_foreseen(now);
+        while let Some(p) = self.foreseen.as_mut().and_then(|f| f.fail(now)) {
+            self.counters.drop(&p, DropReason::Error);
+            lost(p, DropReason::Error);
         }
     }
 
@@ -182,8 +298,9 @@ impl<P: PacketView> Link<P> {
     /// Changes the rate for transmissions that begin from now on; the present one keeps its end.
     ///
     /// # Panics
-    /// If the rate is zero: a link that never sends is one that is down. If [`error::Config::validate`] refuses the losses.
+    /// If the rate is zero: a link that never sends is one that is down. If it foresees departures. If [`error::Config::validate`] refuses the losses.
     pub fn set_rate(&mut self, rate: Option<Rate>) {
+        self.changes();
         match (rate, &mut self.transmitter) {
             (Some(rate), Transmitter::Constant(s)) => s.set_rate(rate),
             (rate, t) => *t = Transmitter::new(rate, None),
@@ -192,22 +309,26 @@ impl<P: PacketView> Link<P> {
 
     /// Gives transmissions that begin from now on a rate that changes by itself; the present one keeps its end.
     pub fn set_varying(&mut self, varying: &Varying) {
+        self.changes();
         self.transmitter = Transmitter::varying(varying);
     }
 
     /// Changes the error model for transmissions that begin from now on; the random stream runs on.
     pub fn set_error(&mut self, error: ErrorModel) {
+        self.changes();
         self.error = error;
     }
 
     /// Changes the delay of transmissions that begin from now on; the random stream runs on. Without
     /// `allow_reorder` a shorter delay does not let packets overtake.
     pub fn set_delay(&mut self, delay: Delay) {
+        self.changes();
         self.delay = delay;
     }
 
     /// Changes the capacity of the queue; see [`Queue::set_limit`].
     pub fn set_limit(&mut self, limit: Limit) {
+        self.changes();
         self.queue.set_limit(limit);
     }
 
@@ -215,6 +336,7 @@ impl<P: PacketView> Link<P> {
     /// transmitter finishes the packet it has begun, but that packet counts as in flight; all in flight is
     /// lost if the link was configured so.
     pub fn set_up(&mut self, now: Instant, up: bool, lost: &mut impl FnMut(P, DropReason)) {
+        self.changes();
         self.serve(now, lost);
         if up == self.up {
             return;
@@ -236,6 +358,11 @@ impl<P: PacketView> Link<P> {
         }
     }
 
+    /// Something changes: departures must not have been foreseen.
+    fn changes(&self) {
+        assert!(self.foreseen.is_none(), "a link that foresees departures does not change");
+    }
+
     /// Queues a packet that found the link busy or down.
     fn wait(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
         self.integrate(now);
@@ -253,24 +380,31 @@ impl<P: PacketView> Link<P> {
     /// Sends a packet at `start`, when the transmitter is free; `waited` if it was there before.
     #[inline(always)]
     fn transmit(&mut self, start: Instant, p: P, waited: bool, lost: &mut impl FnMut(P, DropReason)) {
-        let end = self.transmitter.send(start, p.size(), waited);
-        self.busy = self.busy + (end - start);
-        self.ready_at = end;
-        self.free_at = end;
-        self.size_in_service = p.size();
-        // The delay is drawn, and the order of arrivals kept, for lost packets too: with another error model
-        // the others would arrive at the same times.
-        let mut arrival = end + self.delay.sample(end, &mut self.streams.delay);
-        if !self.allow_reorder {
-            arrival = arrival.max(self.last_arrival);
-            self.last_arrival = arrival;
-        }
+        let arrival = self.depart(start, p.size(), waited);
         if !p.spared() && self.error.loses(&p, &mut self.streams.error) {
             self.counters.drop(&p, DropReason::Error);
             lost(p, DropReason::Error);
         } else {
             self.lane.push(arrival, p);
         }
+    }
+
+    /// The transmitter sends `size` bytes from `start` on; returns when they arrive.
+    #[inline(always)]
+    fn depart(&mut self, start: Instant, size: u32, waited: bool) -> Instant {
+        let end = self.transmitter.send(start, size, waited);
+        self.busy = self.busy + (end - start);
+        self.ready_at = end;
+        self.free_at = end;
+        self.size_in_service = size;
+        // The delay is drawn, and the order of arrivals kept, for lost packets too: with another error model
+        // the others would arrive at the same times.
+        let arrival = end + self.delay.sample(end, &mut self.streams.delay);
+        if self.allow_reorder {
+            return arrival;
+        }
+        self.last_arrival = arrival.max(self.last_arrival);
+        self.last_arrival
     }
 
     /// Accounts for the time up to `now` at the present queue length.
@@ -321,7 +455,8 @@ impl<P> Link<P> {
     /// How many packets are in flight, the one being transmitted included.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.lane.len()
+        let early = self.foreseen.as_ref().map_or(0, |f| f.waiting.len() - f.doomed.len());
+        self.lane.len() - early
     }
     /// The `n`-th of the packets in flight, in the order of arrival from 0; `None` beyond the last one, and on
     /// links that may reorder.

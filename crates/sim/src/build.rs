@@ -3,7 +3,8 @@
 use crate::change::Changes;
 use crate::flow::{Flow, Record};
 use crate::heap::Heap;
-use crate::network::{Hop, Network, Routes};
+use crate::network::Network;
+use crate::parcel::Parcel;
 use crate::sample::Sampler;
 use crate::sim::{Run, Sim};
 use crate::tap::Tap;
@@ -13,7 +14,7 @@ use core::fmt;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::link::Streams;
-use skyhaul_path::{Delay, Link, LinkConfig};
+use skyhaul_path::{Delay, Hop, Link, LinkConfig, Routes};
 use skyhaul_scenario::resolved::{FlowGroup, Resolved, Start};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -118,8 +119,9 @@ impl<R: Tap> Sim<R> {
             check_controls(scenario, controls)?;
         }
         let mut links = Links::new(scenario, seed);
-        let mut flows = Vec::new();
-        let mut records = Vec::new();
+        let named: usize = scenario.flows.iter().map(|g| g.count as usize).sum();
+        let mut flows = Vec::with_capacity(named + 2);
+        let mut records = Vec::with_capacity(named + 2);
         for (g, group) in scenario.flows.iter().enumerate() {
             check(scenario, group)?;
             let (forward, reverse) = links.routes(group).ok_or(BuildError::TooLarge)?;
@@ -205,7 +207,7 @@ fn check(scenario: &Resolved, group: &FlowGroup) -> Result<(), BuildError> {
 /// The directed links of a world: those of the scenario, forward at `2i` and reverse at `2i + 1`, then a pair for
 /// each access delay.
 struct Links {
-    hops: Vec<Hop>,
+    hops: Vec<Hop<Parcel>>,
     routes: Routes,
     /// First of the pair that delays by so much.
     access: BTreeMap<Duration, u32>,
@@ -214,10 +216,13 @@ struct Links {
 
 impl Links {
     fn new(scenario: &Resolved, seed: u64) -> Self {
-        let hops = scenario.links.iter().flat_map(|l| {
+        let hops = scenario.links.iter().enumerate().flat_map(|(i, l)| {
             [("forward", &l.forward), ("reverse", &l.reverse)].map(|(way, d)| {
                 let streams = Streams::named(seed, &format!("links.{}.{way}", l.name));
-                Hop::new(Link::new(&d.link_config(), streams), !d.ack_errors)
+                let link = Link::new(&d.link_config(), streams);
+                let forward = way == "forward";
+                let stays = d.up && !scenario.events.iter().any(|c| c.link == i && c.forward == forward);
+                Hop::new(if stays { link.foreseeing(&d.queue) } else { link }, !d.ack_errors)
             })
         });
         Self { hops: hops.collect(), routes: Routes::default(), access: BTreeMap::new(), seed }

@@ -75,6 +75,6 @@ impl<R: Tap> Network<R> {
             Change::Limit(Limit::Unlimited) => (LinkChange::LimitPackets, u64::MAX),
             Change::Up(up) => (LinkChange::Up, (*up).into()),
         };
-        self.recorder.record(now, &Event::LinkChanged { link, what, value });
+        self.witness.recorder.record(now, &Event::LinkChanged { link, what, value });
     }
 }

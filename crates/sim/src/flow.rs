@@ -49,18 +49,25 @@ pub(crate) struct Record {
     pub(crate) rejected: u64,
     /// Sum and number of the samples of the smoothed RTT, in seconds.
     pub(crate) srtt: (f64, u64),
+    /// What has happened, once something has.
+    pub(crate) history: Option<Box<History>>,
+    /// What events were last derived from.
+    pub(crate) seen: Seen,
+    /// What it has to send, from the time that it starts; flows of a fixed window and single transfers have none.
+    pub(crate) app: Option<App>,
+    /// The transfer that this connection carries for the flow it belongs to.
+    pub(crate) transfer: Option<Box<Transfer>>,
+}
+
+/// What is kept of what is over.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History {
     /// Cuts of the window, by true cause.
     pub(crate) cuts: Account,
     /// Of connections that are over.
     pub(crate) past: Totals,
     /// What the last connection has learnt of the path, if its congestion control asks.
     pub(crate) path_state: Option<PathState>,
-    /// What events were last derived from.
-    pub(crate) seen: Seen,
-    /// What it has to send, from the time that it starts; flows of a fixed window and single transfers have none.
-    pub(crate) app: Option<App>,
-    /// The transfer that this connection carries for the flow it belongs to.
-    pub(crate) transfer: Option<Transfer>,
 }
 
 /// One of the transfers of a flow whose transfers arrive at random.
@@ -143,13 +150,31 @@ impl Record {
             discarded: 0,
             rejected: 0,
             srtt: (0.0, 0),
-            cuts: Account::default(),
-            past: Totals::default(),
-            path_state: None,
+            history: None,
             seen: Seen::default(),
             app: None,
             transfer: None,
         }
+    }
+}
+
+impl Record {
+    /// What has happened, to be added to.
+    pub(crate) fn history(&mut self) -> &mut History {
+        self.history.get_or_insert_default()
+    }
+    /// Cuts of the window so far.
+    pub(crate) fn cuts(&self) -> Account {
+        self.history.as_ref().map_or_else(Account::default, |h| h.cuts)
+    }
+    /// What the last connection has learnt of the path.
+    pub(crate) fn path_state(&self) -> Option<PathState> {
+        self.history.as_ref().and_then(|h| h.path_state)
+    }
+    /// What a flow has done, over all of its connections.
+    pub(crate) fn totals(&self, flow: &Flow, payload: u32) -> Totals {
+        let past = self.history.as_ref().map_or_else(Totals::default, |h| h.past.clone());
+        flow.totals(past, payload)
     }
 }
 
@@ -181,8 +206,8 @@ impl Flow {
     }
 
     /// The sums over past connections and the present one; `payload` is the size of a fixed window's packet.
-    pub(crate) fn totals(&self, past: &Totals, payload: u32) -> Totals {
-        let mut all = past.clone();
+    fn totals(&self, past: Totals, payload: u32) -> Totals {
+        let mut all = past;
         match &self.agent {
             Agent::Silent => {}
             Agent::OneWay(_) | Agent::Connections(_) => {
@@ -203,5 +228,17 @@ impl Flow {
             }
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_without_holes_is_small() {
+        // Besides, the congestion control (SACK: 72 bytes), a timer (32) and what is known of losses (8).
+        let (flow, record) = (size_of::<Flow>(), size_of::<Record>());
+        assert!(flow + record <= 1088, "{flow} + {record} bytes");
     }
 }

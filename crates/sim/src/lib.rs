@@ -30,7 +30,6 @@ pub mod result;
 mod sample;
 mod sim;
 mod tap;
-pub mod tournament;
 mod transfer;
 mod truth;
 mod user;

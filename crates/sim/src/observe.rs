@@ -13,18 +13,18 @@ use skyhaul_trace::{Class, Event};
 /// A parcel leaves its end point.
 pub(crate) fn departure<R: Tap>(now: Instant, parcel: Parcel, net: &mut Network<R>) {
     let (flow, packet) = (parcel.flow(), parcel.packet());
-    net.recorder.record(now, &Event::Sent { flow, packet });
+    net.witness.recorder.record(now, &Event::Sent { flow, packet });
     if packet.class == Class::Probe {
-        net.recorder.record(now, &Event::ProbeSent { flow });
+        net.witness.recorder.record(now, &Event::ProbeSent { flow });
     }
 }
 
 /// A parcel reaches its end point.
 pub(crate) fn arrival<R: Tap>(now: Instant, parcel: Parcel, net: &mut Network<R>) {
     let (flow, packet) = (parcel.flow(), parcel.packet());
-    net.recorder.record(now, &Event::Delivered { flow, packet });
+    net.witness.recorder.record(now, &Event::Delivered { flow, packet });
     if parcel.backward() {
-        net.recorder.record(now, &Event::AckArrived { flow, ack: packet.ack });
+        net.witness.recorder.record(now, &Event::AckArrived { flow, ack: packet.ack });
     }
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn sender<R: Tap>(
     if new == old {
         return;
     }
-    let mut record = |event| net.recorder.record(now, &event);
+    let mut record = |event| net.witness.recorder.record(now, &event);
     (old.answered..new.answered).for_each(|_| record(Event::ProbeAnswered { flow }));
     (old.timeouts..new.timeouts).for_each(|_| record(Event::Timeout { flow }));
     match (old.recovering, new.recovering) {

@@ -25,25 +25,24 @@ pub(crate) type Bodies = Slab<Body>;
 /// The parcel has no body.
 const NO_BODY: u32 = u32::MAX;
 
-/// Discarded first at a congested router.
-const LOW_PRIORITY: u8 = 1;
-/// The channel spares it (per hop).
-const SPARED: u8 = 1 << 1;
-/// Travels to the data sender.
-const BACKWARD: u8 = 1 << 2;
 /// No data, no SYN, no FIN, no RST.
-const PURE_ACK: u8 = 1 << 3;
-/// A probe.
-const PROBE: u8 = 1 << 4;
-/// The topmost field of a word.
+const PURE_ACK: u64 = 1 << 6;
+/// Travels to the data sender.
+const BACKWARD: u64 = 1 << 7;
+/// The channel spares it (per hop). Among the flags of TCP it stands for URG, which nobody sets.
+const SPARED: u64 = 1 << 13;
+/// What of the lowest byte are the bits of the head.
+const HEAD_BITS: u64 = 0x3f;
+/// Where the flags of TCP stand, and the next hop.
+const FLAGS_SHIFT: u32 = 8;
 const HOP_SHIFT: u32 = 48;
 
-/// The class of a parcel by its bits: two look-ups per hop.
-const CLASSES: [Class; 32] = {
-    let mut classes = [Class::Data; 32];
+/// The class of a parcel by its lowest byte: two look-ups per hop.
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::Data; 256];
     let mut bits = 0;
-    while bits < 32 {
-        if bits & PROBE as usize != 0 {
+    while bits < 256 {
+        if Head::bits_are_of_probe(bits as u8) {
             classes[bits] = Class::Probe;
         } else if bits & PURE_ACK as usize != 0 {
             classes[bits] = Class::Ack;
@@ -77,7 +76,7 @@ pub(crate) struct Parcel {
     window_body: u64,
     /// Timestamps.
     stamps: u64,
-    /// Next hop, generation, probe number (16 bits each), TCP flags (5), bits of the head (6) and of the parcel (5).
+    /// Next hop, generation, probe number (16 bits each), flags of TCP, bits of the head and of the parcel (8 each).
     rest: u64,
 }
 
@@ -95,30 +94,24 @@ fn low(word: u64) -> u32 {
     word as u32
 }
 
-/// Where the bits of the head and the flags of TCP stand in the last word, above the parcel's own.
-const HEAD_SHIFT: u32 = 5;
-const FLAGS_SHIFT: u32 = 11;
-
 impl Parcel {
     /// Packs a segment that is `header` bytes longer on a link than its payload. With `keep` it has a body in any case.
     #[inline]
     pub(crate) fn pack(
         head: &Head,
-        extras: &Extras,
+        extras: Option<Extras>,
         header: u32,
         label: Label,
         bodies: &mut Bodies,
         keep: bool,
     ) -> Self {
-        let bare = extras.is_none() && !head.flags.has(Flags::SYN) && !keep;
-        let body = if bare { NO_BODY } else { bodies.insert(Body { extras: *extras, len: head.len }) };
-        let control = Flags::SYN.with(Flags::FIN).with(Flags::RST).bits();
-        let pure_ack = head.len == 0 && head.flags.bits() & control == 0;
+        let body = match extras {
+            None if !keep && !head.flags.has(Flags::SYN) => NO_BODY,
+            _ => bodies.insert(Body { extras: extras.unwrap_or(Extras::NONE), len: head.len }),
+        };
+        const CONTROL: u8 = Flags::SYN.with(Flags::FIN).with(Flags::RST).bits();
+        let pure_ack = head.len == 0 && head.flags.bits() & CONTROL == 0;
         let (ts, probe, bits) = head.to_raw();
-        let own = bit(head.low_priority(), LOW_PRIORITY)
-            | bit(label.backward, BACKWARD)
-            | bit(pure_ack, PURE_ACK)
-            | bit(head.mark().is_probe(), PROBE);
         Self {
             flow_size: join(label.flow, head.len + header),
             seq_ack: join(head.seq.0, head.ack.0),
@@ -127,9 +120,10 @@ impl Parcel {
             rest: (u64::from(label.hop) << HOP_SHIFT)
                 | (u64::from(label.generation) << 32)
                 | (u64::from(probe) << 16)
-                | (u64::from(flags_to_bits(head.flags)) << FLAGS_SHIFT)
-                | (u64::from(bits) << HEAD_SHIFT)
-                | u64::from(own),
+                | (u64::from(head.flags.bits()) << FLAGS_SHIFT)
+                | bit(label.backward, BACKWARD)
+                | bit(pure_ack, PURE_ACK)
+                | u64::from(bits),
         }
     }
 
@@ -137,10 +131,10 @@ impl Parcel {
     #[inline]
     pub(crate) fn head(self, header: u32) -> Head {
         let (seq, ack) = (Seq(high(self.seq_ack)), Seq(low(self.seq_ack)));
-        let flags = bits_to_flags((self.rest >> FLAGS_SHIFT) as u8 & 0x1f);
+        let flags = Flags::from_bits(((self.rest & !SPARED) >> FLAGS_SHIFT) as u8);
         let plain = Head::new(seq, ack, self.size() - header, high(self.window_body), flags);
         let ts = (high(self.stamps), low(self.stamps));
-        plain.with_raw(ts, (self.rest >> 16) as u16, (self.rest >> HEAD_SHIFT) as u8 & 0x3f)
+        plain.with_raw(ts, (self.rest >> 16) as u16, (self.rest & HEAD_BITS) as u8)
     }
     /// What the segment has besides; it is forgotten.
     #[inline]
@@ -162,7 +156,7 @@ impl Parcel {
     pub(crate) fn datagram(d: &Datagram, header: u32, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
         let sent_at = d.sent_at.as_nanos();
         let head = Head::new(Seq(low(d.number)), Seq(low(sent_at)), d.len, high(sent_at), Flags::ACK);
-        Self::pack(&head, &Extras::NONE, header, label, bodies, keep)
+        Self::pack(&head, None, header, label, bodies, keep)
     }
     /// The datagram that it is, with `header` bytes of headers.
     pub(crate) fn as_datagram(self, header: u32) -> Datagram {
@@ -177,10 +171,6 @@ impl Parcel {
     #[inline]
     pub(crate) fn key(self) -> u32 {
         low(self.window_body)
-    }
-    #[inline]
-    fn bits(self) -> u8 {
-        self.rest as u8 & 0x1f
     }
     /// Which of the flow's connections it belongs to.
     #[inline]
@@ -209,19 +199,19 @@ impl Parcel {
     /// True if it travels to the data sender.
     #[inline]
     pub(crate) fn backward(self) -> bool {
-        self.bits() & BACKWARD != 0
+        self.rest & BACKWARD != 0
     }
 
     /// What it is for.
     #[inline]
     pub(crate) fn class(self) -> Class {
-        CLASSES[usize::from(self.bits())]
+        CLASSES[usize::from(self.rest as u8)]
     }
 
     /// Whether the channel of the next link spares it.
     #[inline]
     pub(crate) fn set_spared(&mut self, spared: bool) {
-        self.rest = (self.rest & !u64::from(SPARED)) | u64::from(bit(spared, SPARED));
+        self.rest = (self.rest & !SPARED) | bit(spared, SPARED);
     }
 
     /// What events say about it.
@@ -236,21 +226,10 @@ impl Parcel {
     }
 }
 
-/// Five flags in five bits: FIN, SYN, RST, ACK and ECE. PSH and CWR say nothing to anybody in a simulation.
-#[inline]
-fn flags_to_bits(flags: Flags) -> u8 {
-    let f = flags.bits();
-    (f & 0x07) | (f >> 1 & 0x08) | (f >> 2 & 0x10)
-}
-#[inline]
-fn bits_to_flags(bits: u8) -> Flags {
-    Flags::from_bits((bits & 0x07) | (bits & 0x08) << 1 | (bits & 0x10) << 2)
-}
-
 /// `mask` if `set`.
 #[inline]
-fn bit(set: bool, mask: u8) -> u8 {
-    u8::from(set) * mask
+fn bit(set: bool, mask: u64) -> u64 {
+    u64::from(set) * mask
 }
 
 impl PacketView for Parcel {
@@ -260,7 +239,7 @@ impl PacketView for Parcel {
     }
     #[inline]
     fn low_priority(&self) -> bool {
-        self.bits() & LOW_PRIORITY != 0
+        Head::bits_are_low_priority(self.rest as u8)
     }
     #[inline]
     fn flow(&self) -> u32 {
@@ -268,7 +247,7 @@ impl PacketView for Parcel {
     }
     #[inline]
     fn spared(&self) -> bool {
-        self.bits() & SPARED != 0
+        self.rest & SPARED != 0
     }
 }
 
@@ -326,7 +305,11 @@ mod tests {
         for (segment, class, stored) in segments {
             for keep in [false, true] {
                 let (head, extras) = segment.split();
-                let parcel = Parcel::pack(&head, &extras, 40, label(), &mut bodies, keep);
+                let beside = (!extras.is_none()).then_some(extras);
+                let beside = if head.flags.has(Flags::SYN) { Some(extras) } else { beside };
+                let mut parcel = Parcel::pack(&head, beside, 40, label(), &mut bodies, keep);
+                parcel.set_spared(true);
+                assert!(parcel.spared());
                 assert_eq!(
                     (parcel.class(), bodies.len()),
                     (class, stored.max(usize::from(keep))),

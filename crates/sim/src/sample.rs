@@ -3,6 +3,7 @@
 use crate::agent::Agent;
 use crate::flow::{Flow, Record, Totals};
 use crate::network::Network;
+use crate::parcel::Parcel;
 use crate::quantity::{Subject, sampled};
 use crate::result::{ClassResult, FlowResult, LinkResult, RunResult, SampledSeries, Telemetry};
 use crate::sim::Sim;
@@ -11,6 +12,7 @@ use crate::truth::Account;
 use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::CongestionControl;
+use skyhaul_path::Link;
 use skyhaul_scenario::resolved::{self, FlowGroup, Series as Kind};
 use skyhaul_trace::{Event, LossCause, Series};
 
@@ -82,13 +84,11 @@ impl Sampler {
             for kind in &self.flow_kinds {
                 // What a flow without connection has no value for is NaN, shown as a gap in figures.
                 let value = match kind {
-                    Kind::Acked => flow.totals(&record.past, group.endpoint.mss).bytes_acked as f64 / mss,
+                    Kind::Acked => record.totals(flow, group.endpoint.mss).bytes_acked as f64 / mss,
                     Kind::Cwnd => state.map_or(f64::NAN, |s| s.cwnd),
                     Kind::InFlight => state.map_or(0.0, |s| s.in_flight as f64 / mss),
                     Kind::Pipe => state.map_or(0.0, |s| s.pipe as f64 / mss),
-                    Kind::Retransmissions => {
-                        flow.totals(&record.past, group.endpoint.mss).retransmissions as f64
-                    }
+                    Kind::Retransmissions => record.totals(flow, group.endpoint.mss).retransmissions as f64,
                     Kind::Rto => state.map_or(f64::NAN, |s| s.rto.as_secs_f64()),
                     Kind::Srtt => state.and_then(|s| s.srtt).map_or(f64::NAN, Duration::as_secs_f64),
                     Kind::Ssthresh => state.map_or(f64::NAN, |s| s.ssthresh),
@@ -115,9 +115,11 @@ impl Sampler {
     }
 
     fn sample_links<R: Tap>(&mut self, now: Instant, net: &mut Network<R>) {
-        let Network { hops, recorder, .. } = net;
-        for (i, (hop, before)) in hops.iter().zip(&mut self.busy).enumerate().take(self.links) {
-            let (link, index) = (&hop.link, i as u32);
+        net.settle(now);
+        let Network { chain, witness } = net;
+        let recorder = &mut witness.recorder;
+        for (i, (hop, before)) in chain.hops().iter().zip(&mut self.busy).enumerate().take(self.links) {
+            let (link, index) = (hop.link(), i as u32);
             if R::ENABLED {
                 recorder.record(now, &Event::Queue { link: index, packets: link.queue_len() });
             }
@@ -163,14 +165,14 @@ impl<R: Tap> Sim<R> {
     #[must_use]
     pub fn result(&self) -> RunResult {
         let duration = self.now - Instant::ZERO;
-        let links = self.net.hops.iter().zip(0..2 * self.run.link_names.len());
+        let links = self.net.chain.hops().iter().zip(0..2 * self.run.link_names.len());
         RunResult {
             duration,
             flows: self.flow_results(duration),
-            links: links.map(|(hop, i)| self.link_result(hop, i, duration)).collect(),
+            links: links.map(|(hop, i)| self.link_result(hop.link(), i, duration)).collect(),
             series: self.sampler.series.clone(),
             events: self.events,
-            digest: self.net.recorder.digest(),
+            digest: self.net.witness.recorder.digest(),
         }
     }
 
@@ -180,7 +182,7 @@ impl<R: Tap> Sim<R> {
             .enumerate()
             .map(|(i, (flow, record))| {
                 let mss = self.run.groups[record.group].endpoint.mss;
-                (flow.totals(&record.past, mss), record.cuts, self.net.truth.lost_of(i as u32))
+                (record.totals(flow, mss), record.cuts(), self.net.witness.truth.lost_of(i as u32))
             })
             .collect();
         for (owner, totals, cuts, lost) in self.incomplete() {
@@ -240,17 +242,17 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    fn link_result(&self, hop: &crate::network::Hop, index: usize, duration: Duration) -> LinkResult {
-        let link = &hop.link;
+    fn link_result(&self, link: &Link<Parcel>, index: usize, duration: Duration) -> LinkResult {
+        let counts = &self.net.witness.counts[index];
         let total = link.counters().total();
         let rated = link.rate().is_some();
         LinkResult {
             name: self.run.link_names[index / 2].clone(),
             forward: index % 2 == 0,
             classes: core::array::from_fn(|c| ClassResult {
-                offered: hop.offered[c],
-                delivered: hop.delivered[c],
-                dropped: hop.dropped[c],
+                offered: counts.offered[c],
+                delivered: counts.delivered[c],
+                dropped: counts.dropped[c],
             }),
             offered_bytes: total.offered_bytes,
             delivered_bytes: total.delivered_bytes,

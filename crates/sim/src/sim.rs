@@ -16,7 +16,7 @@ use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::PacketView;
 use skyhaul_scenario::resolved::{FlowGroup, Transport};
-use skyhaul_tcp::{Config, Extras, Head, Segment};
+use skyhaul_tcp::{Config, Extras, Flags, Head, Segment};
 use skyhaul_trace::Event;
 use std::sync::Arc;
 
@@ -80,18 +80,18 @@ impl<R: Tap> Sim<R> {
     /// The recorder.
     #[must_use]
     pub fn recorder(&self) -> &R {
-        &self.net.recorder
+        &self.net.witness.recorder
     }
 
     /// How many packets are on the way: waiting or in flight on any link.
     #[must_use]
     pub fn in_network(&self) -> usize {
-        self.net.hops.iter().map(|h| h.link.in_flight() + h.link.queue_len() as usize).sum()
+        self.net.chain.hops().iter().map(|h| h.link().in_flight() + h.link().queue_len() as usize).sum()
     }
     /// How many of them have a body in store.
     #[must_use]
     pub fn stored_bodies(&self) -> usize {
-        self.net.bodies.len()
+        self.net.witness.bodies.len()
     }
 
     /// Handles all events up to and including `t`, but none after the end of the run.
@@ -102,7 +102,7 @@ impl<R: Tap> Sim<R> {
             // "Never" is not reached even by a run without end.
             let until = until.min(Instant::from_nanos(u64::MAX - 1));
             loop {
-                let (links, timers) = (self.net.pending.next(), self.timers.next());
+                let (links, timers) = (self.net.chain.next(), self.timers.next());
                 let at = links.min(timers);
                 if at > until {
                     break;
@@ -120,6 +120,7 @@ impl<R: Tap> Sim<R> {
             }
         }
         self.now = self.now.max(until);
+        self.net.settle(self.now);
         if self.now >= self.end() { Status::Finished } else { Status::Running }
     }
 
@@ -154,12 +155,12 @@ impl<R: Tap> Sim<R> {
             observe::arrival(now, parcel, net);
         }
         if R::PACKETS {
-            tap::show(now, parcel, Place::Arrived, net);
+            tap::show(now, parcel, Place::Arrived, &mut net.witness);
         }
         let way = flow.way(index, !backward);
         let header = flow.header;
         let head = parcel.head(header);
-        let extras = parcel.take_extras(&mut net.bodies);
+        let extras = parcel.take_extras(&mut net.witness.bodies);
         if backward {
             flow.last_ack = Some(now);
         }
@@ -168,16 +169,18 @@ impl<R: Tap> Sim<R> {
             Agent::OneWay(ends) if backward => {
                 let source = &mut ends.source;
                 let refused = source.handle(now, &head, extras.as_ref()).is_err();
-                while let Some((head, extras)) = &source.poll(now) {
-                    send(net, now, way, header, head, extras);
+                let mut beside = None;
+                while let Some(head) = source.poll(now, &mut beside) {
+                    send(net, now, way, header, &head, beside.take());
                 }
                 (refused, source.next_timeout())
             }
             Agent::OneWay(ends) => {
                 let sink = &mut ends.sink;
                 let refused = sink.handle(now, &head, extras.as_ref()).is_err();
-                while let Some((head, extras)) = &sink.poll(now) {
-                    send(net, now, way, header, head, extras);
+                let mut beside = None;
+                while let Some(head) = sink.poll(now, &mut beside) {
+                    send(net, now, way, header, &head, beside.take());
                 }
                 (refused, sink.next_timeout())
             }
@@ -198,10 +201,10 @@ impl<R: Tap> Sim<R> {
                 if backward {
                     w.acked();
                     while let Some(out) = w.poll_transmit() {
-                        send(net, now, way, header, &out, &Extras::NONE);
+                        send(net, now, way, header, &out, None);
                     }
                 } else {
-                    send(net, now, way, header, &w.answer(&head), &Extras::NONE);
+                    send(net, now, way, header, &w.answer(&head), None);
                 }
                 return;
             }
@@ -230,8 +233,8 @@ impl<R: Tap> Sim<R> {
             Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) => return,
         };
         if let Some(judgement) = judgement {
-            let account = &mut self.records[index as usize].cuts;
-            self.net.truth.judge(index, flow.generation, flow.header, &judgement, account);
+            let account = &mut self.records[index as usize].history().cuts;
+            self.net.witness.truth.judge(index, flow.generation, flow.header, &judgement, account);
         }
         if R::ENABLED {
             if let Some(sender) = flow.agent.sender() {
@@ -250,12 +253,12 @@ impl<R: Tap> Sim<R> {
         self.records[parcel.flow() as usize].discarded += 1;
         if R::ENABLED {
             let event = Event::Discarded { flow: parcel.flow(), packet: parcel.packet() };
-            self.net.recorder.record(self.now, &event);
+            self.net.witness.recorder.record(self.now, &event);
         }
         if R::PACKETS {
-            tap::show(self.now, parcel, Place::Arrived, &mut self.net);
+            tap::show(self.now, parcel, Place::Arrived, &mut self.net.witness);
         }
-        parcel.discard(&mut self.net.bodies);
+        parcel.discard(&mut self.net.witness.bodies);
     }
 
     /// The timer of a flow: it starts, stops, or one of its ends wants to be called. It may come too early, since
@@ -271,7 +274,7 @@ impl<R: Tap> Sim<R> {
         if record.started.is_none() {
             record.started = Some(now);
             if R::ENABLED {
-                self.net.recorder.record(now, &Event::FlowStarted { flow: index });
+                self.net.witness.recorder.record(now, &Event::FlowStarted { flow: index });
             }
             self.start(index);
         } else if record.stop <= now {
@@ -329,8 +332,8 @@ impl<R: Tap> Sim<R> {
             }
         };
         if let Some(judgement) = judgement {
-            let account = &mut self.records[index as usize].cuts;
-            self.net.truth.judge(index, flow.generation, flow.header, &judgement, account);
+            let account = &mut self.records[index as usize].history().cuts;
+            self.net.witness.truth.judge(index, flow.generation, flow.header, &judgement, account);
         }
     }
 
@@ -343,11 +346,12 @@ impl<R: Tap> Sim<R> {
         match &mut flow.agent {
             Agent::Silent | Agent::Datagrams(_) => return,
             Agent::OneWay(ends) => {
-                while let Some((head, extras)) = &ends.source.poll(now) {
-                    send(net, now, forward, header, head, extras);
+                let mut beside = None;
+                while let Some(head) = ends.source.poll(now, &mut beside) {
+                    send(net, now, forward, header, &head, beside.take());
                 }
-                while let Some((head, extras)) = &ends.sink.poll(now) {
-                    send(net, now, back, header, head, extras);
+                while let Some(head) = ends.sink.poll(now, &mut beside) {
+                    send(net, now, back, header, &head, beside.take());
                 }
             }
             Agent::Connections(ends) => {
@@ -359,7 +363,7 @@ impl<R: Tap> Sim<R> {
             }
             Agent::FixedWindow(w) => {
                 while let Some(out) = w.poll_transmit() {
-                    send(net, now, forward, header, &out, &Extras::NONE);
+                    send(net, now, forward, header, &out, None);
                 }
             }
         }
@@ -410,14 +414,14 @@ impl<R: Tap> Sim<R> {
         let config = &self.run.endpoints[record.group];
         flow.agent = if group.handshake {
             let mut ends = Ends::open(now, config, controls, stream("cc"), stream("peer"));
-            if let Some(state) = record.path_state {
+            if let Some(state) = record.path_state() {
                 ends.sender.recall(state);
             }
             ends.sender.offer(now, bytes);
             Agent::Connections(Box::new(ends))
         } else {
             let mut ends = OneWay::open(now, group, config, controls.0, stream("cc"));
-            if let Some(state) = record.path_state {
+            if let Some(state) = record.path_state() {
                 ends.source.sender_mut().recall(state);
             }
             ends.source.offer(now, bytes);
@@ -477,7 +481,7 @@ impl<R: Tap> Sim<R> {
             let page = record.pages.len() as u32;
             record.pages.push(took);
             if R::ENABLED {
-                self.net.recorder.record(now, &Event::PageDone { flow: index, page, took });
+                self.net.witness.recorder.record(now, &Event::PageDone { flow: index, page, took });
             }
         }
         if outcome != Outcome::Next {
@@ -500,7 +504,7 @@ impl<R: Tap> Sim<R> {
     fn note_finished(&mut self, index: u32) {
         self.records[index as usize].finished = Some(self.now);
         if R::ENABLED {
-            self.net.recorder.record(self.now, &Event::FlowFinished { flow: index });
+            self.net.witness.recorder.record(self.now, &Event::FlowFinished { flow: index });
         }
         self.set_timer(index, Instant::MAX);
     }
@@ -509,34 +513,35 @@ impl<R: Tap> Sim<R> {
     pub(crate) fn retire(&mut self, index: u32) {
         let record = &mut self.records[index as usize];
         let flow = &mut self.flows[index as usize];
-        record.past = flow.totals(&record.past, self.run.groups[record.group].endpoint.mss);
+        record.history().past = record.totals(flow, self.run.groups[record.group].endpoint.mss);
         if let Some(sender) = flow.agent.sender() {
-            record.path_state = sender.learnt();
+            record.history().path_state = sender.learnt();
         }
         flow.agent = Agent::Silent;
         flow.generation = flow.generation.wrapping_add(1);
-        self.net.truth.forget(index);
+        self.net.witness.truth.forget(index);
     }
 }
 
 /// Puts a segment on its way.
-#[inline]
+#[inline(never)]
 pub(crate) fn send<R: Tap>(
     net: &mut Network<R>,
     now: Instant,
     label: Label,
     header: u32,
     head: &Head,
-    extras: &Extras,
+    beside: Option<Extras>,
 ) {
-    let parcel = Parcel::pack(head, extras, header, label, &mut net.bodies, R::PACKETS);
+    let parcel = Parcel::pack(head, beside, header, label, &mut net.witness.bodies, R::PACKETS);
     dispatch(net, now, parcel);
 }
 
 /// Puts a segment of a whole connection on its way.
 fn send_whole<R: Tap>(net: &mut Network<R>, now: Instant, label: Label, header: u32, segment: &Segment) {
     let (head, extras) = segment.split();
-    send(net, now, label, header, &head, &extras);
+    let rare = !extras.is_none() || head.flags.has(Flags::SYN);
+    send(net, now, label, header, &head, rare.then_some(extras));
 }
 
 /// Puts a parcel on its way.
@@ -546,7 +551,7 @@ pub(crate) fn dispatch<R: Tap>(net: &mut Network<R>, now: Instant, parcel: Parce
         observe::departure(now, parcel, net);
     }
     if R::PACKETS {
-        tap::show(now, parcel, Place::Sent, net);
+        tap::show(now, parcel, Place::Sent, &mut net.witness);
     }
     net.forward(now, parcel);
 }

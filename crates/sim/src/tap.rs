@@ -1,6 +1,6 @@
 //! Whole packets for those who want them: captures of a run.
 
-use crate::network::Network;
+use crate::network::Witness;
 use crate::parcel::Parcel;
 use skyhaul_base::Instant;
 use skyhaul_path::PacketView;
@@ -105,12 +105,12 @@ impl<R: Tap> Tap for &mut R {
 }
 
 /// Shows a parcel that has a body.
-pub(crate) fn show<R: Tap>(now: Instant, parcel: Parcel, place: Place, net: &mut Network<R>) {
-    let segment = parcel.segment(&net.bodies);
-    net.recorder.packet(now, &sighting(parcel, place, &segment));
+pub(crate) fn show<R: Tap>(now: Instant, parcel: Parcel, place: Place, witness: &mut Witness<R>) {
+    let segment = parcel.segment(&witness.bodies);
+    witness.recorder.packet(now, &sighting(parcel, place, &segment));
 }
 
-pub(crate) fn sighting(parcel: Parcel, place: Place, segment: &Segment) -> Sighting<'_> {
+fn sighting(parcel: Parcel, place: Place, segment: &Segment) -> Sighting<'_> {
     Sighting {
         flow: parcel.flow(),
         generation: parcel.generation(),

@@ -28,7 +28,8 @@ impl<R: Tap> Sim<R> {
                 (Demand::Datagram(packet), Agent::Datagrams(d)) => {
                     let datagram = d.send(now, packet - flow.header);
                     let (way, header, net) = (flow.way(index, false), flow.header, &mut self.net);
-                    let parcel = Parcel::datagram(&datagram, header, way, &mut net.bodies, R::PACKETS);
+                    let parcel =
+                        Parcel::datagram(&datagram, header, way, &mut net.witness.bodies, R::PACKETS);
                     dispatch(net, now, parcel);
                 }
                 // Nobody is there to send it.
@@ -40,28 +41,28 @@ impl<R: Tap> Sim<R> {
     /// Opens a connection for a transfer: one that is over is used again, with a new number for its segments.
     fn begin(&mut self, transfer: Transfer) {
         let owner = &self.records[transfer.owner as usize];
-        let (group, number, path_state) = (owner.group, owner.index, owner.path_state);
+        let (group, number, path_state) = (owner.group, owner.index, owner.path_state());
         let index = self.idle.pop().unwrap_or_else(|| {
             let Flow { forward, reverse, header, .. } = self.flows[transfer.owner as usize];
             let index = self.flows.len() as u32;
             self.flows.push(Flow::new(forward, reverse, true, header));
             self.records.push(Record::new(group, number, Instant::ZERO, Instant::MAX));
             self.timers.grow();
-            self.net.truth.grow();
+            self.net.witness.truth.grow();
             index
         });
         let record = &mut self.records[index as usize];
         record.index = number;
         record.group = group;
         record.started = Some(self.now);
-        record.transfer = Some(transfer);
-        record.path_state = path_state;
+        record.transfer = Some(Box::new(transfer));
+        record.history().path_state = path_state;
         let Flow { forward, reverse, header, .. } = self.flows[transfer.owner as usize];
         let flow = &mut self.flows[index as usize];
         (flow.forward, flow.reverse, flow.header) = (forward, reverse, header);
         if R::ENABLED || R::PACKETS {
             let generation = self.flows[index as usize].generation;
-            self.net.recorder.transfer(&Opened {
+            self.net.witness.recorder.transfer(&Opened {
                 flow: index,
                 generation,
                 owner: transfer.owner,
@@ -69,7 +70,7 @@ impl<R: Tap> Sim<R> {
             });
         }
         if R::ENABLED {
-            self.net.recorder.record(self.now, &Event::FlowStarted { flow: index });
+            self.net.witness.recorder.record(self.now, &Event::FlowStarted { flow: index });
         }
         self.open(index, transfer.number, transfer.bytes);
         self.flush(index);
@@ -83,27 +84,27 @@ impl<R: Tap> Sim<R> {
         self.retire(index);
         self.set_timer(index, Instant::MAX);
         let record = &mut self.records[index as usize];
-        let Some(Transfer { owner, .. }) = record.transfer.take() else { return };
+        let Some(owner) = record.transfer.take().map(|t| t.owner) else { return };
         let took = now - record.page_began;
-        let (totals, cuts) = (core::mem::take(&mut record.past), core::mem::take(&mut record.cuts));
+        let history = core::mem::take(record.history());
         let (discarded, rejected) =
             (core::mem::take(&mut record.discarded), core::mem::take(&mut record.rejected));
-        let path_state = record.path_state.take();
         record.seen = Seen::default();
         let last_ack = self.flows[index as usize].last_ack.take();
         let flow = &mut self.records[owner as usize];
         let page = flow.pages.len() as u32;
         flow.pages.push(took);
-        flow.past.merge(&totals);
-        flow.cuts.add(&cuts);
+        let past = flow.history();
+        past.past.merge(&history.past);
+        past.cuts.add(&history.cuts);
+        past.path_state = history.path_state;
         flow.discarded += discarded;
         flow.rejected += rejected;
-        flow.path_state = path_state;
         self.flows[owner as usize].last_ack = last_ack;
-        self.net.truth.move_counts(index, owner);
+        self.net.witness.truth.move_counts(index, owner);
         if R::ENABLED {
-            self.net.recorder.record(now, &Event::PageDone { flow: owner, page, took });
-            self.net.recorder.record(now, &Event::FlowFinished { flow: index });
+            self.net.witness.recorder.record(now, &Event::PageDone { flow: owner, page, took });
+            self.net.witness.recorder.record(now, &Event::FlowFinished { flow: index });
         }
         self.idle.push(index);
     }
@@ -113,13 +114,13 @@ impl<R: Tap> Sim<R> {
         let first = self.named_flows as usize + 2;
         let open = self.flows.iter().zip(&self.records).enumerate().skip(first);
         open.filter_map(|(i, (flow, record))| {
-            let transfer = record.transfer?;
+            let transfer = record.transfer.as_deref()?;
             let mss = self.run.groups[record.group].endpoint.mss;
             Some((
                 transfer.owner,
-                flow.totals(&record.past, mss),
-                record.cuts,
-                self.net.truth.lost_of(i as u32),
+                record.totals(flow, mss),
+                record.cuts(),
+                self.net.witness.truth.lost_of(i as u32),
             ))
         })
         .collect()

@@ -76,37 +76,49 @@ impl Loss {
     }
 }
 
-/// Lost data packets that a sender may still have to judge, per flow.
+/// What is known of the lost data packets of each flow.
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
-    flows: Vec<Vec<Loss>>,
-    /// Data packets lost, by cause.
-    counts: Vec<[u64; LossCause::COUNT]>,
+    flows: Vec<Option<Box<Known>>>,
+}
+
+/// Lost data packets of a flow.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// Those that the sender may still have to judge.
+    losses: Vec<Loss>,
+    /// All, by cause.
+    counts: [u64; LossCause::COUNT],
 }
 
 impl Truth {
     /// For this many flows; none are watched with 0.
     pub(crate) fn new(flows: usize) -> Self {
-        Self { flows: vec![Vec::new(); flows], counts: vec![[0; LossCause::COUNT]; flows] }
+        Self { flows: vec![None; flows] }
     }
 
     /// One more flow, if any are watched.
     pub(crate) fn grow(&mut self) {
         if !self.flows.is_empty() {
-            self.flows.push(Vec::new());
-            self.counts.push([0; LossCause::COUNT]);
+            self.flows.push(None);
         }
+    }
+
+    fn known(&mut self, flow: u32) -> Option<&mut Known> {
+        self.flows.get_mut(flow as usize)?.as_deref_mut()
     }
 
     /// Data packets of a flow that were lost, by cause.
     pub(crate) fn lost_of(&self, flow: u32) -> [u64; LossCause::COUNT] {
-        self.counts.get(flow as usize).copied().unwrap_or_default()
+        let known = self.flows.get(flow as usize).and_then(|k| k.as_deref());
+        known.map_or([0; LossCause::COUNT], |k| k.counts)
     }
 
     /// Puts the losses of one flow down to another.
     pub(crate) fn move_counts(&mut self, from: u32, to: u32) {
-        let moved = self.counts.get_mut(from as usize).map(core::mem::take).unwrap_or_default();
-        if let Some(counts) = self.counts.get_mut(to as usize) {
+        let Some(moved) = self.known(from).map(|k| core::mem::take(&mut k.counts)) else { return };
+        if let Some(to) = self.flows.get_mut(to as usize) {
+            let counts = &mut to.get_or_insert_default().counts;
             counts.iter_mut().zip(moved).for_each(|(count, more)| *count += more);
         }
     }
@@ -116,13 +128,11 @@ impl Truth {
         if parcel.backward() || parcel.class() != Class::Data {
             return;
         }
-        if let Some(counts) = self.counts.get_mut(parcel.flow() as usize) {
-            counts[cause as usize] += 1;
-        }
-        if let Some(losses) = self.flows.get_mut(parcel.flow() as usize) {
-            let packet = parcel.packet();
-            let generation = parcel.generation();
-            losses.push(Loss { seq: packet.seq, size: parcel.size(), generation, cause });
+        if let Some(flow) = self.flows.get_mut(parcel.flow() as usize) {
+            let known = flow.get_or_insert_default();
+            let (packet, generation) = (parcel.packet(), parcel.generation());
+            known.counts[cause as usize] += 1;
+            known.losses.push(Loss { seq: packet.seq, size: parcel.size(), generation, cause });
         }
     }
 
@@ -138,7 +148,8 @@ impl Truth {
         judged: &Judgement,
         account: &mut Account,
     ) {
-        let Some(losses) = self.flows.get_mut(flow as usize) else { return };
+        let Some(flow) = self.flows.get_mut(flow as usize) else { return };
+        let losses = &mut flow.get_or_insert_default().losses;
         // Stream offsets and sequence numbers begin at 0 alike.
         let offset = judged.offset as u32;
         losses.retain(|l| l.generation == generation && !l.before(offset, header));
@@ -169,8 +180,8 @@ impl Truth {
 
     /// A connection is over.
     pub(crate) fn forget(&mut self, flow: u32) {
-        if let Some(losses) = self.flows.get_mut(flow as usize) {
-            losses.clear();
+        if let Some(known) = self.known(flow) {
+            known.losses.clear();
         }
     }
 }

@@ -194,13 +194,24 @@ impl<S: Store> Source<S> {
     pub fn handle(&mut self, now: Instant, head: &Head, extras: Option<&Extras>) -> Result<(), Rejected> {
         // Between what is acknowledged and what is sent there is less than half the sequence space.
         let una = self.sender.una();
-        if self.stamps.is_none() && extras.is_none() && head.is_plain_ack() && self.exception.is_none() {
-            if let Some(ack) = head.ack.unwrap(una, Seq(una as u32)) {
-                let arrival = Arrival::plain(ack, head.window.into(), None);
-                return self.acknowledge(now, &arrival);
-            }
+        if extras.is_some() || !head.is_plain_ack() || self.exception.is_some() {
+            return self.handle_any(now, head, extras);
         }
-        self.handle_any(now, head, extras)
+        let Some(ack) = head.ack.unwrap(una, Seq(una as u32)) else {
+            return self.handle_any(now, head, extras);
+        };
+        let (Some(stamps), Some((val, echo))) = (&mut self.stamps, head.ts()) else {
+            return self.acknowledge(now, &Arrival::plain(ack, head.window.into(), None));
+        };
+        if stamps.is_old(val) {
+            return self.handle_any(now, head, extras);
+        }
+        let rtt = stamps.rtt(now, echo);
+        self.acknowledge(now, &Arrival::plain(ack, head.window.into(), rtt))?;
+        if let Some(stamps) = &mut self.stamps {
+            stamps.recent = val;
+        }
+        Ok(())
     }
 
     fn handle_any(&mut self, now: Instant, head: &Head, extras: Option<&Extras>) -> Result<(), Rejected> {
@@ -261,26 +272,27 @@ impl<S: Store> Source<S> {
         result
     }
 
-    /// The next segment to transmit, or nothing until the next event.
+    /// The next segment to transmit, or nothing until the next event. What it has besides its head is put into `beside`,
+    /// which is left alone otherwise.
     #[inline]
-    pub fn poll(&mut self, now: Instant) -> Option<(Head, Extras)> {
+    pub fn poll(&mut self, now: Instant, beside: &mut Option<Extras>) -> Option<Head> {
         if self.exception.is_some() {
-            return self.poll_exception(now);
+            return self.poll_exception(now, beside);
         }
-        self.sender.poll(now).map(|out| self.segment(now, &out))
+        self.sender.poll(now).map(|out| self.segment(now, &out, beside))
     }
 
     #[cold]
-    fn poll_exception(&mut self, now: Instant) -> Option<(Head, Extras)> {
+    fn poll_exception(&mut self, now: Instant, beside: &mut Option<Extras>) -> Option<Head> {
         let exception = self.exception();
         if let Some(reset) = exception.reset_due.take() {
-            return Some((reset, Extras::NONE));
+            return Some(reset);
         }
         if exception.closed {
             return None;
         }
         if let Some(out) = self.sender.poll(now) {
-            return Some(self.segment(now, &out));
+            return Some(self.segment(now, &out, beside));
         }
         let exception = self.exception();
         if exception.acks_due == 0 {
@@ -292,11 +304,11 @@ impl<S: Store> Source<S> {
         if let Some(stamps) = &self.stamps {
             head.set_ts(stamps.stamp(now));
         }
-        Some((head, Extras::NONE))
+        Some(head)
     }
 
     #[inline]
-    fn segment(&mut self, now: Instant, out: &Out) -> (Head, Extras) {
+    fn segment(&mut self, now: Instant, out: &Out, beside: &mut Option<Extras>) -> Head {
         let mut head = Head {
             seq: Seq(out.seq as u32),
             ack: Seq(FIRST as u32),
@@ -310,12 +322,11 @@ impl<S: Store> Source<S> {
         if let Some(stamps) = &self.stamps {
             head.set_ts(stamps.stamp(now));
         }
-        let mut extras = Extras::NONE;
         if self.waves && out.mark == Mark::None && out.len > 0 {
             let wave = self.sender.wave(now, out.seq + u64::from(out.len));
-            extras.waves = Waves { number: Some(wave), rate: None };
+            *beside = Some(Extras { waves: Waves { number: Some(wave), rate: None }, ..Extras::NONE });
         }
-        (head, extras)
+        head
     }
 }
 
@@ -354,6 +365,26 @@ impl<S: Store> Sink<S> {
     /// Says why it was dropped; what the RFCs owe the peer (an acknowledgement) is sent all the same.
     #[inline]
     pub fn handle(&mut self, now: Instant, head: &Head, extras: Option<&Extras>) -> Result<(), Rejected> {
+        let nxt = self.receiver.next_expected();
+        // Header prediction: the next bytes in order, and nothing else.
+        let next = head.seq == Seq(nxt as u32) && head.is_plain_data() && extras.is_none();
+        if next && self.exception.is_none() && self.receiver.admits_in_order(head.len) {
+            if let (Some(stamps), Some((val, _))) = (&mut self.stamps, head.ts()) {
+                if stamps.is_old(val) {
+                    self.receiver.ack_now();
+                    return Err(Rejected::Paws);
+                }
+                if nxt <= self.last_ack_sent {
+                    stamps.recent = val;
+                }
+            }
+            self.receiver.take_in_order(now, head.len);
+            return Ok(());
+        }
+        self.handle_any(now, head, extras)
+    }
+
+    fn handle_any(&mut self, now: Instant, head: &Head, extras: Option<&Extras>) -> Result<(), Rejected> {
         let nxt = self.receiver.next_expected();
         let Some(seq) = head.seq.unwrap(nxt, Seq(nxt as u32)) else { return Err(Rejected::OutOfWindow) };
         if self.exception.is_some() || head.flags.has(Flags::RST) {
@@ -428,23 +459,24 @@ impl<S: Store> Sink<S> {
         Some(Err(Rejected::Challenged))
     }
 
-    /// The next segment to transmit, or nothing until the next event.
+    /// The next segment to transmit, or nothing until the next event. What it has besides its head is put into `beside`,
+    /// which is left alone otherwise.
     #[inline]
-    pub fn poll(&mut self, now: Instant) -> Option<(Head, Extras)> {
+    pub fn poll(&mut self, now: Instant, beside: &mut Option<Extras>) -> Option<Head> {
         if let Some(e) = self.exception.as_mut().filter(|e| e.closed) {
-            return e.reset_due.take().map(|reset| (reset, Extras::NONE));
+            return e.reset_due.take();
         }
         if self.receiver.poll_ack() {
-            return Some(self.segment(now, None));
+            return Some(self.segment(now, None, beside));
         }
         let answer = self.receiver.poll_probe_answer()?;
-        let (mut head, extras) = self.segment(now, Some(answer.range));
+        let mut head = self.segment(now, Some(answer.range), beside);
         head.set_mark(answer.mark, answer.id, true);
-        Some((head, extras))
+        Some(head)
     }
 
     #[inline]
-    fn segment(&mut self, now: Instant, probe: Option<(u64, u64)>) -> (Head, Extras) {
+    fn segment(&mut self, now: Instant, probe: Option<(u64, u64)>, beside: &mut Option<Extras>) -> Head {
         let window = Agreed::announced(self.scale, self.receiver.window());
         self.last_ack_sent = self.receiver.next_expected();
         let ack = Seq(self.last_ack_sent as u32);
@@ -452,11 +484,20 @@ impl<S: Store> Sink<S> {
         if let Some(stamps) = &self.stamps {
             head.set_ts(stamps.stamp(now));
         }
+        if self.receiver.has_more_to_say() || probe.is_some() {
+            *beside = self.more_to_say(probe);
+        }
+        head
+    }
+
+    /// SACK blocks and the rate of the last wave.
+    #[inline(never)]
+    fn more_to_say(&mut self, probe: Option<(u64, u64)>) -> Option<Extras> {
         let mut extras = Extras::NONE;
         for &(from, to) in self.receiver.blocks(probe).as_slice() {
             extras.sack.push(Seq(from as u32), Seq(to as u32));
         }
         extras.waves.rate = self.receiver.rate();
-        (head, extras)
+        Some(extras).filter(|e| !e.is_none())
     }
 }

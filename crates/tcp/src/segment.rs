@@ -292,11 +292,34 @@ impl Head {
             self.bits |= Self::LOW_PRIORITY;
         }
     }
-    /// An acknowledgement without payload, mark, timestamps or any flag but ACK.
+    /// An acknowledgement without payload, mark or any flag but ACK.
     #[inline]
     #[must_use]
     pub const fn is_plain_ack(&self) -> bool {
-        self.len == 0 && self.flags.bits() == Flags::ACK.bits() && self.bits == 0
+        self.len == 0 && self.is_plain()
+    }
+    /// Payload without mark or any flag but ACK.
+    #[inline]
+    #[must_use]
+    pub const fn is_plain_data(&self) -> bool {
+        self.len > 0 && self.is_plain()
+    }
+    /// No mark and no flag but ACK; of low priority or not.
+    #[inline]
+    const fn is_plain(&self) -> bool {
+        self.flags.bits() == Flags::ACK.bits() && self.bits & (Self::MARK | Self::NUMBERED) == 0
+    }
+    /// Whether bits that [`Self::to_raw`] returned mean a probe.
+    #[inline]
+    #[must_use]
+    pub const fn bits_are_of_probe(bits: u8) -> bool {
+        matches!(bits & Self::MARK, 1 | 2)
+    }
+    /// Whether bits that [`Self::to_raw`] returned mean low priority.
+    #[inline]
+    #[must_use]
+    pub const fn bits_are_low_priority(bits: u8) -> bool {
+        bits & Self::LOW_PRIORITY != 0
     }
     /// As they travel: timestamps, number of the probe, mark and other bits.
     #[inline]

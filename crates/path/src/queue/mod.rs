@@ -282,6 +282,22 @@ impl<P: PacketView> Queue<P> {
         each!(&mut self.order, q => q.enqueue(p, &mut self.held, limit, busy, lost))
     }
 
+    /// Admits a packet of `size` bytes that is kept elsewhere, if the queue takes it as a FIFO that refuses what does not
+    /// fit.
+    #[inline]
+    pub(crate) fn admit(&mut self, size: u32) -> bool {
+        let fits = self.held.admits(size, self.limit);
+        if fits {
+            self.held.add(size);
+        }
+        fits
+    }
+    /// Such a packet has left.
+    #[inline]
+    pub(crate) fn leave(&mut self, size: u32) {
+        self.held.remove(size);
+    }
+
     /// Takes the packet that is served next.
     #[inline]
     pub fn dequeue(&mut self) -> Option<P> {

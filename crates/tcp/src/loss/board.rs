@@ -155,7 +155,8 @@ impl Board {
                 return Acked::default();
             }
             // Mostly one segment.
-            let whole = bytes == u64::from(self.smss) || bytes.is_multiple_of(u64::from(self.smss));
+            let smss = u64::from(self.smss);
+            let whole = bytes == smss || bytes % smss == 0;
             if whole {
                 self.una = ack;
                 return Acked { bytes, delivered: bytes, ..Acked::default() };

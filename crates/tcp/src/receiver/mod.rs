@@ -92,11 +92,15 @@ pub struct Receiver<S: Store> {
     /// `RCV.NXT` of a FIN that has arrived; [`NO_FIN`] before.
     fin_at: u64,
     config: Arc<Config>,
-    probe_answers: Option<Box<VecDeque<ProbeAnswer>>>,
+    probe_answers: Option<Box<Answers>>,
     autotune: Option<Box<Autotune>>,
     waves: Option<Box<Meter>>,
     store: S,
 }
+
+/// Answers that probes are owed.
+#[derive(Debug, Default)]
+struct Answers(VecDeque<ProbeAnswer>);
 
 /// No FIN has arrived.
 const NO_FIN: u64 = u64::MAX;
@@ -202,16 +206,36 @@ impl<S: Store> Receiver<S> {
     /// Says why it was dropped.
     #[inline]
     pub fn handle(&mut self, now: Instant, d: &Data<'_>) -> Result<(), Rejected> {
-        let end = d.seq + u64::from(d.len);
-        // Header prediction: the next bytes in order, for an application that reads at once.
-        let next = d.seq == self.nxt && d.len > 0 && end <= self.edge && self.beyond.is_none();
-        let plain = !d.fin && d.mark == Mark::None && self.fin_at == NO_FIN;
-        if next && plain && self.sink && self.autotune.is_none() && !S::KEEPS {
-            self.nxt = end;
-            self.owe(now);
+        let plain = !d.fin && d.mark == Mark::None && d.len > 0;
+        if d.seq == self.nxt && plain && self.admits_in_order(d.len) {
+            self.take_in_order(now, d.len);
             return Ok(());
         }
         self.handle_any(now, d)
+    }
+
+    /// Header prediction: the next `len` bytes in order are welcome, and nothing but their number matters.
+    #[inline]
+    #[must_use]
+    pub fn admits_in_order(&self, len: u32) -> bool {
+        self.sink
+            && !S::KEEPS
+            && self.nxt + u64::from(len) <= self.edge
+            && self.beyond.is_none()
+            && self.autotune.is_none()
+            && self.fin_at == NO_FIN
+    }
+    /// So many bytes have arrived in order, where [`Self::admits_in_order`].
+    #[inline]
+    pub fn take_in_order(&mut self, now: Instant, len: u32) {
+        self.nxt += u64::from(len);
+        self.owe(now);
+    }
+    /// An acknowledgement has more to report than how far the data reaches.
+    #[inline]
+    #[must_use]
+    pub fn has_more_to_say(&self) -> bool {
+        self.beyond.is_some() || self.waves.is_some()
     }
 
     /// Data in order is acknowledged at once, or with the next one, or when the timer says so.
@@ -298,7 +322,7 @@ impl<S: Store> Receiver<S> {
                 self.take_fin();
             }
         }
-        self.probe_answers.get_or_insert_default().push_back(ProbeAnswer {
+        self.probe_answers.get_or_insert_default().0.push_back(ProbeAnswer {
             mark,
             id: d.probe_id,
             range: (d.seq, end),
@@ -417,7 +441,7 @@ impl<S: Store> Receiver<S> {
     /// The answer to the oldest probe that was not answered yet.
     #[inline]
     pub fn poll_probe_answer(&mut self) -> Option<ProbeAnswer> {
-        self.probe_answers.as_mut().and_then(|a| a.pop_front())
+        self.probe_answers.as_mut()?.0.pop_front()
     }
     /// A data segment leaves and carries the acknowledgement of what arrived in order. A pure acknowledgement
     /// after it would look like a duplicate.

@@ -65,13 +65,14 @@ impl Control {
     /// Reads the decision.
     #[inline]
     pub(super) fn refresh(&mut self, space: &Space) {
-        let cwnd = self.cc.window().cwnd;
+        let (window, pacing) = self.cc.decision();
+        let cwnd = window.cwnd;
         self.window = if self.byte_window {
             (cwnd * space.smss_f()) as u64
         } else {
             (cwnd as u64).saturating_mul(u64::from(space.smss))
         };
-        self.pacing = self.cc.pacing();
+        self.pacing = pacing;
     }
 
     /// Tells of an event; returns what the algorithm asks for.

@@ -603,7 +603,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// What the algorithm may know at this moment.
-    #[inline]
+    #[inline(always)]
     fn path(&self, now: Instant) -> Path {
         let smss = self.space.smss_f();
         let flight = self.flight() as f64 / smss;
@@ -646,7 +646,7 @@ impl<S: Store> Engine<S> {
         event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
     ) -> bool {
         let act = self.control.tell(now, path, &self.space, event);
-        let asked = act != Actions::default();
+        let asked = !act.is_empty();
         if asked {
             self.carry_out(now, &act);
         }

@@ -43,7 +43,16 @@ impl<S: Store> Sender<S> {
         if self.steady {
             if let Some(clock) = self.engine.pending {
                 match self.engine.next_ordinary(now) {
-                    Turn::Sent(out) => return Some(out),
+                    Turn::Sent(out) => {
+                        // Mostly one acknowledgement releases one segment: saves the attempt at a second.
+                        if self.engine.window_is_full() {
+                            self.engine.ordinary_loop_ended(now, clock, Blocked::Cwnd);
+                            if self.engine.active() {
+                                self.general();
+                            }
+                        }
+                        return Some(out);
+                    }
                     Turn::Blocked(blocked) => {
                         self.engine.ordinary_loop_ended(now, clock, blocked);
                         // The algorithm may have asked for something.
@@ -195,6 +204,12 @@ impl<S: Store> Engine<S> {
             self.pacer.sent(now, out.len, rate);
         }
         Turn::Sent(out)
+    }
+
+    /// The congestion window admits nothing more, and nothing but it decides.
+    #[inline]
+    fn window_is_full(&self) -> bool {
+        self.board.span() >= self.control.window() && self.control.pacing().is_none()
     }
 
     /// The application has a full segment, and the peer and the send buffer have room for it.

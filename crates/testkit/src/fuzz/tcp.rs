@@ -44,8 +44,8 @@ pub fn tcp_ops(data: &[u8]) {
     let rng = Rng::stream(1, "fuzz");
     let now = Instant::ZERO;
     let conn = match tape.below(4) {
-        0 => Connection::connect(now, &config, cc, ISS, rng),
-        1 => Connection::listen(&config, cc, ISS, rng),
+        0 => Connection::connect(now, config, cc, ISS, rng),
+        1 => Connection::listen(config, cc, ISS, rng),
         _ => {
             let e = Established {
                 iss: ISS,
@@ -55,7 +55,7 @@ pub fn tcp_ops(data: &[u8]) {
                 rtt: Some(Duration::from_millis(100)),
                 probes: config.probes != ProbeNegotiation::Off,
             };
-            Connection::established(now, &config, cc, rng, &e)
+            Connection::established(now, config, cc, rng, &e)
         }
     };
     let mut f = Fire { tape, conn, config, now, written: 0, read: 0 };

@@ -3,6 +3,8 @@
 //! Links have few slots and make almost all events, one after the other and interleaved in a way that no branch
 //! predictor learns. A change of a slot replays its matches up to the root: few steps, and none of them branches.
 
+use alloc::vec;
+use alloc::vec::Vec;
 use skyhaul_base::Instant;
 
 /// A slot and when it is due.
@@ -79,8 +81,8 @@ impl Tournament {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::BTreeMap;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
 
     #[test]
     fn nothing_is_pending_at_first() {

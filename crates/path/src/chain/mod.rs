@@ -1,0 +1,210 @@
+//! Links one after the other: what carries packets from one end point to the other, in the simulator, in the emulator and
+//! in tests of end points.
+//!
+//! A chain has directed links and routes over them. A packet names its route and its place on it ([`Routed`]); whoever
+//! drives the chain gives it packets, tells it the time, and gets those back that have come through. What happens on the
+//! way goes to an [`Observer`].
+
+mod tournament;
+
+use crate::link::Link;
+use crate::packet::{DropReason, PacketView};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use skyhaul_base::Instant;
+pub use tournament::Tournament;
+
+/// Entry of the route table that stands for the end point.
+const END: u32 = u32::MAX;
+
+/// A packet that knows where it goes.
+pub trait Routed: PacketView {
+    /// The entry of the route table that says where it goes next.
+    fn hop(&self) -> u16;
+    /// Moves on to the next entry of the route table.
+    fn advance(&mut self);
+    /// It carries nothing but an acknowledgement.
+    fn is_pure_ack(&self) -> bool;
+    /// Whether the channel of the next link spares it.
+    fn set_spared(&mut self, spared: bool);
+}
+
+/// Somebody who looks at packets on their way. Links are named by their index.
+pub trait Observer<P> {
+    /// A packet is offered to a link.
+    fn entered(&mut self, now: Instant, link: u32, packet: &P);
+    /// A link has delivered a packet.
+    fn left(&mut self, now: Instant, link: u32, packet: &P);
+    /// A link has lost a packet.
+    fn lost(&mut self, now: Instant, link: u32, packet: P, why: DropReason);
+}
+
+/// A directed link of a chain.
+#[derive(Clone, Debug)]
+pub struct Hop<P> {
+    link: Link<P>,
+    /// Losses of the channel spare pure acknowledgements.
+    spares_acks: bool,
+}
+
+impl<P> Hop<P> {
+    /// A link, and whether the losses of its channel spare pure acknowledgements.
+    #[must_use]
+    pub fn new(link: Link<P>, spares_acks: bool) -> Self {
+        Self { link, spares_acks }
+    }
+    /// The link, to look at.
+    #[must_use]
+    pub fn link(&self) -> &Link<P> {
+        &self.link
+    }
+}
+
+/// The routes of a chain: each distinct one once.
+#[derive(Clone, Debug, Default)]
+pub struct Routes {
+    table: Vec<u32>,
+    known: BTreeMap<Vec<u32>, u16>,
+}
+
+impl Routes {
+    /// Where the route over `links` begins in the table; `None` if the table is full.
+    pub fn add(&mut self, links: Vec<u32>) -> Option<u16> {
+        if let Some(at) = self.known.get(&links) {
+            return Some(*at);
+        }
+        let at = u16::try_from(self.table.len()).ok()?;
+        u16::try_from(self.table.len() + links.len()).ok()?;
+        self.table.extend(&links);
+        self.table.push(END);
+        self.known.insert(links, at);
+        Some(at)
+    }
+}
+
+/// Links and what is on them.
+///
+/// Simultaneous events come in a fixed order: first what links begin to transmit, then what they deliver, each in the order
+/// of the links. A departure thus makes room for an arrival at the same time.
+#[derive(Clone, Debug)]
+pub struct Chain<P> {
+    hops: Vec<Hop<P>>,
+    /// All routes, one after the other, each a list of links that ends with [`END`].
+    routes: Vec<u32>,
+    services: Tournament,
+    deliveries: Tournament,
+}
+
+impl<P: Routed> Chain<P> {
+    /// Links with nothing on them.
+    #[must_use]
+    pub fn new(hops: Vec<Hop<P>>, routes: Routes) -> Self {
+        let slots = hops.len();
+        Self {
+            hops,
+            routes: routes.table,
+            services: Tournament::new(slots),
+            deliveries: Tournament::new(slots),
+        }
+    }
+
+    /// The links.
+    #[must_use]
+    pub fn hops(&self) -> &[Hop<P>] {
+        &self.hops
+    }
+
+    /// When something happens next; [`Instant::MAX`] for never.
+    #[inline]
+    #[must_use]
+    pub fn next(&self) -> Instant {
+        self.services.next().min(self.deliveries.next())
+    }
+
+    /// Gives a packet to the next link on its route.
+    #[inline(always)]
+    pub fn enter(&mut self, now: Instant, mut packet: P, observer: &mut impl Observer<P>) {
+        let index = self.routes[usize::from(packet.hop())];
+        packet.advance();
+        let Some(Hop { link, spares_acks }) = self.hops.get_mut(index as usize) else { return };
+        if *spares_acks {
+            packet.set_spared(packet.is_pure_ack());
+        }
+        observer.entered(now, index, &packet);
+        link.offer(now, packet, &mut |p, why| observer.lost(now, index, p, why));
+        // A packet whose departure is known is on its way, another waits for service.
+        if let Some(at) = link.next_delivery() {
+            self.deliveries.set_earlier(index, at);
+        }
+        if let Some(at) = link.next_service() {
+            self.services.set_earlier(index, at);
+        }
+    }
+
+    /// Handles the earliest event, which is due at `now`. A packet that has reached the end of its route is returned.
+    #[inline]
+    pub fn step(&mut self, now: Instant, observer: &mut impl Observer<P>) -> Option<P> {
+        if self.services.next() <= self.deliveries.next() {
+            self.serve(now, self.services.winner(), observer);
+            return None;
+        }
+        let index = self.deliveries.winner();
+        let Hop { link, .. } = self.hops.get_mut(index as usize)?;
+        let packet = link.deliver(now);
+        self.deliveries.set(index, link.next_delivery().unwrap_or(Instant::MAX));
+        let packet = packet?;
+        observer.left(now, index, &packet);
+        if self.routes[usize::from(packet.hop())] == END {
+            return Some(packet);
+        }
+        self.go_on(now, packet, observer);
+        None
+    }
+
+    /// The next of several links.
+    #[inline(never)]
+    fn go_on(&mut self, now: Instant, packet: P, observer: &mut impl Observer<P>) {
+        self.enter(now, packet, observer);
+    }
+
+    #[inline]
+    fn serve(&mut self, now: Instant, index: u32, observer: &mut impl Observer<P>) {
+        self.change(now, index, observer, |link, lost| link.serve(now, &mut |p, why| lost(p, why)));
+    }
+
+    /// Does something with a link and arms its events anew.
+    pub fn change(
+        &mut self,
+        now: Instant,
+        index: u32,
+        observer: &mut impl Observer<P>,
+        act: impl FnOnce(&mut Link<P>, &mut dyn FnMut(P, DropReason)),
+    ) {
+        let Some(Hop { link, .. }) = self.hops.get_mut(index as usize) else { return };
+        act(link, &mut |p, why| observer.lost(now, index, p, why));
+        self.services.set(index, link.next_service().unwrap_or(Instant::MAX));
+        self.deliveries.set(index, link.next_delivery().unwrap_or(Instant::MAX));
+    }
+
+    /// Brings all links up to `now`, before anybody asks for their queues.
+    pub fn settle(&mut self, now: Instant, observer: &mut impl Observer<P>) {
+        for index in 0..self.hops.len() as u32 {
+            self.serve(now, index, observer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn like_routes_share_an_entry() {
+        let mut r = Routes::default();
+        assert_eq!(r.add(vec![0, 2]), Some(0));
+        assert_eq!(r.add(vec![1]), Some(3));
+        assert_eq!(r.add(vec![0, 2]), Some(0));
+        assert_eq!(r.table, [0, 2, END, 1, END]);
+    }
+}
