@@ -1,6 +1,6 @@
 //! A packet on its way through the emulated links: its bytes, and what links may know of it.
 
-use skyhaul_path::PacketView;
+use skyhaul_path::{PacketView, Routed};
 use skyhaul_wire::Plan;
 use skyhaul_wire::pcapng::Ticket;
 
@@ -68,12 +68,22 @@ pub(super) struct Buf {
     low: bool,
     pub(super) ticket: Option<Ticket>,
     /// The link that it is on spares it.
-    pub(super) spared: bool,
+    spared: bool,
+    /// How many links it has entered: its place on the only route.
+    hop: u16,
 }
 
 impl Buf {
     pub(super) fn new(bytes: Vec<u8>, len: usize, class: Class, plan: Plan) -> Self {
-        Self { bytes, len: len as u32, class, low: plan.is_low(class.dscp), ticket: None, spared: false }
+        Self {
+            bytes,
+            len: len as u32,
+            class,
+            low: plan.is_low(class.dscp),
+            ticket: None,
+            spared: false,
+            hop: 0,
+        }
     }
     /// The packet.
     pub(super) fn data(&self) -> &[u8] {
@@ -93,6 +103,23 @@ impl PacketView for Buf {
     }
     fn spared(&self) -> bool {
         self.spared
+    }
+}
+
+impl Routed for Buf {
+    fn hop(&self) -> u16 {
+        self.hop
+    }
+    fn advance(&mut self) {
+        self.hop += 1;
+        // That one link spares it says nothing of the next.
+        self.spared = false;
+    }
+    fn is_pure_ack(&self) -> bool {
+        self.class.pure_ack
+    }
+    fn set_spared(&mut self, spared: bool) {
+        self.spared = spared;
     }
 }
 

@@ -2,16 +2,13 @@
 
 use super::packet::Buf;
 use skyhaul_base::{Instant, Rate};
-use skyhaul_path::{Counters, Delay, DropReason, Link, LinkConfig, Streams};
+use skyhaul_path::{Chain, Counters, Delay, DropReason, Hop, Link, LinkConfig, Observer, Routes, Streams};
 use skyhaul_scenario::resolved::{Event, FlowGroup, Resolved};
 
-/// A link on the way.
+/// What a link of the chain is called.
 #[derive(Debug)]
-struct Hop {
+struct Label {
     name: String,
-    link: Link<Buf>,
-    /// Its channel spares pure acknowledgements.
-    spares_acks: bool,
     /// Number of the link in the scenario; `None` for the access delay.
     index: Option<usize>,
 }
@@ -19,7 +16,9 @@ struct Hop {
 /// One direction of a path.
 #[derive(Debug)]
 pub(super) struct Way {
-    hops: Vec<Hop>,
+    /// The links, in the order of the only route.
+    chain: Chain<Buf>,
+    labels: Vec<Label>,
     changes: Vec<Event>,
     done: usize,
     /// No earlier than the last thing that happened.
@@ -34,6 +33,21 @@ pub(super) enum Fate<'a> {
     Lost(&'a str, DropReason),
 }
 
+/// Tells of the packets that links lose, with the names of the links.
+struct Losses<'a, F> {
+    labels: &'a [Label],
+    out: &'a mut F,
+}
+
+impl<F: FnMut(Buf, Fate<'_>)> Observer<Buf> for Losses<'_, F> {
+    fn entered(&mut self, _now: Instant, _link: u32, _packet: &Buf) {}
+    fn left(&mut self, _now: Instant, _link: u32, _packet: &Buf) {}
+    fn lost(&mut self, _now: Instant, link: u32, packet: Buf, why: DropReason) {
+        let name = self.labels.get(link as usize).map_or("", |l| l.name.as_str());
+        (self.out)(packet, Fate::Lost(name, why));
+    }
+}
+
 impl Way {
     /// The links of a flow group in one direction, with the random streams that the simulator would use: on the same
     /// seed the same packets are lost.
@@ -42,98 +56,95 @@ impl Way {
             let l = &scenario.links[index];
             let (d, way) = if forward { (&l.forward, "forward") } else { (&l.reverse, "reverse") };
             let streams = Streams::named(seed, &format!("links.{}.{way}", l.name));
+            // Departures are not foreseen: whoever reads the queue and the counters does not settle the links first.
             let mut link = Link::new(&d.link_config(), streams);
             if !d.up {
                 link.set_up(Instant::ZERO, false, &mut |_, _| {});
             }
-            Hop { name: format!("{}.{way}", l.name), link, spares_acks: !d.ack_errors, index: Some(index) }
+            (Hop::new(link, !d.ack_errors), Label { name: format!("{}.{way}", l.name), index: Some(index) })
         };
-        let mut hops: Vec<Hop> = if forward {
+        let mut hops: Vec<(Hop<Buf>, Label)> = if forward {
             group.path.iter().map(hop).collect()
         } else {
             group.path.iter().rev().map(hop).collect()
         };
         if !group.extra_delay.is_zero() {
             let config = LinkConfig { delay: Delay::fixed(group.extra_delay), ..LinkConfig::default() };
-            let access = Hop {
-                name: "access".into(),
-                link: Link::new(&config, Streams::named(seed, "access")),
-                spares_acks: false,
-                index: None,
-            };
+            let link = Link::new(&config, Streams::named(seed, "access"));
+            let access = (Hop::new(link, false), Label { name: "access".into(), index: None });
             // Data meets it first, acknowledgements last: it is the sender's.
             if forward { hops.insert(0, access) } else { hops.push(access) }
         }
         let mine = |c: &&Event| c.forward == forward && group.path.contains(&c.link);
         let changes = scenario.events.iter().filter(mine).cloned().collect();
-        Self { hops, changes, done: 0, now: Instant::ZERO }
+        let (hops, labels): (Vec<_>, Vec<_>) = hops.into_iter().unzip();
+        let mut routes = Routes::default();
+        // The only route begins where the table does, and so does every packet.
+        routes.add((0..hops.len() as u32).collect());
+        Self { chain: Chain::new(hops, routes), labels, changes, done: 0, now: Instant::ZERO }
     }
 
+    /// When the next change of a link is due; [`Instant::MAX`] for never.
+    fn next_change(&self) -> Instant {
+        self.changes.get(self.done).map_or(Instant::MAX, |c| Instant::ZERO + c.at)
+    }
     /// When something happens next; [`Instant::MAX`] for never.
     pub(super) fn next(&self) -> Instant {
-        let change = self.changes.get(self.done).map_or(Instant::MAX, |c| Instant::ZERO + c.at);
-        let link = |h: &Hop| {
-            let service = h.link.next_service().unwrap_or(Instant::MAX);
-            service.min(h.link.next_delivery().unwrap_or(Instant::MAX))
-        };
-        self.hops.iter().map(link).min().unwrap_or(Instant::MAX).min(change)
+        self.chain.next().min(self.next_change())
     }
     /// A packet enters the first link. Everything due before must have been done ([`Self::advance`]).
     pub(super) fn enter(&mut self, at: Instant, p: Buf, out: &mut impl FnMut(Buf, Fate<'_>)) {
         self.now = self.now.max(at);
-        self.offer(0, self.now, p, out);
-    }
-
-    fn offer(&mut self, hop: usize, now: Instant, mut p: Buf, out: &mut impl FnMut(Buf, Fate<'_>)) {
-        let Some(h) = self.hops.get_mut(hop) else {
-            out(p, Fate::Through(now));
+        if self.labels.is_empty() {
+            out(p, Fate::Through(self.now));
             return;
-        };
-        p.spared = h.spares_acks && p.class.pure_ack;
-        let name = &h.name;
-        h.link.offer(now, p, &mut |p, why| out(p, Fate::Lost(name, why)));
+        }
+        self.chain.enter(self.now, p, &mut Losses { labels: &self.labels, out });
     }
 
     /// Does everything that is due by `now`, each thing at its own time: how late we are changes nothing.
     pub(super) fn advance(&mut self, now: Instant, out: &mut impl FnMut(Buf, Fate<'_>)) {
         loop {
-            let at = self.next();
-            if at > now {
+            let next = self.next();
+            // Never is not a time that comes.
+            if next > now || next == Instant::MAX {
                 return;
             }
             // A link that catches up may name a time a little back.
-            let at = at.max(self.now);
-            self.now = at;
-            for i in 0..self.hops.len() {
-                let h = &mut self.hops[i];
-                if h.link.next_service().is_some_and(|t| t <= at) {
-                    let name = &h.name;
-                    h.link.serve(at, &mut |p, why| out(p, Fate::Lost(name, why)));
+            self.now = self.now.max(next);
+            // Changes come last among simultaneous events.
+            if self.chain.next() <= self.now {
+                let through = self.chain.step(self.now, &mut Losses { labels: &self.labels, out });
+                if let Some(p) = through {
+                    out(p, Fate::Through(self.now));
                 }
-                while let Some(t) = self.hops[i].link.next_delivery().filter(|t| *t <= at) {
-                    if let Some(p) = self.hops[i].link.deliver(at) {
-                        self.offer(i + 1, t.max(self.now), p, out);
-                    }
-                }
-            }
-            while let Some(c) = self.changes.get(self.done).filter(|c| Instant::ZERO + c.at <= at) {
-                let hop = self.hops.iter_mut().find(|h| h.index == Some(c.link));
-                if let Some(Hop { name, link, .. }) = hop {
-                    link.serve(at, &mut |p, why| out(p, Fate::Lost(name, why)));
-                    c.change.apply(at, link, &mut |p, why| out(p, Fate::Lost(name, why)));
-                }
-                self.done += 1;
+            } else {
+                self.change(out);
             }
         }
     }
 
+    /// Makes the next change.
+    fn change(&mut self, out: &mut impl FnMut(Buf, Fate<'_>)) {
+        let Some(c) = self.changes.get(self.done) else { return };
+        self.done += 1;
+        let Some(hop) = self.labels.iter().position(|l| l.index == Some(c.link)) else { return };
+        let now = self.now;
+        let mut losses = Losses { labels: &self.labels, out };
+        self.chain.change(now, hop as u32, &mut losses, |link, lost| {
+            link.serve(now, &mut |p, why| lost(p, why));
+            c.change.apply(now, link, &mut |p, why| lost(p, why));
+        });
+    }
+
     /// The slowest link now.
     pub(super) fn bottleneck(&self) -> Option<Rate> {
-        self.hops.iter().filter_map(|h| h.link.rate()).min_by_key(|r| r.bits_per_sec())
+        self.chain.hops().iter().filter_map(|h| h.link().rate()).min_by_key(|r| r.bits_per_sec())
     }
     /// Links by name, and what they have counted.
     pub(super) fn counters(&self) -> impl Iterator<Item = (&str, &Counters, u32)> {
-        self.hops.iter().map(|h| (h.name.as_str(), h.link.counters(), h.link.queue_len()))
+        let links = self.chain.hops().iter().map(Hop::link);
+        self.labels.iter().zip(links).map(|(l, link)| (l.name.as_str(), link.counters(), link.queue_len()))
     }
 }
 
