@@ -182,7 +182,7 @@ impl<P: PacketView> Link<P> {
     }
 
     /// Gives the link a packet. Every packet lost by it goes to `lost`.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
         if self.foreseen.is_some() {
             return self.offer_foreseen(now, p, lost);

@@ -274,7 +274,7 @@ impl<S: Store> Source<S> {
 
     /// The next segment to transmit, or nothing until the next event. What it has besides its head is put into `beside`,
     /// which is left alone otherwise.
-    #[inline]
+    #[inline(always)]
     pub fn poll(&mut self, now: Instant, beside: &mut Option<Extras>) -> Option<Head> {
         if self.exception.is_some() {
             return self.poll_exception(now, beside);
@@ -307,7 +307,7 @@ impl<S: Store> Source<S> {
         Some(head)
     }
 
-    #[inline]
+    #[inline(always)]
     fn segment(&mut self, now: Instant, out: &Out, beside: &mut Option<Extras>) -> Head {
         let mut head = Head {
             seq: Seq(out.seq as u32),
@@ -461,7 +461,7 @@ impl<S: Store> Sink<S> {
 
     /// The next segment to transmit, or nothing until the next event. What it has besides its head is put into `beside`,
     /// which is left alone otherwise.
-    #[inline]
+    #[inline(always)]
     pub fn poll(&mut self, now: Instant, beside: &mut Option<Extras>) -> Option<Head> {
         if let Some(e) = self.exception.as_mut().filter(|e| e.closed) {
             return e.reset_due.take();
@@ -475,7 +475,7 @@ impl<S: Store> Sink<S> {
         Some(head)
     }
 
-    #[inline]
+    #[inline(always)]
     fn segment(&mut self, now: Instant, probe: Option<(u64, u64)>, beside: &mut Option<Extras>) -> Head {
         let window = Agreed::announced(self.scale, self.receiver.window());
         self.last_ack_sent = self.receiver.next_expected();

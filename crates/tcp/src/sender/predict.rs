@@ -38,7 +38,7 @@ enum Turn {
 
 impl<S: Store> Sender<S> {
     /// [`Self::poll`] where something may have to leave.
-    #[inline]
+    #[inline(always)]
     pub(super) fn poll_pending(&mut self, now: Instant) -> Option<Out> {
         if self.steady {
             if let Some(clock) = self.engine.pending {
@@ -112,7 +112,6 @@ impl<S: Store> Engine<S> {
             && !(S::KEEPS && self.prober.in_use())
             && self.repair.as_ref().is_none_or(|r| !r.undo.watch && r.limited_sent == 0)
             && !(p.watch_head || p.sent_events)
-            && p.max_burst == 0
     }
 
     /// An acknowledgement, if it is an ordinary one.
@@ -181,6 +180,10 @@ impl<S: Store> Engine<S> {
     /// The next new segment, as far as a glance tells.
     #[inline]
     fn next_ordinary(&mut self, now: Instant) -> Turn {
+        let max_burst = self.control.policy().max_burst;
+        if max_burst > 0 && self.loop_sent >= max_burst {
+            return Turn::Blocked(Blocked::Burst);
+        }
         let pacing = self.control.pacing();
         if pacing.is_some() && now < self.pacer.next() {
             self.timers.set(Timer::Pacing, self.pacer.next());
@@ -209,7 +212,9 @@ impl<S: Store> Engine<S> {
     /// The congestion window admits nothing more, and nothing but it decides.
     #[inline]
     fn window_is_full(&self) -> bool {
-        self.board.span() >= self.control.window() && self.control.pacing().is_none()
+        self.board.span() >= self.control.window()
+            && self.control.pacing().is_none()
+            && self.control.policy().max_burst == 0
     }
 
     /// The application has a full segment, and the peer and the send buffer have room for it.
