@@ -127,9 +127,8 @@ impl<P: Routed> Chain<P> {
         let index = self.routes[usize::from(packet.hop())];
         packet.advance();
         let Some(Hop { link, spares_acks }) = self.hops.get_mut(index as usize) else { return };
-        if *spares_acks {
-            packet.set_spared(packet.is_pure_ack());
-        }
+        // Anew on each link: the next one need not spare what this one does.
+        packet.set_spared(*spares_acks && packet.is_pure_ack());
         observer.entered(now, index, &packet);
         link.offer(now, packet, &mut |p, why| observer.lost(now, index, p, why));
         // A packet whose departure is known is on its way, another waits for service.
@@ -197,7 +196,89 @@ impl<P: Routed> Chain<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::per;
+    use crate::link::{LinkConfig, Streams};
     use alloc::vec;
+    use skyhaul_base::Duration;
+
+    /// An acknowledgement on its way.
+    #[derive(Clone, Copy, Debug)]
+    struct Ack {
+        hop: u16,
+        spared: bool,
+    }
+    impl PacketView for Ack {
+        fn size(&self) -> u32 {
+            40
+        }
+        fn low_priority(&self) -> bool {
+            false
+        }
+        fn flow(&self) -> u32 {
+            0
+        }
+        fn spared(&self) -> bool {
+            self.spared
+        }
+    }
+    impl Routed for Ack {
+        fn hop(&self) -> u16 {
+            self.hop
+        }
+        fn advance(&mut self) {
+            self.hop += 1;
+        }
+        fn is_pure_ack(&self) -> bool {
+            true
+        }
+        fn set_spared(&mut self, spared: bool) {
+            self.spared = spared;
+        }
+    }
+
+    /// The links that packets entered, left, and were lost by.
+    #[derive(Default)]
+    struct Seen {
+        entered: Vec<u32>,
+        left: Vec<u32>,
+        lost: Vec<u32>,
+    }
+    impl Observer<Ack> for Seen {
+        fn entered(&mut self, _: Instant, link: u32, _: &Ack) {
+            self.entered.push(link);
+        }
+        fn left(&mut self, _: Instant, link: u32, _: &Ack) {
+            self.left.push(link);
+        }
+        fn lost(&mut self, _: Instant, link: u32, _: Ack, why: DropReason) {
+            assert_eq!(why, DropReason::Error);
+            self.lost.push(link);
+        }
+    }
+
+    #[test]
+    fn only_a_link_that_spares_acknowledgements_spares_them() {
+        // Both links lose every packet that they do not spare.
+        for (spares, expected) in [([true, true], (2, 0)), ([true, false], (1, 1)), ([false, true], (0, 1))] {
+            let config = LinkConfig {
+                delay: crate::Delay::fixed(Duration::from_millis(1)),
+                error: per::Config { p: 1.0 }.into(),
+                ..LinkConfig::default()
+            };
+            let hop = |s| Hop::new(Link::new(&config, Streams::named(1, "links.a")), s);
+            let mut routes = Routes::default();
+            let start = routes.add(vec![0, 1]).expect("room");
+            let mut chain = Chain::new(spares.map(hop).into(), routes);
+            let mut seen = Seen::default();
+            chain.enter(Instant::ZERO, Ack { hop: start, spared: false }, &mut seen);
+            let mut arrived = 0;
+            while chain.next() < Instant::MAX {
+                arrived += usize::from(chain.step(chain.next(), &mut seen).is_some());
+            }
+            assert_eq!((seen.left.len(), seen.lost.len()), expected, "{spares:?}");
+            assert_eq!(arrived, usize::from(seen.lost.is_empty()));
+        }
+    }
 
     #[test]
     fn like_routes_share_an_entry() {
