@@ -25,6 +25,7 @@ use crate::rules::Rules;
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+#[cfg(feature = "serde")]
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;

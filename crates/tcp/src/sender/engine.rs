@@ -1,0 +1,427 @@
+//! The engine of a sender: its parts, how it starts, what it is told, and how it talks to the congestion control.
+
+use crate::config::{Config, LossDetection, ProbeNegotiation, RttSource};
+use crate::connection::MIN_MSS;
+use crate::delivery_rate::Sampler;
+use crate::loss::Board;
+use crate::pacer::Pacer;
+use crate::probing::Prober;
+use crate::recovery::Repair;
+use crate::rtt::Estimator;
+use crate::store::Store;
+use crate::timer::{Timer, Timers};
+use crate::wave::Marker;
+
+use super::by_time::ByTime;
+use super::control::Control;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
+use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_cc::{
+    Actions, Algorithm, Clock, CongestionControl, Cx, Head, Path, PathCache, PathState, Phase, Pipe,
+    ProbeSupport, RecoveryMode, Start,
+};
+
+use super::space::{FIRST, FinState, Space};
+use super::{Counters, Judgement, Peer, Snapshot, copy};
+
+/// All that a sender is, but for the shortcut.
+#[derive(Debug)]
+pub(crate) struct Engine<S: Store> {
+    // What every acknowledgement and every new segment touch.
+    pub(super) board: Board,
+    pub(super) space: Space,
+    pub(super) rtt: Estimator,
+    pub(super) control: Control,
+    pub(super) phase: Phase,
+    /// The send loop has to run, clocked by this.
+    pub(super) pending: Option<Clock>,
+    pub(super) window_limited: bool,
+    pub(super) app_limited: bool,
+    pub(super) sack: bool,
+    /// The slow start that follows a retransmission timeout is in progress.
+    pub(super) after_timeout: bool,
+    /// The segment at `SND.UNA` must be retransmitted whatever the window says.
+    pub(super) force_head: bool,
+    /// The algorithm judged the segment at `SND.UNA` lost.
+    pub(super) suspected: bool,
+    pub(super) window_probe_due: bool,
+    /// What `recover` guards is repaired by sending everything again, not by a fast recovery.
+    pub(super) went_back: bool,
+    pub(super) gave_up: bool,
+    /// There is a judgement to be taken.
+    pub(super) judged: bool,
+    pub(super) dupacks: u32,
+    pub(super) loop_sent: u32,
+    pub(super) timers: Timers,
+    /// Packet-timed rounds completed, and where the present one ends.
+    pub(super) round: u64,
+    pub(super) round_end: u64,
+    /// End of the highest byte known to have arrived.
+    pub(super) highest_delivered: u64,
+    /// Bytes known to have arrived.
+    pub(super) delivered: u64,
+    pub(super) last_sent_at: Instant,
+    pub(super) counters: Counters,
+    pub(super) config: Arc<Config>,
+    pub(super) pacer: Pacer,
+    /// Only for algorithms that ask for rate samples.
+    pub(super) sampler: Option<Box<Sampler>>,
+    pub(super) prober: Prober,
+    // What only matters when something is wrong, begins or ends.
+    /// No fast retransmit below this (RFC 6582 `recover`).
+    pub(super) recover: u64,
+    pub(super) repair: Option<Box<Repair>>,
+    /// Loss detection by time, where it is configured and possible.
+    pub(super) by_time: Option<Box<ByTime>>,
+    pub(super) judgement: Option<Judgement>,
+    /// The algorithm learns of the connection when the first data is about to leave.
+    pub(super) beginning: Option<Beginning>,
+    /// What an earlier connection on the path left.
+    pub(super) cached: Option<Box<PathState>>,
+    pub(super) persist_backoff: u32,
+    pub(super) waves: Option<Box<Marker>>,
+    /// Bytes that dummies copy after they were acknowledged.
+    pub(super) copy: Option<Box<copy::Copy>>,
+    pub(super) store: S,
+}
+
+/// Why the algorithm is about to be told that it starts.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Beginning {
+    Established { rtt: Option<Duration>, syn_lost: bool },
+    Idle,
+}
+
+impl<S: Store> Engine<S> {
+    pub(super) fn new(config: &Arc<Config>, cc: Algorithm, rng: Rng) -> Self {
+        let control = Control::new(cc, rng, config.byte_window);
+        let space = Space::new(config.mss);
+        let mut new = Self {
+            board: Board::new(FIRST, config, config.mss),
+            sampler: control.policy().rate_samples.then(Box::default),
+            rtt: Estimator::new(&config.rto),
+            prober: Prober::new(config.probe_ids),
+            config: Arc::clone(config),
+            control,
+            space,
+            phase: Phase::Open,
+            pending: None,
+            window_limited: false,
+            app_limited: false,
+            sack: false,
+            after_timeout: false,
+            force_head: false,
+            suspected: false,
+            window_probe_due: false,
+            went_back: false,
+            gave_up: false,
+            judged: false,
+            dupacks: 0,
+            loop_sent: 0,
+            timers: Timers::NONE,
+            round: 0,
+            round_end: FIRST,
+            highest_delivered: FIRST,
+            delivered: 0,
+            last_sent_at: Instant::ZERO,
+            counters: Counters::default(),
+            pacer: Pacer::default(),
+            recover: FIRST,
+            repair: None,
+            by_time: None,
+            judgement: None,
+            beginning: None,
+            cached: None,
+            persist_backoff: 0,
+            waves: None,
+            copy: None,
+            store: S::default(),
+        };
+        new.control.refresh(&new.space);
+        new
+    }
+
+    pub(super) fn start(&mut self, now: Instant, peer: &Peer) {
+        // A peer may not make us send in crumbs (CVE-2019-11479).
+        let smss = self.config.mss.min(peer.mss.max(MIN_MSS).saturating_sub(peer.options)).max(1);
+        self.space.smss = smss;
+        self.limit_probes();
+        self.board = Board::new(FIRST, &self.config, smss);
+        self.sack = peer.sack;
+        let by_time = self.config.loss_detection == LossDetection::Rack;
+        self.by_time =
+            (by_time && peer.sack && self.mode().uses_pipe()).then(|| Box::new(ByTime::new(&self.config)));
+        self.board.keep_times(self.times_matter());
+        self.space.update_window(FIRST, peer.window, self.config.send_buffer);
+        self.prober.support = match self.config.probes {
+            ProbeNegotiation::Negotiate if peer.probes => ProbeSupport::Yes,
+            ProbeNegotiation::Paper => ProbeSupport::Unknown,
+            _ => ProbeSupport::No,
+        };
+        if let (Some(rtt), true) = (peer.rtt, peer.rtt_is_sample) {
+            self.rtt.sample(rtt, &self.config.rto);
+        }
+        self.last_sent_at = now;
+        self.beginning = Some(Beginning::Established { rtt: peer.rtt, syn_lost: peer.syn_lost });
+        self.pending = Some(Clock::App);
+        self.control.refresh(&self.space);
+    }
+
+    /// Somebody wants to know when segments left.
+    pub(super) fn times_matter(&self) -> bool {
+        let p = self.control.policy();
+        self.by_time.is_some()
+            || self.config.rtt_source != RttSource::Timed
+            || self.config.f_rto
+            || p.rtt_samples
+            || p.rate_samples
+            || p.watch_head
+    }
+
+    #[cold]
+    pub(super) fn begin(&mut self, now: Instant, beginning: Beginning) {
+        let start = match beginning {
+            Beginning::Established { rtt, syn_lost } => {
+                Start::Established { rtt, syn_lost, cached: self.cached.take().map(|s| *s) }
+            }
+            Beginning::Idle => Start::Idle,
+        };
+        // What an idle period does to the window is not undone.
+        if let Some(repair) = &mut self.repair {
+            repair.undo.forget();
+        }
+        self.tell(now, |cc, cx| cc.on_start(cx, &start));
+        self.renew_policy();
+    }
+
+    pub(super) fn renew_policy(&mut self) {
+        self.control.renew_policy();
+        self.board.keep_times(self.times_matter());
+    }
+
+    pub(super) fn recall(&mut self, state: PathState) {
+        let sound = state.cwnd.is_finite() && state.cwnd >= 1.0 && state.ssthresh >= 1.0;
+        let wanted = self.control.policy().path_cache;
+        if !sound || wanted == PathCache::Unused {
+            return;
+        }
+        if let (PathCache::WindowAndRtt, Some(srtt)) = (wanted, state.srtt) {
+            self.rtt.seed(srtt, state.rttvar, &self.config.rto);
+        }
+        self.cached = Some(Box::new(state));
+    }
+
+    pub(super) fn path_state(&self) -> PathState {
+        let w = self.control.cc.window();
+        PathState { cwnd: w.cwnd, ssthresh: w.ssthresh, srtt: self.rtt.srtt(), rttvar: self.rtt.rttvar() }
+    }
+
+    pub(super) fn write(&mut self, now: Instant, data: &[u8], n: u64) -> u64 {
+        if self.space.fin != FinState::Open {
+            return 0;
+        }
+        let buffer = self.config.send_buffer;
+        let room = buffer.saturating_sub(self.space.end - self.board.una());
+        let n = if buffer == u64::MAX { n.min(u64::MAX / 4) } else { n.min(room) };
+        self.append(now, data, n)
+    }
+
+    pub(super) fn offer(&mut self, now: Instant, n: u64) {
+        if self.space.fin == FinState::Open {
+            self.append(now, &[], n.min(u64::MAX / 4));
+        }
+    }
+
+    pub(super) fn append(&mut self, now: Instant, data: &[u8], n: u64) -> u64 {
+        let idle =
+            self.board.is_empty() && self.space.end > FIRST && now - self.last_sent_at > self.rtt.rto();
+        self.store.append(data.get(..n as usize).unwrap_or(data), n);
+        self.space.end = self.space.end.saturating_add(n).min(u64::MAX / 2);
+        if n > 0 {
+            if idle {
+                self.beginning = Some(Beginning::Idle);
+            }
+            self.run_loop(Clock::App);
+        }
+        n
+    }
+
+    /// The send loop has to run; if it had to before, what clocked it then counts.
+    pub(super) fn run_loop(&mut self, clock: Clock) {
+        self.pending = Some(self.pending.unwrap_or(clock));
+    }
+
+    pub(super) fn truncate(&mut self) -> u64 {
+        let unsent = self.space.end.saturating_sub(self.board.max());
+        if unsent > 0 {
+            self.space.end -= unsent;
+            self.store.truncate(self.space.end - self.board.una());
+            // A FIN may go now.
+            self.run_loop(Clock::App);
+        }
+        unsent
+    }
+
+    pub(super) fn finish(&mut self) {
+        if self.space.fin == FinState::Open {
+            self.space.fin = FinState::Wanted;
+            self.run_loop(Clock::App);
+        }
+    }
+
+    pub(super) fn fin_acked(&self) -> bool {
+        self.space.fin == FinState::Sent && self.board.is_empty()
+    }
+    #[inline]
+    pub(super) fn unacked(&self) -> u64 {
+        self.space.end.saturating_sub(self.board.una())
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let w = self.control.cc.window();
+        Snapshot {
+            una: self.board.una(),
+            nxt: self.space.nxt,
+            cwnd: w.cwnd,
+            ssthresh: w.ssthresh,
+            in_flight: self.flight(),
+            pipe: self.board.pipe(),
+            srtt: self.rtt.srtt(),
+            rto: self.rtt.rto(),
+            phase: self.phase,
+        }
+    }
+
+    pub(super) fn payload(&self, seq: u64, out: &mut [u8]) {
+        let una = self.board.una();
+        let skip = (una.saturating_sub(seq) as usize).min(out.len());
+        let (gone, kept) = out.split_at_mut(skip);
+        match &self.copy {
+            Some(copy) => copy.read(seq, gone),
+            None => gone.fill(0),
+        }
+        self.store.read_at(seq.saturating_sub(una), kept);
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.timers = Timers::NONE;
+        self.prober.stop();
+        if let Some(t) = &mut self.by_time {
+            t.tlp.due = false;
+        }
+        self.pending = None;
+        self.force_head = false;
+        self.window_probe_due = false;
+    }
+
+    #[inline]
+    pub(super) fn flight(&self) -> u64 {
+        self.space.flight(&self.board)
+    }
+
+    /// What is in the network, bytes, by the estimate that the policy asks for.
+    pub(super) fn pipe(&self) -> u64 {
+        match (self.control.policy().pipe, &self.repair) {
+            (Pipe::Counter { .. }, Some(repair)) if self.phase == Phase::Recovery => {
+                repair.pipe_counter.max(0) as u64
+            }
+            _ => self.board.pipe(),
+        }
+    }
+
+    /// What the algorithm may know at this moment.
+    #[inline(always)]
+    pub(super) fn path(&self, now: Instant) -> Path {
+        let smss = self.space.smss_f();
+        let flight = self.flight() as f64 / smss;
+        let head =
+            |h: crate::loss::scoreboard::Item| Head { age: now - h.last_sent, retransmissions: h.rtx_count };
+        Path {
+            smss: self.space.smss,
+            rwnd: self.space.rwnd,
+            in_flight: flight,
+            pipe: if self.sack { self.pipe() as f64 / smss } else { flight },
+            queued: self.space.end.saturating_sub(self.board.max()) as f64 / smss,
+            srtt: self.rtt.srtt(),
+            rttvar: self.rtt.rttvar(),
+            min_rtt: self.rtt.min(),
+            round: self.round,
+            delivered: self.delivered,
+            lost: self.board.total_lost(),
+            head: if self.control.policy().watch_head { self.board.head().map(head) } else { None },
+            phase: self.phase,
+            after_timeout: self.after_timeout,
+            app_limited: self.app_limited,
+            probes: self.prober.support,
+            sack: self.sack,
+        }
+    }
+
+    /// Tells the algorithm of an event with fresh facts and carries its requests out. True if there were any.
+    #[inline]
+    pub(super) fn tell(&mut self, now: Instant, event: impl FnOnce(&mut Algorithm, &mut Cx<'_>)) -> bool {
+        let path = self.path(now);
+        self.tell_with(now, &path, event)
+    }
+
+    /// As [`Self::tell`], with these facts.
+    #[inline]
+    pub(super) fn tell_with(
+        &mut self,
+        now: Instant,
+        path: &Path,
+        event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
+    ) -> bool {
+        let act = self.control.tell(now, path, &self.space, event);
+        let asked = !act.is_empty();
+        if asked {
+            self.carry_out(now, &act);
+        }
+        asked
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn carry_out(&mut self, now: Instant, act: &Actions) {
+        if act.stop_probes {
+            self.prober.stop();
+        }
+        if let Some(train) = act.train {
+            self.prober.begin_epoch();
+            self.prober.start(now, train);
+        }
+        if act.stop_probes || act.train.is_some() {
+            self.timers.set(Timer::Train, self.prober.next_departure());
+        }
+        if let Some((source, count)) = act.probe_now {
+            self.prober.ask(source, count);
+        }
+        if let Some(at) = act.wake_at {
+            self.timers.set(Timer::Wake, at);
+        }
+        if act.retransmit_head && !self.board.is_empty() {
+            self.suspected = true;
+        }
+        if act.rewind && !self.board.is_empty() {
+            // As after a timeout, but the timer starts over without backing off.
+            self.repair_from_start(now);
+        }
+    }
+
+    pub(super) fn fast_recovery(&self) -> bool {
+        self.phase == Phase::Recovery
+    }
+    pub(super) fn mode(&self) -> RecoveryMode {
+        self.control.policy().recovery
+    }
+    /// State of repairs, made if there is none.
+    pub(super) fn repair(&mut self) -> &mut Repair {
+        self.repair.get_or_insert_with(|| Box::new(Repair::new()))
+    }
+    /// The retransmission timer starts anew.
+    pub(super) fn restart_timer(&mut self, now: Instant) {
+        self.timers.set(Timer::Retransmission, now + self.rtt.rto());
+    }
+}
