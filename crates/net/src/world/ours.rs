@@ -45,7 +45,7 @@ pub(super) fn run(
         ProbeNegotiation::Paper => Profile::Paper,
         ProbeNegotiation::Negotiate => Profile::Option,
     };
-    let endpoint = Endpoint { tcp: *e, cc: s.group.cc.clone(), profile };
+    let endpoint = Endpoint { tcp: *e, cc: s.group.cc.clone(), profile, longest: None };
     let mut client = driver(&s.client, CLIENT, s.mtu, s.seed)?;
     let network = |[_, own]: [[u8; 4]; 2]| (IpAddr::from([own[0], own[1], own[2], 0]), 24);
     let done = AtomicBool::new(false);
