@@ -3,7 +3,7 @@
 use super::account::Account;
 use super::session::Carrier;
 use super::tally::Tally;
-use crate::host::{ConnId, Endpoint, Host, HostError};
+use crate::host::{ConnId, Endpoint, Failure, Host, HostError};
 use skyhaul_apps::Datagram;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::PathState;
@@ -90,6 +90,11 @@ impl Lines {
     /// The connections of transfers that are not complete.
     pub fn open(&self) -> impl Iterator<Item = ConnId> {
         self.lines.iter().filter(|l| !l.released).map(|l| l.id)
+    }
+    /// Why a connection failed whose transfer is not complete.
+    #[must_use]
+    pub fn failure(&self, host: &Host) -> Option<Failure> {
+        self.open().find_map(|id| host.conn(id)?.failure())
     }
     /// What all connections have done, those that are over included.
     #[must_use]
@@ -187,11 +192,9 @@ impl Carrier for OnHost<'_> {
             self.host.take_back(now, id);
         }
     }
-    fn finish(&mut self, now: Instant, transfer: u64) {
-        if let Some(id) = self.lines.id(transfer) {
-            self.host.shutdown(now, id);
-        }
-    }
+    /// The FIN waits until everything is acknowledged. Transfers of the simulator have none; with the last segment it
+    /// would have that acknowledged at once where it would be acknowledged late (RFC 5681 §4.2).
+    fn finish(&mut self, _now: Instant, _transfer: u64) {}
     fn is_acknowledged(&mut self, _now: Instant, transfer: u64) -> bool {
         let conn = self.lines.id(transfer).and_then(|id| self.host.conn(id));
         conn.is_some_and(|c| c.failure().is_none() && c.tcp().unacked() == 0)
@@ -199,6 +202,7 @@ impl Carrier for OnHost<'_> {
     fn release(&mut self, now: Instant, transfer: u64) {
         let Some(line) = self.lines.lines.iter_mut().find(|l| l.transfer == transfer) else { return };
         (line.released, line.patience) = (true, line.patience.min(now + PATIENCE));
+        self.host.shutdown(now, line.id);
         if let Some(c) = self.host.conn(line.id) {
             self.lines.past = self.lines.past.with(&c.counters());
             self.lines.path_state = c.tcp().path_state();

@@ -3,6 +3,7 @@
 mod account;
 mod bulk;
 mod http;
+mod inbox;
 mod iperf;
 mod lines;
 mod meter;
@@ -13,6 +14,7 @@ mod tally;
 pub use account::Account;
 pub use bulk::{Bulk, Limit};
 pub use http::Http;
+pub use inbox::Inbox;
 pub use iperf::{Iperf, Tested};
 pub use lines::{Lines, OnHost};
 pub use meter::{Interval, Meter};
