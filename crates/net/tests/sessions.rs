@@ -120,10 +120,12 @@ fn a_workload_that_is_told_to_end_ends_in_order() {
 
 #[test]
 fn datagrams_are_measured_by_whoever_receives_them() {
-    for (v6, weather) in [(false, Weather::calm(ms(40))), (true, Weather::calm(ms(40))), (false, Weather::stormy(ms(40)))]
+    for (v6, weather) in
+        [(false, Weather::calm(ms(40))), (true, Weather::calm(ms(40))), (false, Weather::stormy(ms(40)))]
     {
         let (mut w, calm) = (World::new(Instant::ZERO, v6, weather.clone()), weather.loss == 0.0);
-        let config = cbr::Config { rate: RateSpec::Bits(Rate::from_bits_per_sec(800_000)), packet: Some(500) };
+        let config =
+            cbr::Config { rate: RateSpec::Bits(Rate::from_bits_per_sec(800_000)), packet: Some(500) };
         let over = Transport::Datagrams { header: 28 };
         let mut session = session(config, over, Instant::ZERO + Duration::from_secs(20));
         w.hosts[1].bind(80).expect("free");

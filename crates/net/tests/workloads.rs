@@ -71,7 +71,8 @@ fn privileged() -> bool {
 /// In worlds, side by side.
 fn run(s: &Resolved, worlds: &[World]) -> Vec<Outcome> {
     std::thread::scope(|scope| {
-        let one = |w| scope.spawn(move || world::run(s, w, s.seed, &|| false).unwrap_or_else(|e| panic!("{e}")));
+        let one =
+            |w| scope.spawn(move || world::run(s, w, s.seed, &|| false).unwrap_or_else(|e| panic!("{e}")));
         let all: Vec<_> = worlds.iter().map(one).collect();
         all.into_iter().map(|t| t.join().unwrap()).collect()
     })
@@ -130,8 +131,16 @@ fn every_workload_is_the_same_in_all_worlds() {
         for (wire, sim) in outcome.flows.iter().zip(&sim.flows) {
             println!(
                 "{what} {}: {:?} {:?} acked {} {} pages {:?} {:?} again {} {:?} {:?}",
-                wire.group, wire.finished, sim.finished, wire.acked, sim.bytes_acked,
-                wire.mean_page(), sim.mean_page(), wire.retransmissions, wire.datagrams, sim.datagrams
+                wire.group,
+                wire.finished,
+                sim.finished,
+                wire.acked,
+                sim.bytes_acked,
+                wire.mean_page(),
+                sim.mean_page(),
+                wire.retransmissions,
+                wire.datagrams,
+                sim.datagrams
             );
         }
         for (wire, sim) in outcome.flows.iter().zip(&sim.flows) {

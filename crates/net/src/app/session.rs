@@ -234,9 +234,9 @@ impl Session {
 mod tests {
     use super::*;
     use skyhaul_apps::{Bulk, Config, Start, Streams, Transport, arrivals, cbr, pages};
+    use skyhaul_base::Rate;
     use skyhaul_base::dist::{Sizes, Times};
     use skyhaul_base::quantity::RateSpec;
-    use skyhaul_base::Rate;
     use std::collections::BTreeMap;
 
     /// Takes `room` bytes per transfer at a time, and acknowledges when the test says so.
@@ -283,7 +283,8 @@ mod tests {
     }
     fn session(config: impl Into<Config>, over: Transport, begins: u64, stops: Instant) -> Session {
         let streams = Streams::of(1, "flows.a[0]");
-        let app = config.into().resolve(over).unwrap().build(&Start { now: at(begins), over, streams: &streams });
+        let app =
+            config.into().resolve(over).unwrap().build(&Start { now: at(begins), over, streams: &streams });
         Session::new(app, (at(begins), stops), 28)
     }
     const STREAM: Transport = Transport::Stream { segment: 100 };
@@ -340,7 +341,8 @@ mod tests {
 
     #[test]
     fn a_rate_is_written_to_one_connection_or_sent_in_datagrams() {
-        let config = cbr::Config { rate: RateSpec::Bits(Rate::from_bits_per_sec(800_000)), packet: Some(100) };
+        let config =
+            cbr::Config { rate: RateSpec::Bits(Rate::from_bits_per_sec(800_000)), packet: Some(100) };
         let (mut s, mut c) = (session(config, STREAM, 0, at(10)), Script { room: 1000, ..Script::default() });
         for ms in 0..10 {
             s.turn(at(ms), &mut c).unwrap();

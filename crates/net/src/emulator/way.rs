@@ -97,7 +97,8 @@ impl Links<'_> {
         }
         let config = LinkConfig { delay: Delay::fixed(delay), ..LinkConfig::default() };
         let link = Link::new(&config, Streams::named(self.seed, "access"));
-        let name = if self.scenario.flows.len() > 1 { format!("access.{}", group.name) } else { "access".into() };
+        let name =
+            if self.scenario.flows.len() > 1 { format!("access.{}", group.name) } else { "access".into() };
         Some(self.add(Hop::new(link, false), name, What::Access(delay)))
     }
     fn add(&mut self, hop: Hop<Buf>, name: String, what: What) -> u32 {
@@ -324,7 +325,8 @@ extra-delay = "10 ms"
             let mut w = Way::new(&s, crossing, forward, 1).unwrap();
             let mut times = Vec::new();
             for ports in ports {
-                let class = Class { ports: Some(ports), dscp: 0, flow: 1, pure_ack: false, link_scope: false };
+                let class =
+                    Class { ports: Some(ports), dscp: 0, flow: 1, pure_ack: false, link_scope: false };
                 w.enter(ms(0), Buf::new(vec![0; 1500], 1000, class, Plan::LowerEffort), &mut |_, _| {});
             }
             w.advance(ms(1000), &mut |p, fate| {

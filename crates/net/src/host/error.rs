@@ -35,7 +35,9 @@ pub enum HostError {
     #[error("no port is left for datagrams")]
     NoDatagramPort,
     /// The device takes no packet as long as that.
-    #[error("a datagram of {bytes} bytes of payload finds no room in a packet of this device: at most {most} do")]
+    #[error(
+        "a datagram of {bytes} bytes of payload finds no room in a packet of this device: at most {most} do"
+    )]
     TooLong {
         /// Bytes of payload.
         bytes: usize,

@@ -58,7 +58,9 @@ pub enum Unsupported {
         least: u32,
     },
     /// A control that only the program has which runs the scenario.
-    #[error("the control {name:?} is the user's own, and the hosts of a wire have only those that come with Skyhaul")]
+    #[error(
+        "the control {name:?} is the user's own, and the hosts of a wire have only those that come with Skyhaul"
+    )]
     UsersControl {
         /// Its name.
         name: String,

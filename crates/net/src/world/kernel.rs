@@ -62,7 +62,9 @@ impl Sender<'_> {
     fn turn(&mut self, now: Instant) -> Result<(), WorldError> {
         self.session.turn(now, &mut self.sockets)?;
         match self.sockets.failure() {
-            Some(e) => Err(WorldError::Failed { flow: self.flow.group.name.clone(), why: crate::error::words(e) }),
+            Some(e) => {
+                Err(WorldError::Failed { flow: self.flow.group.name.clone(), why: crate::error::words(e) })
+            }
             None => Ok(()),
         }
     }

@@ -1,9 +1,9 @@
 //! Our transport over the emulated links.
 
+use super::WorldError;
 use super::outcome::{Done, FlowOutcome, Outcome, Sample};
 use super::receivers::Receivers;
 use super::setting::{Flow, Setting, packet};
-use super::WorldError;
 use crate::app::{App, Inbox, Lines, Serve, Session, Sink, Turn};
 use crate::device::Namespace;
 use crate::device::tun::{Tun, TunConfig};

@@ -83,14 +83,12 @@ pub(super) struct Setting<'a> {
 
 /// What a wire cannot do of a group of flows. `ours`: our endpoints send.
 fn check(group: &FlowGroup, ours: bool) -> Result<(), Unsupported> {
-    let packet = packet(group);
-    if !MTUS.contains(&packet) {
-        return Err(Unsupported::Packet { bytes: packet });
-    }
     if group.transport == Transport::Udp {
         if group.endpoint.mss < HEADER as u32 {
             return Err(Unsupported::ShortDatagram { least: HEADER as u32 + group.endpoint.header });
         }
+    } else if !MTUS.contains(&packet(group)) {
+        return Err(Unsupported::Packet { bytes: packet(group) });
     } else if let (Control::User(own), true) = (&group.cc, ours) {
         return Err(Unsupported::UsersControl { name: own.control.to_string() });
     }
@@ -169,7 +167,9 @@ mod tests {
         let says = |flow: &str, ours| check(&group(flow), ours).map_err(|e| e.to_string());
         assert_eq!(says("app = { kind = \"pages\", segments = 3 }", true), Ok(()));
         let udp = |bytes: u32| {
-            format!("transport = \"udp\"\napp = {{ kind = \"cbr\", rate = \"8 kbit/s\", packet = \"{bytes} B\" }}")
+            format!(
+                "transport = \"udp\"\napp = {{ kind = \"cbr\", rate = \"8 kbit/s\", packet = \"{bytes} B\" }}"
+            )
         };
         assert_eq!(says(&udp(44), true), Ok(()));
         let e = says(&udp(43), true).unwrap_err();

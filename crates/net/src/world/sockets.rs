@@ -98,7 +98,9 @@ impl<'a> Sockets<'a> {
         let (mut acked, mut again) = self.past;
         let mut cwnd = None;
         for line in &self.lines {
-            let Some(flow) = line.port().and_then(|port| seen.iter().find(|f| f.port == port)) else { continue };
+            let Some(flow) = line.port().and_then(|port| seen.iter().find(|f| f.port == port)) else {
+                continue;
+            };
             acked += flow.acked;
             again += flow.retransmitted;
             cwnd = Some(f64::from(flow.cwnd));
@@ -176,7 +178,8 @@ impl Carrier for Sockets<'_> {
             Ok(n) => {
                 line.acknowledged = n > 0;
                 if n == 0 {
-                    let e = io::Error::new(ErrorKind::ConnectionAborted, "the receiver closed without an answer");
+                    let e =
+                        io::Error::new(ErrorKind::ConnectionAborted, "the receiver closed without an answer");
                     self.failure.get_or_insert(e);
                 }
                 n > 0
@@ -192,7 +195,8 @@ impl Carrier for Sockets<'_> {
         let Some(at) = self.lines.iter().position(|l| l.transfer == transfer) else { return };
         let line = self.lines.swap_remove(at);
         let seen = netlink::kernel_flows().unwrap_or_default();
-        let again = line.port().and_then(|port| seen.iter().find(|f| f.port == port)).map_or(0, |f| f.retransmitted);
+        let again =
+            line.port().and_then(|port| seen.iter().find(|f| f.port == port)).map_or(0, |f| f.retransmitted);
         self.past = (self.past.0 + line.written, self.past.1 + again);
     }
     fn datagram(&mut self, _now: Instant, datagram: &Datagram) -> Result<(), NetError> {
