@@ -1,14 +1,13 @@
 //! The engine: pops events, moves parcels, calls end points.
 
-use crate::agent::{Agent, Ends, FixedWindow, OneWay};
-use crate::build::Agents;
+use crate::agent::{Agent, Agents, Ends, FixedWindow, OneWay};
 use crate::change::Changes;
 use crate::flow::{Flow, Record};
 use crate::heap::Heap;
 use crate::network::Network;
 use crate::observe;
 use crate::parcel::{Label, Parcel};
-use crate::sample::Sampler;
+use crate::sampler::Sampler;
 use crate::tap::{self, Place, Tap};
 use crate::user;
 use skyhaul_apps::{App, Outcome, Start, Stop, Streams};
@@ -134,7 +133,10 @@ impl<R: Tap> Sim<R> {
                 let next = self.sampler.sample(self.now, flows, records, &self.run.groups, &mut self.net);
                 self.timers.set(due.slot, next);
             }
-            1 => self.change(),
+            1 => {
+                let next = self.changes.make(self.now, &mut self.net);
+                self.timers.set(due.slot, next);
+            }
             _ => self.wake(due.slot),
         }
     }
