@@ -8,7 +8,7 @@ use crate::network::Network;
 use crate::observe;
 use crate::parcel::{Label, Parcel};
 use crate::sampler::Sampler;
-use crate::tap::{self, Place, Tap};
+use crate::tap::{Place, Tap};
 use crate::user;
 use skyhaul_apps::{App, Outcome, Start, Stop, Streams};
 use skyhaul_base::{Duration, Instant, Rng};
@@ -157,7 +157,7 @@ impl<R: Tap> Sim<R> {
             observe::arrival(now, parcel, net);
         }
         if R::PACKETS {
-            tap::show(now, parcel, Place::Arrived, &mut net.witness);
+            net.witness.show(now, parcel, Place::Arrived);
         }
         let way = flow.way(index, !backward);
         let header = flow.header;
@@ -258,7 +258,7 @@ impl<R: Tap> Sim<R> {
             self.net.witness.recorder.record(self.now, &event);
         }
         if R::PACKETS {
-            tap::show(self.now, parcel, Place::Arrived, &mut self.net.witness);
+            self.net.witness.show(self.now, parcel, Place::Arrived);
         }
         parcel.discard(&mut self.net.witness.bodies);
     }
@@ -553,7 +553,7 @@ pub(crate) fn dispatch<R: Tap>(net: &mut Network<R>, now: Instant, parcel: Parce
         observe::departure(now, parcel, net);
     }
     if R::PACKETS {
-        tap::show(now, parcel, Place::Sent, &mut net.witness);
+        net.witness.show(now, parcel, Place::Sent);
     }
     net.forward(now, parcel);
 }
