@@ -3,7 +3,7 @@
 use skyhaul_base::Instant;
 use skyhaul_path::delay::Interpolation;
 use skyhaul_path::rate::{End, Saturated, Varying};
-use skyhaul_scenario::{check, resolve_text, trace};
+use skyhaul_scenario::{check, no_files, resolve_text, trace};
 use std::sync::Arc;
 
 /// A scenario file, followed after a line `---` by overrides, one per line. It resolves or is refused in one
@@ -15,12 +15,11 @@ pub fn scenario_toml(data: &[u8]) {
     let Ok(input) = core::str::from_utf8(data) else { return };
     let (text, sets) = input.split_once("\n---\n").unwrap_or((input, ""));
     let sets: Vec<&str> = sets.lines().collect();
-    let load = |path: &str| Err(format!("{path} is out of reach"));
-    match resolve_text("fuzz.toml", text, &sets, &load) {
+    match resolve_text("fuzz.toml", text, &sets, &no_files) {
         Ok(resolved) => {
             let _ = check(&resolved);
             let canonical = resolved.to_toml();
-            let again = match resolve_text("canonical.toml", &canonical, &[], &load) {
+            let again = match resolve_text("canonical.toml", &canonical, &[], &no_files) {
                 Ok(again) => again,
                 Err(e) => panic!("the canonical text is refused: {e}\n{canonical}"),
             };

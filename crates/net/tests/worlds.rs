@@ -21,7 +21,7 @@ fn geo(cc: &str, loss: f64, seed: u64) -> Resolved {
          error = {{ kind = \"list\", class = \"high\", indices = [{lost}] }}\nreverse = {{ error = \"none\" }}\n\
          [flows.bulk]\npath = [\"sat\"]\ncc = \"{cc}\"\nendpoint = \"modern\"\n"
     );
-    let d = Document::parse("geo.toml", &text, &|_| Err("no files".into())).unwrap();
+    let d = Document::parse("geo.toml", &text, &skyhaul_scenario::no_files).unwrap();
     d.resolve().unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -120,7 +120,7 @@ fn what_only_the_simulator_can_do_is_refused() {
         let text = format!(
             "duration = \"1 s\"\n[links.sat]\nrate = \"10 Mbit/s\"\ndelay = \"1 ms\"\n[flows.bulk]\npath = [\"sat\"]\n{change}"
         );
-        let d = Document::parse("t.toml", &text, &|_| Err("no files".into())).unwrap();
+        let d = Document::parse("t.toml", &text, &skyhaul_scenario::no_files).unwrap();
         let s = d.resolve().unwrap_or_else(|e| panic!("{e}"));
         world::run(&s, world, 1, &|| false).unwrap_err().to_string()
     };

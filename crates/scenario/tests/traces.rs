@@ -3,7 +3,7 @@
 use skyhaul_base::{Duration, Instant};
 use skyhaul_path::Varying;
 use skyhaul_scenario::resolved::{Change, Delay};
-use skyhaul_scenario::{Document, Resolved, ScenarioError};
+use skyhaul_scenario::{Document, LoadError, Resolved, ScenarioError, no_files};
 use std::collections::BTreeMap;
 
 const HEAD: &str = "schema = 1\nduration = \"100 s\"\n[flows.bulk]\n[links.sat]\nqueue = \"50 packets\"\n";
@@ -13,10 +13,13 @@ fn resolve(link: &str, files: &[(&str, &str)]) -> Result<Resolved, ScenarioError
     document(link, files).and_then(|d| d.resolve())
 }
 
+fn missing() -> LoadError {
+    LoadError::System("no such file".into())
+}
+
 fn document(link: &str, files: &[(&str, &str)]) -> Result<Document, ScenarioError> {
     let files: BTreeMap<&str, &str> = files.iter().copied().collect();
-    let load =
-        move |path: &str| files.get(path).map(|t| (*t).to_owned()).ok_or_else(|| "no such file".into());
+    let load = move |path: &str| files.get(path).map(|t| (*t).to_owned()).ok_or_else(missing);
     Document::parse("a/geo.toml", &format!("{HEAD}{link}"), &load)
 }
 
@@ -38,8 +41,7 @@ fn the_content_of_files_is_part_of_the_scenario() {
     ] {
         let resolved = resolve(link, &[(name, text)]).expect("good");
         // It stands alone, and says the same whatever the file was called.
-        let alone =
-            skyhaul_scenario::resolve_text("r.toml", &resolved.to_toml(), &[], &|_| Err("no files".into()));
+        let alone = skyhaul_scenario::resolve_text("r.toml", &resolved.to_toml(), &[], &no_files);
         let alone = alone.expect("the canonical text resolves");
         assert_eq!((&alone, alone.hash()), (&resolved, resolved.hash()));
         let renamed = resolve(
@@ -88,7 +90,7 @@ fn the_reverse_direction_overrides_and_events_may_name_files() {
     let what: Vec<bool> = s.events.iter().map(|e| matches!(e.change, Change::Varying(_))).collect();
     // The rate; the rate again; the delays of both directions.
     assert_eq!(what, [true, false, false, false]);
-    let again = skyhaul_scenario::resolve_text("r.toml", &s.to_toml(), &[], &|_| Err("no files".into()));
+    let again = skyhaul_scenario::resolve_text("r.toml", &s.to_toml(), &[], &no_files);
     assert_eq!(again.expect("canonical"), s);
 }
 
@@ -98,9 +100,9 @@ fn overrides_read_files_from_where_the_command_stands() {
     d.set("links.sat.rate={ mahimahi = \"t.trace\" }").expect("an override");
     let e = d.resolve().expect_err("not read yet").to_string();
     assert!(e.starts_with("--set: links.sat.rate.mahimahi: \"t.trace\" cannot be read from here"), "{e}");
-    let missing = d.clone().read_traces(&|_| Err("no such file".into())).expect_err("missing").to_string();
+    let missing = d.clone().read_traces(&|_| Err(missing())).expect_err("missing").to_string();
     assert_eq!(missing, "--set: links.sat.rate.mahimahi: cannot read t.trace: no such file");
-    d.read_traces(&|path| if path == "t.trace" { Ok("7\n".into()) } else { Err("another".into()) })
+    d.read_traces(&|path| if path == "t.trace" { Ok("7\n".into()) } else { Err(LoadError::NoFiles) })
         .expect("read");
     assert!(d.resolve().expect("good").links[0].forward.varying.is_some());
     // A rate of its own takes the place of the whole table.

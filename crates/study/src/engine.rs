@@ -1,5 +1,6 @@
 //! The simulator behind [`CellRunner`].
 
+use crate::error::io_words;
 use crate::model::Raw;
 use crate::observed::{Number, Observed, Sampled};
 use crate::runner::{CellRunner, Failure, Problem, Resolution, Setting, Unversioned, Vocabulary};
@@ -8,7 +9,7 @@ use skyhaul_cc::{Config, Controls};
 use skyhaul_scenario::model::QueueSpec;
 use skyhaul_scenario::resolved::{Change, Direction, Limit, Series, Start, Transport};
 
-use skyhaul_scenario::{Document, Resolved, ScenarioError};
+use skyhaul_scenario::{Document, LoadError, Resolved, ScenarioError, no_files};
 use skyhaul_sim::quantity::{FLOW, LINK, RUN};
 use skyhaul_sim::result::direction;
 use skyhaul_sim::{BuildError, RunError, RunResult, check_controls};
@@ -52,8 +53,7 @@ impl Simulator {
             let _ =
                 writeln!(text, "[flows.{name}]\npath = [\"sat\"]\ncc = \"{name}\"\nrwnd = \"64 segments\"");
         }
-        let none = |_: &str| Err("the reference stands alone".to_owned());
-        let scenario = Document::parse("reference", &text, &none).and_then(|d| d.resolve());
+        let scenario = Document::parse("reference", &text, &no_files).and_then(|d| d.resolve());
         let scenario = scenario.expect("the reference is a scenario");
         let result =
             skyhaul_sim::run(&scenario, 1, Digest::default()).expect("the reference can be simulated");
@@ -84,7 +84,7 @@ impl CellRunner for Simulator {
     }
 
     fn resolve(&self, base: &Raw, dir: &Path, settings: &[Setting]) -> Result<Resolution, Problem> {
-        let load = |path: &str| std::fs::read_to_string(path).map_err(|e| e.to_string());
+        let load = |path: &str| std::fs::read_to_string(path).map_err(|e| LoadError::System(io_words(&e)));
         let mut document = match base {
             Raw::String(name) if name.starts_with("preset:") => Document::open(name, &load),
             Raw::String(name) => Document::open(&dir.join(name).to_string_lossy(), &load),
@@ -129,8 +129,7 @@ impl CellRunner for Simulator {
     }
 
     fn reread(&self, text: &str) -> Result<Resolved, Problem> {
-        let none = |_: &str| Err("a resolved scenario stands alone".to_owned());
-        Document::parse("scenario", text, &none).and_then(|d| d.resolve()).map_err(problem)
+        Document::parse("scenario", text, &no_files).and_then(|d| d.resolve()).map_err(problem)
     }
 
     fn version(&self, scenario: &Resolved) -> Result<String, Unversioned> {

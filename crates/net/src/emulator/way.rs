@@ -234,7 +234,7 @@ set = { links.sat.up = false }
 "#;
 
     fn way(forward: bool) -> Way {
-        let scenario = skyhaul_scenario::Document::parse("geo.toml", GEO, &|_| unreachable!())
+        let scenario = skyhaul_scenario::Document::parse("geo.toml", GEO, &skyhaul_scenario::no_files)
             .unwrap()
             .resolve()
             .unwrap();
