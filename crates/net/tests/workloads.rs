@@ -55,7 +55,7 @@ stop = "5 s"
 "#;
 
 fn resolved(text: &str) -> Resolved {
-    let d = Document::parse("t.toml", text, &|_| Err("no files".into())).unwrap();
+    let d = Document::parse("t.toml", text, &skyhaul_scenario::no_files).unwrap();
     d.resolve().unwrap_or_else(|e| panic!("{e}"))
 }
 fn simulated(s: &Resolved) -> RunResult {

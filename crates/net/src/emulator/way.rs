@@ -318,7 +318,7 @@ path = ["sat"]
 path = ["far", "sat"]
 extra-delay = "10 ms"
 "#;
-        let s = skyhaul_scenario::Document::parse("two.toml", text, &|_| unreachable!()).unwrap();
+        let s = skyhaul_scenario::Document::parse("two.toml", text, &skyhaul_scenario::no_files).unwrap();
         let s = s.resolve().unwrap();
         let crossing = Crossing::ByPort { groups: &s.flows, first: 80 };
         for (forward, ports) in [(true, [(9, 80), (9, 81)]), (false, [(80, 9), (81, 9)])] {

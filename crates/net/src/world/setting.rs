@@ -158,7 +158,7 @@ mod tests {
         let text = format!(
             "duration = \"1 s\"\n[links.sat]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n[flows.a]\npath = [\"sat\"]\n{flow}\n"
         );
-        let d = Document::parse("t.toml", &text, &|_| Err("no files".into())).unwrap();
+        let d = Document::parse("t.toml", &text, &skyhaul_scenario::no_files).unwrap();
         d.resolve().unwrap_or_else(|e| panic!("{e}")).flows.remove(0)
     }
 
