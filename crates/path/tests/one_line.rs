@@ -1,13 +1,13 @@
-//! An error model, a queue discipline and a delay are one file and one line each: the file below `src/error`, `src/queue`
-//! or `src/delay`, and the line in `mod.rs` beside it. From that line follow the name in files with its keys and their
+//! An error model, a queue discipline, a delay and a rate that changes by itself are one file and one line each: the file
+//! below `src/error`, `src/queue`, `src/delay` or `src/rate`, and the line in `mod.rs` beside it. From that line follow the name in files with its keys and their
 //! checks, the JSON Schema, the canonical form, the words of reports and the dispatch; so no other source file may
 //! know a model. (Its module is named in `mod.rs`, as the language wants it. A model may be made of another one.)
 
-use skyhaul_path::{delay, error, queue};
+use skyhaul_path::{delay, error, queue, rate};
 use skyhaul_testkit::one_line::{List, Row, code, whole};
 
 /// Names that are also other words: they are looked for as variants and types only.
-const WORDS: &[&str] = &["ber", "fixed", "list", "none", "normal", "per", "plain", "uniform"];
+const WORDS: &[&str] = &["ber", "fixed", "list", "none", "normal", "per", "plain", "trace", "uniform"];
 
 /// True if `code` names the model: its name alone in quotes, its configuration, its variant of one of `enums`.
 fn names(code: &str, row: &Row<'_>, enums: &[&str]) -> bool {
@@ -20,12 +20,13 @@ fn names(code: &str, row: &Row<'_>, enums: &[&str]) -> bool {
 const DELAYS: &[&str] = &["Delay"];
 const ERRORS: &[&str] = &["error::Config", "ErrorModel"];
 const QUEUES: &[&str] = &["Discipline", "Kind"];
+const RATES: &[&str] = &["rate::Config"];
 
 /// Checks the list of the models below `folder`.
 fn check(
     folder: &str,
     names_in_files: Vec<&str>,
-    default: &str,
+    default: Option<&str>,
     enums: &[&str],
     elsewhere: &[(&str, &str, &str)],
 ) {
@@ -34,7 +35,7 @@ fn check(
         what: "a new model",
         names: names_in_files,
         exempt: &[],
-        default: Some(default),
+        default,
         own: &|_| folder.to_owned(),
         named: &|code, row| names(code, row, enums),
         listed: &|line, row| whole(line, &format!("\"{}\"", row.name)) || whole(line, row.variant),
@@ -45,13 +46,13 @@ fn check(
 
 #[test]
 fn no_other_source_file_names_a_delay() {
-    check("crates/path/src/delay", delay::NAMES.to_vec(), "fixed", DELAYS, &[]);
+    check("crates/path/src/delay", delay::NAMES.to_vec(), Some("fixed"), DELAYS, &[]);
 }
 
 #[test]
 fn no_other_source_file_names_an_error_model() {
     let elsewhere = [("ber", "crates/scenario/src/check/warn.rs", "a warning about bit error rates")];
-    check("crates/path/src/error", error::NAMES.to_vec(), "none", ERRORS, &elsewhere);
+    check("crates/path/src/error", error::NAMES.to_vec(), Some("none"), ERRORS, &elsewhere);
 }
 
 #[test]
@@ -63,7 +64,13 @@ fn no_other_source_file_names_a_queue() {
         ("strict-pushout", "crates/study/src/engine.rs", "the scenario of the fingerprint"),
         ("threshold", "crates/testkit/src/fuzz/queue.rs", "a naive queue to compare with"),
     ];
-    check("crates/path/src/queue", names, "drop-tail", QUEUES, &elsewhere);
+    check("crates/path/src/queue", names, Some("drop-tail"), QUEUES, &elsewhere);
+}
+
+#[test]
+fn no_other_source_file_names_a_rate() {
+    let elsewhere = [];
+    check("crates/path/src/rate", rate::NAMES.to_vec(), None, RATES, &elsewhere);
 }
 
 #[test]

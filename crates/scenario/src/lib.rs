@@ -20,7 +20,7 @@ mod resolve;
 pub mod resolved;
 mod schema;
 mod series;
-pub mod trace;
+mod trace;
 mod transport;
 pub mod workload;
 

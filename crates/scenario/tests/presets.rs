@@ -23,9 +23,8 @@ fn with(sets: &[&str]) -> Resolved {
 
 #[test]
 fn peach_geo_is_the_setting_of_the_paper() {
-    let direction = |rate, error| Direction {
-        varying: None,
-        rate,
+    let direction = |rate: Option<Rate>, error| Direction {
+        rate: rate.into(),
         delay: Delay::fixed(Duration::from_millis(275)),
         allow_reorder: false,
         queue: QueueConfig {

@@ -147,7 +147,7 @@ fn check(scenario: &Resolved, group: &FlowGroup) -> Result<(), BuildError> {
     }
     let mut ways = group.path.iter().flat_map(|&i| [&scenario.links[i].forward, &scenario.links[i].reverse]);
     let takes_time =
-        !group.extra_delay.is_zero() || ways.any(|d| d.rate.is_some() || !d.delay.base().is_zero());
+        !group.extra_delay.is_zero() || ways.any(|d| d.rate.mean().is_some() || !d.delay.base().is_zero());
     if takes_time { Ok(()) } else { Err(BuildError::NoDelay { flow: flow() }) }
 }
 

@@ -63,8 +63,7 @@ impl<R: Tap> Network<R> {
     /// Records a change.
     fn note(&mut self, now: Instant, link: u32, change: &Change) {
         let (what, value) = match change {
-            Change::Rate(rate) => (LinkChange::Rate, rate.map_or(u64::MAX, Rate::bits_per_sec)),
-            Change::Varying(varying) => (LinkChange::Rate, varying.mean().bits_per_sec()),
+            Change::Rate(rate) => (LinkChange::Rate, rate.mean().map_or(u64::MAX, Rate::bits_per_sec)),
             Change::Delay(delay) => (LinkChange::Delay, delay.base_at(now).as_nanos()),
             Change::Error(error) => (LinkChange::Error, error.mean_loss(NOTED_SIZE).to_bits()),
             Change::Limit(Limit::Bytes(n)) => (LinkChange::LimitBytes, *n),

@@ -224,9 +224,9 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
         let of = |d: &Direction, written: Option<&QueueSpec>| {
             let (delay, queue, error) =
                 (ms(d.delay.base()), queue(d.queue.discipline.words(), written), d.error.words(&number));
-            let queue = d.rate.map_or_else(String::new, |_| format!(", {queue}"));
-            let trace = if d.varying.is_some() { " in the mean (a trace)" } else { "" };
-            format!("{}{trace}, {delay}{queue}, {error}", rate(d.rate))
+            let queue = d.rate.mean().map_or_else(String::new, |_| format!(", {queue}"));
+            let trace = if d.rate.varies() { " in the mean (a trace)" } else { "" };
+            format!("{}{trace}, {delay}{queue}, {error}", rate(d.rate.mean()))
         };
         words.push((format!("Link {}", l.name), of(&l.forward, spec.queue.as_ref().map(|q| &q.0))));
         let back = spec.reverse.as_ref().and_then(|r| r.queue.as_ref());
@@ -255,8 +255,8 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
     for e in &s.events {
         let way = if e.forward { "" } else { ", back" };
         let becomes = match &e.change {
-            Change::Rate(r) => rate(*r),
-            Change::Varying(v) => format!("a trace, {} in the mean", rate(Some(v.mean()))),
+            Change::Rate(r) if r.varies() => format!("a trace, {} in the mean", rate(r.mean())),
+            Change::Rate(r) => rate(r.mean()),
             Change::Delay(d) => ms(d.base()),
             Change::Error(e) => e.words(&number),
             Change::Limit(limit) => match limit {
