@@ -1,13 +1,10 @@
 //! Values that may be written as a text or as a table. They are always written out as a table.
 
-use core::fmt;
 use core::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use skyhaul_base::dist::{InvalidDistribution, Sizes, Times};
-use skyhaul_base::quantity::{Count, QuantityError, Size, Time};
+use skyhaul_base::quantity::{Count, QuantityError, Size, Time, text_or_table};
 use std::borrow::Cow;
 
 /// What a text stands for.
@@ -25,26 +22,7 @@ pub(crate) trait Text: Sized {
 pub(crate) fn deserialize<'de, T: Text + Deserialize<'de>, D: Deserializer<'de>>(
     d: D,
 ) -> Result<T, D::Error> {
-    struct Reader<T>(PhantomData<T>);
-    impl<'de, T: Text + Deserialize<'de>> Visitor<'de> for Reader<T> {
-        type Value = T;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str(T::EXPECTING)
-        }
-        fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
-            T::from_text(text).map_err(E::custom)
-        }
-        fn visit_i64<E: de::Error>(self, n: i64) -> Result<T, E> {
-            Err(E::custom(T::bare(&n.to_string())))
-        }
-        fn visit_f64<E: de::Error>(self, x: f64) -> Result<T, E> {
-            Err(E::custom(T::bare(&x.to_string())))
-        }
-        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-            T::deserialize(MapAccessDeserializer::new(map))
-        }
-    }
-    d.deserialize_any(Reader(PhantomData))
+    text_or_table(d, T::EXPECTING, T::from_text, T::bare)
 }
 
 /// Reads a text or a table where there may be neither.

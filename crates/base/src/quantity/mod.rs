@@ -9,10 +9,12 @@
 mod dimension;
 mod error;
 pub mod plain;
+mod text;
 mod types;
 
 pub use crate::decimal::Decimal;
 pub use error::QuantityError;
+pub use text::text_or_table;
 pub use types::{Count, Frequency, Probability, QueueLimit, RateSpec, Size, Span, Time, Window};
 
 #[cfg(test)]
