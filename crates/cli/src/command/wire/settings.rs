@@ -223,5 +223,5 @@ fn endpoint(cc: &str, sets: &[String], profile: Profile) -> Result<Endpoint, Sto
     if matches!(flow.cc, skyhaul_cc::Config::User(_)) {
         return Err(Stop::bad(format!("--set cc: {OWN}")));
     }
-    Ok(Endpoint { tcp: flow.endpoint, cc: flow.cc.clone(), profile })
+    Ok(Endpoint { tcp: flow.endpoint, cc: flow.cc.clone(), profile, longest: None })
 }
