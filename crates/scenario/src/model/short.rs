@@ -3,7 +3,7 @@
 use crate::error::ValueError;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use skyhaul_base::quantity::text_or_table;
+use skyhaul_base::amount::text_or_table;
 use std::borrow::Cow;
 
 /// A table that may also be written as a text. It is always written out as a table.
