@@ -38,17 +38,22 @@ impl<P> Lane<P> {
             Self::Fifo(VecDeque::new())
         }
     }
-    /// Adds a packet that arrives at `at`; on a FIFO lane not before the packet ahead of it.
-    #[inline]
-    pub fn push(&mut self, at: Instant, packet: P) {
+    /// Adds a packet that arrives at `at`; on a FIFO lane not before the packet ahead of it. True if it is the next to
+    /// arrive.
+    #[inline(always)]
+    pub fn push(&mut self, at: Instant, packet: P) -> bool {
         match self {
             Self::Fifo(lane) => {
                 debug_assert!(lane.back().is_none_or(|(last, _)| *last <= at), "a FIFO lane never reorders");
+                let first = lane.is_empty();
                 lane.push_back((at, packet));
+                first
             }
             Self::Reordering { heap, departures } => {
+                let first = heap.peek().is_none_or(|f| at < f.at);
                 heap.push(Flight { at, departure: *departures, packet });
                 *departures += 1;
+                first
             }
         }
     }

@@ -54,8 +54,23 @@ pub enum Offered {
     Dropped,
     /// It waits: [`Link::next_service`] may have changed.
     Queued,
-    /// Its transmission has begun: [`Link::next_delivery`] may have changed.
+    /// Its transmission has begun, or will: [`Link::next_delivery`] may have changed.
     Sent,
+    /// The same, but nothing has changed: others are ahead of it.
+    Behind,
+}
+
+impl Offered {
+    /// It is on its way; `first` if it is the next to arrive.
+    #[inline]
+    fn sent(first: bool) -> Self {
+        if first { Self::Sent } else { Self::Behind }
+    }
+    /// True if the packet is on its way.
+    #[must_use]
+    pub fn is_sent(self) -> bool {
+        matches!(self, Self::Sent | Self::Behind)
+    }
 }
 
 /// Departures that were computed when the packets arrived.
@@ -187,15 +202,16 @@ impl<P: PacketView> Link<P> {
         if self.foreseen.is_some() {
             return self.offer_foreseen(now, p, lost);
         }
-        if !self.queue.is_empty() {
-            // Only a late driver leaves anything to do: a departure due by now makes room for this arrival.
+        // Only a late driver leaves anything to do: a departure due by now makes room for this arrival.
+        let late = !self.queue.is_empty() && self.ready_at <= now;
+        if late {
             self.serve(now, lost);
         }
         self.counters.offer(&p);
         if self.ready_at <= now {
             if self.queue.lets_through(p.size()) {
-                self.transmit(now, p, false, lost);
-                return Offered::Sent;
+                let sent = self.transmit(now, p, false, lost);
+                return if late { Offered::Sent } else { sent };
             }
             self.counters.drop(&p, DropReason::Full);
             lost(p, DropReason::Full);
@@ -236,8 +252,7 @@ impl<P: PacketView> Link<P> {
         self.begin_foreseen(now);
         self.counters.offer(&p);
         if self.ready_at <= now {
-            self.transmit(now, p, false, lost);
-            return Offered::Sent;
+            return self.transmit(now, p, false, lost);
         }
         self.integrate(now);
         let size = p.size();
@@ -251,20 +266,24 @@ impl<P: PacketView> Link<P> {
         let start = self.ready_at;
         let arrival = self.depart(start, size, true);
         let doomed = !p.spared() && self.error.loses(&p, &mut self.streams.error);
-        if let Some(f) = &mut self.foreseen {
-            f.wait(start, size);
-            if doomed {
-                f.doomed.push_back((start, p));
-                return Offered::Queued;
-            }
+        let Some(f) = &mut self.foreseen else { return Offered::Dropped };
+        f.wait(start, size);
+        if doomed {
+            f.doomed.push_back((start, p));
+            return Offered::Queued;
         }
-        self.lane.push(arrival, p);
-        Offered::Sent
+        Offered::sent(self.lane.push(arrival, p))
     }
 
     /// Transmissions that have begun by `now` leave the queue.
-    #[inline]
+    #[inline(always)]
     fn begin_foreseen(&mut self, now: Instant) {
+        if self.foreseen.as_ref().is_some_and(|f| f.next <= now) {
+            self.begin_due(now);
+        }
+    }
+
+    fn begin_due(&mut self, now: Instant) {
         while let Some((start, size)) = self.foreseen.as_mut().and_then(|f| f.begin(now)) {
             self.integrate(start);
             self.queue.leave(size);
@@ -379,13 +398,20 @@ impl<P: PacketView> Link<P> {
 
     /// Sends a packet at `start`, when the transmitter is free; `waited` if it was there before.
     #[inline(always)]
-    fn transmit(&mut self, start: Instant, p: P, waited: bool, lost: &mut impl FnMut(P, DropReason)) {
+    fn transmit(
+        &mut self,
+        start: Instant,
+        p: P,
+        waited: bool,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> Offered {
         let arrival = self.depart(start, p.size(), waited);
         if !p.spared() && self.error.loses(&p, &mut self.streams.error) {
             self.counters.drop(&p, DropReason::Error);
             lost(p, DropReason::Error);
+            Offered::Dropped
         } else {
-            self.lane.push(arrival, p);
+            Offered::sent(self.lane.push(arrival, p))
         }
     }
 

@@ -11,12 +11,20 @@ pub trait PacketView {
     fn low_priority(&self) -> bool;
     /// A number that is the same for all packets of a flow.
     fn flow(&self) -> u32;
+    /// What the packet is counted as: a number below [`KINDS`], odd if the packet is of low priority.
+    #[inline]
+    fn kind(&self) -> u8 {
+        self.low_priority().into()
+    }
     /// True if the channel never corrupts this packet and its error model does not see it: for scenarios that
     /// spare acknowledgements.
     fn spared(&self) -> bool {
         false
     }
 }
+
+/// How many kinds of packets a link counts separately; see [`PacketView::kind`].
+pub const KINDS: usize = 8;
 
 /// Why a link did not deliver a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

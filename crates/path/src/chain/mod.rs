@@ -7,7 +7,7 @@
 
 mod tournament;
 
-use crate::link::Link;
+use crate::link::{Link, Offered};
 use crate::packet::{DropReason, PacketView};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -130,8 +130,16 @@ impl<P: Routed> Chain<P> {
         // Anew on each link: the next one need not spare what this one does.
         packet.set_spared(*spares_acks && packet.is_pure_ack());
         observer.entered(now, index, &packet);
-        link.offer(now, packet, &mut |p, why| observer.lost(now, index, p, why));
-        // A packet whose departure is known is on its way, another waits for service.
+        let offered = link.offer(now, packet, &mut |p, why| observer.lost(now, index, p, why));
+        if offered != Offered::Behind {
+            self.arm(index);
+        }
+    }
+
+    /// A link may have to be called earlier than it was known: a packet whose departure is known is on its way, another
+    /// waits for service.
+    fn arm(&mut self, index: u32) {
+        let Some(Hop { link, .. }) = self.hops.get(index as usize) else { return };
         if let Some(at) = link.next_delivery() {
             self.deliveries.set_earlier(index, at);
         }

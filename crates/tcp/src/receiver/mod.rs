@@ -438,6 +438,13 @@ impl<S: Store> Receiver<S> {
         self.delayed_until = Instant::MAX;
         true
     }
+    /// Nothing is owed to the peer now.
+    #[inline]
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        let answers = self.probe_answers.as_ref();
+        self.advance_due == 0 && self.acks_due == 0 && answers.is_none_or(|a| a.0.is_empty())
+    }
     /// The answer to the oldest probe that was not answered yet.
     #[inline]
     pub fn poll_probe_answer(&mut self) -> Option<ProbeAnswer> {

@@ -13,11 +13,11 @@ use crate::config::RttSource;
 use crate::segment::Mark;
 use crate::store::Store;
 use crate::timer::Timer;
-use skyhaul_base::Instant;
+use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{Ack, AckKind, Blocked, Clock, CongestionControl, Transmit};
 
 /// What the shortcut made of an acknowledgement.
-pub(super) enum Ordinary {
+enum Ordinary {
     /// It is none; nothing has changed.
     No,
     /// It has been handled.
@@ -37,32 +37,66 @@ enum Turn {
 }
 
 impl<S: Store> Sender<S> {
-    /// [`Self::poll`] where something may have to leave.
+    /// Processes an acknowledgement that says nothing but "everything before `ack` has arrived", if it is the ordinary one
+    /// that a steady sender expects; otherwise nothing has changed. The caller then polls for what it released.
     #[inline(always)]
-    pub(super) fn poll_pending(&mut self, now: Instant) -> Option<Out> {
-        if self.steady {
-            if let Some(clock) = self.engine.pending {
-                match self.engine.next_ordinary(now) {
-                    Turn::Sent(out) => {
-                        // Mostly one acknowledgement releases one segment: saves the attempt at a second.
-                        if self.engine.window_is_full() {
-                            self.engine.ordinary_loop_ended(now, clock, Blocked::Cwnd);
-                            if self.engine.active() {
-                                self.general();
-                            }
-                        }
-                        return Some(out);
-                    }
-                    Turn::Blocked(blocked) => {
-                        self.engine.ordinary_loop_ended(now, clock, blocked);
-                        // The algorithm may have asked for something.
-                        if !self.engine.active() {
-                            return None;
-                        }
-                    }
-                    Turn::Unclear => {}
-                }
+    pub fn acknowledge_plain(&mut self, now: Instant, ack: u64, window: u64, echo: Option<Duration>) -> bool {
+        if !self.steady {
+            return false;
+        }
+        match self.engine.acknowledge_ordinary(now, ack, window, echo) {
+            Ordinary::Done => true,
+            Ordinary::Disturbed => {
+                self.general();
+                true
             }
+            Ordinary::No => false,
+        }
+    }
+
+    /// The next segment that the shortcut knows; [`Self::poll`] knows the others.
+    #[inline(always)]
+    pub fn poll_plain(&mut self, now: Instant) -> Option<Out> {
+        let clock = self.engine.pending.filter(|_| self.steady)?;
+        match self.engine.next_ordinary(now) {
+            Turn::Sent(out) => {
+                // Mostly one acknowledgement releases one segment: saves the attempt at a second.
+                if self.engine.window_is_full() {
+                    self.engine.ordinary_loop_ended(now, clock, Blocked::Cwnd);
+                    if self.engine.active() {
+                        self.general();
+                    }
+                }
+                Some(out)
+            }
+            Turn::Blocked(blocked) => {
+                self.engine.ordinary_loop_ended(now, clock, blocked);
+                // The algorithm may have asked for something.
+                if self.engine.active() {
+                    self.general();
+                }
+                None
+            }
+            Turn::Unclear => {
+                self.general();
+                None
+            }
+        }
+    }
+
+    /// Nothing is left to be sent before the next event, as far as a glance tells.
+    #[inline(always)]
+    pub fn is_at_rest(&self) -> bool {
+        self.steady && self.engine.pending.is_none()
+    }
+
+    /// [`Self::poll`] where something may have to leave.
+    pub(super) fn poll_pending(&mut self, now: Instant) -> Option<Out> {
+        if let Some(out) = self.poll_plain(now) {
+            return Some(out);
+        }
+        if self.is_at_rest() {
+            return None;
         }
         let engine = self.general();
         let out = engine.poll(now);
@@ -115,32 +149,31 @@ impl<S: Store> Engine<S> {
     }
 
     /// An acknowledgement, if it is an ordinary one.
-    #[inline]
-    pub(super) fn acknowledge_ordinary(&mut self, now: Instant, a: &super::Arrival<'_>) -> Ordinary {
+    #[inline(always)]
+    fn acknowledge_ordinary(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        window: u64,
+        echo: Option<Duration>,
+    ) -> Ordinary {
         let (una, max) = (self.board.una(), self.board.max());
-        let said = a.pure && a.blocks.is_empty() && a.answer.is_none() && !a.ece;
-        let ordinary = said
-            && a.receiver_rate.is_none()
-            && a.fresh
-            && a.window == self.space.window
-            && a.ack > una
-            && a.ack <= max;
-        if !ordinary {
+        if ack <= una || ack > max || window != self.space.window {
             return Ordinary::No;
         }
-        let acked = self.board.ack(a.ack);
+        let acked = self.board.ack(ack);
         let bytes = acked.bytes;
         self.store.release(bytes);
         self.counters.acks += 1;
         self.counters.bytes_acked += bytes;
         self.delivered += bytes;
-        self.space.edge = self.space.edge.max(a.ack + a.window);
-        self.highest_delivered = self.highest_delivered.max(a.ack);
+        self.space.edge = self.space.edge.max(ack + window);
+        self.highest_delivered = self.highest_delivered.max(ack);
 
         let rtt = acked.sent_at.map(|sent| now - sent);
         let sample = match self.config.rtt_source {
-            RttSource::Timed => self.rtt.timed_sample(a.ack, now),
-            RttSource::Timestamps if a.echo.is_some() => a.echo,
+            RttSource::Timed => self.rtt.timed_sample(ack, now),
+            RttSource::Timestamps if echo.is_some() => echo,
             _ => rtt,
         };
         if let Some(sample) = sample {
@@ -178,7 +211,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// The next new segment, as far as a glance tells.
-    #[inline]
+    #[inline(always)]
     fn next_ordinary(&mut self, now: Instant) -> Turn {
         let max_burst = self.control.policy().max_burst;
         if max_burst > 0 && self.loop_sent >= max_burst {
@@ -227,7 +260,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// A full new segment leaves.
-    #[inline]
+    #[inline(always)]
     fn send_ordinary(&mut self, now: Instant, seq: u64) -> Out {
         let len = self.space.smss;
         if let Some(s) = &mut self.sampler {
