@@ -147,20 +147,23 @@ impl Board {
     }
 
     /// Cumulative acknowledgement up to `ack`, which must lie in `[una, max]`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn ack(&mut self, ack: u64) -> Acked {
         let bytes = ack - self.una;
-        if self.full.is_none() {
-            if bytes == 0 {
-                return Acked::default();
-            }
-            // Mostly one segment.
-            let smss = u64::from(self.smss);
-            let whole = bytes == smss || bytes % smss == 0;
-            if whole {
-                self.una = ack;
-                return Acked { bytes, delivered: bytes, ..Acked::default() };
-            }
+        // Mostly one segment.
+        if self.full.is_none() && bytes == u64::from(self.smss) {
+            self.una = ack;
+            return Acked { bytes, delivered: bytes, ..Acked::default() };
+        }
+        self.ack_any(ack)
+    }
+
+    #[inline(never)]
+    fn ack_any(&mut self, ack: u64) -> Acked {
+        let bytes = ack - self.una;
+        if self.full.is_none() && bytes % u64::from(self.smss) == 0 {
+            self.una = ack;
+            return Acked { bytes, delivered: bytes, ..Acked::default() };
         }
         let acked = self.full().ack(ack);
         self.una = ack;

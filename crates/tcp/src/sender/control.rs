@@ -63,30 +63,30 @@ impl Control {
     }
 
     /// Reads the decision.
-    #[inline]
+    #[inline(always)]
     pub(super) fn refresh(&mut self, space: &Space) {
         let (window, pacing) = self.cc.decision();
         let cwnd = window.cwnd;
         self.window = if self.byte_window {
             (cwnd * space.smss_f()) as u64
         } else {
-            (cwnd as u64).saturating_mul(u64::from(space.smss))
+            // Four billion segments are as good as infinitely many.
+            u64::from(cwnd as u32) * u64::from(space.smss)
         };
         self.pacing = pacing;
     }
 
-    /// Tells of an event; returns what the algorithm asks for.
-    #[inline]
+    /// Tells of an event; what the algorithm asks for is added to `act`.
+    #[inline(always)]
     pub(super) fn tell(
         &mut self,
         now: Instant,
         path: &Path,
         space: &Space,
+        act: &mut Actions,
         event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
-    ) -> Actions {
-        let mut act = Actions::default();
-        event(&mut self.cc, &mut Cx { now, path, rng: &mut self.rng, act: &mut act });
+    ) {
+        event(&mut self.cc, &mut Cx { now, path, rng: &mut self.rng, act });
         self.refresh(space);
-        act
     }
 }

@@ -374,7 +374,8 @@ impl<S: Store> Engine<S> {
         path: &Path,
         event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
     ) -> bool {
-        let act = self.control.tell(now, path, &self.space, event);
+        let mut act = Actions::default();
+        self.control.tell(now, path, &self.space, &mut act, event);
         let asked = !act.is_empty();
         if asked {
             self.carry_out(now, &act);

@@ -283,14 +283,14 @@ impl<S: Store> Engine<S> {
     }
 
     /// [`Self::loop_ended`] where no window is closed for good.
-    #[inline]
+    #[inline(always)]
     fn ordinary_loop_ended(&mut self, now: Instant, clock: Clock, blocked: Blocked) {
         self.pending = None;
         let sent = core::mem::take(&mut self.loop_sent);
         self.window_limited = blocked == Blocked::Cwnd;
         self.app_limited = false;
         if self.control.listens_to_transmit() {
-            self.tell(now, |cc, cx| cc.on_transmit(cx, &Transmit { sent, clock, blocked }));
+            self.tell_of_transmission(now, &Transmit { sent, clock, blocked });
         }
     }
 }
