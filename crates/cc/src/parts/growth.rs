@@ -66,7 +66,7 @@ pub fn kept(rules: &Rules, path: &Path, cwnd: f64, keep: f64) -> f64 {
 pub fn part(base: HalvingBase, whole: bool, path: &Path, cwnd: f64, keep: f64) -> f64 {
     let base = match base {
         HalvingBase::Window => cwnd.min(path.rwnd),
-        HalvingBase::FlightSize => path.in_flight,
+        HalvingBase::FlightSize => path.in_flight(),
     };
     let kept = if whole { skyhaul_base::math::floor(base * keep) } else { base * keep };
     kept.max(2.0)
@@ -136,7 +136,8 @@ mod tests {
 
     #[test]
     fn half_of_what() {
-        let p = Path { in_flight: 21.0, ..path(64.0) };
+        let mut p = path(64.0);
+        p.set_in_flight(21.0);
         let of = |halving_base, integer_halving, cwnd| {
             half(&Rules { halving_base, integer_halving, ..Rules::RFC }, &p, cwnd)
         };

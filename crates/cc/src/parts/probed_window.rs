@@ -157,7 +157,7 @@ impl ProbedWindow {
             total = total.min(f64::from(cap));
         }
         if self.options.limit_to_app {
-            total = total.min(math::ceil(cx.path.queued + cx.path.in_flight));
+            total = total.min(math::ceil(cx.path.queued() + cx.path.in_flight()));
         }
         if rwnd < 2.0 || total < 2.0 || cx.path.probes == ProbeSupport::No {
             cx.act.stop_probes = true;
@@ -228,7 +228,7 @@ impl ProbedWindow {
         }
         let clocked = matches!(transmit.clock, Clock::Ack | Clock::Probe);
         // No probing for data that is not there (R6, Q8).
-        if clocked && may && cx.path.queued > 0.0 {
+        if clocked && may && cx.path.queued() > 0.0 {
             let count = self.adsn.min(most);
             cx.act.probe_now = Some((self.options.source, count));
             self.adsn -= count;
