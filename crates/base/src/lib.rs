@@ -12,6 +12,7 @@ pub mod hash;
 pub mod math;
 #[cfg(feature = "serde")]
 pub mod quantity;
+pub mod ring;
 pub mod rng;
 pub mod slab;
 pub mod time;

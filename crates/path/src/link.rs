@@ -7,7 +7,7 @@ use crate::packet::{DropReason, PacketView};
 use crate::queue::{Limit, Queue, QueueConfig};
 use crate::rate::{Transmitter, Varying};
 use crate::stats::Counters;
-use alloc::collections::VecDeque;
+use skyhaul_base::ring::Ring;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 
 /// Everything that describes a link.
@@ -79,12 +79,12 @@ struct Foreseen<P> {
     /// When the next of them begins.
     next: Instant,
     /// When the transmission of each packet that waits will begin, and its size.
-    waiting: VecDeque<(Instant, u32)>,
+    waiting: Ring<(Instant, u32)>,
     /// Packets that the channel will have lost, with the beginning of their transmission: nobody may know before.
-    doomed: VecDeque<(Instant, P)>,
+    doomed: Ring<(Instant, P)>,
 }
 
-impl<P> Foreseen<P> {
+impl<P: Default> Foreseen<P> {
     /// The first of the transmissions that have begun by `now`.
     #[inline]
     fn begin(&mut self, now: Instant) -> Option<(Instant, u32)> {
@@ -190,7 +190,7 @@ impl<P: PacketView> Link<P> {
     #[must_use]
     pub fn foreseeing(mut self, queue: &QueueConfig) -> Self {
         if queue.discipline.kind().is_blind() && !queue.count_in_service {
-            let none = Foreseen { next: Instant::MAX, waiting: VecDeque::new(), doomed: VecDeque::new() };
+            let none = Foreseen { next: Instant::MAX, waiting: Ring::new(), doomed: Ring::new() };
             self.foreseen = Some(none);
         }
         self
@@ -441,7 +441,7 @@ impl<P: PacketView> Link<P> {
     }
 }
 
-impl<P> Link<P> {
+impl<P: Default> Link<P> {
     /// True if the link is up.
     #[must_use]
     pub fn is_up(&self) -> bool {

@@ -3,8 +3,9 @@
 /// The part of a packet that queues and error models look at.
 ///
 /// Links are generic over the packet: a 16-byte handle in the simulator, a buffer in the emulator. Further
-/// facts become methods with a default, so that existing packets keep compiling.
-pub trait PacketView {
+/// facts become methods with a default, so that existing packets keep compiling. The default packet is none: it fills
+/// the free places of queues.
+pub trait PacketView: Default {
     /// Size on this link in bytes, headers included.
     fn size(&self) -> u32;
     /// True for the class that priority queues discard first [Peach §III]; RFC 8622 on the wire.

@@ -239,7 +239,7 @@ fn a_lost_packet_has_used_the_transmitter() {
 #[test]
 fn spared_packets_pass_the_error_model_unseen() {
     /// An acknowledgement (`true`) or a data packet.
-    #[derive(Clone, Copy)]
+    #[derive(Clone, Copy, Default)]
     struct P(bool);
     impl PacketView for P {
         fn size(&self) -> u32 {

@@ -87,7 +87,7 @@ pub(crate) struct Label {
 
 /// A packet in the network: 40 bytes, in five words that are put together in registers. As separate fields they
 /// would be written in small pieces and copied in large ones, for which processors wait.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Parcel {
     /// Flow, size on a link.
     flow_size: u64,

@@ -210,7 +210,7 @@ mod tests {
     use skyhaul_base::Duration;
 
     /// An acknowledgement on its way.
-    #[derive(Clone, Copy, Debug)]
+    #[derive(Clone, Copy, Debug, Default)]
     struct Ack {
         hop: u16,
         spared: bool,

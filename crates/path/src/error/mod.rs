@@ -163,6 +163,7 @@ mod tests {
         ber::Config { ber }.into()
     }
 
+    #[derive(Default)]
     struct Data;
     impl PacketView for Data {
         fn size(&self) -> u32 {

@@ -110,7 +110,7 @@ pub struct FifoPushout<P> {
     arrivals: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Stamped<P> {
     arrival: u64,
     packet: P,

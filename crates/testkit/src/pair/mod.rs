@@ -50,7 +50,7 @@ impl Keeps for Bytes {
 }
 
 /// A segment on its way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Packet {
     /// What it means.
     pub segment: Segment,
