@@ -157,6 +157,14 @@ pub struct Ack {
     pub cwnd_limited: bool,
 }
 
+/// What an acknowledgement tells, not yet put together.
+pub trait Facts {
+    /// What the sender knows after it.
+    fn path(&self) -> Path;
+    /// What it says.
+    fn ack(&self) -> Ack;
+}
+
 /// What an acknowledgement means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckKind {

@@ -192,10 +192,7 @@ impl<S: Store> Source<S> {
     /// Says why it was dropped; what the RFCs owe the peer is sent all the same.
     #[inline]
     pub fn handle(&mut self, now: Instant, head: &Head, extras: Option<&Extras>) -> Result<(), Rejected> {
-        if extras.is_none()
-            && head.is_plain_ack()
-            && self.take_plain(now, head.ack, head.window, head.ts())
-        {
+        if extras.is_none() && head.is_plain_ack() && self.take_plain(now, head.ack, head.window, head.ts()) {
             return Ok(());
         }
         self.handle_any(now, head, extras)
@@ -232,8 +229,13 @@ impl<S: Store> Source<S> {
             return None;
         }
         let out = self.sender.poll_plain(now)?;
-        let mut head =
-            Head { seq: Seq(out.seq as u32), ack: Seq(FIRST as u32), len: out.len, window: self.window, ..Head::ACK };
+        let mut head = Head {
+            seq: Seq(out.seq as u32),
+            ack: Seq(FIRST as u32),
+            len: out.len,
+            window: self.window,
+            ..Head::ACK
+        };
         if out.low_priority {
             head.set_mark(Mark::None, None, true);
         }

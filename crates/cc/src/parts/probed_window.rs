@@ -174,7 +174,7 @@ impl ProbedWindow {
 
     /// `on_ack`, outside of recovery: growth by each acknowledgement, never beyond rwnd, "cwnd := min(cwnd + 1, rwnd)"
     /// (R15). False within recovery.
-    #[inline]
+    #[inline(always)]
     pub fn grow(&mut self, cx: &Cx<'_>, ack: &Ack) -> bool {
         let advances = matches!(ack.kind, AckKind::New | AckKind::Full) && cx.path.phase != Phase::Recovery;
         if advances && ack.cwnd_limited {

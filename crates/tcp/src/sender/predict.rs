@@ -7,14 +7,16 @@
 //! restarts the timer; and what the window releases is new data in full segments. Everything else takes the long way,
 //! which ends the steadiness.
 
-use super::space::{FIRST, FinState};
+use super::space::{FIRST, FinState, Space};
 use super::{Engine, Out, Phase, Sender};
 use crate::config::RttSource;
+use crate::loss::Board;
+use crate::rtt::Estimator;
 use crate::segment::Mark;
 use crate::store::Store;
 use crate::timer::Timer;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_cc::{Ack, AckKind, Blocked, Clock, CongestionControl, Transmit};
+use skyhaul_cc::{Ack, AckKind, Actions, Blocked, Clock, Facts, Path, ProbeSupport, RateSample, Transmit};
 
 /// What the shortcut made of an acknowledgement.
 enum Ordinary {
@@ -24,6 +26,64 @@ enum Ordinary {
     Done,
     /// It has been handled, and the algorithm asked for something that the short send loop does not know.
     Disturbed,
+}
+
+/// What an ordinary acknowledgement tells the algorithm.
+struct Told<'a> {
+    board: &'a Board,
+    space: &'a Space,
+    rtt: &'a Estimator,
+    round: u64,
+    delivered: u64,
+    app_limited: bool,
+    probes: ProbeSupport,
+    sack: bool,
+    /// Newly acknowledged.
+    bytes: u64,
+    sample: Option<Duration>,
+    rate: Option<RateSample>,
+    cwnd_limited: bool,
+}
+
+impl Facts for Told<'_> {
+    /// As [`Engine::path`] has it, where nothing is wrong.
+    #[inline(always)]
+    fn path(&self) -> Path {
+        let in_flight = self.board.span();
+        Path {
+            smss: self.space.smss,
+            rwnd: self.space.rwnd,
+            in_flight_bytes: in_flight,
+            pipe_bytes: if self.sack { self.board.pipe() } else { in_flight },
+            queued_bytes: self.space.end.saturating_sub(self.board.max()),
+            srtt: self.rtt.srtt(),
+            rttvar: self.rtt.rttvar(),
+            min_rtt: self.rtt.min(),
+            round: self.round,
+            delivered: self.delivered,
+            lost: self.board.total_lost(),
+            head: None,
+            phase: Phase::Open,
+            after_timeout: false,
+            app_limited: self.app_limited,
+            probes: self.probes,
+            sack: self.sack,
+        }
+    }
+    #[inline(always)]
+    fn ack(&self) -> Ack {
+        Ack {
+            kind: AckKind::New,
+            acked: self.bytes as f64 / self.space.smss_f(),
+            sacked: 0.0,
+            lost: 0.0,
+            rtt: self.sample,
+            rate: self.rate,
+            receiver_rate: None,
+            ece: false,
+            cwnd_limited: self.cwnd_limited,
+        }
+    }
 }
 
 /// A turn of the short send loop.
@@ -189,18 +249,26 @@ impl<S: Store> Engine<S> {
             s.popped(acked.popped);
             rate = s.take(self.delivered, self.board.total_lost(), self.rtt.min());
         }
-        let event = Ack {
-            kind: AckKind::New,
-            acked: bytes as f64 / self.space.smss_f(),
-            sacked: 0.0,
-            lost: 0.0,
-            rtt,
+        let mut act = Actions::default();
+        let facts = Told {
+            board: &self.board,
+            space: &self.space,
+            rtt: &self.rtt,
+            round: self.round,
+            delivered: self.delivered,
+            app_limited: self.app_limited,
+            probes: self.prober.support,
+            sack: self.sack,
+            bytes,
+            sample: rtt,
             rate,
-            receiver_rate: None,
-            ece: false,
             cwnd_limited: !self.config.window_validation || self.window_limited,
         };
-        let disturbed = self.tell(now, |cc, cx| cc.on_ack(cx, &event));
+        self.control.acknowledged(now, &self.space, &mut act, &facts);
+        let disturbed = !act.is_empty();
+        if disturbed {
+            self.carry_out(now, &act);
+        }
         if self.board.is_empty() {
             self.timers.set(Timer::Retransmission, Instant::MAX);
         } else {
