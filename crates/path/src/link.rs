@@ -56,7 +56,7 @@ pub enum Offered {
     Queued,
     /// Its transmission has begun, or will: [`Link::next_delivery`] may have changed.
     Sent,
-    /// The same, but nothing has changed: others are ahead of it.
+    /// It waits or is on its way, but nothing has changed: others are ahead of it, or the channel has lost it.
     Behind,
 }
 
@@ -66,10 +66,10 @@ impl Offered {
     fn sent(first: bool) -> Self {
         if first { Self::Sent } else { Self::Behind }
     }
-    /// True if the packet is on its way.
+    /// True unless the packet was refused.
     #[must_use]
-    pub fn is_sent(self) -> bool {
-        matches!(self, Self::Sent | Self::Behind)
+    pub fn is_taken(self) -> bool {
+        self != Self::Dropped
     }
 }
 
@@ -146,6 +146,8 @@ pub struct Link<P> {
     foreseen: Option<Foreseen<P>>,
     lane: Lane<P>,
     delay: Delay,
+    /// The delay of all packets, if it is always the same.
+    constant_delay: Option<Duration>,
     /// Arrival time of the last packet that left, lost or not.
     last_arrival: Instant,
     error: ErrorModel,
@@ -175,6 +177,7 @@ impl<P: PacketView> Link<P> {
             queue: Queue::new(&config.queue),
             foreseen: None,
             lane: Lane::new(config.allow_reorder),
+            constant_delay: config.delay.constant(),
             delay: config.delay.clone(),
             last_arrival: Instant::ZERO,
             error: config.error.build(),
@@ -217,7 +220,10 @@ impl<P: PacketView> Link<P> {
             lost(p, DropReason::Full);
             return Offered::Dropped;
         }
-        self.wait(now, p, lost)
+        let waiting = !self.queue.is_empty();
+        let offered = self.wait(now, p, lost);
+        // Who pushes another out may be the first, or the only one.
+        if waiting && !late && offered == Offered::Queued { Offered::Behind } else { offered }
     }
 
     /// When [`Self::serve`] is due; `None` while nothing waits or the link is down.
@@ -342,6 +348,7 @@ impl<P: PacketView> Link<P> {
     /// `allow_reorder` a shorter delay does not let packets overtake.
     pub fn set_delay(&mut self, delay: Delay) {
         self.changes();
+        self.constant_delay = delay.constant();
         self.delay = delay;
     }
 
@@ -409,7 +416,7 @@ impl<P: PacketView> Link<P> {
         if !p.spared() && self.error.loses(&p, &mut self.streams.error) {
             self.counters.drop(&p, DropReason::Error);
             lost(p, DropReason::Error);
-            Offered::Dropped
+            Offered::Behind
         } else {
             Offered::sent(self.lane.push(arrival, p))
         }
@@ -425,7 +432,11 @@ impl<P: PacketView> Link<P> {
         self.size_in_service = size;
         // The delay is drawn, and the order of arrivals kept, for lost packets too: with another error model
         // the others would arrive at the same times.
-        let arrival = end + self.delay.sample(end, &mut self.streams.delay);
+        let arrival = end
+            + match self.constant_delay {
+                Some(delay) => delay,
+                None => self.delay.sample(end, &mut self.streams.delay),
+            };
         if self.allow_reorder {
             return arrival;
         }

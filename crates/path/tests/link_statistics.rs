@@ -107,7 +107,7 @@ fn the_reference_link_has_no_drift() {
 fn an_infinitely_fast_link_only_delays() {
     let mut link = link(&LinkConfig { rate: None, queue: QueueConfig::packets(0), ..config() });
     for id in 0..100 {
-        assert!(link.offer(ms(1), pkt(id), &mut no_loss).is_sent());
+        assert!(link.offer(ms(1), pkt(id), &mut no_loss).is_taken());
         assert_eq!(link.next_service(), None);
     }
     assert!(deliveries(&mut link).iter().all(|(_, t)| *t == ms(11)));
@@ -119,7 +119,7 @@ fn uncongested_hops_need_no_service_event() {
     let mut link = link(&config());
     for id in 0..10 {
         // Exactly as fast as the link.
-        assert!(link.offer(ms(id.into()), pkt(id), &mut no_loss).is_sent());
+        assert!(link.offer(ms(id.into()), pkt(id), &mut no_loss).is_taken());
         assert_eq!(link.next_service(), None);
     }
     assert_eq!(link.offer(ms(9), pkt(10), &mut no_loss), Offered::Queued);
@@ -179,7 +179,7 @@ fn an_idle_transmitter_occupies_no_room() {
     let mut lost = 0;
     assert_eq!(link.offer(Instant::from_nanos(MS / 2), pkt(2), &mut |_, _| lost += 1), Offered::Dropped);
     // At 1 ms the transmission is over, though the link is down.
-    assert_eq!((link.offer(ms(1), pkt(3), &mut no_loss), lost), (Offered::Queued, 1));
+    assert_eq!((link.offer(ms(1), pkt(3), &mut no_loss), lost), (Offered::Behind, 1));
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn spared_packets_pass_the_error_model_unseen() {
     let mut lost = Vec::new();
     for (i, ack) in kinds.into_iter().enumerate() {
         let mut on_loss = |p: P, why| lost.push((i, p.0, why));
-        assert!(link.offer(ms(i as u64), P(ack), &mut on_loss).is_sent());
+        assert!(link.offer(ms(i as u64), P(ack), &mut on_loss).is_taken());
     }
     assert_eq!(lost, [(1, false, DropReason::Error), (5, false, DropReason::Error)]);
     let flying: Vec<bool> = (0..).map_while(|n| link.peek(n)).map(|p| p.0).collect();

@@ -283,7 +283,10 @@ impl<R: Tap> Sim<R> {
             record.stop = Instant::MAX;
             self.stop(index);
         }
-        self.produce(index);
+        let due = self.records[index as usize].app.as_ref().is_some_and(|app| app.next() <= now);
+        if due {
+            self.produce(index);
+        }
         self.expire_ends(index);
         self.flush(index);
         self.arm(index);

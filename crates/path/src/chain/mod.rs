@@ -176,7 +176,9 @@ impl<P: Routed> Chain<P> {
 
     #[inline]
     fn serve(&mut self, now: Instant, index: u32, observer: &mut impl Observer<P>) {
-        self.change(now, index, observer, |link, lost| link.serve(now, &mut |p, why| lost(p, why)));
+        let Some(Hop { link, .. }) = self.hops.get_mut(index as usize) else { return };
+        link.serve(now, &mut |p, why| observer.lost(now, index, p, why));
+        self.rearm(index);
     }
 
     /// Does something with a link and arms its events anew.
@@ -189,6 +191,13 @@ impl<P: Routed> Chain<P> {
     ) {
         let Some(Hop { link, .. }) = self.hops.get_mut(index as usize) else { return };
         act(link, &mut |p, why| observer.lost(now, index, p, why));
+        self.rearm(index);
+    }
+
+    /// When a link has to be called may be anything.
+    #[inline]
+    fn rearm(&mut self, index: u32) {
+        let Some(Hop { link, .. }) = self.hops.get(index as usize) else { return };
         self.services.set(index, link.next_service().unwrap_or(Instant::MAX));
         self.deliveries.set(index, link.next_delivery().unwrap_or(Instant::MAX));
     }

@@ -108,8 +108,17 @@ macro_rules! error_models {
 
         impl ErrorModel {
             /// True if the packet is lost; moves the model on by one packet.
-            #[inline]
+            #[inline(always)]
             pub fn loses(&mut self, p: &impl PacketView, rng: &mut Rng) -> bool {
+                match self {
+                    // Most links, and most of the others.
+                    Self::None(_) => false,
+                    Self::Per(m) => Losses::loses(m, p, rng),
+                    _ => self.loses_any(p, rng),
+                }
+            }
+            #[inline(never)]
+            fn loses_any(&mut self, p: &impl PacketView, rng: &mut Rng) -> bool {
                 match self { $(Self::$variant(m) => Losses::loses(m, p, rng),)* }
             }
         }

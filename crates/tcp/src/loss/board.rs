@@ -136,14 +136,16 @@ impl Board {
     }
 
     /// A new segment of `span` bytes of sequence space was sent.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, span: u32, fin: bool, now: Instant) {
-        if let Some(full) = &mut self.full {
-            full.push(span, fin, now);
-        } else if span != self.smss || fin {
-            self.full().push(span, fin, now);
+        if self.full.is_some() || span != self.smss || fin {
+            self.push_any(span, fin, now);
         }
         self.max += u64::from(span);
+    }
+    #[inline(never)]
+    fn push_any(&mut self, span: u32, fin: bool, now: Instant) {
+        self.full().push(span, fin, now);
     }
 
     /// Cumulative acknowledgement up to `ack`, which must lie in `[una, max]`.

@@ -178,7 +178,7 @@ impl<S: Store> Receiver<S> {
     }
     /// The window to announce, bytes. Its right edge moves by at least one segment or half the buffer, and
     /// never back (RFC 9293 §3.8.6.2.2).
-    #[inline]
+    #[inline(always)]
     pub fn window(&mut self) -> u64 {
         let edge = self.nxt + self.buffer.saturating_sub(self.unread);
         if edge >= self.edge + u64::from(self.config.mss).min(self.buffer / 2).max(1) {
