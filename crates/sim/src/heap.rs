@@ -23,10 +23,10 @@ pub struct Due {
 }
 
 impl Due {
-    /// Ordered as the event is.
+    /// Comes before another; told without a branch, which nobody could predict.
     #[inline]
-    fn key(self) -> u128 {
-        (u128::from(self.at.as_nanos()) << 32) | u128::from(self.slot)
+    fn is_before(self, other: Self) -> bool {
+        (self.at < other.at) | ((self.at == other.at) & (self.slot < other.slot))
     }
 }
 
@@ -149,7 +149,7 @@ impl Heap {
         while position > 0 {
             let parent = (position - 1) / ARITY;
             let above = self.entries[parent];
-            if above.key() < entry.key() {
+            if above.is_before(entry) {
                 break;
             }
             self.place(position, above);
@@ -167,12 +167,11 @@ impl Heap {
             let Some(&(mut least)) = children.first() else { break };
             let mut place = first;
             for (i, &child) in children.iter().enumerate().skip(1) {
-                // Nobody predicts which child is the earliest: no branches.
-                let earlier = child.key() < least.key();
+                let earlier = child.is_before(least);
                 least = if earlier { child } else { least };
                 place = if earlier { first + i } else { place };
             }
-            if entry.key() < least.key() {
+            if entry.is_before(least) {
                 break;
             }
             self.place(position, least);
