@@ -39,4 +39,4 @@ pub use packet::{DropReason, KINDS, PacketView};
 pub use param::{ParamError, Refusal};
 pub use queue::{Discipline, Limit, Queue, QueueConfig, Victim};
 pub use rate::{TraceError, Varying};
-pub use stats::{KindCounters, Counters};
+pub use stats::{Counters, KindCounters};

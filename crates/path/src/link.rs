@@ -76,6 +76,8 @@ impl Offered {
 /// Departures that were computed when the packets arrived.
 #[derive(Clone, Debug)]
 struct Foreseen<P> {
+    /// Only those of high priority; what is of low priority waits in the queue for its service.
+    only_high: bool,
     /// When the next of them begins.
     next: Instant,
     /// When the transmission of each packet that waits will begin, and its size.
@@ -117,10 +119,10 @@ impl<P: Default> Foreseen<P> {
 /// finds the link busy waits in the queue, and only then is there a service event. An uncongested hop costs
 /// one event and a congested one two.
 ///
-/// **Foreseen departures.** Where the queue is a FIFO that nothing overtakes and nothing about the link will change
-/// ([`Self::foreseeing`]), the departure of a packet that waits is known when it arrives: it is put in flight at once,
-/// and the queue is a list of times. A congested hop then costs one event, too. What the link tells is the same, provided
-/// that [`Self::serve`] is called when it is due and before anything about the queue is asked for.
+/// **Foreseen departures.** Where nothing that comes later overtakes a packet and nothing about the link will change
+/// ([`Self::foreseeing`]), its departure is known when it arrives: in a FIFO that of each, with strict priority that of
+/// each packet of high priority. It is put in flight at once, and the queue is a list of times. A congested hop then
+/// costs one event, too. What the link tells is the same, provided that [`Self::serve`] is called when it is due and before anything about the queue is asked for.
 ///
 /// **Simultaneous events.** A departure at *t* makes room for an arrival at *t*. Drivers should call
 /// [`Self::serve`] before [`Self::offer`] at the same time; a link that is offered a packet first catches up by
@@ -151,6 +153,7 @@ pub struct Link<P> {
     /// Arrival time of the last packet that left, lost or not.
     last_arrival: Instant,
     error: ErrorModel,
+    lossless: bool,
     streams: Streams,
     counters: Counters,
     busy: Duration,
@@ -166,6 +169,7 @@ impl<P: PacketView> Link<P> {
     /// If the rate is zero: a link that never sends is one that is down. If it foresees departures. If [`error::Config::validate`] refuses the losses.
     #[must_use]
     pub fn new(config: &LinkConfig, streams: Streams) -> Self {
+        let error = config.error.build();
         Self {
             ready_at: Instant::ZERO,
             free_at: Instant::ZERO,
@@ -180,7 +184,8 @@ impl<P: PacketView> Link<P> {
             constant_delay: config.delay.constant(),
             delay: config.delay.clone(),
             last_arrival: Instant::ZERO,
-            error: config.error.build(),
+            lossless: error.is_lossless(),
+            error,
             streams,
             counters: Counters::default(),
             busy: Duration::ZERO,
@@ -192,8 +197,10 @@ impl<P: PacketView> Link<P> {
     /// The same idle link, with departures foreseen where its queue allows that: for links that nobody changes.
     #[must_use]
     pub fn foreseeing(mut self, queue: &QueueConfig) -> Self {
-        if queue.discipline.kind().is_blind() && !queue.count_in_service {
-            let none = Foreseen { next: Instant::MAX, waiting: Ring::new(), doomed: Ring::new() };
+        let kind = queue.discipline.kind();
+        if (kind.is_blind() || kind.serves_high_first()) && !queue.count_in_service {
+            let only_high = !kind.is_blind();
+            let none = Foreseen { only_high, next: Instant::MAX, waiting: Ring::new(), doomed: Ring::new() };
             self.foreseen = Some(none);
         }
         self
@@ -231,7 +238,9 @@ impl<P: PacketView> Link<P> {
     #[must_use]
     pub fn next_service(&self) -> Option<Instant> {
         if let Some(f) = &self.foreseen {
-            return f.doomed.front().map(|d| d.0);
+            let doomed = f.doomed.front().map_or(Instant::MAX, |d| d.0);
+            let next = if self.low_waits() { doomed.min(self.ready_at) } else { doomed };
+            return (next < Instant::MAX).then_some(next);
         }
         if self.queue.is_empty() || self.ready_at == Instant::MAX { None } else { Some(self.ready_at) }
     }
@@ -256,13 +265,28 @@ impl<P: PacketView> Link<P> {
     #[inline(always)]
     fn offer_foreseen(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
         self.begin_foreseen(now);
+        let only_high = self.foreseen.as_ref().is_some_and(|f| f.only_high);
+        // Only a late driver leaves anything to do.
+        let late = only_high && self.ready_at <= now && self.low_waits();
+        if late {
+            self.serve_low(now, lost);
+        }
         self.counters.offer(&p);
         if self.ready_at <= now {
-            return self.transmit(now, p, false, lost);
+            let sent = self.transmit(now, p, false, lost);
+            return if late { Offered::Sent } else { sent };
+        }
+        if only_high && p.low_priority() {
+            return self.wait(now, p, lost);
         }
         self.integrate(now);
         let size = p.size();
-        if !self.queue.admit(size) {
+        let counters = &mut self.counters;
+        let fits = self.queue.admit(size, &mut |p, why| {
+            counters.drop(&p, why);
+            lost(p, why);
+        });
+        if !fits {
             self.counters.drop(&p, DropReason::Full);
             lost(p, DropReason::Full);
             return Offered::Dropped;
@@ -271,7 +295,7 @@ impl<P: PacketView> Link<P> {
         self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(self.queue.bytes());
         let start = self.ready_at;
         let arrival = self.depart(start, size, true);
-        let doomed = !p.spared() && self.error.loses(&p, &mut self.streams.error);
+        let doomed = self.is_lost(&p);
         let Some(f) = &mut self.foreseen else { return Offered::Dropped };
         f.wait(start, size);
         if doomed {
@@ -302,6 +326,24 @@ impl<P: PacketView> Link<P> {
         while let Some(p) = self.foreseen.as_mut().and_then(|f| f.fail(now)) {
             self.counters.drop(&p, DropReason::Error);
             lost(p, DropReason::Error);
+        }
+        self.serve_low(now, lost);
+    }
+
+    /// Something waits whose departure is not foreseen.
+    #[inline]
+    fn low_waits(&self) -> bool {
+        self.foreseen.as_ref().is_some_and(|f| f.only_high && self.queue.len() as usize > f.waiting.len())
+    }
+
+    /// What is of low priority goes when the transmitter is free, which it is once all of high priority has gone.
+    fn serve_low(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
+        while self.ready_at <= now && self.low_waits() {
+            let start = self.ready_at;
+            self.integrate(start);
+            if let Some(p) = self.queue.dequeue() {
+                self.transmit(start, p, true, lost);
+            }
         }
     }
 
@@ -341,6 +383,7 @@ impl<P: PacketView> Link<P> {
     /// Changes the error model for transmissions that begin from now on; the random stream runs on.
     pub fn set_error(&mut self, error: ErrorModel) {
         self.changes();
+        self.lossless = error.is_lossless();
         self.error = error;
     }
 
@@ -413,13 +456,19 @@ impl<P: PacketView> Link<P> {
         lost: &mut impl FnMut(P, DropReason),
     ) -> Offered {
         let arrival = self.depart(start, p.size(), waited);
-        if !p.spared() && self.error.loses(&p, &mut self.streams.error) {
+        if self.is_lost(&p) {
             self.counters.drop(&p, DropReason::Error);
             lost(p, DropReason::Error);
             Offered::Behind
         } else {
             Offered::sent(self.lane.push(arrival, p))
         }
+    }
+
+    /// The channel loses a packet.
+    #[inline(always)]
+    fn is_lost(&mut self, p: &P) -> bool {
+        !self.lossless && !p.spared() && self.error.loses(p, &mut self.streams.error)
     }
 
     /// The transmitter sends `size` bytes from `start` on; returns when they arrive.

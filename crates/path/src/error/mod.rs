@@ -110,16 +110,12 @@ macro_rules! error_models {
             /// True if the packet is lost; moves the model on by one packet.
             #[inline(always)]
             pub fn loses(&mut self, p: &impl PacketView, rng: &mut Rng) -> bool {
-                match self {
-                    // Most links, and most of the others.
-                    Self::None(_) => false,
-                    Self::Per(m) => Losses::loses(m, p, rng),
-                    _ => self.loses_any(p, rng),
-                }
-            }
-            #[inline(never)]
-            fn loses_any(&mut self, p: &impl PacketView, rng: &mut Rng) -> bool {
                 match self { $(Self::$variant(m) => Losses::loses(m, p, rng),)* }
+            }
+            /// It loses nothing and draws nothing.
+            #[must_use]
+            pub fn is_lossless(&self) -> bool {
+                match self { $(Self::$variant(m) => m.is_lossless(),)* }
             }
         }
 
