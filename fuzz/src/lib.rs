@@ -1,10 +1,9 @@
 //! The bodies of the targets that need a crate above the test harness; the others live in `skyhaul-testkit`.
 
 use skyhaul_base::Instant;
-use skyhaul_path::delay::Interpolation;
-use skyhaul_path::rate::{End, Saturated, Varying};
-use skyhaul_scenario::{check, resolve_text, trace};
-use std::sync::Arc;
+use skyhaul_path::delay::{DelayTrace, Interpolation};
+use skyhaul_path::rate::{self, End, Saturated};
+use skyhaul_scenario::{check, no_files, resolve_text};
 
 /// A scenario file, followed after a line `---` by overrides, one per line. It resolves or is refused in one
 /// line; what resolves can be checked, and its canonical text resolves to the same.
@@ -15,12 +14,11 @@ pub fn scenario_toml(data: &[u8]) {
     let Ok(input) = core::str::from_utf8(data) else { return };
     let (text, sets) = input.split_once("\n---\n").unwrap_or((input, ""));
     let sets: Vec<&str> = sets.lines().collect();
-    let load = |path: &str| Err(format!("{path} is out of reach"));
-    match resolve_text("fuzz.toml", text, &sets, &load) {
+    match resolve_text("fuzz.toml", text, &sets, &no_files) {
         Ok(resolved) => {
             let _ = check(&resolved);
             let canonical = resolved.to_toml();
-            let again = match resolve_text("canonical.toml", &canonical, &[], &load) {
+            let again = match resolve_text("canonical.toml", &canonical, &[], &no_files) {
                 Ok(again) => again,
                 Err(e) => panic!("the canonical text is refused: {e}\n{canonical}"),
             };
@@ -44,9 +42,9 @@ pub fn trace_files(data: &[u8]) {
     let end = if mode & 4 == 0 { End::Hold } else { End::Loop };
     let interpolation = if mode & 8 == 0 { Interpolation::Hold } else { Interpolation::Linear };
     let read = match mode & 3 {
-        0 => trace::mahimahi(text).map(|o| leaves(&Varying::Opportunities(Arc::new(o)))),
-        1 => trace::rates(text, end).map(|s| leaves(&Varying::Steps(Arc::new(s)))),
-        _ => trace::delays(text, interpolation, end).map(|t| {
+        0 => rate::read("mahimahi", text, end).map(|rate| leaves(&rate)),
+        1 => rate::read("trace", text, end).map(|rate| leaves(&rate)),
+        _ => DelayTrace::read(text, interpolation, end).map(|t| {
             let most = t.points().map(|p| p.1).max().expect("a point");
             for nanos in [0, 1, 999_999_999, 60_000_000_000, t.last().as_nanos(), u64::MAX] {
                 let delay = t.at(Instant::from_nanos(nanos));
@@ -60,15 +58,15 @@ pub fn trace_files(data: &[u8]) {
     }
 }
 
-fn leaves(varying: &Varying) {
-    let (mut transmitter, mut last) = (Saturated::new(None, Some(varying)), Instant::ZERO);
+fn leaves(rate: &rate::Config) {
+    let (mut transmitter, mut last) = (Saturated::new(rate), Instant::ZERO);
     for _ in 0..100 {
         let end = transmitter.next(last);
         assert!(end >= last, "{end:?} before {last:?}");
         last = end;
     }
-    let bits = varying.bits_until(last);
-    assert!(bits >= 0.0 && varying.mean().bits_per_sec() > 0);
+    assert!(rate.bits_until(last).is_some_and(|bits| bits >= 0.0));
+    assert!(rate.mean().is_some_and(|mean| mean.bits_per_sec() > 0));
 }
 
 #[cfg(test)]

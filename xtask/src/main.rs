@@ -1,7 +1,11 @@
 //! Chores of the repository that need code. `cargo run -p xtask -- layers` reads the real dependency graph and
-//! fails on an edge that the architecture does not have.
+//! fails on an edge that the architecture does not have, and on files of one crate that use each other in a circle.
 
+mod circles;
+
+use circles::House;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// Which of our crates a crate may depend on. Arrows point down only.
@@ -57,13 +61,27 @@ fn layers() -> ExitCode {
     };
     let allowed: BTreeMap<&str, &[&str]> = MAY_USE.iter().copied().collect();
     let mut wrong = Vec::new();
-    let mut edges = 0;
+    let (mut edges, mut files) = (0, 0);
     for package in meta["packages"].as_array().into_iter().flatten() {
         let Some(from) = package["name"].as_str().and_then(|n| n.strip_prefix("skyhaul-")) else { continue };
         let Some(may) = allowed.get(from) else {
             wrong.push(format!("crate {from} has no place in the table of layers (xtask/src/main.rs)"));
             continue;
         };
+        let source =
+            package["manifest_path"].as_str().and_then(|m| Path::new(m).parent()).map(|p| p.join("src"));
+        match source.as_deref().map(House::read) {
+            Some(Ok(house)) => {
+                files += house.len();
+                wrong.extend(house.circles().iter().map(|circle| {
+                    let uses =
+                        circle.iter().map(|(file, used)| format!("\n  {file} uses {}", used.join(", ")));
+                    format!("{from} has files that use each other in a circle:{}", uses.collect::<String>())
+                }));
+            }
+            Some(Err(e)) => wrong.push(format!("{from}: cannot read its files: {e}")),
+            None => wrong.push(format!("{from}: cargo metadata does not say where it is")),
+        }
         for dep in package["dependencies"].as_array().into_iter().flatten() {
             // Tests may look sideways; what ships may not.
             if dep["kind"].as_str() == Some("dev") {
@@ -81,7 +99,9 @@ fn layers() -> ExitCode {
         eprintln!("layers: {w}");
     }
     if wrong.is_empty() {
-        println!("layers: {edges} dependencies between our crates, all downwards");
+        println!(
+            "layers: {edges} dependencies between our crates, all downwards; {files} files without a circle"
+        );
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

@@ -1,6 +1,6 @@
 //! Data without end.
 
-use crate::workload::{Demand, Kind, Start, Stop, Transport, Workload};
+use crate::workload::{Demand, Kind, Outcome, Start, Stop, Transport, Workload};
 use core::convert::Infallible;
 use skyhaul_base::Instant;
 
@@ -14,11 +14,25 @@ pub struct Config {}
 /// More than any run sends, and far from where sums overflow.
 const WITHOUT_END: u64 = u64::MAX / 2;
 
-/// Data without end, over one connection.
+/// Data without end, or so many bytes, over one connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Bulk {
     next: Instant,
+    bytes: u64,
     stopped: bool,
+}
+
+impl Bulk {
+    /// So many bytes, from `start` on. No scenario asks for it; hosts do that send to others.
+    #[must_use]
+    pub fn sized(start: Instant, bytes: u64) -> Self {
+        Self { next: start, bytes: bytes.min(WITHOUT_END), stopped: false }
+    }
+    /// Data without end, from `start` on.
+    #[must_use]
+    pub fn endless(start: Instant) -> Self {
+        Self::sized(start, WITHOUT_END)
+    }
 }
 
 impl Kind for Config {
@@ -29,7 +43,7 @@ impl Kind for Config {
         Ok(*self)
     }
     fn build(&self, start: &Start<'_>) -> Bulk {
-        Bulk { next: start.now, stopped: false }
+        Bulk::endless(start.now)
     }
     fn offered(&self) -> Option<f64> {
         None
@@ -48,7 +62,11 @@ impl Workload for Bulk {
             return None;
         }
         self.next = Instant::MAX;
-        Some(Demand::Open { transfer: 0, bytes: WITHOUT_END })
+        Some(Demand::Open { transfer: 0, bytes: self.bytes })
+    }
+    fn acknowledged(&mut self, _now: Instant) -> Outcome {
+        // What was cut short is no transfer of a known length.
+        if self.stopped { Outcome::Over } else { Outcome::Last }
     }
     fn stop(&mut self) -> Stop {
         self.next = Instant::MAX;
@@ -56,6 +74,23 @@ impl Workload for Bulk {
         Stop::TakeBack
     }
     fn is_finite(&self) -> bool {
-        self.stopped
+        self.stopped || self.bytes < WITHOUT_END
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_bytes_end_by_themselves_and_data_without_end_does_not() {
+        let at = Instant::from_nanos(7);
+        let mut b = Bulk::sized(at, 1000);
+        assert_eq!((b.next(), b.poll(Instant::ZERO)), (at, None));
+        assert_eq!(b.poll(at), Some(Demand::Open { transfer: 0, bytes: 1000 }));
+        assert_eq!((b.poll(at), b.is_finite(), b.acknowledged(at)), (None, true, Outcome::Last));
+        let mut b = Bulk::endless(at);
+        assert!(b.poll(at).is_some() && !b.is_finite());
+        assert_eq!((b.stop(), b.is_finite(), b.acknowledged(at)), (Stop::TakeBack, true, Outcome::Over));
     }
 }

@@ -67,6 +67,9 @@ impl Numbered {
 pub struct Measured {
     /// Packets delivered.
     pub delivered: u64,
+    /// Packets that are missing before the last one that was sent of those that arrived: lost, or on their way still. Of
+    /// packets that were lost after it the receiver knows nothing.
+    pub missing: u64,
     /// Mean delay in seconds.
     pub delay_mean: Option<f64>,
     /// Median of the delay in seconds; quantiles are good to 0.1 % or 1 µs.
@@ -86,6 +89,8 @@ pub struct Measured {
 pub struct Delays {
     count: u64,
     bytes: u64,
+    /// Packets up to the one of the highest number.
+    expected: u64,
     /// In nanoseconds.
     sum: u128,
     max: Duration,
@@ -102,6 +107,7 @@ impl Delays {
         let delay = now - datagram.sent_at;
         self.count += 1;
         self.bytes += u64::from(datagram.len);
+        self.expected = self.expected.max(datagram.number.saturating_add(1));
         self.sum += u128::from(delay.as_nanos());
         self.max = self.max.max(delay);
         if let Some(last) = self.last.replace(delay) {
@@ -130,6 +136,8 @@ impl Delays {
         };
         Measured {
             delivered: self.count,
+            // A network may deliver a packet twice.
+            missing: self.expected.saturating_sub(self.count),
             delay_mean: seconds(self.sum as f64 / self.count.max(1) as f64),
             delay_p50: quantile(0.5),
             delay_p95: quantile(0.95),
@@ -162,6 +170,20 @@ mod tests {
         assert!(close(r.delay_mean, 0.316 / 3.0) && close(r.delay_p50, 0.1) && close(r.delay_p99, 0.116));
         // J = 16/16 = 1 ms, then 1 + (16 − 1)/16 = 1.9375 ms.
         assert!((r.jitter.unwrap() - 1.9375e-3).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_is_missing_is_what_others_have_overtaken() {
+        let (mut sender, mut d) = (Numbered::default(), Delays::default());
+        let sent: Vec<Datagram> = (0..6).map(|_| sender.next(Instant::ZERO, 100)).collect();
+        for (arrives, missing) in [(1, 1), (0, 0), (4, 2), (2, 1)] {
+            d.arrived(Instant::from_nanos(5), &sent[arrives]);
+            assert_eq!(d.measured().missing, missing, "after number {arrives}");
+        }
+        // One packet twice: no fewer are missing than none.
+        d.arrived(Instant::from_nanos(5), &sent[4]);
+        d.arrived(Instant::from_nanos(5), &sent[4]);
+        assert_eq!(d.measured().missing, 0);
     }
 
     #[test]

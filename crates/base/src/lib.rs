@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+pub mod decimal;
 pub mod dist;
 pub mod hash;
 pub mod math;

@@ -58,6 +58,55 @@ fn a_scenario_runs_in_three_worlds_and_is_drawn() {
     std::fs::remove_dir_all(dir).unwrap();
 }
 
+/// Pages, and calls with a way of their own.
+const MIXED: &str = "duration = \"4 s\"\nseed = 3\n[links.sat]\nrate = \"5 Mbit/s\"\ndelay = \"50 ms\"\n\
+                     [links.far]\nrate = \"unlimited\"\ndelay = \"20 ms\"\n\
+                     [flows.call]\npath = [\"far\", \"sat\"]\ntransport = \"udp\"\nstop = \"3 s\"\n\
+                     app = { kind = \"cbr\", rate = \"64 kbit/s\", packet = \"200 B\" }\n\
+                     [flows.page]\npath = [\"sat\"]\nendpoint = \"modern\"\n\
+                     app = { kind = \"pages\", segments = 10, count = 3 }\n";
+
+#[test]
+fn groups_of_flows_with_workloads_of_their_own_are_told_apart() {
+    if let Err(e) = skyhaul_net::Namespace::new() {
+        eprintln!("skipped: {e}");
+        return;
+    }
+    let dir = std::env::temp_dir().join(format!("skyhaul-mixed-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let file = dir.join("mixed.toml");
+    std::fs::write(&file, MIXED).unwrap();
+    let file = file.to_str().unwrap();
+    let all = ["compare", file, "--worlds", "sim,wire,wire-to-kernel,kernel:cubic"];
+    let r = skyhaul(&[&all[..], &["--json"]].concat());
+    assert!(r.status.success(), "{}", String::from_utf8_lossy(&r.stderr));
+    let v: Value = serde_json::from_slice(&r.stdout).unwrap();
+    for w in v["worlds"].as_array().unwrap() {
+        let (call, page) = (&w["groups"][0], &w["groups"][1]);
+        assert_eq!((&call["group"], &page["group"]), (&"call".into(), &"page".into()), "{w}");
+        assert_eq!(
+            (&call["datagrams_sent"][0], &call["datagrams_delivered"][0]),
+            (&120.into(), &120.into()),
+            "{w}"
+        );
+        assert!((0.07..0.17).contains(&call["delay_mean_s"][0].as_f64().unwrap()), "{w}");
+        assert_eq!(page["pages"][0], 3, "{w}");
+        assert!((0.2..1.0).contains(&page["page_time_mean_s"][0].as_f64().unwrap()), "{w}");
+    }
+    let r = skyhaul(&["compare", file, "--worlds", "sim,wire"]);
+    let text = String::from_utf8_lossy(&r.stdout).into_owned();
+    let head = text.lines().next().unwrap();
+    for column in
+        ["flows", "time of a page, s", "datagrams delivered / sent", "one-way delay, ms", "jitter, ms"]
+    {
+        assert!(head.contains(column), "{column}: {text}");
+    }
+    let rows: Vec<Vec<&str>> =
+        text.lines().skip(1).take(4).map(|l| l.split_whitespace().take(2).collect()).collect();
+    assert_eq!(rows, [["sim", "call"], ["sim", "page"], ["wire", "call"], ["wire", "page"]], "{text}");
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
 #[test]
 fn what_is_no_world_is_refused_in_one_line() {
     let dir = std::env::temp_dir().join(format!("skyhaul-no-world-{}", std::process::id()));
@@ -69,8 +118,8 @@ fn what_is_no_world_is_refused_in_one_line() {
         (vec!["--worlds", "moon"], "\"moon\" is no world; write sim, wire, wire-to-kernel, or kernel:NAME"),
         (vec!["--worlds", "kernel:nothing"], "no congestion control \"nothing\""),
         (
-            vec!["--worlds", "wire", "--set", "flows.bulk.app={kind=\"pages\",segments=5,count=2}"],
-            "only bulk transfers",
+            vec!["--worlds", "wire", "--set", "flows.bulk.cc=user:mine"],
+            "the control \"mine\" is the user's own",
         ),
         (vec![], "<B>"),
     ] {

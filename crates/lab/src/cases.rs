@@ -1,7 +1,7 @@
 //! Cases of a scenario: one, or one per combination of values given with commas.
 
 use crate::error::LabError;
-use skyhaul_scenario::{Document, Resolved};
+use skyhaul_scenario::{Document, LoadError, Resolved};
 use skyhaul_study::io_words;
 
 /// One run to make.
@@ -27,8 +27,8 @@ impl Case {
 ///
 /// # Errors
 /// The system's words.
-pub fn load(path: &str) -> Result<String, String> {
-    std::fs::read_to_string(path).map_err(|e| io_words(&e))
+pub fn load(path: &str) -> Result<String, LoadError> {
+    std::fs::read_to_string(path).map_err(|e| LoadError::System(io_words(&e)))
 }
 
 /// Opens a scenario and resolves all combinations of what `sets` says; several values of a key are separated by

@@ -35,7 +35,7 @@ mod linux {
              [flows.f]\npath = [\"sat\"]\n"
         );
         let scenario =
-            Document::parse("bench.toml", &text, &|_| Err("no files".into())).unwrap().resolve().unwrap();
+            Document::parse("bench.toml", &text, &skyhaul_scenario::no_files).unwrap().resolve().unwrap();
         let spaces = [Namespace::new().unwrap_or_else(|e| panic!("{e}")), Namespace::new().unwrap()];
         let end = |client: bool| {
             let config = TunConfig { name: None, addresses: addresses(client), mtu: 1500, offload: false };

@@ -34,6 +34,9 @@ pub enum NetError {
         /// The address.
         what: String,
     },
+    /// The table of ways through the links is full.
+    #[error("the groups of flows take too many different ways: fewer groups, or shorter paths")]
+    TooManyWays,
     /// Another end than we took the device away.
     #[error("the interface {0:?} has gone: somebody removed it")]
     DeviceGone(String),

@@ -27,7 +27,7 @@ struct Path {
 fn path(links: &str, options: &Options) -> Option<Path> {
     let (client, server) = (space()?, space()?);
     let text = format!("duration = \"60 s\"\n{links}\n[flows.bulk]\npath = [\"sat\"]\n");
-    let scenario = Document::parse("test.toml", &text, &|_| Err("no files".into())).unwrap();
+    let scenario = Document::parse("test.toml", &text, &skyhaul_scenario::no_files).unwrap();
     let scenario = scenario.resolve().unwrap_or_else(|e| panic!("{e}"));
     let end = |ns: &Namespace, is_client| {
         let config = TunConfig { name: None, addresses: addresses(is_client), mtu: 1500, offload: false };

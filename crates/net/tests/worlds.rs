@@ -21,7 +21,7 @@ fn geo(cc: &str, loss: f64, seed: u64) -> Resolved {
          error = {{ kind = \"list\", class = \"high\", indices = [{lost}] }}\nreverse = {{ error = \"none\" }}\n\
          [flows.bulk]\npath = [\"sat\"]\ncc = \"{cc}\"\nendpoint = \"modern\"\n"
     );
-    let d = Document::parse("geo.toml", &text, &|_| Err("no files".into())).unwrap();
+    let d = Document::parse("geo.toml", &text, &skyhaul_scenario::no_files).unwrap();
     d.resolve().unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -120,14 +120,17 @@ fn what_only_the_simulator_can_do_is_refused() {
         let text = format!(
             "duration = \"1 s\"\n[links.sat]\nrate = \"10 Mbit/s\"\ndelay = \"1 ms\"\n[flows.bulk]\npath = [\"sat\"]\n{change}"
         );
-        let d = Document::parse("t.toml", &text, &|_| Err("no files".into())).unwrap();
+        let d = Document::parse("t.toml", &text, &skyhaul_scenario::no_files).unwrap();
         let s = d.resolve().unwrap_or_else(|e| panic!("{e}"));
         world::run(&s, world, 1, &|| false).unwrap_err().to_string()
     };
-    let e = refused("app = { kind = \"pages\", segments = 10, count = 3 }\n", &World::Ours);
-    assert!(e.starts_with("flows.bulk: only bulk transfers over TCP leave the simulator"), "{e}");
-    let e = refused("[flows.more]\npath = [\"sat\"]\n", &World::Ours);
-    assert!(e.contains("keep one group in the scenario"), "{e}");
+    let udp = "transport = \"udp\"\napp = { kind = \"cbr\", rate = \"8 kbit/s\", packet = \"40 B\" }\n";
+    for world in [World::Ours, World::Kernel("reno".into())] {
+        let e = refused(udp, &world);
+        assert!(e.starts_with("flows.bulk: a datagram carries its number and its time on a wire"), "{e}");
+    }
+    let e = refused("cc = \"user:mine\"\n", &World::Ours);
+    assert!(e.starts_with("flows.bulk: the control \"mine\" is the user's own"), "{e}");
     let e = refused("", &World::Kernel("no-such".into()));
     assert!(e.starts_with("this kernel has no congestion control \"no-such\"; it has: "), "{e}");
     assert_eq!(World::parse("kernel:bbr"), Some(World::Kernel("bbr".into())));

@@ -6,7 +6,7 @@ use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_path::delay::uniform::Uniform;
 use skyhaul_path::error::{self, ber, per};
 use skyhaul_path::queue::pushout;
-use skyhaul_path::{Delay, DropReason, Link, LinkConfig, PacketView, QueueConfig, Streams};
+use skyhaul_path::{Delay, DropReason, Link, LinkConfig, PacketView, QueueConfig, Streams, rate};
 use std::hint::black_box;
 
 /// 16 bytes, as a simulator would pass between links.
@@ -61,7 +61,7 @@ fn run(config: &LinkConfig, load: f64, n: u32) -> (f64, u64) {
 
 fn main() {
     let base = LinkConfig {
-        rate: Some(Rate::from_bits_per_sec(8_000_000)),
+        rate: Rate::from_bits_per_sec(8_000_000).into(),
         queue: QueueConfig::packets(50),
         delay: Delay::fixed(Duration::from_millis(275)),
         ..LinkConfig::default()
@@ -71,7 +71,7 @@ fn main() {
     let per: error::Config = per::Config { p: 1e-3 }.into();
     let ber = ber::Config { ber: 1e-7 }.into();
     let cases = [
-        ("infinitely fast", LinkConfig { rate: None, ..base.clone() }, 1.0),
+        ("infinitely fast", LinkConfig { rate: rate::Config::Unlimited, ..base.clone() }, 1.0),
         ("uncongested (load 0.1)", base.clone(), 0.1),
         ("uncongested, packet errors", LinkConfig { error: per.clone(), ..base.clone() }, 0.1),
         ("uncongested, bit errors", LinkConfig { error: ber, ..base.clone() }, 0.1),

@@ -5,8 +5,8 @@ use crate::error;
 use crate::link::Link;
 use crate::packet::{DropReason, PacketView};
 use crate::queue::Limit;
-use crate::rate::Varying;
-use skyhaul_base::{Instant, Rate};
+use crate::rate;
+use skyhaul_base::Instant;
 
 /// What a directed link becomes.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,12 +17,10 @@ pub enum Change {
     Error(error::Config),
     /// Another capacity of the queue; what waits is kept.
     Limit(Limit),
-    /// Another rate, for transmissions that begin from then on; `None` is infinitely fast.
-    Rate(Option<Rate>),
+    /// Another rate, for transmissions that begin from then on.
+    Rate(rate::Config),
     /// Up or down.
     Up(bool),
-    /// A rate that changes by itself, for transmissions that begin from then on.
-    Varying(Varying),
 }
 
 impl Change {
@@ -40,9 +38,8 @@ impl Change {
             Self::Delay(delay) => link.set_delay(delay.clone()),
             Self::Error(error) => link.set_error(error.build()),
             Self::Limit(limit) => link.set_limit(*limit),
-            Self::Rate(rate) => link.set_rate(*rate),
+            Self::Rate(rate) => link.set_rate(rate),
             Self::Up(up) => link.set_up(now, *up, lost),
-            Self::Varying(varying) => link.set_varying(varying),
         }
     }
 }

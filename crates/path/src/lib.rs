@@ -28,6 +28,7 @@ pub mod param;
 pub mod queue;
 pub mod rate;
 pub mod stats;
+mod table;
 pub mod trace;
 
 pub use chain::{Chain, Hop, Observer, Routed, Routes};
@@ -38,5 +39,5 @@ pub use link::{Link, LinkConfig, Offered, Streams};
 pub use packet::{DropReason, KINDS, PacketView};
 pub use param::{ParamError, Refusal};
 pub use queue::{Discipline, Limit, Queue, QueueConfig, Victim};
-pub use rate::{TraceError, Varying};
 pub use stats::{Counters, KindCounters};
+pub use trace::{Broken, TraceError};

@@ -5,7 +5,7 @@ use crate::error::{self, ErrorModel};
 use crate::lane::Lane;
 use crate::packet::{DropReason, PacketView};
 use crate::queue::{Limit, Queue, QueueConfig};
-use crate::rate::{Transmitter, Varying};
+use crate::rate::{self, Transmitter};
 use crate::stats::Counters;
 use skyhaul_base::ring::Ring;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
@@ -13,10 +13,8 @@ use skyhaul_base::{Duration, Instant, Rate, Rng};
 /// Everything that describes a link.
 #[derive(Clone, Debug, Default)]
 pub struct LinkConfig {
-    /// Rate of the transmitter; `None`: infinitely fast, so that nothing ever waits while the link is up.
-    pub rate: Option<Rate>,
-    /// A rate that changes by itself, in the place of `rate`.
-    pub varying: Option<Varying>,
+    /// Rate of the transmitter.
+    pub rate: rate::Config,
     /// The queue in front of the transmitter.
     pub queue: QueueConfig,
     /// Propagation delay.
@@ -173,7 +171,7 @@ impl<P: PacketView> Link<P> {
         Self {
             ready_at: Instant::ZERO,
             free_at: Instant::ZERO,
-            transmitter: Transmitter::new(config.rate, config.varying.as_ref()),
+            transmitter: config.rate.build(),
             size_in_service: 0,
             up: true,
             drop_inflight: config.drop_inflight,
@@ -366,18 +364,9 @@ impl<P: PacketView> Link<P> {
     ///
     /// # Panics
     /// If the rate is zero: a link that never sends is one that is down. If it foresees departures. If [`error::Config::validate`] refuses the losses.
-    pub fn set_rate(&mut self, rate: Option<Rate>) {
+    pub fn set_rate(&mut self, rate: &rate::Config) {
         self.changes();
-        match (rate, &mut self.transmitter) {
-            (Some(rate), Transmitter::Constant(s)) => s.set_rate(rate),
-            (rate, t) => *t = Transmitter::new(rate, None),
-        }
-    }
-
-    /// Gives transmissions that begin from now on a rate that changes by itself; the present one keeps its end.
-    pub fn set_varying(&mut self, varying: &Varying) {
-        self.changes();
-        self.transmitter = Transmitter::varying(varying);
+        self.transmitter.change(rate);
     }
 
     /// Changes the error model for transmissions that begin from now on; the random stream runs on.

@@ -1,5 +1,8 @@
 //! What traces of rates and of delays have in common.
 
+use alloc::format;
+use alloc::string::{String, ToString};
+
 /// What happens after the end of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum End {
@@ -25,4 +28,40 @@ pub enum TraceError {
     /// From some time on nothing is ever sent.
     #[error("from the end on nothing is ever sent: end with a rate above 0, or repeat the trace")]
     NeverSends,
+}
+
+/// What is wrong with a text: the line, from 1, and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Broken {
+    /// Line; 0 where the text as a whole is meant.
+    pub line: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// Something is wrong in a line.
+pub(crate) fn broken<T>(line: usize, message: impl Into<String>) -> Result<T, Broken> {
+    Err(Broken { line, message: message.into() })
+}
+
+impl Broken {
+    /// A trace without sense, whose points stand in these lines.
+    pub(crate) fn placed(e: TraceError, lines: &[usize]) -> Self {
+        let line = match e {
+            TraceError::Empty => 0,
+            TraceError::NotAscending(i) => lines.get(i).copied().unwrap_or(0),
+            TraceError::NoPeriod | TraceError::NeverSends => lines.last().copied().unwrap_or(0),
+        };
+        Self { line, message: e.to_string() }
+    }
+}
+
+/// Most lines of a file.
+pub(crate) const MAX_LINES: usize = 10_000_000;
+
+/// A word of a file as messages show it.
+pub(crate) fn shown(word: &str) -> String {
+    let short: String = word.chars().take(40).collect();
+    format!("{short:?}")
 }

@@ -15,7 +15,7 @@ use skyhaul_path::{
 
 /// The definition, written down event by event: a departure at *t* comes before an arrival at *t*.
 fn naive(config: &LinkConfig, arrivals: &[Arrival]) -> Vec<Option<Fate>> {
-    let rate = u128::from(config.rate.expect("a finite rate").bits_per_sec());
+    let rate = u128::from(config.rate.mean().expect("a finite rate").bits_per_sec());
     let Delay::Fixed(Fixed { base: delay }) = config.delay else { panic!("a fixed delay") };
     let mut queue = Queue::new(&config.queue);
     let mut error = config.error.build();
@@ -134,7 +134,7 @@ proptest! {
         list in traffic(), queue in queue(), rate in rate(), error in error(), ms in 0..5u64,
     ) {
         let delay = Delay::fixed(Duration::from_millis(ms));
-        let config = LinkConfig { rate: Some(rate), queue, delay, error, ..LinkConfig::default() };
+        let config = LinkConfig { rate: rate.into(), queue, delay, error, ..LinkConfig::default() };
         let all = arrivals(&list);
         prop_assert_eq!(drive(&config, &all), naive(&config, &all));
     }
@@ -146,7 +146,7 @@ proptest! {
         late in proptest::collection::vec((any::<bool>(), any::<bool>()), 120), reorder in any::<bool>(),
     ) {
         let config = LinkConfig {
-            rate: Some(rate), queue, delay, error, allow_reorder: reorder, ..LinkConfig::default()
+            rate: rate.into(), queue, delay, error, allow_reorder: reorder, ..LinkConfig::default()
         };
         let all = arrivals(&list);
         let mut link = Link::new(&config, Streams::named(5, "links.test"));
@@ -172,7 +172,7 @@ proptest! {
         error in error(), delay in delay(), reorder in any::<bool>(),
     ) {
         let config = LinkConfig {
-            rate: Some(rate), queue, error, delay, allow_reorder: reorder, ..LinkConfig::default()
+            rate: Some(rate).into(), queue, error, delay, allow_reorder: reorder, ..LinkConfig::default()
         };
         let streams = || Streams::named(5, "links.test");
         let mut plain = Link::new(&config, streams());
@@ -206,7 +206,7 @@ proptest! {
         delay in delay(), reorder in any::<bool>(), drop_inflight in any::<bool>(),
     ) {
         let config = LinkConfig {
-            rate,
+            rate: rate.into(),
             queue,
             delay,
             allow_reorder: reorder,
@@ -250,7 +250,7 @@ proptest! {
                     }
                     most = most.max(link.queue_len());
                 }
-                Step::Rate(r) => link.set_rate(r),
+                Step::Rate(r) => link.set_rate(&r.into()),
                 Step::Serve => link.serve(now, &mut on_loss),
                 Step::Up(up) => link.set_up(now, up, &mut on_loss),
             }
@@ -267,7 +267,7 @@ proptest! {
     /// A FIFO link delivers in the order of departures whatever the jitter; arrivals never come early.
     #[test]
     fn a_fifo_link_never_reorders(list in traffic(), delay in delay()) {
-        let config = LinkConfig { rate: Some(common::MICROSECOND_PER_BYTE), delay, ..LinkConfig::default() };
+        let config = LinkConfig { rate: common::MICROSECOND_PER_BYTE.into(), delay, ..LinkConfig::default() };
         let fates = drive(&config, &arrivals(&list));
         prop_assert!(fates.windows(2).all(|w| w[0] <= w[1]), "{fates:?}");
         prop_assert!(fates.iter().all(|f| matches!(f, Some(Fate::Delivered(_)))));
@@ -277,7 +277,7 @@ proptest! {
     #[test]
     fn errors_do_not_shift_jitter(list in traffic(), delay in delay(), error in error(), reorder in any::<bool>()) {
         let clean = LinkConfig {
-            rate: Some(common::MICROSECOND_PER_BYTE), delay, allow_reorder: reorder, ..LinkConfig::default()
+            rate: common::MICROSECOND_PER_BYTE.into(), delay, allow_reorder: reorder, ..LinkConfig::default()
         };
         let noisy = LinkConfig { error, ..clean.clone() };
         let all = arrivals(&list);

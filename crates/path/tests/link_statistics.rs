@@ -5,7 +5,7 @@ mod common;
 use common::{Fate, Fates, MICROSECOND_PER_BYTE, Pkt, arrivals, drive, events_until};
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_path::error::{self, list, per};
-use skyhaul_path::{Delay, DropReason, Link, LinkConfig, Offered, PacketView, QueueConfig, Streams};
+use skyhaul_path::{Delay, DropReason, Link, LinkConfig, Offered, PacketView, QueueConfig, Streams, rate};
 
 const MS: u64 = 1_000_000;
 
@@ -21,7 +21,7 @@ fn no_loss(p: Pkt, why: DropReason) {
 /// A link that sends 1000 bytes per millisecond, with a propagation delay of 10 ms.
 fn config() -> LinkConfig {
     let delay = Delay::fixed(Duration::from_millis(10));
-    LinkConfig { rate: Some(MICROSECOND_PER_BYTE), delay, ..LinkConfig::default() }
+    LinkConfig { rate: MICROSECOND_PER_BYTE.into(), delay, ..LinkConfig::default() }
 }
 fn link(config: &LinkConfig) -> Link<Pkt> {
     Link::new(config, Streams::named(1, "links.test"))
@@ -96,7 +96,7 @@ fn a_saturated_drop_tail_queue() {
 #[test]
 fn the_reference_link_has_no_drift() {
     // [Peach §V-A]: 1300 segments of 1000 bytes per second; 769 230.77 ns each.
-    let rate = Some(Rate::from_bits_per_sec(10_400_000));
+    let rate = Rate::from_bits_per_sec(10_400_000).into();
     let burst: Vec<_> = (0..1300).map(|_| (0, 1000, false)).collect();
     let fates = drive(&LinkConfig { rate, ..config() }, &arrivals(&burst));
     assert_eq!(fates[0], Some(Fate::Delivered(Instant::from_nanos(10_769_230))));
@@ -105,7 +105,8 @@ fn the_reference_link_has_no_drift() {
 
 #[test]
 fn an_infinitely_fast_link_only_delays() {
-    let mut link = link(&LinkConfig { rate: None, queue: QueueConfig::packets(0), ..config() });
+    let mut link =
+        link(&LinkConfig { rate: rate::Config::Unlimited, queue: QueueConfig::packets(0), ..config() });
     for id in 0..100 {
         assert!(link.offer(ms(1), pkt(id), &mut no_loss).is_taken());
         assert_eq!(link.next_service(), None);
@@ -210,14 +211,14 @@ fn a_new_rate_holds_from_the_next_packet() {
     for id in 0..4 {
         link.offer(ms(0), pkt(id), &mut no_loss);
     }
-    link.set_rate(Some(Rate::from_bits_per_sec(4_000_000)));
+    link.set_rate(&Rate::from_bits_per_sec(4_000_000).into());
     link.serve(ms(1), &mut no_loss);
-    link.set_rate(None);
+    link.set_rate(&rate::Config::Unlimited);
     assert_eq!((link.next_service(), link.rate()), (Some(ms(3)), None));
     // Infinitely fast from 3 ms on, but nobody overtakes the packet in transmission.
     link.offer(ms(2), pkt(4), &mut no_loss);
     link.serve(ms(3), &mut no_loss);
-    link.set_rate(Some(MICROSECOND_PER_BYTE));
+    link.set_rate(&MICROSECOND_PER_BYTE.into());
     link.offer(ms(3), pkt(5), &mut no_loss);
     let times: Vec<_> = deliveries(&mut link).into_iter().map(|d| d.1).collect();
     assert_eq!(times, [ms(11), ms(13), ms(13), ms(13), ms(13), ms(14)]);

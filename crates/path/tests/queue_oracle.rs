@@ -123,7 +123,7 @@ fn traffic(low: impl Strategy<Value = bool>) -> impl Strategy<Value = Vec<(u64, 
 }
 
 fn link(queue: QueueConfig) -> LinkConfig {
-    LinkConfig { rate: Some(common::MICROSECOND_PER_BYTE), queue, ..LinkConfig::default() }
+    LinkConfig { rate: common::MICROSECOND_PER_BYTE.into(), queue, ..LinkConfig::default() }
 }
 
 proptest! {

@@ -8,7 +8,7 @@ use crate::quantity::{Count, QueueLimit, RateSpec, Span, Time, Window};
 use crate::resolved::{Direction, Event, FlowGroup, Resolved, Start, Transport};
 use crate::trace;
 use sha2::{Digest, Sha256};
-use skyhaul_path::{Change, Delay, Limit, QueueConfig};
+use skyhaul_path::{Change, Delay, Limit, QueueConfig, rate};
 use std::fmt::Write;
 
 impl Resolved {
@@ -81,8 +81,7 @@ impl Resolved {
         let way = if event.forward { "" } else { ".reverse" };
         let key = |k: &str| format!("links.{}{way}.{k}", self.links[event.link].name);
         let (key, value) = match &event.change {
-            Change::Rate(rate) => (key("rate"), written(rate.map_or(RateSpec::Unlimited, RateSpec::Bits))),
-            Change::Varying(varying) => (key("rate"), written(trace::rate_spec(varying))),
+            Change::Rate(rate) => (key("rate"), written(transmitter(rate))),
             Change::Delay(d) => (key("delay"), written(delay(d))),
             Change::Error(e) => (key("error"), written(e)),
             Change::Limit(limit) => (key("queue.limit"), written(queue_limit(limit))),
@@ -127,10 +126,7 @@ fn written(value: impl serde::Serialize) -> toml::Value {
 
 fn direction(d: &Direction) -> DirectionSpec {
     DirectionSpec {
-        rate: Some(match &d.varying {
-            Some(varying) => OrTrace::Trace(trace::rate_spec(varying)),
-            None => OrTrace::Own(d.rate.map_or(RateSpec::Unlimited, RateSpec::Bits)),
-        }),
+        rate: Some(transmitter(&d.rate)),
         delay: Some(delay(&d.delay)),
         allow_reorder: Some(d.allow_reorder),
         queue: Some(Short(queue(&d.queue))),
@@ -139,6 +135,14 @@ fn direction(d: &Direction) -> DirectionSpec {
         // Only what is not as usual, so that the hash of a scenario outlives new keys.
         up: (!d.up).then_some(false),
         drop_in_flight: d.drop_in_flight.then_some(true),
+    }
+}
+
+fn transmitter(rate: &rate::Config) -> OrTrace<RateSpec> {
+    match rate {
+        rate::Config::Unlimited => OrTrace::Own(RateSpec::Unlimited),
+        rate::Config::Constant(rate) => OrTrace::Own(RateSpec::Bits(*rate)),
+        varying => OrTrace::Trace(trace::rate_spec(varying)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A scenario before resolution: a file, the files it extends, and overrides.
 
-use crate::error::{Problem, ScenarioError, did_you_mean};
+use crate::error::{LoadError, Problem, ScenarioError, did_you_mean};
 use crate::model::{Scenario, expand, expand_default, fill, is_trace, tags};
 use crate::{Resolved, event, explain, preset, resolve};
 use toml::{Table, Value};
@@ -11,7 +11,15 @@ const OVERRIDE: &str = "--set";
 const MAX_LAYERS: usize = 16;
 
 /// Reads the file at a path, or says why not. This crate itself never touches a file system.
-pub type Load<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+pub type Load<'a> = &'a dyn Fn(&str) -> Result<String, LoadError>;
+
+/// What reads a scenario that stands alone: there are no files.
+///
+/// # Errors
+/// Always [`LoadError::NoFiles`].
+pub fn no_files(_path: &str) -> Result<String, LoadError> {
+    Err(LoadError::NoFiles)
+}
 
 /// A scenario as written, all layers merged, not yet resolved. Cheap to clone and change: a study makes one
 /// per cell.
@@ -81,7 +89,7 @@ impl Document {
     /// # Errors
     /// If there is none.
     pub fn preset(name: &str) -> Result<Self, ScenarioError> {
-        Self::open(&format!("{}{name}", preset::PREFIX), &|_| Err("not a preset".into()))
+        Self::open(&format!("{}{name}", preset::PREFIX), &no_files)
     }
 
     /// The preset `preset:NAME`, or the file that `load` reads at this path.

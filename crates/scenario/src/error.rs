@@ -31,6 +31,17 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
+/// Why a file that a scenario names cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// Whoever reads the scenario has no files.
+    #[error("there are no files here, only presets")]
+    NoFiles,
+    /// The system refuses, in its words.
+    #[error("{0}")]
+    System(String),
+}
+
 /// A value that cannot stand where it stands.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum ValueError {

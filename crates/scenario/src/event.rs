@@ -91,8 +91,8 @@ fn may_change(path: &str) -> bool {
 }
 
 fn differences(old: &Direction, new: &Direction, found: &mut impl FnMut(Change)) {
-    if (old.rate, &old.varying) != (new.rate, &new.varying) {
-        found(new.varying.as_ref().map_or(Change::Rate(new.rate), |v| Change::Varying(v.clone())));
+    if old.rate != new.rate {
+        found(Change::Rate(new.rate.clone()));
     }
     if old.delay != new.delay {
         found(Change::Delay(new.delay.clone()));

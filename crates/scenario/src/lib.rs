@@ -20,14 +20,14 @@ mod resolve;
 pub mod resolved;
 mod schema;
 mod series;
-pub mod trace;
+mod trace;
 mod transport;
 pub mod workload;
 
 pub use skyhaul_base::quantity;
 
 pub use check::{Check, check};
-pub use document::{Document, Load, resolve_text};
-pub use error::ScenarioError;
+pub use document::{Document, Load, no_files, resolve_text};
+pub use error::{LoadError, ScenarioError};
 pub use resolved::Resolved;
 pub use schema::scenario_schema;

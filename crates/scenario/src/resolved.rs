@@ -1,7 +1,7 @@
 //! The resolved scenario: what simulator and emulator are built from. No defaults, no references, no units
 //! left; every value is typed.
 
-use skyhaul_base::{Duration, Rate};
+use skyhaul_base::Duration;
 use skyhaul_path as path;
 
 pub use crate::series::Series;
@@ -43,10 +43,8 @@ pub struct Link {
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Direction {
-    /// Rate of the transmitter, never zero; `None` is infinitely fast. The mean where it changes by itself.
-    pub rate: Option<Rate>,
-    /// A rate that changes by itself.
-    pub varying: Option<path::Varying>,
+    /// Rate of the transmitter.
+    pub rate: path::rate::Config,
     /// Propagation delay.
     pub delay: Delay,
     /// Packets may overtake each other in flight.
@@ -157,8 +155,7 @@ impl Direction {
     #[must_use]
     pub fn link_config(&self) -> path::LinkConfig {
         path::LinkConfig {
-            rate: self.rate,
-            varying: self.varying.clone(),
+            rate: self.rate.clone(),
             queue: self.queue,
             delay: self.delay.clone(),
             allow_reorder: self.allow_reorder,

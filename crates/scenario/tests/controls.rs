@@ -9,9 +9,7 @@ fn check(cc: &str, endpoint: &str) -> Result<(), String> {
     let text = format!(
         "duration = \"10 s\"\n[links.sat]\nrate = \"10 Mbit/s\"\ndelay = \"275 ms\"\n[flows.bulk]\ncc = {cc}\nendpoint = {endpoint}\n"
     );
-    resolve_text("geo.toml", &text, &[], &|_| Err("no files here".into()))
-        .map(|_| ())
-        .map_err(|e| e.to_string())
+    resolve_text("geo.toml", &text, &[], &skyhaul_scenario::no_files).map(|_| ()).map_err(|e| e.to_string())
 }
 fn refusal(cc: &str) -> String {
     check(cc, "\"rfc\"").expect_err(cc)

@@ -1,6 +1,6 @@
 //! Every refusal is one line that names file, line, key and what to write.
 
-use skyhaul_scenario::{Document, ScenarioError, resolve_text};
+use skyhaul_scenario::{Document, ScenarioError, no_files, resolve_text};
 
 /// A small valid scenario. The line numbers of the tests below refer to it.
 const GEO: &str = r#"schema = 1
@@ -27,12 +27,8 @@ sample = "100 ms"
 series = ["cwnd", "srtt", "queue"]
 "#;
 
-fn nothing(_: &str) -> Result<String, String> {
-    Err("no files here".into())
-}
-
 fn check(text: &str) -> Result<(), ScenarioError> {
-    resolve_text("geo.toml", text, &[], &nothing).map(|_| ())
+    resolve_text("geo.toml", text, &[], &no_files).map(|_| ())
 }
 
 /// `GEO` with one line replaced.
@@ -484,7 +480,7 @@ fn files() {
         (
             "schema = 1",
             "schema = 1\nextends = \"base.toml\"",
-            "geo.toml:2: extends: cannot read base.toml: no files here",
+            "geo.toml:2: extends: cannot read base.toml: there are no files here, only presets",
         ),
         ("schema = 1", "schema = ", "geo.toml:1: not TOML: "),
         ("count = 20", "count = 20\ncount = 20", "geo.toml:13: not TOML: duplicate key (column 1)"),
@@ -558,7 +554,7 @@ fn overrides() {
     ];
     let mut wrong = Vec::new();
     for (set, want) in cases {
-        let got = resolve_text("geo.toml", GEO, &[set], &nothing);
+        let got = resolve_text("geo.toml", GEO, &[set], &no_files);
         let got = got.map_or_else(|e| e.to_string(), |_| "accepted".into());
         if got.contains('\n') || !(got == want || want.ends_with(' ') && got.starts_with(want)) {
             wrong.push(format!("{set}\n   got {got}\n  want {want}"));
@@ -572,7 +568,7 @@ fn a_problem_is_placed_in_the_file_that_holds_the_key() {
     let load = |path: &str| match path {
         "dir/base.toml" => Ok(with("p = 1e-3", "p = 7")),
         "dir/loop.toml" => Ok("extends = \"top.toml\"".into()),
-        _ => Err(format!("no {path}")),
+        _ => no_files(path),
     };
     let e = resolve_text("dir/top.toml", "extends = \"base.toml\"", &[], &load).unwrap_err();
     assert_eq!(
@@ -587,10 +583,10 @@ fn a_problem_is_placed_in_the_file_that_holds_the_key() {
     );
     let e = resolve_text("dir/top.toml", "extends = \"loop.toml\"", &[], &load).unwrap_err();
     assert_eq!(e.to_string(), "dir/loop.toml:1: extends: \"top.toml\" extends this file in turn");
-    let e = Document::open("preset:peach", &nothing).unwrap_err();
+    let e = Document::open("preset:peach", &no_files).unwrap_err();
     assert!(e.to_string().starts_with("preset:peach: there is no such preset (known: geo-today"), "{e}");
-    let e = Document::open("nowhere.toml", &nothing).unwrap_err();
-    assert_eq!(e.to_string(), "nowhere.toml: cannot read: no files here");
+    let e = Document::open("nowhere.toml", &no_files).unwrap_err();
+    assert_eq!(e.to_string(), "nowhere.toml: cannot read: there are no files here, only presets");
 }
 
 #[test]

@@ -1,19 +1,15 @@
 //! Broken files and overrides are refused in one line; nothing panics.
 
 use proptest::prelude::*;
-use skyhaul_scenario::{Document, check, preset, resolve_text};
-
-fn nothing(_: &str) -> Result<String, String> {
-    Err("no files here".into())
-}
+use skyhaul_scenario::{Document, check, no_files, preset, resolve_text};
 
 /// Resolves, checks and writes, as far as it goes.
 fn whole_way(text: &str, sets: &[&str]) -> Result<(), TestCaseError> {
-    match resolve_text("x.toml", text, sets, &nothing) {
+    match resolve_text("x.toml", text, sets, &no_files) {
         Ok(resolved) => {
             let text = check(&resolved).to_string();
             prop_assert!(!text.contains("NaN"), "{text}");
-            prop_assert_eq!(resolve_text("y.toml", &resolved.to_toml(), &[], &nothing), Ok(resolved));
+            prop_assert_eq!(resolve_text("y.toml", &resolved.to_toml(), &[], &no_files), Ok(resolved));
         }
         Err(e) => prop_assert!(!e.to_string().contains('\n'), "{e}"),
     }
@@ -95,7 +91,7 @@ fn any_value_in_any_place() {
 
 #[test]
 fn extending_is_for_files() {
-    let e = resolve_text("x.toml", &rich(), &["extends=preset:peach-leo"], &nothing).unwrap_err();
+    let e = resolve_text("x.toml", &rich(), &["extends=preset:peach-leo"], &no_files).unwrap_err();
     assert_eq!(e.to_string(), "--set: extends: what a file extends cannot be overridden");
 }
 

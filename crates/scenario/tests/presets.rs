@@ -9,13 +9,9 @@ use skyhaul_path::{Limit, QueueConfig};
 use skyhaul_scenario::resolved::{
     App, Delay, Direction, FlowGroup, Record, Resolved, Series, Start, Times, Transport,
 };
-use skyhaul_scenario::{Document, preset, resolve_text};
+use skyhaul_scenario::{Document, no_files, preset, resolve_text};
 
 use proptest::prelude::*;
-
-fn nothing(_: &str) -> Result<String, String> {
-    Err("no files here".into())
-}
 
 fn with(sets: &[&str]) -> Resolved {
     let mut document = Document::preset("peach-geo").unwrap();
@@ -27,9 +23,8 @@ fn with(sets: &[&str]) -> Resolved {
 
 #[test]
 fn peach_geo_is_the_setting_of_the_paper() {
-    let direction = |rate, error| Direction {
-        varying: None,
-        rate,
+    let direction = |rate: Option<Rate>, error| Direction {
+        rate: rate.into(),
         delay: Delay::fixed(Duration::from_millis(275)),
         allow_reorder: false,
         queue: QueueConfig {
@@ -122,7 +117,7 @@ fn every_preset_resolves_and_survives_its_canonical_form() {
 #[track_caller]
 fn round_trip(resolved: &Resolved) {
     let text = resolved.to_toml();
-    let again = resolve_text("scenario.resolved.toml", &text, &[], &nothing);
+    let again = resolve_text("scenario.resolved.toml", &text, &[], &no_files);
     let again = again.unwrap_or_else(|e| panic!("{e}\n{text}"));
     assert_eq!(&again, resolved, "{text}");
     assert_eq!(again.hash(), resolved.hash());
@@ -233,7 +228,7 @@ fn the_order_in_the_file_does_not_matter() {
     let (links, flows) = (text.find("[links").unwrap(), text.find("[flows").unwrap());
     assert!(links < flows);
     let swapped = format!("{}{}\n{}", &text[..links], &text[flows..], &text[links..flows]);
-    assert_eq!(resolve_text("x", &swapped, &[], &nothing).unwrap().hash(), with(&[]).hash());
+    assert_eq!(resolve_text("x", &swapped, &[], &no_files).unwrap().hash(), with(&[]).hash());
 }
 
 #[test]
@@ -247,7 +242,7 @@ fn short_forms_open_up_and_replace() {
     let own = with(&["flows.bulk.cc=user:mine", "flows.bulk.cc.options.gain=0.5"]);
     assert_eq!(own.flows[0].cc.label(), "user:mine");
     assert!(own.to_toml().contains("gain = 0.5"), "{}", own.to_toml());
-    let again = Document::parse("again", &own.to_toml(), &|_| Err("none".into())).unwrap().resolve().unwrap();
+    let again = Document::parse("again", &own.to_toml(), &no_files).unwrap().resolve().unwrap();
     assert_eq!((again.hash(), &again.flows[0].cc), (own.hash(), &own.flows[0].cc));
     assert_ne!(own.hash(), with(&["flows.bulk.cc=user:mine"]).hash());
     // Replacing forgets the options.
@@ -270,7 +265,7 @@ fn short_forms_open_up_and_replace() {
 fn defaults() {
     let text =
         "duration = '1 s'\n[links.a]\nrate = '8 Mbit/s'\ndelay = '50 ms'\n[flows.x]\n[flows.y]\ncount = 2";
-    let r = resolve_text("x", text, &[], &nothing).unwrap();
+    let r = resolve_text("x", text, &[], &no_files).unwrap();
     assert_eq!((r.seed, r.title.as_str()), (1, ""));
     // 8 Mbit/s in 100 ms are 100 kB: 67 packets of 1500 bytes.
     let queue = r.links[0].forward.queue;
@@ -288,7 +283,7 @@ fn defaults() {
 fn a_queue_in_bdp_follows_the_longest_rtt_that_crosses_it() {
     let text = "duration = '1 s'\n[links.a]\npacket = '1000 B'\nrate = '1000 packets/s'\ndelay = '50 ms'\n\
                 queue = '1.5 BDP'\n[flows.x]\n[flows.y]\nextra-delay = '100 ms'";
-    let r = resolve_text("x", text, &[], &nothing).unwrap();
+    let r = resolve_text("x", text, &[], &no_files).unwrap();
     assert_eq!(r.links[0].forward.queue.limit, Limit::Packets(450));
     assert_eq!(r.propagation_rtt(&r.flows[1]), Duration::from_millis(300));
 }

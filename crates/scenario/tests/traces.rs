@@ -1,9 +1,9 @@
 //! Rates and delays that follow files.
 
-use skyhaul_base::{Duration, Instant};
-use skyhaul_path::Varying;
+use skyhaul_base::{Duration, Instant, Rate};
+use skyhaul_path::rate;
 use skyhaul_scenario::resolved::{Change, Delay};
-use skyhaul_scenario::{Document, Resolved, ScenarioError};
+use skyhaul_scenario::{Document, LoadError, Resolved, ScenarioError, no_files};
 use std::collections::BTreeMap;
 
 const HEAD: &str = "schema = 1\nduration = \"100 s\"\n[flows.bulk]\n[links.sat]\nqueue = \"50 packets\"\n";
@@ -13,10 +13,13 @@ fn resolve(link: &str, files: &[(&str, &str)]) -> Result<Resolved, ScenarioError
     document(link, files).and_then(|d| d.resolve())
 }
 
+fn missing() -> LoadError {
+    LoadError::System("no such file".into())
+}
+
 fn document(link: &str, files: &[(&str, &str)]) -> Result<Document, ScenarioError> {
     let files: BTreeMap<&str, &str> = files.iter().copied().collect();
-    let load =
-        move |path: &str| files.get(path).map(|t| (*t).to_owned()).ok_or_else(|| "no such file".into());
+    let load = move |path: &str| files.get(path).map(|t| (*t).to_owned()).ok_or_else(missing);
     Document::parse("a/geo.toml", &format!("{HEAD}{link}"), &load)
 }
 
@@ -38,8 +41,7 @@ fn the_content_of_files_is_part_of_the_scenario() {
     ] {
         let resolved = resolve(link, &[(name, text)]).expect("good");
         // It stands alone, and says the same whatever the file was called.
-        let alone =
-            skyhaul_scenario::resolve_text("r.toml", &resolved.to_toml(), &[], &|_| Err("no files".into()));
+        let alone = skyhaul_scenario::resolve_text("r.toml", &resolved.to_toml(), &[], &no_files);
         let alone = alone.expect("the canonical text resolves");
         assert_eq!((&alone, alone.hash()), (&resolved, resolved.hash()));
         let renamed = resolve(
@@ -58,17 +60,17 @@ fn units_are_those_of_the_header() {
         [("a/t.csv", "# measured\n\ndelay_us, time_ms ,rate_kbit_s,loss\n20000,0,8000,0\n30000,500,2.5,0\n")];
     let both = "rate = { trace = \"t.csv\" }\ndelay = { trace = \"t.csv\" }\nreverse = { rate = \"1 Mbit/s\", delay = \"1 ms\" }\n";
     let s = resolve(both, &files).expect("good");
-    let Some(Varying::Steps(steps)) = &s.links[0].forward.varying else { panic!("steps") };
+    let rate::Config::Steps(steps) = &s.links[0].forward.rate else { panic!("steps") };
     let points: Vec<(u64, u64)> = steps.points().map(|(t, r)| (t.as_nanos(), r.bits_per_sec())).collect();
     assert_eq!(points, [(0, 8_000_000), (500_000_000, 2_500)]);
     // The mean up to the last time stands for the rate where one number is needed.
-    assert_eq!(s.links[0].forward.rate.map(|r| r.bits_per_sec()), Some(8_000_000));
+    assert_eq!(s.links[0].forward.rate.mean().map(|r| r.bits_per_sec()), Some(8_000_000));
     let Delay::Trace(trace) = &s.links[0].forward.delay else { panic!("a trace") };
     assert_eq!(trace.at(Instant::from_secs_f64(0.4)), Duration::from_millis(20));
     assert_eq!(trace.at(Instant::from_secs_f64(0.5)), Duration::from_millis(30));
     assert_eq!(
-        (&s.links[0].reverse.varying, &s.links[0].reverse.delay),
-        (&None, &Delay::fixed(Duration::from_millis(1)))
+        (&s.links[0].reverse.rate, &s.links[0].reverse.delay),
+        (&Rate::from_bits_per_sec(1_000_000).into(), &Delay::fixed(Duration::from_millis(1)))
     );
 }
 
@@ -83,12 +85,13 @@ fn the_reverse_direction_overrides_and_events_may_name_files() {
         ("a/d.csv", "time_s,delay_s\n0,0.1\n"),
     ];
     let s = resolve(text, &files).expect("good");
-    let Some(Varying::Opportunities(o)) = &s.links[0].reverse.varying else { panic!("a schedule") };
-    assert_eq!((o.times(), s.links[0].forward.varying.is_none()), (&[1, 2][..], true));
-    let what: Vec<bool> = s.events.iter().map(|e| matches!(e.change, Change::Varying(_))).collect();
+    let rate::Config::Opportunities(o) = &s.links[0].reverse.rate else { panic!("a schedule") };
+    assert_eq!((o.times(), !s.links[0].forward.rate.varies()), (&[1, 2][..], true));
+    let what: Vec<bool> =
+        s.events.iter().map(|e| matches!(&e.change, Change::Rate(rate) if rate.varies())).collect();
     // The rate; the rate again; the delays of both directions.
     assert_eq!(what, [true, false, false, false]);
-    let again = skyhaul_scenario::resolve_text("r.toml", &s.to_toml(), &[], &|_| Err("no files".into()));
+    let again = skyhaul_scenario::resolve_text("r.toml", &s.to_toml(), &[], &no_files);
     assert_eq!(again.expect("canonical"), s);
 }
 
@@ -98,14 +101,14 @@ fn overrides_read_files_from_where_the_command_stands() {
     d.set("links.sat.rate={ mahimahi = \"t.trace\" }").expect("an override");
     let e = d.resolve().expect_err("not read yet").to_string();
     assert!(e.starts_with("--set: links.sat.rate.mahimahi: \"t.trace\" cannot be read from here"), "{e}");
-    let missing = d.clone().read_traces(&|_| Err("no such file".into())).expect_err("missing").to_string();
+    let missing = d.clone().read_traces(&|_| Err(missing())).expect_err("missing").to_string();
     assert_eq!(missing, "--set: links.sat.rate.mahimahi: cannot read t.trace: no such file");
-    d.read_traces(&|path| if path == "t.trace" { Ok("7\n".into()) } else { Err("another".into()) })
+    d.read_traces(&|path| if path == "t.trace" { Ok("7\n".into()) } else { Err(LoadError::NoFiles) })
         .expect("read");
-    assert!(d.resolve().expect("good").links[0].forward.varying.is_some());
+    assert!(d.resolve().expect("good").links[0].forward.rate.varies());
     // A rate of its own takes the place of the whole table.
     d.set("links.sat.rate=1 Mbit/s").expect("an override");
-    assert!(d.resolve().expect("good").links[0].forward.varying.is_none());
+    assert!(!d.resolve().expect("good").links[0].forward.rate.varies());
 }
 
 #[test]
@@ -168,7 +171,7 @@ fn what_makes_no_sense_around_a_file_is_refused_with_its_key() {
         (
             "{ trace = \"t.csv\" }",
             "{ trace = \"t.csv\", mahimahi = \"t.trace\" }",
-            "a/geo.toml:6: links.sat.rate: write either",
+            "a/geo.toml:6: links.sat.rate: write one of mahimahi = \"FILE\", trace = \"FILE\"",
         ),
         (
             "{ trace = \"t.csv\" }",
@@ -193,7 +196,7 @@ fn what_makes_no_sense_around_a_file_is_refused_with_its_key() {
         (
             "\"250 ms\"",
             "{ mahimahi = \"t.trace\" }",
-            "a/geo.toml:7: links.sat.delay.mahimahi: a file of Mahimahi says when",
+            "a/geo.toml:7: links.sat.delay.mahimahi: this gives a rate, and no delay: write trace =",
         ),
         (
             "{ trace = \"t.csv\" }",

@@ -142,3 +142,14 @@ impl FixedWindow {
         (self.sent, self.acked)
     }
 }
+
+/// Who talks over the paths of a scenario.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Agents {
+    /// What the scenario says.
+    #[default]
+    Scenario,
+    /// For calibration: every flow keeps this many packets in the network and reacts to nothing, whatever the
+    /// scenario says of its end points. Packets have the scenario's size.
+    FixedWindow(u32),
+}

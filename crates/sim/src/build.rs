@@ -1,16 +1,17 @@
 //! From a resolved scenario to a world.
 
-use crate::change::Changes;
+use crate::agent::Agents;
+use crate::change::{self, Changes};
+use crate::error::BuildError;
 use crate::flow::{Flow, Record};
 use crate::heap::Heap;
 use crate::network::Network;
 use crate::parcel::Parcel;
-use crate::sample::Sampler;
+use crate::sampler::Sampler;
 use crate::sim::{Run, Sim};
 use crate::tap::Tap;
 use crate::truth::Truth;
 use crate::user::check_controls;
-use core::fmt;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::link::Streams;
@@ -18,60 +19,6 @@ use skyhaul_path::{Delay, Hop, Link, LinkConfig, Routes};
 use skyhaul_scenario::resolved::{FlowGroup, Resolved, Start};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Who talks over the paths of a scenario.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Agents {
-    /// What the scenario says.
-    #[default]
-    Scenario,
-    /// For calibration: every flow keeps this many packets in the network and reacts to nothing, whatever the
-    /// scenario says of its end points. Packets have the scenario's size.
-    FixedWindow(u32),
-}
-
-/// Why a scenario cannot be simulated.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BuildError {
-    /// A group of flows uses a control that nobody provides, or options that it does not take.
-    Control {
-        /// Name of the group of flows.
-        flow: String,
-        /// What is wrong and what to do.
-        message: String,
-    },
-    /// A flow's path has neither delay nor rate: infinitely much would happen at one time.
-    NoDelay {
-        /// Name of the group of flows.
-        flow: String,
-    },
-    /// A flow's path names a link that does not exist.
-    NoSuchLink {
-        /// Name of the group of flows.
-        flow: String,
-        /// Index in the flow's path.
-        link: usize,
-    },
-    /// More flows than can be numbered, or more distinct paths than the route table holds.
-    TooLarge,
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Control { flow, message } => write!(f, "flows.{flow}.cc: {message}"),
-            Self::NoDelay { flow } => {
-                write!(f, "the path of `{flow}` has neither delay nor rate: give a link a delay")
-            }
-            Self::NoSuchLink { flow, link } => {
-                write!(f, "the path of `{flow}` names link {link}, which does not exist")
-            }
-            Self::TooLarge => write!(f, "too many flows or too many distinct paths"),
-        }
-    }
-}
-
-impl core::error::Error for BuildError {}
 
 impl<R: Tap> Sim<R> {
     /// A world at time zero.
@@ -176,7 +123,7 @@ impl<R: Tap> Sim<R> {
             changes,
             run,
         };
-        sim.take_down(scenario);
+        change::take_down(scenario, &mut sim.net);
         Ok(sim)
     }
 }
@@ -200,7 +147,7 @@ fn check(scenario: &Resolved, group: &FlowGroup) -> Result<(), BuildError> {
     }
     let mut ways = group.path.iter().flat_map(|&i| [&scenario.links[i].forward, &scenario.links[i].reverse]);
     let takes_time =
-        !group.extra_delay.is_zero() || ways.any(|d| d.rate.is_some() || !d.delay.base().is_zero());
+        !group.extra_delay.is_zero() || ways.any(|d| d.rate.mean().is_some() || !d.delay.base().is_zero());
     if takes_time { Ok(()) } else { Err(BuildError::NoDelay { flow: flow() }) }
 }
 

@@ -1,7 +1,6 @@
 //! What changes during a run.
 
 use crate::network::Network;
-use crate::sim::Sim;
 use crate::tap::Tap;
 use skyhaul_base::{Instant, Rate};
 use skyhaul_path::{Change, DropReason, Limit};
@@ -27,31 +26,29 @@ impl Changes {
     pub(crate) fn next(&self) -> Instant {
         self.all.get(self.done).map_or(Instant::MAX, |c| Instant::ZERO + c.at)
     }
-}
 
-impl<R: Tap> Sim<R> {
-    /// Makes the changes that are due.
+    /// Makes those that are due; returns when the next is.
     #[cold]
-    pub(crate) fn change(&mut self) {
-        while self.changes.next() <= self.now {
-            let resolved::Event { link, forward, change, .. } = &self.changes.all[self.changes.done];
+    pub(crate) fn make<R: Tap>(&mut self, now: Instant, net: &mut Network<R>) -> Instant {
+        while self.next() <= now {
+            let resolved::Event { link, forward, change, .. } = &self.all[self.done];
             // Forward directions are even, reverse ones odd.
             let hop = (2 * link + usize::from(!forward)) as u32;
             if R::ENABLED {
-                self.net.note(self.now, hop, change);
+                net.note(now, hop, change);
             }
-            self.net.change(self.now, hop, change);
-            self.changes.done += 1;
+            net.change(now, hop, change);
+            self.done += 1;
         }
-        self.timers.set(self.named_flows + 1, self.changes.next());
+        self.next()
     }
+}
 
-    /// Directions that are down from the start.
-    pub(crate) fn take_down(&mut self, scenario: &Resolved) {
-        let ways = scenario.links.iter().flat_map(|l| [&l.forward, &l.reverse]);
-        for (hop, _) in (0..).zip(ways).filter(|(_, d)| !d.up) {
-            self.net.change(Instant::ZERO, hop, &Change::Up(false));
-        }
+/// Directions that are down from the start.
+pub(crate) fn take_down<R: Tap>(scenario: &Resolved, net: &mut Network<R>) {
+    let ways = scenario.links.iter().flat_map(|l| [&l.forward, &l.reverse]);
+    for (hop, _) in (0..).zip(ways).filter(|(_, d)| !d.up) {
+        net.change(Instant::ZERO, hop, &Change::Up(false));
     }
 }
 
@@ -66,8 +63,7 @@ impl<R: Tap> Network<R> {
     /// Records a change.
     fn note(&mut self, now: Instant, link: u32, change: &Change) {
         let (what, value) = match change {
-            Change::Rate(rate) => (LinkChange::Rate, rate.map_or(u64::MAX, Rate::bits_per_sec)),
-            Change::Varying(varying) => (LinkChange::Rate, varying.mean().bits_per_sec()),
+            Change::Rate(rate) => (LinkChange::Rate, rate.mean().map_or(u64::MAX, Rate::bits_per_sec)),
             Change::Delay(delay) => (LinkChange::Delay, delay.base_at(now).as_nanos()),
             Change::Error(error) => (LinkChange::Error, error.mean_loss(NOTED_SIZE).to_bits()),
             Change::Limit(Limit::Bytes(n)) => (LinkChange::LimitBytes, *n),

@@ -1,7 +1,7 @@
 //! What is between the end points: a chain of links, with what a run counts and records of them.
 
 use crate::parcel::{Bodies, Parcel};
-use crate::tap::{self, Place, Tap};
+use crate::tap::{Place, Sighting, Tap};
 use crate::truth::Truth;
 use skyhaul_base::Instant;
 use skyhaul_path::{Chain, DropReason, Hop, Link, Observer, PacketView, Routed, Routes};
@@ -66,18 +66,34 @@ pub(crate) fn cause(why: DropReason) -> LossCause {
     }
 }
 
+impl<R: Tap> Witness<R> {
+    /// Shows the recorder a parcel that has a body.
+    pub(crate) fn show(&mut self, now: Instant, parcel: Parcel, place: Place) {
+        let segment = &parcel.segment(&self.bodies);
+        let sighting = Sighting {
+            flow: parcel.flow(),
+            generation: parcel.generation(),
+            backward: parcel.backward(),
+            key: parcel.key(),
+            place,
+            segment,
+        };
+        self.recorder.packet(now, &sighting);
+    }
+}
+
 impl<R: Tap> Observer<Parcel> for Witness<R> {
     #[inline(always)]
     fn entered(&mut self, now: Instant, link: u32, parcel: &Parcel) {
         if R::PACKETS {
-            tap::show(now, *parcel, Place::Entered { link }, self);
+            self.show(now, *parcel, Place::Entered { link });
         }
     }
 
     #[inline(always)]
     fn left(&mut self, now: Instant, link: u32, parcel: &Parcel) {
         if R::PACKETS {
-            tap::show(now, *parcel, Place::Left { link }, self);
+            self.show(now, *parcel, Place::Left { link });
         }
     }
 
@@ -88,7 +104,7 @@ impl<R: Tap> Observer<Parcel> for Witness<R> {
             self.recorder.record(now, &Event::Dropped { flow, link, cause, packet: parcel.packet() });
         }
         if R::PACKETS {
-            tap::show(now, parcel, Place::Lost { link, cause }, self);
+            self.show(now, parcel, Place::Lost { link, cause });
         }
         self.truth.lost(parcel, cause);
         parcel.discard(&mut self.bodies);

@@ -1,15 +1,14 @@
 //! The engine: pops events, moves parcels, calls end points.
 
-use crate::agent::{Agent, Ends, FixedWindow, OneWay};
-use crate::build::Agents;
+use crate::agent::{Agent, Agents, Ends, FixedWindow, OneWay};
 use crate::change::Changes;
 use crate::flow::{Flow, Record};
 use crate::heap::Heap;
 use crate::network::Network;
 use crate::observe;
 use crate::parcel::{Label, Parcel};
-use crate::sample::Sampler;
-use crate::tap::{self, Place, Tap};
+use crate::sampler::Sampler;
+use crate::tap::{Place, Tap};
 use crate::user;
 use skyhaul_apps::{App, Outcome, Start, Stop, Streams};
 use skyhaul_base::{Duration, Instant, Rng};
@@ -136,7 +135,10 @@ impl<R: Tap> Sim<R> {
                 let next = self.sampler.sample(self.now, flows, records, &self.run.groups, &mut self.net);
                 self.timers.set(due.slot, next);
             }
-            1 => self.change(),
+            1 => {
+                let next = self.changes.make(self.now, &mut self.net);
+                self.timers.set(due.slot, next);
+            }
             _ => self.wake(due.slot),
         }
     }
@@ -157,7 +159,7 @@ impl<R: Tap> Sim<R> {
             observe::arrival(now, parcel, net);
         }
         if R::PACKETS {
-            tap::show(now, parcel, Place::Arrived, &mut net.witness);
+            net.witness.show(now, parcel, Place::Arrived);
         }
         let way = flow.way(index, !backward);
         let header = flow.header;
@@ -258,7 +260,7 @@ impl<R: Tap> Sim<R> {
             self.net.witness.recorder.record(self.now, &event);
         }
         if R::PACKETS {
-            tap::show(self.now, parcel, Place::Arrived, &mut self.net.witness);
+            self.net.witness.show(self.now, parcel, Place::Arrived);
         }
         parcel.discard(&mut self.net.witness.bodies);
     }
@@ -556,7 +558,7 @@ pub(crate) fn dispatch<R: Tap>(net: &mut Network<R>, now: Instant, parcel: Parce
         observe::departure(now, parcel, net);
     }
     if R::PACKETS {
-        tap::show(now, parcel, Place::Sent, &mut net.witness);
+        net.witness.show(now, parcel, Place::Sent);
     }
     net.forward(now, parcel);
 }

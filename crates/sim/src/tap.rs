@@ -1,9 +1,6 @@
 //! Whole packets for those who want them: captures of a run.
 
-use crate::network::Witness;
-use crate::parcel::Parcel;
 use skyhaul_base::Instant;
-use skyhaul_path::PacketView;
 use skyhaul_tcp::Segment;
 use skyhaul_trace::{Digest, LossCause, Memory, Null, Recorder};
 
@@ -101,22 +98,5 @@ impl<R: Tap> Tap for &mut R {
     }
     fn transfer(&mut self, opened: &Opened) {
         (**self).transfer(opened);
-    }
-}
-
-/// Shows a parcel that has a body.
-pub(crate) fn show<R: Tap>(now: Instant, parcel: Parcel, place: Place, witness: &mut Witness<R>) {
-    let segment = parcel.segment(&witness.bodies);
-    witness.recorder.packet(now, &sighting(parcel, place, &segment));
-}
-
-fn sighting(parcel: Parcel, place: Place, segment: &Segment) -> Sighting<'_> {
-    Sighting {
-        flow: parcel.flow(),
-        generation: parcel.generation(),
-        backward: parcel.backward(),
-        key: parcel.key(),
-        place,
-        segment,
     }
 }

@@ -5,7 +5,7 @@ use skyhaul_sim::run;
 use skyhaul_trace::{Digest, Null};
 
 fn resolve(text: &str) -> Resolved {
-    skyhaul_scenario::resolve_text("test.toml", text, &[], &|_| Err("no files".into())).expect("a scenario")
+    skyhaul_scenario::resolve_text("test.toml", text, &[], &skyhaul_scenario::no_files).expect("a scenario")
 }
 
 fn scenario(rate: &str, delay: &str, flows: &str) -> Resolved {

@@ -6,12 +6,12 @@ use skyhaul_sim::{FlowResult, RunResult, run};
 use skyhaul_trace::{Class, Digest, Event, LinkChange, LossCause, Memory, Null};
 
 fn resolve(text: &str) -> Resolved {
-    skyhaul_scenario::resolve_text("test.toml", text, &[], &|_| Err("no files".into())).expect("a scenario")
+    skyhaul_scenario::resolve_text("test.toml", text, &[], &skyhaul_scenario::no_files).expect("a scenario")
 }
 
 fn refused(text: &str) -> String {
     let all = format!("{LINK}{text}");
-    let e = skyhaul_scenario::resolve_text("test.toml", &all, &[], &|_| Err("no files".into()));
+    let e = skyhaul_scenario::resolve_text("test.toml", &all, &[], &skyhaul_scenario::no_files);
     e.expect_err("a refusal").to_string()
 }
 

@@ -1,5 +1,6 @@
 //! The simulator behind [`CellRunner`].
 
+use crate::error::io_words;
 use crate::model::Raw;
 use crate::observed::{Number, Observed, Sampled};
 use crate::runner::{CellRunner, Failure, Problem, Resolution, Setting, Unversioned, Vocabulary};
@@ -8,7 +9,7 @@ use skyhaul_cc::{Config, Controls};
 use skyhaul_scenario::model::QueueSpec;
 use skyhaul_scenario::resolved::{Change, Direction, Limit, Series, Start, Transport};
 
-use skyhaul_scenario::{Document, Resolved, ScenarioError};
+use skyhaul_scenario::{Document, LoadError, Resolved, ScenarioError, no_files};
 use skyhaul_sim::quantity::{FLOW, LINK, RUN};
 use skyhaul_sim::result::direction;
 use skyhaul_sim::{BuildError, RunError, RunResult, check_controls};
@@ -52,8 +53,7 @@ impl Simulator {
             let _ =
                 writeln!(text, "[flows.{name}]\npath = [\"sat\"]\ncc = \"{name}\"\nrwnd = \"64 segments\"");
         }
-        let none = |_: &str| Err("the reference stands alone".to_owned());
-        let scenario = Document::parse("reference", &text, &none).and_then(|d| d.resolve());
+        let scenario = Document::parse("reference", &text, &no_files).and_then(|d| d.resolve());
         let scenario = scenario.expect("the reference is a scenario");
         let result =
             skyhaul_sim::run(&scenario, 1, Digest::default()).expect("the reference can be simulated");
@@ -84,7 +84,7 @@ impl CellRunner for Simulator {
     }
 
     fn resolve(&self, base: &Raw, dir: &Path, settings: &[Setting]) -> Result<Resolution, Problem> {
-        let load = |path: &str| std::fs::read_to_string(path).map_err(|e| e.to_string());
+        let load = |path: &str| std::fs::read_to_string(path).map_err(|e| LoadError::System(io_words(&e)));
         let mut document = match base {
             Raw::String(name) if name.starts_with("preset:") => Document::open(name, &load),
             Raw::String(name) => Document::open(&dir.join(name).to_string_lossy(), &load),
@@ -129,8 +129,7 @@ impl CellRunner for Simulator {
     }
 
     fn reread(&self, text: &str) -> Result<Resolved, Problem> {
-        let none = |_: &str| Err("a resolved scenario stands alone".to_owned());
-        Document::parse("scenario", text, &none).and_then(|d| d.resolve()).map_err(problem)
+        Document::parse("scenario", text, &no_files).and_then(|d| d.resolve()).map_err(problem)
     }
 
     fn version(&self, scenario: &Resolved) -> Result<String, Unversioned> {
@@ -225,9 +224,9 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
         let of = |d: &Direction, written: Option<&QueueSpec>| {
             let (delay, queue, error) =
                 (ms(d.delay.base()), queue(d.queue.discipline.words(), written), d.error.words(&number));
-            let queue = d.rate.map_or_else(String::new, |_| format!(", {queue}"));
-            let trace = if d.varying.is_some() { " in the mean (a trace)" } else { "" };
-            format!("{}{trace}, {delay}{queue}, {error}", rate(d.rate))
+            let queue = d.rate.mean().map_or_else(String::new, |_| format!(", {queue}"));
+            let trace = if d.rate.varies() { " in the mean (a trace)" } else { "" };
+            format!("{}{trace}, {delay}{queue}, {error}", rate(d.rate.mean()))
         };
         words.push((format!("Link {}", l.name), of(&l.forward, spec.queue.as_ref().map(|q| &q.0))));
         let back = spec.reverse.as_ref().and_then(|r| r.queue.as_ref());
@@ -256,8 +255,8 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
     for e in &s.events {
         let way = if e.forward { "" } else { ", back" };
         let becomes = match &e.change {
-            Change::Rate(r) => rate(*r),
-            Change::Varying(v) => format!("a trace, {} in the mean", rate(Some(v.mean()))),
+            Change::Rate(r) if r.varies() => format!("a trace, {} in the mean", rate(r.mean())),
+            Change::Rate(r) => rate(r.mean()),
             Change::Delay(d) => ms(d.base()),
             Change::Error(e) => e.words(&number),
             Change::Limit(limit) => match limit {

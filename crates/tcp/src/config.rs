@@ -5,6 +5,9 @@ use alloc::sync::Arc;
 use skyhaul_base::Duration;
 use skyhaul_cc::Rules;
 
+/// Smallest segment size that is taken from a peer, as in Linux (`TCP_MIN_SND_MSS`).
+pub(crate) const MIN_MSS: u32 = 48;
+
 /// Where RTT samples come from (RFC 6298 §3, RFC 7323 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]

@@ -114,7 +114,7 @@ impl Trace {
     fn run(&self, cc: &Control) -> (Pair<Counted>, Notes) {
         let mut setup = Setup::new(Self::config(), cc, self.rtt / 2);
         setup.handshake = Handshake::Skipped(Some(self.rtt));
-        setup.links[0].rate = self.rate.map(Rate::from_bits_per_sec);
+        setup.links[0].rate = self.rate.map(Rate::from_bits_per_sec).into();
         setup.links[0].queue = QueueConfig { discipline: self.discipline, ..QueueConfig::default() };
         let mut notes = Notes::default();
         let mut p: Pair<Counted> = setup.build_with(|side, cc| {

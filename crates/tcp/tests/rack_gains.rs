@@ -99,7 +99,7 @@ fn where_the_rto_is_below_two_rtts_the_probe_saves_the_window_but_no_time() {
 fn jittered(d: LossDetection, cc: &str, jitter: Duration) -> Pair<Counted> {
     let mut s = setup(d, cc);
     s.handshake = Handshake::Skipped(Some(ONE_WAY * 2));
-    s.links[0].rate = Some(skyhaul_base::Rate::from_bits_per_sec(2_000_000));
+    s.links[0].rate = skyhaul_base::Rate::from_bits_per_sec(2_000_000).into();
     s.links[0].delay = Uniform { base: ONE_WAY, jitter }.into();
     s.links[0].allow_reorder = true;
     s.seed = 7;

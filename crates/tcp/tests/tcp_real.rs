@@ -24,7 +24,7 @@ fn setup(cc: &Control) -> Setup {
     let mut setup = Setup::new(config, cc, RTT / 2);
     setup.handshake = Handshake::Skipped(Some(RTT));
     setup.links[0] = LinkConfig {
-        rate: Some(Rate::from_bits_per_sec(LINK)),
+        rate: Rate::from_bits_per_sec(LINK).into(),
         delay: Delay::fixed(RTT / 2),
         ..LinkConfig::default()
     };

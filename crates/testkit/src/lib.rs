@@ -5,11 +5,13 @@
 //! - [`fuzz`]: bodies of the fuzz targets, replayed as tests;
 //! - [`naive`]: literal, slow versions of what the core computes incrementally;
 //! - [`naive_rack`]: the same for loss detection by time;
+//! - [`one_line`]: a model is one file and one line;
 //! - [`spy`]: a congestion control that writes down what another one does.
 
 pub mod fuzz;
 pub mod naive;
 pub mod naive_rack;
+pub mod one_line;
 pub mod pair;
 pub mod script;
 pub mod spy;

@@ -20,7 +20,7 @@ mod exports;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use skyhaul_base::Duration;
-use skyhaul_scenario::{Document, Resolved, ScenarioError};
+use skyhaul_scenario::{Document, Resolved, ScenarioError, no_files};
 use skyhaul_sim::quantity::{Datum, FLOW, LINK, Quantity, RUN};
 use skyhaul_sim::result::direction;
 use skyhaul_sim::{FlowResult, LinkResult, RunResult};
@@ -91,13 +91,12 @@ fn handle(request: &Request) -> Result<Value, Value> {
 }
 
 fn resolve(subject: &Subject) -> Result<Resolved, Value> {
-    let alone = |_: &str| Err("there are no files here, only presets".to_owned());
     let words = |e: ScenarioError| json!({ "message": e.to_string(), "file": e.file, "line": e.line, "key": e.key, "what": e.message });
     let text = &subject.scenario;
     let document = if text.starts_with(skyhaul_scenario::preset::PREFIX) && !text.contains('\n') {
-        Document::open(text, &alone)
+        Document::open(text, &no_files)
     } else {
-        Document::parse("scenario", text, &alone)
+        Document::parse("scenario", text, &no_files)
     };
     let mut document = document.map_err(words)?;
     for set in &subject.set {

@@ -26,12 +26,14 @@ mod refusal;
 mod seq;
 pub mod tcp;
 pub mod udp;
+mod unwritable;
 
 pub use agreement::{Agreement, Capability, PROBE_EXID, Plan, Profile, RATE_EXID};
-pub use encode::{EncodeError, Encoded, Envelope, Payload, encode, encode_udp, encode_with, sack_room};
+pub use encode::{Encoded, Envelope, Payload, encode, encode_udp, encode_with, sack_room};
 pub use packet::{Packet, Transport};
 pub use refusal::{Refusal, Refusals};
 pub use seq::Unwrapper;
+pub use unwritable::EncodeError;
 
 /// No header of ours is longer, bytes: IPv6 without extensions, TCP with all of its options.
 pub const MAX_HEADER: usize = ip::V6_HEADER + tcp::MAX_HEADER;

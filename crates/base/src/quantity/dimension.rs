@@ -1,7 +1,7 @@
 //! Physical dimensions: their units, and how a text is read and written in them.
 
 use super::QuantityError;
-use super::decimal::{self, Decimal, Scaled};
+use crate::decimal::{self, Decimal, Scaled};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;

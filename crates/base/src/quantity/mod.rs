@@ -6,13 +6,12 @@
 //!
 //! A configuration keeps its values in plain types; [`plain`] reads and writes them as quantities.
 
-mod decimal;
 mod dimension;
 mod error;
 pub mod plain;
 mod types;
 
-pub use decimal::Decimal;
+pub use crate::decimal::Decimal;
 pub use error::QuantityError;
 pub use types::{Count, Frequency, Probability, QueueLimit, RateSpec, Size, Span, Time, Window};
 

@@ -5,8 +5,8 @@
 
 use super::recorded::{Recorded, runs};
 use crate::error::{ExportError, LabError};
-use skyhaul_base::{Instant, Rate};
-use skyhaul_path::rate::{Saturated, Varying};
+use skyhaul_base::Instant;
+use skyhaul_path::rate::{self, Saturated};
 use skyhaul_scenario::resolved::{Change, Direction, Event};
 use std::fmt::Write as _;
 use std::fs;
@@ -53,10 +53,8 @@ fn opportunities<'a>(
     name: &str,
 ) -> Result<Option<String>, ExportError> {
     let end = Instant::ZERO + run.scenario().duration;
-    let model = |rate: Option<Rate>, varying: Option<&Varying>| {
-        (rate.is_some() || varying.is_some()).then(|| Saturated::new(rate, varying))
-    };
-    let Some(mut transmitter) = model(direction.rate, direction.varying.as_ref()) else { return Ok(None) };
+    let model = |rate: &rate::Config| rate.mean().map(|_| Saturated::new(rate));
+    let Some(mut transmitter) = model(&direction.rate) else { return Ok(None) };
     let (mut up, mut now, mut lines, mut text) = (direction.up, Instant::ZERO, 0usize, String::new());
     let mut changes = changes.peekable();
     loop {
@@ -65,11 +63,10 @@ fn opportunities<'a>(
             now = now.max(Instant::ZERO + event.at);
             match &event.change {
                 Change::Up(yes) => up = *yes,
-                Change::Rate(rate) => match model(*rate, None) {
+                Change::Rate(rate) => match model(rate) {
                     Some(new) => transmitter = new,
                     None => return Ok(None),
                 },
-                Change::Varying(varying) => transmitter = Saturated::new(None, Some(varying)),
                 Change::Delay(_) | Change::Error(_) | Change::Limit(_) => {}
             }
         }

@@ -7,7 +7,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use serde_json::Value;
 use skyhaul_scenario::resolved::FlowGroup;
-use skyhaul_scenario::{Resolved, resolve_text};
+use skyhaul_scenario::{Resolved, no_files, resolve_text};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -61,8 +61,7 @@ impl Recorded {
         let manifest = manifest(folder)?;
         let path = folder.join("scenario.resolved.toml");
         let text = fs::read_to_string(&path).map_err(LabError::read(&path))?;
-        let alone = |_: &str| Err("a resolved scenario needs no other file".to_owned());
-        let scenario = resolve_text(&path.to_string_lossy(), &text, &[], &alone)?;
+        let scenario = resolve_text(&path.to_string_lossy(), &text, &[], &no_files)?;
         let seed =
             manifest["seed"].as_u64().ok_or_else(|| unreadable(folder, &"the manifest has no seed"))?;
         let summary = json(&folder.join("summary.json"))?;

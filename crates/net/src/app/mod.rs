@@ -1,17 +1,25 @@
-//! What runs on a host: senders, sinks, a small HTTP server, and the other end of iperf3.
+//! What runs on a host: the workloads of `skyhaul_apps`, sinks, a small HTTP server, and the other end of iperf3.
 
 mod account;
 mod bulk;
 mod http;
+mod inbox;
 mod iperf;
+mod lines;
 mod meter;
 mod serve;
+mod session;
+mod tally;
 
 pub use account::Account;
 pub use bulk::{Bulk, Limit};
 pub use http::Http;
+pub use inbox::Inbox;
 pub use iperf::{Iperf, Tested};
+pub use lines::{Lines, OnHost};
 pub use meter::{Interval, Meter};
 pub use serve::{Ended, Serve, Sink, Talk, Talker};
+pub use session::{Carrier, Session};
+pub use tally::Tally;
 
 pub use crate::host::{App, Turn};

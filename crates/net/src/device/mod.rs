@@ -5,6 +5,7 @@ mod clock;
 mod namespace;
 pub(crate) mod netlink;
 pub(crate) mod offload;
+pub(crate) mod ready;
 pub mod tun;
 pub mod wait;
 

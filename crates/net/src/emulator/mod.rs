@@ -11,12 +11,14 @@
 
 mod accuracy;
 mod capture;
+mod crossing;
 mod lane;
 mod packet;
 mod report;
 mod way;
 
 pub use accuracy::{LATE, MAX_LATE_SHARE, MAX_P99, MAX_RATE_ERROR};
+pub use crossing::Crossing;
 pub use packet::Class;
 pub use report::{LaneReport, LinkCount, Report};
 
@@ -28,7 +30,7 @@ use crate::{Namespace, tun::TunConfig};
 use capture::Tape;
 use lane::{Lane, Shared};
 use skyhaul_base::{Duration, Instant};
-use skyhaul_scenario::resolved::{FlowGroup, Resolved};
+use skyhaul_scenario::resolved::Resolved;
 use skyhaul_wire::Plan;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -116,17 +118,18 @@ impl std::fmt::Debug for Emulation {
 }
 
 impl Emulation {
-    /// Joins two ends by the links that a flow group crosses: its data goes from the first to the second. The
-    /// scenario's time begins now.
+    /// Joins two ends by the links that a flow group crosses, or several ([`Crossing`]): data goes from the first end to
+    /// the second. The scenario's time begins now.
     ///
     /// # Errors
-    /// If a capture cannot be written, or the system refuses threads or descriptors.
-    pub fn start(
+    /// If a capture cannot be written, the system refuses threads or descriptors, or there are too many ways.
+    pub fn start<'a>(
         scenario: &Resolved,
-        group: &FlowGroup,
+        crossing: impl Into<Crossing<'a>>,
         ends: [End; 2],
         options: &Options,
     ) -> Result<Self, NetError> {
+        let crossing = crossing.into();
         let start = Clock::now();
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),
@@ -151,7 +154,7 @@ impl Emulation {
                 index,
                 from: ends[index].device.clone(),
                 to: ends[1 - index].device.clone(),
-                way: Way::new(scenario, group, forward, options.seed),
+                way: Way::new(scenario, crossing, forward, options.seed)?,
                 plan: options.plan,
                 spin: options.spin,
                 realtime: options.realtime,

@@ -16,6 +16,8 @@ pub struct Class {
     /// Of link scope: what the kernels at both ends say to their neighbours (RFC 4291 §2.5.6, RFC 5771 §4). No router
     /// passes it on, and a satellite path is no exception.
     pub link_scope: bool,
+    /// Of source and destination, if it is TCP or UDP and they are in the packet.
+    pub ports: Option<(u16, u16)>,
 }
 
 impl Class {
@@ -38,6 +40,8 @@ impl Class {
         };
         let transport = bytes.get(header..).unwrap_or_default();
         let ports = if matches!(protocol, 6 | 17) { transport.get(..4).unwrap_or_default() } else { &[] };
+        let number = |at: usize| ports.get(at..at + 2).map(|b| u16::from_be_bytes([b[0], b[1]]));
+        let pair = number(0).zip(number(2));
         let flow = addresses
             .iter()
             .chain(ports)
@@ -54,7 +58,7 @@ impl Class {
                     || matches!(a.get(16..18), Some([0xfe, 0x80..=0xbf]))
             }
         };
-        Some(Self { dscp, flow, pure_ack, link_scope })
+        Some(Self { dscp, flow, pure_ack, link_scope, ports: pair })
     }
 }
 
@@ -69,7 +73,7 @@ pub(super) struct Buf {
     pub(super) ticket: Option<Ticket>,
     /// The link that it is on spares it.
     spared: bool,
-    /// How many links it has entered: its place on the only route.
+    /// Its place on its route.
     hop: u16,
 }
 
@@ -84,6 +88,10 @@ impl Buf {
             spared: false,
             hop: 0,
         }
+    }
+    /// Puts it at the beginning of a route.
+    pub(super) fn set_out(&mut self, route: u16) {
+        self.hop = route;
     }
     /// The packet.
     pub(super) fn data(&self) -> &[u8] {
@@ -141,7 +149,7 @@ mod tests {
                 Class::of(&out[..n]).unwrap()
             };
             let ack = class(0, Flags::ACK, false);
-            assert!(ack.pure_ack && ack.dscp == 0);
+            assert!(ack.pure_ack && ack.dscp == 0 && ack.ports == Some((5, 6)));
             let data = class(100, Flags::ACK, true);
             assert!(!data.pure_ack && data.dscp == 1 && data.flow == ack.flow);
             assert!(!class(0, Flags::ACK.with(Flags::FIN), false).pure_ack);

@@ -1,7 +1,9 @@
 //! One direction through the emulated links, one after the other. It reads no clock and owns no device.
 
+use super::crossing::{Crossing, Ways};
 use super::packet::Buf;
-use skyhaul_base::{Instant, Rate};
+use crate::error::NetError;
+use skyhaul_base::{Duration, Instant, Rate};
 use skyhaul_path::{Chain, Counters, Delay, DropReason, Hop, Link, LinkConfig, Observer, Routes, Streams};
 use skyhaul_scenario::resolved::{Event, FlowGroup, Resolved};
 
@@ -9,16 +11,27 @@ use skyhaul_scenario::resolved::{Event, FlowGroup, Resolved};
 #[derive(Debug)]
 struct Label {
     name: String,
-    /// Number of the link in the scenario; `None` for the access delay.
-    index: Option<usize>,
+    what: What,
+}
+
+/// What a link of the chain stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// The link of this number in the scenario.
+    Link(usize),
+    /// The access of groups of flows, which delays by so much.
+    Access(Duration),
 }
 
 /// One direction of a path.
 #[derive(Debug)]
 pub(super) struct Way {
-    /// The links, in the order of the only route.
+    /// The links, in the order in which routes meet them.
     chain: Chain<Buf>,
     labels: Vec<Label>,
+    /// Where the route of each group begins.
+    routes: Vec<u16>,
+    ways: Ways,
     changes: Vec<Event>,
     done: usize,
     /// No earlier than the last thing that happened.
@@ -48,40 +61,86 @@ impl<F: FnMut(Buf, Fate<'_>)> Observer<Buf> for Losses<'_, F> {
     }
 }
 
-impl Way {
-    /// The links of a flow group in one direction, with the random streams that the simulator would use: on the same
-    /// seed the same packets are lost.
-    pub(super) fn new(scenario: &Resolved, group: &FlowGroup, forward: bool, seed: u64) -> Self {
-        let hop = |&index: &usize| {
-            let l = &scenario.links[index];
-            let (d, way) = if forward { (&l.forward, "forward") } else { (&l.reverse, "reverse") };
-            let streams = Streams::named(seed, &format!("links.{}.{way}", l.name));
-            // Departures are not foreseen: whoever reads the queue and the counters does not settle the links first.
-            let mut link = Link::new(&d.link_config(), streams);
-            if !d.up {
-                link.set_up(Instant::ZERO, false, &mut |_, _| {});
-            }
-            (Hop::new(link, !d.ack_errors), Label { name: format!("{}.{way}", l.name), index: Some(index) })
-        };
-        let mut hops: Vec<(Hop<Buf>, Label)> = if forward {
-            group.path.iter().map(hop).collect()
-        } else {
-            group.path.iter().rev().map(hop).collect()
-        };
-        if !group.extra_delay.is_zero() {
-            let config = LinkConfig { delay: Delay::fixed(group.extra_delay), ..LinkConfig::default() };
-            let link = Link::new(&config, Streams::named(seed, "access"));
-            let access = (Hop::new(link, false), Label { name: "access".into(), index: None });
-            // Data meets it first, acknowledgements last: it is the sender's.
-            if forward { hops.insert(0, access) } else { hops.push(access) }
+/// The links that ways share, as they are met.
+struct Links<'a> {
+    scenario: &'a Resolved,
+    forward: bool,
+    seed: u64,
+    hops: Vec<Hop<Buf>>,
+    labels: Vec<Label>,
+}
+
+impl Links<'_> {
+    /// A link of the scenario.
+    fn link(&mut self, index: usize) -> u32 {
+        if let Some(at) = self.labels.iter().position(|l| l.what == What::Link(index)) {
+            return at as u32;
         }
-        let mine = |c: &&Event| c.forward == forward && group.path.contains(&c.link);
+        let l = &self.scenario.links[index];
+        let (d, way) = if self.forward { (&l.forward, "forward") } else { (&l.reverse, "reverse") };
+        let name = format!("{}.{way}", l.name);
+        // Departures are not foreseen: whoever reads the queue and the counters does not settle the links first.
+        let mut link = Link::new(&d.link_config(), Streams::named(self.seed, &format!("links.{name}")));
+        if !d.up {
+            link.set_up(Instant::ZERO, false, &mut |_, _| {});
+        }
+        self.add(Hop::new(link, !d.ack_errors), name, What::Link(index))
+    }
+    /// What delays by the access of a group, if it has one: groups with the same delay share it.
+    fn access(&mut self, group: &FlowGroup) -> Option<u32> {
+        let delay = group.extra_delay;
+        if delay.is_zero() {
+            return None;
+        }
+        if let Some(at) = self.labels.iter().position(|l| l.what == What::Access(delay)) {
+            return Some(at as u32);
+        }
+        let config = LinkConfig { delay: Delay::fixed(delay), ..LinkConfig::default() };
+        let link = Link::new(&config, Streams::named(self.seed, "access"));
+        let name =
+            if self.scenario.flows.len() > 1 { format!("access.{}", group.name) } else { "access".into() };
+        Some(self.add(Hop::new(link, false), name, What::Access(delay)))
+    }
+    fn add(&mut self, hop: Hop<Buf>, name: String, what: What) -> u32 {
+        self.hops.push(hop);
+        self.labels.push(Label { name, what });
+        (self.hops.len() - 1) as u32
+    }
+}
+
+impl Way {
+    /// The links of flow groups in one direction, with the random streams that the simulator would use: on the same
+    /// seed the same packets are lost.
+    ///
+    /// # Errors
+    /// If there are too many different ways.
+    pub(super) fn new(
+        scenario: &Resolved,
+        crossing: Crossing<'_>,
+        forward: bool,
+        seed: u64,
+    ) -> Result<Self, NetError> {
+        let mut links = Links { scenario, forward, seed, hops: Vec::new(), labels: Vec::new() };
+        let mut table = Routes::default();
+        let mut routes = Vec::new();
+        for group in crossing.groups() {
+            let mut route: Vec<u32> = Vec::new();
+            // Data meets the access delay first, acknowledgements last: it is the sender's.
+            if forward {
+                route.extend(links.access(group));
+                route.extend(group.path.iter().map(|&l| links.link(l)));
+            } else {
+                route.extend(group.path.iter().rev().map(|&l| links.link(l)));
+                route.extend(links.access(group));
+            }
+            routes.push(table.add(route).ok_or(NetError::TooManyWays)?);
+        }
+        let crossed = |link: usize| crossing.groups().iter().any(|g| g.path.contains(&link));
+        let mine = |c: &&Event| c.forward == forward && crossed(c.link);
         let changes = scenario.events.iter().filter(mine).cloned().collect();
-        let (hops, labels): (Vec<_>, Vec<_>) = hops.into_iter().unzip();
-        let mut routes = Routes::default();
-        // The only route begins where the table does, and so does every packet.
-        routes.add((0..hops.len() as u32).collect());
-        Self { chain: Chain::new(hops, routes), labels, changes, done: 0, now: Instant::ZERO }
+        let Links { hops, labels, .. } = links;
+        let (chain, ways) = (Chain::new(hops, table), crossing.ways(forward));
+        Ok(Self { chain, labels, routes, ways, changes, done: 0, now: Instant::ZERO })
     }
 
     /// When the next change of a link is due; [`Instant::MAX`] for never.
@@ -93,12 +152,13 @@ impl Way {
         self.chain.next().min(self.next_change())
     }
     /// A packet enters the first link. Everything due before must have been done ([`Self::advance`]).
-    pub(super) fn enter(&mut self, at: Instant, p: Buf, out: &mut impl FnMut(Buf, Fate<'_>)) {
+    pub(super) fn enter(&mut self, at: Instant, mut p: Buf, out: &mut impl FnMut(Buf, Fate<'_>)) {
         self.now = self.now.max(at);
         if self.labels.is_empty() {
             out(p, Fate::Through(self.now));
             return;
         }
+        p.set_out(self.routes[self.ways.of(&p.class)]);
         self.chain.enter(self.now, p, &mut Losses { labels: &self.labels, out });
     }
 
@@ -128,7 +188,7 @@ impl Way {
     fn change(&mut self, out: &mut impl FnMut(Buf, Fate<'_>)) {
         let Some(c) = self.changes.get(self.done) else { return };
         self.done += 1;
-        let Some(hop) = self.labels.iter().position(|l| l.index == Some(c.link)) else { return };
+        let Some(hop) = self.labels.iter().position(|l| l.what == What::Link(c.link)) else { return };
         let now = self.now;
         let mut losses = Losses { labels: &self.labels, out };
         self.chain.change(now, hop as u32, &mut losses, |link, lost| {
@@ -152,7 +212,6 @@ impl Way {
 mod tests {
     use super::super::packet::Class;
     use super::*;
-    use skyhaul_base::Duration;
     use skyhaul_wire::Plan;
 
     const GEO: &str = r#"
@@ -175,17 +234,17 @@ set = { links.sat.up = false }
 "#;
 
     fn way(forward: bool) -> Way {
-        let scenario = skyhaul_scenario::Document::parse("geo.toml", GEO, &|_| unreachable!())
+        let scenario = skyhaul_scenario::Document::parse("geo.toml", GEO, &skyhaul_scenario::no_files)
             .unwrap()
             .resolve()
             .unwrap();
-        Way::new(&scenario, &scenario.flows[0], forward, scenario.seed)
+        Way::new(&scenario, Crossing::All(&scenario.flows[0]), forward, scenario.seed).unwrap()
     }
     fn packet() -> Buf {
         Buf::new(
             vec![0; 1500],
             1000,
-            Class { dscp: 0, flow: 1, pure_ack: false, link_scope: false },
+            Class { dscp: 0, flow: 1, pure_ack: false, link_scope: false, ports: None },
             Plan::LowerEffort,
         )
     }
@@ -241,5 +300,44 @@ set = { links.sat.up = false }
         assert!(times.windows(2).all(|t| t[1] - t[0] >= 800));
         assert_eq!(times[0] % 1000, 800);
         assert_eq!(w.next(), Instant::ZERO + Duration::from_secs(10), "the next change");
+    }
+
+    #[test]
+    fn groups_of_flows_take_their_own_ways_and_share_links() {
+        let text = r#"
+duration = "1 s"
+[links.far]
+rate = "unlimited"
+delay = "100 ms"
+[links.sat]
+rate = "8 Mbit/s"
+delay = "250 ms"
+[flows.a]
+path = ["sat"]
+[flows.b]
+path = ["far", "sat"]
+extra-delay = "10 ms"
+"#;
+        let s = skyhaul_scenario::Document::parse("two.toml", text, &skyhaul_scenario::no_files).unwrap();
+        let s = s.resolve().unwrap();
+        let crossing = Crossing::ByPort { groups: &s.flows, first: 80 };
+        for (forward, ports) in [(true, [(9, 80), (9, 81)]), (false, [(80, 9), (81, 9)])] {
+            let mut w = Way::new(&s, crossing, forward, 1).unwrap();
+            let mut times = Vec::new();
+            for ports in ports {
+                let class =
+                    Class { ports: Some(ports), dscp: 0, flow: 1, pure_ack: false, link_scope: false };
+                w.enter(ms(0), Buf::new(vec![0; 1500], 1000, class, Plan::LowerEffort), &mut |_, _| {});
+            }
+            w.advance(ms(1000), &mut |p, fate| {
+                if let Fate::Through(at) = fate {
+                    times.push((p.class.ports.unwrap(), at.as_nanos() / 1_000_000));
+                }
+            });
+            // 1 ms of serialisation on the shared link, where one has to wait for the other on the way back.
+            let second = if forward { 361 } else { 362 };
+            assert_eq!(times, [(ports[0], 251), (ports[1], second)], "{forward}");
+            assert_eq!(w.counters().count(), 3);
+        }
     }
 }

@@ -5,7 +5,7 @@ use super::journal::Journal;
 use super::journal::Op;
 use crate::outlet::{Merge, Outlet};
 use skyhaul_base::Instant;
-use skyhaul_cc::ProbeSupport;
+use skyhaul_cc::{PathState, ProbeSupport};
 use skyhaul_tcp::{Bytes, Connection, Counters, Event, Flags, Mark, Rejected, Segment, Seq, Snapshot, State};
 use skyhaul_wire::tcp::{ProbeOption, Tcp};
 use skyhaul_wire::{Agreement, Capability, Envelope, MAX_HEADER, Profile};
@@ -231,6 +231,10 @@ impl Conn {
             self.sinks = true;
             self.note(now, Op::Sink);
         }
+    }
+    pub(super) fn recall(&mut self, now: Instant, state: PathState) {
+        self.tcp.recall(state);
+        self.note(now, Op::Recall(state));
     }
     pub(super) fn take_back(&mut self, now: Instant) -> u64 {
         let n = self.tcp.truncate();

@@ -19,8 +19,14 @@ pub struct Counts {
     pub rejected: BTreeMap<&'static str, u64>,
     /// Packets to somebody else.
     pub not_ours: u64,
-    /// UDP datagrams.
+    /// UDP datagrams to ports that nobody has bound.
     pub not_tcp: u64,
+    /// UDP datagrams that applications may read.
+    pub datagrams_in: u64,
+    /// UDP datagrams sent.
+    pub datagrams_out: u64,
+    /// UDP datagrams that found no room, since nobody reads them.
+    pub datagrams_dropped: u64,
     /// Segments of no connection.
     pub strangers: u64,
     /// SYNs that found no room.

@@ -17,13 +17,15 @@ pub struct Endpoint {
     pub cc: skyhaul_cc::Config,
     /// How probes are marked.
     pub profile: Profile,
+    /// Longest packet, bytes, where that is less than the device takes; `None` for as long as the device takes them.
+    pub longest: Option<u32>,
 }
 
 impl Endpoint {
     /// Today's endpoint with this congestion control; probes are negotiated and marked with an option.
     #[must_use]
     pub fn modern(cc: skyhaul_cc::Config) -> Self {
-        Self { tcp: Config::modern(), cc, profile: Profile::Option }
+        Self { tcp: Config::modern(), cc, profile: Profile::Option, longest: None }
     }
 
     /// The settings of a connection whose packets have room for `limit` bytes of options and payload.

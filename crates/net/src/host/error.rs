@@ -31,6 +31,19 @@ pub enum HostError {
     /// There are as many connections as there may be.
     #[error("there are {0} connections, and no more are allowed")]
     TooMany(usize),
+    /// All ports for datagrams are taken.
+    #[error("no port is left for datagrams")]
+    NoDatagramPort,
+    /// The device takes no packet as long as that.
+    #[error(
+        "a datagram of {bytes} bytes of payload finds no room in a packet of this device: at most {most} do"
+    )]
+    TooLong {
+        /// Bytes of payload.
+        bytes: usize,
+        /// Bytes that there is room for.
+        most: usize,
+    },
     /// All ports for connections to this end are taken.
     #[error("no port is left for another connection to {0}")]
     NoPort(SocketAddr),

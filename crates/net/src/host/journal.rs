@@ -1,6 +1,7 @@
 //! What a connection on the wire was told and what it said, to be done again in the simulator's endpoint.
 
 use skyhaul_base::{Instant, Rng};
+use skyhaul_cc::PathState;
 use skyhaul_tcp::{Config, Connection, Counted, Segment, Seq, Store};
 
 /// Something that happened to a connection.
@@ -26,6 +27,8 @@ pub enum Op {
     Narrow(u32),
     /// Probes carry numbers from now on, or none.
     Number(bool),
+    /// It was told what an earlier connection has learnt of the path.
+    Recall(PathState),
     /// It was asked for what it has to send, and sent this.
     Sent(Vec<Segment>),
 }
@@ -119,6 +122,7 @@ impl Journal {
                 Op::Abort => c.abort(now),
                 Op::Narrow(limit) => c.narrow(now, *limit),
                 Op::Number(ids) => c.number_probes(*ids),
+                Op::Recall(state) => c.recall(*state),
                 Op::Sent(recorded) => {
                     let replayed: Vec<Segment> = std::iter::from_fn(|| c.poll_transmit(now)).collect();
                     if replayed != *recorded {

@@ -1,4 +1,4 @@
-//! User-space TCP: the connections of one host, over whatever carries IP packets.
+//! User-space TCP and UDP: the connections and datagrams of one host, over whatever carries IP packets.
 //!
 //! ```text
 //! packets ──▶ Host::arrive ──▶ Connection::handle ──▶ what changed, for the application
@@ -11,6 +11,7 @@ mod app;
 mod config;
 mod conn;
 mod count;
+mod datagram;
 mod deadline;
 mod demux;
 pub mod driver;
@@ -24,15 +25,18 @@ pub use app::{App, Turn};
 pub use config::HostConfig;
 pub use conn::{Conn, Failure};
 pub use count::Counts;
+pub use datagram::Arrived;
 pub use endpoint::Endpoint;
 pub use error::HostError;
 pub use journal::{Difference, Journal, Op};
 pub use secret::Secret;
 
+use datagram::Datagrams;
 use deadline::Deadlines;
 use demux::Demux;
 use journal::Origin;
 use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_cc::PathState;
 use skyhaul_tcp::{Flags, Rejected, Segment, State};
 use skyhaul_wire::icmp::{self, Icmp, Quoted};
 use skyhaul_wire::tcp::Tcp;
@@ -75,6 +79,7 @@ pub struct Host {
     free: Vec<u32>,
     demux: Demux,
     listeners: BTreeMap<u16, Listener>,
+    datagrams: Datagrams,
     deadlines: Deadlines,
     /// Connections that may have something to send.
     ready: VecDeque<u32>,
@@ -99,6 +104,7 @@ impl Host {
             slots: Vec::new(),
             free: Vec::new(),
             listeners: BTreeMap::new(),
+            datagrams: Datagrams::default(),
             deadlines: Deadlines::default(),
             ready: VecDeque::new(),
             changed: VecDeque::new(),
@@ -155,12 +161,7 @@ impl Host {
         remote: SocketAddr,
         endpoint: &Endpoint,
     ) -> Result<ConnId, HostError> {
-        if !self.config.addresses.contains(&local.ip()) {
-            return Err(HostError::NotOurs(local.ip()));
-        }
-        if local.is_ipv4() != remote.is_ipv4() {
-            return Err(HostError::Families { local: local.ip(), remote: remote.ip() });
-        }
+        self.check_ends(local.ip(), remote.ip())?;
         if self.demux.len() >= self.config.most {
             return Err(HostError::TooMany(self.config.most));
         }
@@ -172,6 +173,12 @@ impl Host {
         }
         let origin = self.origin(now, local, remote, endpoint, true);
         Ok(self.insert(origin, local, remote, endpoint, None))
+    }
+
+    /// Tells a new connection what an earlier one to the same peer has learnt of the path
+    /// ([`skyhaul_tcp::Connection::path_state`]): right after [`Self::connect`], before anything leaves.
+    pub fn recall(&mut self, now: Instant, id: ConnId, state: PathState) {
+        self.act(id, |c| c.recall(now, state));
     }
 
     /// A connection of which something changed since it was last returned here: it was accepted, can be read, has room,
@@ -247,7 +254,7 @@ impl Host {
         match packet.transport {
             Transport::Tcp(tcp) => self.segment(now, &packet.ip, &tcp, out),
             Transport::Icmp(message) => self.message(now, &packet.ip, &message, out),
-            Transport::Udp(_) => self.counts.not_tcp += 1,
+            Transport::Udp(udp) => self.datagram(now, &packet.ip, &udp),
         }
     }
 
@@ -259,6 +266,7 @@ impl Host {
                 self.pump(now, slot, out);
             }
         }
+        self.flush_datagrams(out);
     }
 
     /// When [`Self::handle_timeout`] is due; [`Instant::MAX`] for never.
@@ -476,7 +484,7 @@ impl Host {
         self.opened += 1;
         let secret = &self.config.secret;
         Origin {
-            config: endpoint.config(self.limit(now, remote.ip())),
+            config: endpoint.config(self.limit(now, remote.ip(), endpoint.longest)),
             cc: endpoint.cc.clone(),
             active,
             opened_at: now,
@@ -550,10 +558,17 @@ impl Host {
         }
         None
     }
+    fn check_ends(&self, local: IpAddr, remote: IpAddr) -> Result<(), HostError> {
+        if !self.config.addresses.contains(&local) {
+            return Err(HostError::NotOurs(local));
+        }
+        if local.is_ipv4() == remote.is_ipv4() { Ok(()) } else { Err(HostError::Families { local, remote }) }
+    }
     /// TCP options and payload that fit into a packet to `remote`, bytes.
-    fn limit(&self, now: Instant, remote: IpAddr) -> u32 {
+    fn limit(&self, now: Instant, remote: IpAddr, longest: Option<u32>) -> u32 {
         let known = self.narrow.get(&remote).filter(|(_, until)| now < *until).map(|(mtu, _)| *mtu);
-        segment_limit(known.unwrap_or(self.config.mtu), remote)
+        let mtu = known.unwrap_or(self.config.mtu);
+        segment_limit(longest.map_or(mtu, |longest| mtu.min(longest)), remote)
     }
 }
 

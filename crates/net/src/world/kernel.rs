@@ -1,81 +1,31 @@
 //! The kernel's transport over the emulated links.
 
-use super::{Outcome, Sample, Sent, Setting, WorldError};
+use super::WorldError;
+use super::outcome::{Done, FlowOutcome, Outcome, Sample};
+use super::receivers::Receivers;
+use super::setting::{Flow, Setting, packet};
+use super::sockets::{How, Sockets};
+use crate::app::{Inbox, Session};
 use crate::device::Clock;
 use crate::device::netlink::{self, KernelFlow};
+use crate::device::ready::Ready;
+use crate::device::wait::Wait;
 use crate::emulator;
-use crate::error::NetError;
-use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, SockaddrIn, sockopt};
 use skyhaul_base::{Duration, Instant};
-use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
-use std::time::Duration as StdDuration;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 
-const PORT: u16 = 5201;
-/// How often threads that wait look whether they should.
-const LOOK: StdDuration = StdDuration::from_millis(20);
+/// How often it looks whether the user wants an end.
+const LOOK: Duration = Duration::from_millis(50);
+/// Bytes that a kernel takes and does not send yet, for each connection: what cannot be taken back when a flow is to end.
+const NOT_SENT: &str = "131072";
 
-/// Threads that read and forget what comes.
-pub(super) struct Sinks {
-    over: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
-}
-
-impl Sinks {
-    pub(super) fn end(self) {
-        self.over.store(true, Ordering::Relaxed);
-        let _ = self.thread.join();
-    }
-}
-
-/// Reads and forgets what comes to a listener.
-pub(super) fn sink(listener: TcpListener) -> Sinks {
-    let over = Arc::new(AtomicBool::new(false));
-    let flag = over.clone();
-    let thread = std::thread::spawn(move || {
-        let _ = listener.set_nonblocking(true);
-        let mut readers = Vec::new();
-        while !flag.load(Ordering::Relaxed) {
-            match listener.accept() {
-                Ok((stream, _)) => {
-                    let flag = flag.clone();
-                    readers.push(std::thread::spawn(move || drain(stream, &flag)));
-                }
-                Err(_) => std::thread::sleep(LOOK),
-            }
-        }
-        readers.into_iter().for_each(|r| drop(r.join()));
+/// The IPv4 address of an end of the links.
+fn address(client: bool) -> Ipv4Addr {
+    let v4 = emulator::addresses(client).into_iter().find_map(|(a, _)| match a {
+        IpAddr::V4(a) => Some(a),
+        IpAddr::V6(_) => None,
     });
-    Sinks { over, thread }
-}
-
-fn drain(mut stream: TcpStream, over: &AtomicBool) {
-    let _ = (stream.set_nonblocking(false), stream.set_read_timeout(Some(LOOK)));
-    let mut buf = vec![0; 1 << 17];
-    while !over.load(Ordering::Relaxed) {
-        match stream.read(&mut buf) {
-            Ok(0) => return,
-            Ok(_) => {}
-            Err(e) if matches!(e.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {}
-            Err(_) => return,
-        }
-    }
-}
-
-/// A connection with this congestion control, chosen before the SYN: chosen later, a default that paces would have
-/// left its pacing behind.
-fn connect(to: SocketAddrV4, control: &str) -> Result<TcpStream, NetError> {
-    let fail = |e: nix::Error| NetError::os(format!("connect to {to} with {control}"), e);
-    let fd =
-        socket::socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).map_err(fail)?;
-    socket::setsockopt(&fd, sockopt::TcpCongestion, &control.into()).map_err(fail)?;
-    socket::connect(fd.as_raw_fd(), &SockaddrIn::from(to)).map_err(fail)?;
-    Ok(fd.into())
+    v4.unwrap_or(Ipv4Addr::LOCALHOST)
 }
 
 pub(super) fn run(
@@ -89,116 +39,115 @@ pub(super) fn run(
         let known = known.trim().to_owned();
         return Err(WorldError::NoSuchControl { name: control.to_owned(), known });
     }
-    let emulation = s.emulate()?;
-    let address = |client: bool| {
-        emulator::addresses(client).into_iter().find_map(|(a, _)| match a {
-            IpAddr::V4(a) => Some(a),
-            IpAddr::V6(_) => None,
-        })
-    };
-    let to = SocketAddrV4::new(address(false).unwrap_or(Ipv4Addr::LOCALHOST), PORT);
-    // The kernel takes as much as the scenario's receiver, at most; it doubles what it is given for its own overhead.
-    let sinks = s.server.within(|| {
-        let listener =
-            TcpListener::bind(to).map_err(|e| NetError::os("listen in the receiver's namespace", e))?;
-        Ok::<_, NetError>(sink(listener))
-    })??;
-    let began = Clock::now();
-    let over = AtomicBool::new(false);
-    let outcome =
-        s.client.within(|| std::thread::scope(|scope| flows(s, control, to, began, &over, scope, stop)))?;
-    sinks.end();
-    let mut sent = outcome?;
-    sent.took = sent.took.min(s.scenario.duration);
-    Ok(sent.with(s, emulation.finish()?))
+    // A kernel without the key keeps more.
+    let _ = s.client.sysctl("net/ipv4/tcp_notsent_lowat", NOT_SENT);
+    let ends = s.ends()?;
+    let receivers = Receivers::bind(s, address(false))?;
+    let emulation = s.emulate(ends)?;
+    let zero = emulation.started_at();
+    let receivers = receivers.run(true, zero + s.scenario.duration)?;
+    let sent = s.client.within(|| send(s, control, zero, stop));
+    let inbox = receivers.end();
+    Ok(sent??.measured(&inbox?).with(s, emulation.finish()?))
 }
 
-/// Opens the flows at their times and samples them. Runs in the sender's namespace.
-fn flows<'scope>(
-    s: &'scope Setting<'_>,
-    control: &'scope str,
-    to: SocketAddrV4,
-    began: Instant,
-    over: &'scope AtomicBool,
-    scope: &'scope std::thread::Scope<'scope, '_>,
+/// A flow.
+struct Sender<'a> {
+    flow: &'a Flow<'a>,
+    session: Session,
+    sockets: Sockets<'a>,
+}
+
+impl Sender<'_> {
+    fn turn(&mut self, now: Instant) -> Result<(), WorldError> {
+        self.session.turn(now, &mut self.sockets)?;
+        match self.sockets.failure() {
+            Some(e) => {
+                Err(WorldError::Failed { flow: self.flow.group.name.clone(), why: crate::error::words(e) })
+            }
+            None => Ok(()),
+        }
+    }
+    fn outcome(&self, zero: Instant, seen: &[KernelFlow]) -> FlowOutcome {
+        let plain = FlowOutcome::of(self.flow, &self.session, zero);
+        if self.flow.is_udp() {
+            return plain;
+        }
+        let (acked, retransmissions, _) = self.sockets.counts(seen);
+        FlowOutcome { acked, retransmissions, timeouts: None, ..plain }
+    }
+}
+
+/// What the senders did, and where their datagrams came from.
+struct Sent {
+    done: Done,
+    datagrams: Vec<Option<(SocketAddr, u64)>>,
+}
+
+impl Sent {
+    /// With what the receivers measured.
+    fn measured(self, inbox: &Inbox) -> Done {
+        let with = |(flow, datagrams): (FlowOutcome, Option<(SocketAddr, u64)>)| match datagrams {
+            None => flow,
+            Some((from, sent)) => {
+                let delays = inbox.of(from);
+                flow.with_datagrams(sent, delays.measured(), delays.bytes())
+            }
+        };
+        Done { flows: self.done.flows.into_iter().zip(self.datagrams).map(with).collect(), ..self.done }
+    }
+}
+
+/// Runs the senders until the scenario is over, or the user wants an end. In the senders' namespace.
+fn send(
+    s: &Setting<'_>,
+    control: &str,
+    zero: Instant,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Sent, WorldError> {
-    let ports = Arc::new(std::sync::Mutex::new(BTreeMap::<u16, u32>::new()));
-    let failure = Arc::new(std::sync::Mutex::new(None));
-    for (flow, start) in (0..).zip(&s.starts) {
-        let (ports, failure, client) = (ports.clone(), failure.clone(), s.client.clone());
-        let start = began + *start;
-        scope.spawn(move || {
-            while Clock::now() < start && !over.load(Ordering::Relaxed) {
-                let left = start - Clock::now();
-                std::thread::sleep(LOOK.min(StdDuration::from_nanos(left.as_nanos())));
-            }
-            let opened = client.enter().and_then(|()| connect(to, control));
-            match opened {
-                Ok(mut stream) => {
-                    if let (Ok(a), Ok(mut p)) = (stream.local_addr(), ports.lock()) {
-                        p.insert(a.port(), flow);
-                    }
-                    let _ = stream.set_write_timeout(Some(LOOK));
-                    let chunk = vec![0; 1 << 17];
-                    while !over.load(Ordering::Relaxed) {
-                        match stream.write(&chunk) {
-                            Ok(_) => {}
-                            Err(e)
-                                if matches!(
-                                    e.kind(),
-                                    std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
-                                ) => {}
-                            Err(e) => {
-                                if let Ok(mut f) = failure.lock() {
-                                    f.get_or_insert(WorldError::Failed(e.to_string()));
-                                }
-                                return;
-                            }
-                        }
-                    }
-                }
-                Err(e) => {
-                    if let Ok(mut f) = failure.lock() {
-                        f.get_or_insert(e.into());
-                    }
-                }
-            }
-        });
+    let ready = Ready::new()?;
+    let mut wait = Wait::on(&[&ready])?;
+    let mut all = Vec::with_capacity(s.flows.len());
+    for (number, flow) in (0..).zip(&s.flows) {
+        let to = SocketAddrV4::new(address(false), flow.port);
+        let how = How { to, control, packet: packet(flow.group) };
+        let sockets = if flow.is_udp() {
+            Sockets::datagrams(how, address(true), &ready, number)?
+        } else {
+            Sockets::connections(how, &ready, number)
+        };
+        all.push(Sender { flow, session: flow.session(zero), sockets });
     }
-    let mut sent = Sent { acked: vec![0; s.starts.len()], ..Sent::default() };
-    let mut retransmissions = vec![0; s.starts.len()];
-    let ends = began + s.scenario.duration;
-    let mut next = began;
-    let outcome = loop {
+    let ends = zero + s.scenario.duration;
+    let (mut sample_at, mut samples, mut news) = (zero, Vec::new(), Vec::new());
+    let took = loop {
+        ready.take(&mut news)?;
         let now = Clock::now();
-        if now >= next.min(ends) {
-            let seen = match netlink::kernel_flows() {
-                Ok(seen) => seen,
-                Err(e) => break Err(e.into()),
-            };
-            let at = Clock::now() - began;
-            let known = ports.lock().map(|p| p.clone()).unwrap_or_default();
-            for KernelFlow { port, cwnd, acked, retransmitted } in seen {
-                let Some(&flow) = known.get(&port) else { continue };
-                sent.acked[flow as usize] = acked;
-                retransmissions[flow as usize] = retransmitted;
-                sent.samples.push(Sample { at, flow, cwnd: cwnd.into(), acked });
+        news.extend((0..).zip(&all).filter(|(_, x)| x.session.next() <= now).map(|(number, _)| number));
+        news.sort_unstable();
+        news.dedup();
+        for number in news.drain(..) {
+            if let Some(sender) = all.get_mut(number as usize) {
+                sender.turn(now)?;
             }
-            next += s.every;
         }
-        sent.took = now - began;
+        if sample_at <= now {
+            let (at, seen) = (Clock::now() - zero, netlink::kernel_flows()?);
+            for (flow, x) in (0..).zip(&all).filter(|(_, x)| !x.flow.is_udp()) {
+                let (acked, _, cwnd) = x.sockets.counts(&seen);
+                let cwnd = cwnd.filter(|_| !x.session.opens_many());
+                samples.push(Sample { at, flow, cwnd, acked });
+            }
+            sample_at += s.every;
+        }
         if now >= ends || stop() {
-            break Ok(());
+            break (now - zero).min(s.scenario.duration);
         }
-        if let Some(e) = failure.lock().ok().and_then(|mut f| f.take()) {
-            break Err(e);
-        }
-        let left = (next.min(ends) - Clock::now()).min(Duration::from_millis(20));
-        std::thread::sleep(StdDuration::from_nanos(left.as_nanos()));
+        let next = all.iter().map(|x| x.session.next()).min().unwrap_or(Instant::MAX);
+        wait.until(next.min(sample_at).min(ends).min(now + LOOK))?;
     };
-    over.store(true, Ordering::Relaxed);
-    outcome?;
-    sent.retransmissions = retransmissions.iter().sum();
-    Ok(sent)
+    let seen = netlink::kernel_flows()?;
+    let flows = all.iter().map(|x| x.outcome(zero, &seen)).collect();
+    let datagrams = all.iter().map(|x| Some((x.sockets.local()?, x.session.datagrams()))).collect();
+    Ok(Sent { done: Done { took, flows, samples }, datagrams })
 }

@@ -132,7 +132,11 @@ impl World {
     }
     /// Lets the next thing happen; false if nothing will.
     pub fn step(&mut self) -> bool {
-        let at = self.next_event();
+        self.step_by(Instant::MAX)
+    }
+    /// The same, or the time passes until `at` if nothing happens before.
+    pub fn step_by(&mut self, at: Instant) -> bool {
+        let at = self.next_event().min(at);
         if at == Instant::MAX {
             return false;
         }

@@ -1,9 +1,17 @@
 //! A delay that follows a trace.
 
+use super::LONGEST;
 use super::model::Model;
-use crate::trace::{End, TraceError};
+use crate::table;
+use crate::trace::{Broken, End, TraceError, broken};
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt::Write;
 use skyhaul_base::{Duration, Instant, Rng};
+
+/// Columns of delays in a file, and nanoseconds in one of their units.
+const DELAYS: &[(&str, u64)] =
+    &[("delay_s", 1_000_000_000), ("delay_ms", 1_000_000), ("delay_us", 1_000), ("delay_ns", 1)];
 
 /// What lies between two lines of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +54,29 @@ impl DelayTrace {
             Some((0, _)) if end == End::Loop => Err(TraceError::NoPeriod),
             Some(_) => Ok(Self { points, interpolation, end }),
         }
+    }
+
+    /// What CSV says, with the columns `time_s` and `delay_ms`, or others of their units.
+    ///
+    /// # Errors
+    /// If a column is missing, a value is none, or times do not ascend.
+    pub fn read(text: &str, interpolation: Interpolation, end: End) -> Result<Self, Broken> {
+        let (points, lines) = table::read(text, "delay", DELAYS)?;
+        if let Some(i) = points.iter().position(|p| p.1 > LONGEST.as_nanos()) {
+            return broken(lines[i], "a delay of more than an hour");
+        }
+        let points: Vec<_> = points.into_iter().map(|(t, v)| (t, Duration::from_nanos(v))).collect();
+        Self::new(&points, interpolation, end).map_err(|e| Broken::placed(e, &lines))
+    }
+
+    /// CSV that says the same.
+    #[must_use]
+    pub fn write(&self) -> String {
+        let mut text = String::from("time_ns,delay_ns\n");
+        for (t, delay) in &self.points {
+            let _ = writeln!(text, "{t},{delay}");
+        }
+        text
     }
 
     /// Times and delays.

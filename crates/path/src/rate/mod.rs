@@ -1,148 +1,222 @@
-//! Rates of transmitters that change by themselves.
+//! Rates of transmitters.
 //!
-//! A link sends at a constant rate ([`skyhaul_base::units::Serializer`]) unless it is given a model of this module. Time
-//! in a model is that of the run: it begins with the run, whenever the link is given the model.
+//! A link sends at a constant rate ([`skyhaul_base::units::Serializer`]) unless its rate changes by itself: then a file says
+//! how. Each such rate has a file with its [`Model`], which reads and writes what a user's file says; the list below is the
+//! only line outside of that file that a new one needs. Time in a model is that of the run: it begins with the run,
+//! whenever the link is given the model.
 
 mod model;
-mod opportunities;
-mod steps;
+pub mod opportunities;
+pub mod steps;
 
+use crate::trace::broken;
 use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use skyhaul_base::units::Serializer;
-use skyhaul_base::{Instant, Rate};
+use skyhaul_base::{Duration, Instant, Rate};
 
 use model::Sending as _;
 
 pub use model::Model;
-pub use opportunities::{OPPORTUNITY_BYTES, Opportunities};
-pub use steps::Steps;
 
-pub use crate::trace::{End, TraceError};
+pub use crate::trace::{Broken, End, TraceError};
 
-/// Expands the list below into the enum of rates that change by themselves, that of rates in use, and the dispatch to
-/// each.
+/// Expands the list below into the enum of rates, that of rates in use, their names in files, and the dispatch to each.
 macro_rules! rates {
-    ($($variant:ident($model:ty)),* $(,)?) => {
-        /// A rate that changes by itself.
-        #[derive(Clone, Debug, PartialEq, Eq)]
+    ($($name:literal $variant:ident($model:ty)),* $(,)?) => {
+        /// The rate of a transmitter.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
         #[expect(missing_docs, reason = "each rate documents itself")]
-        pub enum Varying {
+        pub enum Config {
+            /// Infinitely fast, so that nothing ever waits while the link is up.
+            #[default]
+            Unlimited,
+            /// Always the same; never zero.
+            Constant(Rate),
             $($variant(Arc<$model>),)*
         }
 
-        /// A model at work.
+        /// What sends the packets of a link one after the other.
         #[derive(Clone, Debug)]
-        pub(crate) enum Run {
-            $($variant(<$model as Model>::Run),)*
+        pub(crate) enum Transmitter {
+            /// Infinitely fast.
+            Unlimited,
+            /// At a constant rate.
+            Constant(Serializer),
+            $($variant(Box<<$model as Model>::Run>),)*
         }
 
-        impl Varying {
-            /// The mean rate over the period of a model that repeats, or up to its last change; at least 1 bit/s.
-            #[must_use]
-            pub fn mean(&self) -> Rate {
-                match self { $(Self::$variant(m) => Model::mean(&**m),)* }
-            }
-            /// Bits that can leave until `t`, from the start of the run.
-            #[must_use]
-            pub fn bits_until(&self, t: Instant) -> f64 {
-                match self { $(Self::$variant(m) => Model::bits_until(&**m, t),)* }
-            }
-            fn run(&self) -> Run {
-                match self { $(Self::$variant(m) => Run::$variant(m.run()),)* }
+        /// The keys in files that name a file with a rate that changes by itself, one for each model.
+        pub const NAMES: &[&str] = &[$($name),*];
+
+        /// What the file is that the key `name` names: one of [`NAMES`].
+        #[must_use]
+        pub fn file(name: &str) -> Option<&'static str> {
+            match name { $($name => Some(<$model as Model>::FILE),)* _ => None }
+        }
+
+        /// Why nobody chooses what follows the end of the file that the key `name` names; `None` if one may.
+        #[must_use]
+        pub fn no_end(name: &str) -> Option<&'static str> {
+            match name { $($name => <$model as Model>::NO_END,)* _ => None }
+        }
+
+        /// What the file says that the key `name` names.
+        ///
+        /// # Errors
+        /// The line and what to write instead, or that no key of this name names a file.
+        pub fn read(name: &str, text: &str, end: End) -> Result<Config, Broken> {
+            match name {
+                $($name => <$model>::read(text, end).map(|m| Config::$variant(Arc::new(m))),)*
+                _ => broken(0, format!("\"{name}\" is none of the files with rates: {}", NAMES.join(", "))),
             }
         }
 
-        impl Run {
+        impl Config {
+            /// The rate, never zero; where it changes by itself the mean over the period of a model that repeats, or up
+            /// to its last change. `None` if infinitely fast.
+            #[must_use]
+            pub fn mean(&self) -> Option<Rate> {
+                match self {
+                    Self::Unlimited => None,
+                    Self::Constant(rate) => Some(*rate),
+                    $(Self::$variant(m) => Some(Model::mean(&**m)),)*
+                }
+            }
+            /// True if it changes by itself.
+            #[must_use]
+            pub fn varies(&self) -> bool {
+                !matches!(self, Self::Unlimited | Self::Constant(_))
+            }
+            /// If it changes by itself: bits that can leave until `t`, from the start of the run.
+            #[must_use]
+            pub fn bits_until(&self, t: Instant) -> Option<f64> {
+                match self {
+                    Self::Unlimited | Self::Constant(_) => None,
+                    $(Self::$variant(m) => Some(Model::bits_until(&**m, t)),)*
+                }
+            }
+            /// If it changes by itself: the last time of its file.
+            #[must_use]
+            pub fn last(&self) -> Option<Duration> {
+                match self {
+                    Self::Unlimited | Self::Constant(_) => None,
+                    $(Self::$variant(m) => Some(Model::last(&**m)),)*
+                }
+            }
+            /// If it changes by itself: its name, a file that says the same, and what follows its end where that can be
+            /// chosen.
+            #[must_use]
+            pub fn write(&self) -> Option<(&'static str, String, Option<End>)> {
+                match self {
+                    Self::Unlimited | Self::Constant(_) => None,
+                    $(Self::$variant(m) => {
+                        let (text, end) = Model::write(&**m);
+                        Some(($name, text, end))
+                    })*
+                }
+            }
+            /// The transmitter at the start of the run.
+            pub(crate) fn build(&self) -> Transmitter {
+                match self {
+                    Self::Unlimited => Transmitter::Unlimited,
+                    Self::Constant(rate) => Transmitter::Constant(Serializer::new(*rate)),
+                    $(Self::$variant(m) => Transmitter::$variant(Box::new(m.run())),)*
+                }
+            }
+        }
+
+        impl Transmitter {
+            /// Starts a packet at `start`, when the transmitter is free; returns when its last bit leaves. `waited` says
+            /// that the packet was there before `start`.
+            #[inline(always)]
+            pub(crate) fn send(&mut self, start: Instant, size: u32, waited: bool) -> Instant {
+                match self {
+                    Self::Constant(s) => s.send(start, size),
+                    Self::Unlimited => start,
+                    _ => self.send_varying(start, size, waited),
+                }
+            }
+
             #[cold]
             #[inline(never)]
-            fn send(&mut self, start: Instant, size: u32, waited: bool) -> Instant {
-                match self { $(Self::$variant(run) => run.send(start, size, waited),)* }
+            fn send_varying(&mut self, start: Instant, size: u32, waited: bool) -> Instant {
+                match self {
+                    Self::Unlimited | Self::Constant(_) => start,
+                    $(Self::$variant(run) => run.send(start, size, waited),)*
+                }
             }
 
-            fn model(&self) -> Varying {
-                match self { $(Self::$variant(run) => Varying::$variant(Arc::clone(run.model())),)* }
+            /// What it was built from.
+            fn config(&self) -> Config {
+                match self {
+                    Self::Unlimited => Config::Unlimited,
+                    Self::Constant(s) => Config::Constant(s.rate()),
+                    $(Self::$variant(run) => Config::$variant(Arc::clone(run.model())),)*
+                }
             }
         }
     };
 }
 
 rates! {
-    Opportunities(Opportunities),
-    Steps(Steps),
+    "mahimahi" Opportunities(opportunities::Opportunities),
+    "trace" Steps(steps::Steps),
 }
 
-/// What sends the packets of a link one after the other.
-#[derive(Clone, Debug)]
-pub(crate) enum Transmitter {
-    /// Infinitely fast.
-    Unlimited,
-    /// At a constant rate.
-    Constant(Serializer),
-    /// As a model says.
-    Varying(Box<Run>),
+impl From<Rate> for Config {
+    fn from(rate: Rate) -> Self {
+        Self::Constant(rate)
+    }
+}
+
+impl From<Option<Rate>> for Config {
+    /// Without a rate it is infinitely fast.
+    fn from(rate: Option<Rate>) -> Self {
+        rate.map_or(Self::Unlimited, Self::Constant)
+    }
 }
 
 impl Transmitter {
-    pub(crate) fn new(rate: Option<Rate>, varying: Option<&Varying>) -> Self {
-        match (varying, rate) {
-            (Some(v), _) => Self::varying(v),
-            (None, Some(rate)) => Self::Constant(Serializer::new(rate)),
-            (None, None) => Self::Unlimited,
-        }
-    }
-
-    pub(crate) fn varying(v: &Varying) -> Self {
-        Self::Varying(Box::new(v.run()))
-    }
-
-    /// Starts a packet at `start`, when the transmitter is free; returns when its last bit leaves. `waited` says that the
-    /// packet was there before `start`.
-    #[inline(always)]
-    pub(crate) fn send(&mut self, start: Instant, size: u32, waited: bool) -> Instant {
-        match self {
-            Self::Constant(s) => s.send(start, size),
-            Self::Unlimited => start,
-            Self::Varying(run) => run.send(start, size, waited),
+    /// Goes on at another rate; what a constant one has carried over stays.
+    pub(crate) fn change(&mut self, rate: &Config) {
+        match (rate, self) {
+            (Config::Constant(rate), Self::Constant(s)) => s.set_rate(*rate),
+            (rate, t) => *t = rate.build(),
         }
     }
 
     /// The rate, on average where it changes by itself; `None` if infinitely fast.
     pub(crate) fn rate(&self) -> Option<Rate> {
-        match self {
-            Self::Constant(s) => Some(s.rate()),
-            Self::Unlimited => None,
-            Self::Varying(run) => Some(run.model().mean()),
-        }
+        self.config().mean()
     }
 
     /// The mean rate in bit/s between two times, or at present where it does not change by itself; `None` if infinitely
     /// fast, or if no time lies between the two and the rate changes by itself.
     pub(crate) fn rate_over(&self, from: Instant, to: Instant) -> Option<f64> {
-        match self {
-            Self::Varying(_) if to <= from => None,
-            Self::Varying(run) => {
-                let model = run.model();
-                Some((model.bits_until(to) - model.bits_until(from)) / (to - from).as_secs_f64())
-            }
-            _ => self.rate().map(|rate| rate.bits_per_sec() as f64),
+        let rate = self.config();
+        match (rate.bits_until(from), rate.bits_until(to)) {
+            (Some(before), Some(after)) => (to > from).then(|| (after - before) / (to - from).as_secs_f64()),
+            _ => rate.mean().map(|rate| rate.bits_per_sec() as f64),
         }
     }
 }
 
-/// A transmitter that always has more to send, in units of [`OPPORTUNITY_BYTES`].
+/// A transmitter that always has more to send, in units of [`opportunities::OPPORTUNITY_BYTES`].
 #[derive(Clone, Debug)]
 pub struct Saturated(Transmitter);
 
 impl Saturated {
-    /// One of this rate; `varying` in its place if given.
+    /// One of this rate.
     #[must_use]
-    pub fn new(rate: Option<Rate>, varying: Option<&Varying>) -> Self {
-        Self(Transmitter::new(rate, varying))
+    pub fn new(rate: &Config) -> Self {
+        Self(rate.build())
     }
 
     /// When the unit has left that begins at `start`, or at the end of the one before it.
     pub fn next(&mut self, start: Instant) -> Instant {
-        self.0.send(start, OPPORTUNITY_BYTES, true)
+        self.0.send(start, opportunities::OPPORTUNITY_BYTES, true)
     }
 }

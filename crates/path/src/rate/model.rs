@@ -1,13 +1,28 @@
 //! What a rate that changes by itself provides; each has a file of its own.
 
+use crate::trace::{Broken, End};
+use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt::Debug;
-use skyhaul_base::{Instant, Rate};
+use skyhaul_base::{Duration, Instant, Rate};
 
 /// A rate as a function of time.
-pub trait Model: Debug + Eq {
+pub trait Model: Debug + Eq + Sized {
     /// The rate in use.
     type Run;
+    /// What its file is, for the schema.
+    const FILE: &'static str;
+    /// Where what follows the end of the file cannot be chosen: why.
+    const NO_END: Option<&'static str>;
+    /// What a file says.
+    ///
+    /// # Errors
+    /// The line and what to write instead.
+    fn read(text: &str, end: End) -> Result<Self, Broken>;
+    /// A file that says the same, and what follows its end where that can be chosen.
+    fn write(&self) -> (String, Option<End>);
+    /// The last time of the file.
+    fn last(&self) -> Duration;
     /// The mean rate over the period of a model that repeats, or up to its last change; at least 1 bit/s.
     fn mean(&self) -> Rate;
     /// Bits that can leave until `t`, from the start of the run.

@@ -7,9 +7,12 @@
 //! instant at which a packet arrives is over when it arrives.
 
 use super::model::{Model, Sending};
-use crate::trace::TraceError;
+use crate::trace::{Broken, End, MAX_LINES, TraceError, broken, shown};
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt::Write;
 use skyhaul_base::{Duration, Instant, Rate};
 
 /// Bytes that may leave at an opportunity: a packet of 1500 bytes and the 4 of the tunnel that Mahimahi captures with.
@@ -89,11 +92,51 @@ pub struct Run {
 impl Model for Opportunities {
     type Run = Run;
 
+    const FILE: &'static str =
+        "A file of Mahimahi, for rates: in each line a millisecond at which 1504 bytes may leave.";
+    const NO_END: Option<&'static str> = Some("a file of Mahimahi always begins anew");
+
     fn mean(&self) -> Rate {
         Self::mean(self)
     }
     fn bits_until(&self, t: Instant) -> f64 {
         self.count_until(t) as f64 * 8.0 * f64::from(OPPORTUNITY_BYTES)
+    }
+    fn last(&self) -> Duration {
+        self.period()
+    }
+    fn read(text: &str, _: End) -> Result<Self, Broken> {
+        let mut times: Vec<u32> = Vec::new();
+        for (line, word) in (1..).zip(text.lines()) {
+            let word = word.trim();
+            let accepted = "write a whole number of milliseconds, from 0 to 4294967295, in each line";
+            let Some(ms) = word.parse::<u32>().ok().filter(|_| word.bytes().all(|b| b.is_ascii_digit()))
+            else {
+                return broken(line, format!("{} is no time: {accepted}", shown(word)));
+            };
+            if let Some(before) = times.last().filter(|before| ms < **before) {
+                return broken(line, format!("{ms} comes after {before}: times must not descend"));
+            }
+            times.push(ms);
+            if times.len() > MAX_LINES {
+                return broken(line, format!("more than {MAX_LINES} lines"));
+            }
+        }
+        let last = times.len();
+        Self::new(times).or_else(|e| match e {
+            TraceError::Empty => broken(0, "empty: it needs at least one line"),
+            TraceError::NoPeriod => {
+                broken(last, "the last time is 0, which is no period: end with a later time")
+            }
+            other => broken(last, other.to_string()),
+        })
+    }
+    fn write(&self) -> (String, Option<End>) {
+        let mut text = String::new();
+        for ms in &self.times {
+            let _ = writeln!(text, "{ms}");
+        }
+        (text, None)
     }
     fn run(self: &Arc<Self>) -> Run {
         Run { schedule: Arc::clone(self), cycle: 0, next: 0, at: Instant::ZERO, left: 0 }

@@ -1,13 +1,20 @@
 //! A rate that holds until the next one.
 
 use super::model::{Model, Sending};
-use crate::trace::{End, TraceError};
+use crate::table;
+use crate::trace::{Broken, End, TraceError};
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt::Write;
 use skyhaul_base::{Duration, Instant, Rate};
 
 /// Bits are counted in units of 1e-9, so that bits over bit/s are nanoseconds.
 const UNIT: u128 = 1_000_000_000;
+
+/// Columns of rates in a file, and bit/s in one of their units.
+const RATES: &[(&str, u64)] =
+    &[("rate_bit_s", 1), ("rate_kbit_s", 1_000), ("rate_mbit_s", 1_000_000), ("rate_gbit_s", 1_000_000_000)];
 
 /// Times and rates. Before the first time the first rate holds. A rate of 0 sends nothing while it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,11 +135,31 @@ pub struct Run {
 impl Model for Steps {
     type Run = Run;
 
+    const FILE: &'static str =
+        "A CSV file: a header such as `time_s,rate_bit_s` or `time_s,delay_ms`, then a line per time.";
+    const NO_END: Option<&'static str> = None;
+
     fn mean(&self) -> Rate {
         Self::mean(self)
     }
     fn bits_until(&self, t: Instant) -> f64 {
         Self::bits_until(self, t)
+    }
+    fn last(&self) -> Duration {
+        Self::last(self)
+    }
+    /// CSV with the columns `time_s` and `rate_bit_s`, or others of their units.
+    fn read(text: &str, end: End) -> Result<Self, Broken> {
+        let (points, lines) = table::read(text, "rate", RATES)?;
+        let points = points.into_iter().map(|(t, v)| (t, Rate::from_bits_per_sec(v))).collect();
+        Self::new(points, end).map_err(|e| Broken::placed(e, &lines))
+    }
+    fn write(&self) -> (String, Option<End>) {
+        let mut text = String::from("time_ns,rate_bit_s\n");
+        for (t, rate) in &self.points {
+            let _ = writeln!(text, "{t},{rate}");
+        }
+        (text, Some(self.end))
     }
     fn run(self: &Arc<Self>) -> Run {
         Run { steps: Arc::clone(self), free_at: Instant::ZERO, carry: 0 }

@@ -210,14 +210,15 @@ fn ack(f: &FlowGroup) -> u32 {
 fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
     let path = || f.path.iter().map(|&i| &scenario.links[i]);
     let through = |rate: Option<Rate>, size: u32| rate.map_or(0.0, |r| f64::from(size) / r.bytes_per_sec());
-    let serialisation: f64 =
-        path().map(|l| through(l.forward.rate, packet(f)) + through(l.reverse.rate, ack(f))).sum();
+    let serialisation: f64 = path()
+        .map(|l| through(l.forward.rate.mean(), packet(f)) + through(l.reverse.rate.mean(), ack(f)))
+        .sum();
     let rtt = scenario.propagation_rtt(f).as_secs_f64() + serialisation;
     let window = f.endpoint.receive_buffer.min(f.endpoint.send_buffer) / u64::from(f.endpoint.mss);
     #[expect(clippy::cast_precision_loss, reason = "a window is at most 2^30 bytes")]
     let window = window as f64;
     let loss = 1.0 - path().map(|l| 1.0 - l.forward.error.mean_loss(packet(f))).product::<f64>();
-    let slowest = path().filter_map(|l| Some((l, l.forward.rate?))).min_by_key(|(_, rate)| *rate);
+    let slowest = path().filter_map(|l| Some((l, l.forward.rate.mean()?))).min_by_key(|(_, rate)| *rate);
     // The timer of a path with steady delays: its variance dies out, one tick remains.
     let t0 = (rtt + f.endpoint.rto.tick.as_secs_f64()).max(f.endpoint.rto.min.as_secs_f64());
     let b = f64::from(f.endpoint.delayed_ack.every);
@@ -263,7 +264,7 @@ fn link(scenario: &Resolved, flows: &[FlowCheck], index: usize, l: &Link) -> Lin
 
 fn direction(d: &Direction, size: u32, rtt: f64, flows: u64) -> DirectionCheck {
     let packet = f64::from(size.max(1));
-    let rate_packets_s = d.rate.map(|r| r.bytes_per_sec() / packet);
+    let rate_packets_s = d.rate.mean().map(|r| r.bytes_per_sec() / packet);
     let bdp_packets = rate_packets_s.map(|r| r * rtt);
     #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
     let queue_packets = match d.queue.limit {
@@ -274,7 +275,7 @@ fn direction(d: &Direction, size: u32, rtt: f64, flows: u64) -> DirectionCheck {
     let queue_packets = queue_packets.map(|n| if d.queue.ns2_limit { (n - 1.0).max(0.0) } else { n });
     let over = |a: Option<f64>, b: Option<f64>| Some(a? / b.filter(|b| *b > 0.0)?);
     DirectionCheck {
-        rate_bit_s: d.rate.map(Rate::bits_per_sec),
+        rate_bit_s: d.rate.mean().map(Rate::bits_per_sec),
         rate_packets_s,
         packet_bytes: size,
         delay_s: d.delay.base().as_secs_f64(),
@@ -295,7 +296,7 @@ fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
     let whole: Vec<Option<f64>> = scenario
         .links
         .iter()
-        .flat_map(|l| [l.forward.rate, l.reverse.rate])
+        .flat_map(|l| [l.forward.rate.mean(), l.reverse.rate.mean()])
         .map(|rate| rate.map(Rate::bytes_per_sec))
         .collect();
     // Datagrams do not yield: what they take is gone before anybody shares.

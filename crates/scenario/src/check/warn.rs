@@ -127,7 +127,7 @@ fn priorities(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         for &index in &flow.path {
             let link = &scenario.links[index];
             let blind = link.forward.queue.discipline.kind().is_blind();
-            if blind && link.forward.rate.is_some() {
+            if blind && link.forward.rate.mean().is_some() {
                 let message = format!(
                     "{} of flows.{} sends segments of low priority, and this queue ignores priorities: they displace \
                      data",

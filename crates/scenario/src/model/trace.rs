@@ -2,8 +2,11 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeOwned, Deserializer, Error};
+use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value as Json;
 use skyhaul_path::delay::Interpolation;
+use skyhaul_path::rate;
 use std::borrow::Cow;
 use toml::{Table, Value};
 
@@ -17,24 +20,82 @@ pub enum OrTrace<T> {
 }
 
 /// A file of values over time. Its name is a path relative to the file that names it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TraceSpec {
-    /// A CSV file: a header such as `time_s,rate_bit_s` or `time_s,delay_ms`, then a line per time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace: Option<String>,
-    /// A file of Mahimahi, for rates: in each line a millisecond at which 1504 bytes may leave.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mahimahi: Option<String>,
+    /// Keys that name a file, of those in [`rate::NAMES`], with the file. One is right.
+    pub files: Vec<(&'static str, String)>,
     /// The content itself, in the place of the file's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// What lies between two lines of a trace of delays; "hold" by default. A rate always holds until the next.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub interpolation: Option<Interpolation>,
-    /// What happens after the last line of a trace; "hold" by default. A file of Mahimahi always begins anew.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What happens after the last line of a trace; "hold" by default.
     pub end: Option<EndSpec>,
+}
+
+/// The keys of a [`TraceSpec`] beside those that name files.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Beside {
+    /// The content itself, in the place of the file's.
+    text: Option<String>,
+    /// What lies between two lines of a trace of delays; "hold" by default. A rate always holds until the next.
+    interpolation: Option<Interpolation>,
+    /// What happens after the last line of a trace; "hold" by default. A file of Mahimahi always begins anew.
+    end: Option<EndSpec>,
+}
+
+impl<'de> Deserialize<'de> for TraceSpec {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let wrong = |e: toml::de::Error| D::Error::custom(e.message());
+        let mut table = Table::deserialize(d)?;
+        let mut files = Vec::new();
+        for &key in rate::NAMES {
+            if let Some(file) = table.remove(key) {
+                files.push((key, String::deserialize(file).map_err(wrong)?));
+            }
+        }
+        let Beside { text, interpolation, end } = Beside::deserialize(Value::Table(table)).map_err(wrong)?;
+        Ok(Self { files, text, interpolation, end })
+    }
+}
+
+impl Serialize for TraceSpec {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let mut map = s.serialize_map(None)?;
+        for (key, file) in &self.files {
+            map.serialize_entry(key, file)?;
+        }
+        if let Some(text) = &self.text {
+            map.serialize_entry("text", text)?;
+        }
+        if let Some(interpolation) = &self.interpolation {
+            map.serialize_entry("interpolation", interpolation)?;
+        }
+        if let Some(end) = &self.end {
+            map.serialize_entry("end", end)?;
+        }
+        map.end()
+    }
+}
+
+impl JsonSchema for TraceSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "TraceSpec".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = Beside::json_schema(generator);
+        schema.insert(
+            "description".into(),
+            "A file of values over time. Its name is a path relative to the file that names it.".into(),
+        );
+        if let Some(Json::Object(properties)) = schema.get_mut("properties") {
+            for &key in rate::NAMES {
+                let file = json_schema!({ "description": rate::file(key), "type": ["string", "null"] });
+                properties.insert(key.into(), file.to_value());
+            }
+        }
+        schema
+    }
 }
 
 /// What happens after the last line of a trace.
@@ -49,12 +110,9 @@ pub enum EndSpec {
     Loop,
 }
 
-/// Keys of a table that name a file of values.
-const FILES: [&str; 2] = ["trace", "mahimahi"];
-
 /// True if the table follows a trace.
 pub(crate) fn is_trace(table: &Table) -> bool {
-    FILES.iter().any(|key| table.contains_key(*key))
+    rate::NAMES.iter().any(|key| table.contains_key(*key))
 }
 
 /// Calls `read` for the path of every file of values below `table` whose content is not there yet, and puts the content
@@ -68,7 +126,7 @@ pub(crate) fn fill<E>(
         let here = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
         match value {
             Value::Table(inner) if is_trace(inner) => {
-                let file = FILES.iter().find_map(|k| Some((*k, inner.get(*k)?.as_str()?.to_owned())));
+                let file = rate::NAMES.iter().find_map(|k| Some((*k, inner.get(*k)?.as_str()?.to_owned())));
                 if let (Some((kind, path)), false) = (file, inner.contains_key("text")) {
                     let (name, text) = read(&format!("{here}.{kind}"), &path)?;
                     inner.insert(kind.into(), Value::String(name));

@@ -7,7 +7,7 @@ use crate::quantity::{Decimal, QueueLimit, RateSpec, Size};
 use crate::resolved::{Direction, Link};
 use crate::trace;
 use skyhaul_base::{Duration, Rate};
-use skyhaul_path::{Delay, Limit, QueueConfig, Refusal, error};
+use skyhaul_path::{Delay, Limit, QueueConfig, Refusal, error, rate};
 use std::sync::Arc;
 
 /// Delays of both directions.
@@ -76,22 +76,18 @@ pub(super) fn resolve(
         drop_in_flight: spec.drop_in_flight,
     };
     let make = |at: &dyn Fn(&str) -> String, spec: &DirectionSpec, delay: &Delay| -> Result<Direction> {
-        let (rate, varying) = match spec.rate.as_ref().unwrap_or(rate) {
-            OrTrace::Own(rate) => (transmitter(&at("rate"), *rate, packet)?, None),
-            OrTrace::Trace(spec) => {
-                let varying = trace::resolve_rate(&at("rate"), spec, run)?;
-                (Some(varying.mean()), Some(varying))
-            }
+        let rate = match spec.rate.as_ref().unwrap_or(rate) {
+            OrTrace::Own(rate) => transmitter(&at("rate"), *rate, packet)?,
+            OrTrace::Trace(spec) => trace::resolve_rate(&at("rate"), spec, run)?,
         };
         Ok(Direction {
-            rate,
-            varying,
+            rate: rate.clone(),
             delay: delay.clone(),
             allow_reorder: spec.allow_reorder.unwrap_or(false),
             queue: queue(
                 &at("queue"),
                 spec.queue.unwrap_or_default().0,
-                rate,
+                rate.mean(),
                 rtt,
                 packet.unwrap_or(flow_packet),
             )?,
@@ -117,9 +113,9 @@ pub(super) fn resolve(
     Ok(Link { name: name.into(), forward, reverse })
 }
 
-fn transmitter(key: &str, spec: RateSpec, packet: Option<u32>) -> Result<Option<Rate>> {
+fn transmitter(key: &str, spec: RateSpec, packet: Option<u32>) -> Result<rate::Config> {
     let bits = match (spec, packet) {
-        (RateSpec::Unlimited, _) => return Ok(None),
+        (RateSpec::Unlimited, _) => return Ok(rate::Config::Unlimited),
         (RateSpec::Bits(rate), _) => Some(rate.bits_per_sec()),
         (RateSpec::Packets(n), Some(packet)) => n.times(u64::from(packet) * 8),
         (RateSpec::Packets(_), None) => {
@@ -136,7 +132,7 @@ fn transmitter(key: &str, spec: RateSpec, packet: Option<u32>) -> Result<Option<
     };
     match bits {
         Some(0) => refuse(key, format!("\"{spec}\" is less than 1 bit/s")),
-        Some(bits) => Ok(Some(Rate::from_bits_per_sec(bits))),
+        Some(bits) => Ok(Rate::from_bits_per_sec(bits).into()),
         None => refuse(key, format!("\"{spec}\" is too large")),
     }
 }

@@ -11,8 +11,7 @@ use skyhaul_tcp::Config;
 /// One direction of a link: bit/s (0 is infinite), one-way delay in seconds, buffer in packets, loss.
 pub fn direction(rate: u64, delay: f64, buffer: Option<u32>, loss: f64) -> Direction {
     Direction {
-        varying: None,
-        rate: (rate > 0).then(|| Rate::from_bits_per_sec(rate)),
+        rate: (rate > 0).then(|| Rate::from_bits_per_sec(rate)).into(),
         delay: Delay::fixed(Duration::from_secs_f64(delay)),
         allow_reorder: false,
         queue: QueueConfig {

@@ -1,13 +1,11 @@
 //! What varies.
 
 use crate::model::OneOrMany;
+use crate::model::raw::{Raw, label_of};
 use schemars::JsonSchema;
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
-
-/// A TOML value as written; its meaning belongs to the scenario.
-pub type Raw = toml::Value;
 
 /// Path in the scenario → value, as with `--set`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -148,26 +146,5 @@ impl Axis {
     pub fn heading(&self) -> String {
         let title = self.title.clone().unwrap_or_else(|| self.name.clone());
         if self.unit.is_empty() { title } else { format!("{title} ({})", self.unit) }
-    }
-}
-
-/// How a value is called if nobody gave it a name.
-pub(super) fn label_of(value: &Raw) -> String {
-    match value {
-        Raw::String(s) => s.clone(),
-        Raw::Float(f) if *f != 0.0 && (f.abs() < 1e-3 || f.abs() >= 1e6) => format!("{f:e}"),
-        Raw::Float(f) => format!("{f}"),
-        Raw::Table(t) => {
-            let name = t.get("name").or_else(|| t.get("kind")).map(label_of);
-            let rest = t.iter().filter(|(k, _)| *k != "name" && *k != "kind");
-            let rest: Vec<_> = rest.map(|(k, v)| format!("{k} {}", label_of(v))).collect();
-            match (name, rest.is_empty()) {
-                (Some(name), true) => name,
-                (Some(name), false) => format!("{name} ({})", rest.join(", ")),
-                (None, _) => rest.join(", "),
-            }
-        }
-        Raw::Array(all) => all.iter().map(label_of).collect::<Vec<_>>().join(", "),
-        other => other.to_string(),
     }
 }

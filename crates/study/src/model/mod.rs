@@ -10,14 +10,16 @@ mod figure;
 mod paper;
 mod pick;
 mod quick;
+mod raw;
 mod table;
 
-pub use axis::{Axis, AxisValue, Raw, Settings};
+pub use axis::{Axis, AxisValue, Settings};
 pub use check::{Check, Curve, Direction, Relation, Term};
 pub use figure::{Band, Figure, Mark, RefPoint, Rule, RuleAxis, Scale, TimeFigure};
 pub use paper::{Elsewhere, Open, Paper};
 pub use pick::{Label, OneOrMany, Pick, Selector, Side};
 pub use quick::{Profile, Quick};
+pub use raw::Raw;
 pub use table::Table;
 
 use crate::error::StudyError;

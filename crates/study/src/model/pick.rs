@@ -1,6 +1,6 @@
 //! Which combinations of axis values are meant.
 
-use crate::model::axis::label_of;
+use crate::model::raw::label_of;
 use schemars::JsonSchema;
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize, Serializer};

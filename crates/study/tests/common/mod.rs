@@ -36,8 +36,7 @@ type Settings = BTreeMap<String, String>;
 
 /// Something resolved, with the settings as its title.
 fn scenario(settings: &str) -> Resolved {
-    let none = |_: &str| Err("no file".to_owned());
-    let mut any = Document::open("preset:peach-geo", &none).and_then(|d| d.resolve()).expect("a preset");
+    let mut any = Document::preset("peach-geo").and_then(|d| d.resolve()).expect("a preset");
     any.title = settings.to_owned();
     any
 }

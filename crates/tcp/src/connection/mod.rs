@@ -19,7 +19,7 @@ mod depart;
 mod open;
 
 use crate::challenge::Challenges;
-use crate::config::{Config, ProbeNegotiation};
+use crate::config::{Config, MIN_MSS, ProbeNegotiation};
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Segment, Seq};
 use crate::sender::{Counters, Judgement, Peer, Sender, Snapshot};
@@ -128,8 +128,6 @@ struct Handshake {
     closed_by_user: bool,
 }
 
-/// Smallest segment size that is taken from a peer, as in Linux (`TCP_MIN_SND_MSS`).
-pub(crate) const MIN_MSS: u32 = 48;
 /// Bytes that options of each segment take, filled up to whole words: timestamps (RFC 7323), and the rate of TCP-Real.
 const OPTION_TIMESTAMPS: u32 = 12;
 const OPTION_RATE: u32 = 12;

@@ -1,7 +1,6 @@
 //! The engine of a sender: its parts, how it starts, what it is told, and how it talks to the congestion control.
 
-use crate::config::{Config, LossDetection, ProbeNegotiation, RttSource};
-use crate::connection::MIN_MSS;
+use crate::config::{Config, LossDetection, MIN_MSS, ProbeNegotiation, RttSource};
 use crate::delivery_rate::Sampler;
 use crate::loss::Board;
 use crate::pacer::Pacer;

@@ -3,196 +3,54 @@
 //! Simultaneous events are handled in a fixed order: departures from links, arrivals (first those at the
 //! client), late packets, the applications, timers.
 
+mod end;
+mod fault;
+mod log;
+mod packet;
 mod setup;
+mod side;
 
+pub use end::{Act, End, Keeps, content};
+pub use fault::{Departure, Fate, Faults};
+pub use log::{Entry, What};
+pub use packet::{Packet, is_pure_ack};
 pub use setup::{Handshake, Setup};
+pub use side::Side;
 
-use skyhaul_base::{Duration, Instant};
-use skyhaul_path::{DropReason, Link, PacketView};
-use skyhaul_tcp::{Bytes, Connection, Counted, Event, Flags, Rejected, Segment, State, Store};
+use skyhaul_base::Instant;
+use skyhaul_path::{Chain, DropReason, Link, Observer};
+use skyhaul_tcp::{Connection, State, Store};
 
-/// One of the two endpoints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// The one that opens actively.
-    Client,
-    /// The other one.
-    Server,
+/// Which link of the chain leaves `side`: the server's is the first, so that of simultaneous arrivals the client's is.
+fn link_of(side: Side) -> usize {
+    side.other().index()
 }
 
-impl Side {
-    /// Both, the client first.
-    pub const BOTH: [Self; 2] = [Self::Client, Self::Server];
+/// Puts into the log what the links lose.
+struct Losses<'a> {
+    log: &'a mut Vec<Entry>,
+    logging: bool,
+}
 
-    /// The peer.
-    #[must_use]
-    pub fn other(self) -> Self {
-        match self {
-            Self::Client => Self::Server,
-            Self::Server => Self::Client,
+impl Observer<Packet> for Losses<'_> {
+    fn entered(&mut self, _: Instant, _: u32, _: &Packet) {}
+    fn left(&mut self, _: Instant, _: u32, _: &Packet) {}
+    fn lost(&mut self, now: Instant, _: u32, p: Packet, why: DropReason) {
+        if self.logging {
+            self.log.push(Entry { at: now, side: p.from, what: What::Dropped(why), segment: p.segment });
         }
     }
-    fn index(self) -> usize {
-        self as usize
-    }
-}
-
-/// A payload store that says whether it keeps the bytes, in which case the harness supplies and checks them.
-pub trait Keeps: Store {
-    /// True if the bytes are kept.
-    const BYTES: bool;
-}
-impl Keeps for Counted {
-    const BYTES: bool = false;
-}
-impl Keeps for Bytes {
-    const BYTES: bool = true;
-}
-
-/// A segment on its way.
-#[derive(Clone, Debug, Default)]
-pub struct Packet {
-    /// What it means.
-    pub segment: Segment,
-    /// Its payload, where payload is kept.
-    pub payload: Vec<u8>,
-    header: u32,
-}
-
-impl PacketView for Packet {
-    fn size(&self) -> u32 {
-        self.segment.len + self.header
-    }
-    fn low_priority(&self) -> bool {
-        self.segment.low_priority
-    }
-    fn flow(&self) -> u32 {
-        0
-    }
-}
-
-/// A segment that an endpoint is about to give to its link.
-#[derive(Clone, Copy, Debug)]
-pub struct Departure<'a> {
-    /// When.
-    pub now: Instant,
-    /// Segments that left this side before it.
-    pub index: u64,
-    /// Ordinary data segments (retransmissions included, probes not) that left this side before it.
-    pub data_index: u64,
-    /// Probes that left this side before it.
-    pub probe_index: u64,
-    /// The segment.
-    pub segment: &'a Segment,
-}
-
-impl Departure<'_> {
-    /// It carries payload and is no probe.
-    #[must_use]
-    pub fn is_data(&self) -> bool {
-        self.segment.len > 0 && !self.segment.mark.is_probe()
-    }
-}
-
-/// What the test decides about a departure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// To the link.
-    Deliver,
-    /// Nowhere.
-    Lose,
-    /// To the link, and so many copies after it.
-    Copies(u32),
-    /// To the link after a pause: others may overtake it.
-    Late(Duration),
-}
-
-/// Decides the fate of each departure.
-pub type Faults = Box<dyn FnMut(&Departure<'_>) -> Fate>;
-
-/// What happened to a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    /// Its endpoint sent it.
-    Sent,
-    /// It reached an endpoint.
-    Arrived,
-    /// The fault function lost it.
-    Lost,
-    /// The link lost it.
-    Dropped(DropReason),
-    /// It reached an endpoint, which refused it.
-    Refused(Rejected),
-}
-
-/// A line of the log.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Entry {
-    /// When.
-    pub at: Instant,
-    /// The endpoint that sent it or received it; for losses, the one that sent it.
-    pub side: Side,
-    /// What.
-    pub what: What,
-    /// The segment.
-    pub segment: Segment,
-}
-
-/// What an application does at some time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
-    /// Writes this many bytes, as the buffer allows.
-    Write(u64),
-    /// Reads at most this many bytes (of an application that does not read at once).
-    Read(u64),
-    /// From now on reads everything at once.
-    ReadEagerly,
-    /// Closes its direction after the last byte is written.
-    Shutdown,
-    /// Aborts.
-    Abort,
-}
-
-/// An endpoint, its application and its outgoing link.
-pub struct End<S: Store> {
-    /// The endpoint.
-    pub conn: Connection<S>,
-    /// The link that leads away from it.
-    pub link: Link<Packet>,
-    /// News so far.
-    pub events: Vec<Event>,
-    /// Bytes read by the application.
-    pub received: u64,
-    /// The first byte that differed from what the peer wrote.
-    pub corrupt: Option<u64>,
-    faults: Option<Faults>,
-    late: Vec<(Instant, Packet)>,
-    agenda: Vec<(Instant, Act)>,
-    to_write: u64,
-    written: u64,
-    shutdown: bool,
-    eager: bool,
-    header: u32,
-    sent: u64,
-    data_sent: u64,
-    probes_sent: u64,
 }
 
 /// Two endpoints and the links between them.
 pub struct Pair<S: Store> {
     ends: [End<S>; 2],
+    chain: Chain<Packet>,
     now: Instant,
     /// Everything that happened.
     pub log: Vec<Entry>,
     /// Off: nothing is logged (long runs).
     pub logging: bool,
-}
-
-/// The byte at `offset` of the stream that `side` writes.
-#[must_use]
-pub fn content(side: Side, offset: u64) -> u8 {
-    let x = (offset + 1 + side as u64 * 77).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (x >> 56) as u8 ^ (offset >> 8) as u8
 }
 
 impl<S: Keeps> Pair<S> {
@@ -209,6 +67,11 @@ impl<S: Keeps> Pair<S> {
     /// An endpoint, to be manipulated.
     pub fn end_mut(&mut self, side: Side) -> &mut End<S> {
         &mut self.ends[side.index()]
+    }
+    /// The link that leads away from one side, to look at.
+    #[must_use]
+    pub fn link(&self, side: Side) -> &Link<Packet> {
+        self.chain.hops()[link_of(side)].link()
     }
     /// The connection of one side.
     #[must_use]
@@ -240,11 +103,9 @@ impl<S: Keeps> Pair<S> {
     /// The time of the next event.
     #[must_use]
     pub fn next_event(&self) -> Option<Instant> {
-        let mut next = Instant::MAX;
+        let mut next = self.chain.next();
         for e in &self.ends {
             next = next
-                .min(e.link.next_service().unwrap_or(Instant::MAX))
-                .min(e.link.next_delivery().unwrap_or(Instant::MAX))
                 .min(e.late.iter().map(|l| l.0).min().unwrap_or(Instant::MAX))
                 .min(e.agenda.first().map_or(Instant::MAX, |a| a.0))
                 .min(e.conn.next_timeout());
@@ -256,19 +117,10 @@ impl<S: Keeps> Pair<S> {
     pub fn step(&mut self) -> bool {
         let Some(now) = self.next_event() else { return false };
         self.now = now;
-        for side in Side::BOTH {
-            let e = &mut self.ends[side.index()];
-            let log = &mut self.log;
-            let logging = self.logging;
-            e.link.serve(now, &mut |p: Packet, why| {
-                if logging {
-                    log.push(Entry { at: now, side, what: What::Dropped(why), segment: p.segment });
-                }
-            });
-        }
-        for side in Side::BOTH {
-            if let Some(p) = self.ends[side.other().index()].link.deliver(now) {
-                self.arrive(side, &p);
+        while self.chain.next() <= now {
+            let mut losses = Losses { log: &mut self.log, logging: self.logging };
+            if let Some(p) = self.chain.step(now, &mut losses) {
+                self.arrive(p.from.other(), &p);
                 return true;
             }
         }
@@ -276,7 +128,7 @@ impl<S: Keeps> Pair<S> {
             let late = &mut self.ends[side.index()].late;
             if let Some(i) = late.iter().position(|l| l.0 <= now) {
                 let (_, p) = late.remove(i);
-                self.offer(side, p);
+                self.offer(p);
                 return true;
             }
         }
@@ -386,7 +238,7 @@ impl<S: Keeps> Pair<S> {
             if S::BYTES {
                 e.conn.payload(&segment, &mut payload);
             }
-            let p = Packet { segment, payload, header: e.header };
+            let p = Packet::new(side, segment, payload, e.header, e.hop);
             let departure = Departure {
                 now,
                 index: e.sent,
@@ -402,7 +254,7 @@ impl<S: Keeps> Pair<S> {
                 self.log.push(Entry { at: now, side, what: What::Sent, segment });
             }
             match fate {
-                Fate::Deliver => self.offer(side, p),
+                Fate::Deliver => self.offer(p),
                 Fate::Lose => {
                     if self.logging {
                         self.log.push(Entry { at: now, side, what: What::Lost, segment });
@@ -410,9 +262,9 @@ impl<S: Keeps> Pair<S> {
                 }
                 Fate::Copies(n) => {
                     for _ in 0..n {
-                        self.offer(side, p.clone());
+                        self.offer(p.clone());
                     }
-                    self.offer(side, p);
+                    self.offer(p);
                 }
                 Fate::Late(by) => self.ends[side.index()].late.push((now + by, p)),
             }
@@ -424,14 +276,10 @@ impl<S: Keeps> Pair<S> {
         left
     }
 
-    fn offer(&mut self, side: Side, p: Packet) {
+    fn offer(&mut self, p: Packet) {
         let now = self.now;
-        let (log, logging) = (&mut self.log, self.logging);
-        self.ends[side.index()].link.offer(now, p, &mut |p: Packet, why| {
-            if logging {
-                log.push(Entry { at: now, side, what: What::Dropped(why), segment: p.segment });
-            }
-        });
+        let mut losses = Losses { log: &mut self.log, logging: self.logging };
+        self.chain.enter(now, p, &mut losses);
     }
 
     /// The ordinary data segments that `side` sent, with their times.
@@ -452,66 +300,4 @@ impl<S: Keeps> Pair<S> {
     pub fn sent(&self, side: Side) -> impl Iterator<Item = &Entry> {
         self.log.iter().filter(move |e| e.side == side && e.what == What::Sent)
     }
-}
-
-impl<S: Keeps> End<S> {
-    fn application(&mut self, now: Instant, side: Side) {
-        if self.eager {
-            self.read(u64::MAX, side);
-        }
-        // A listener has nobody to write to, and closing it would end the matter.
-        if matches!(self.conn.state(), State::Closed | State::Listen) {
-            return;
-        }
-        while self.to_write > 0 {
-            let most = if S::BYTES { 65_536 } else { u64::MAX };
-            let n = self.to_write.min(self.conn.writable()).min(most);
-            let bytes: Vec<u8> = if S::BYTES {
-                (self.written..self.written + n).map(|i| content(side, i)).collect()
-            } else {
-                Vec::new()
-            };
-            let taken = self.conn.write(now, &bytes, n);
-            self.written += taken;
-            self.to_write -= taken;
-            if taken == 0 {
-                return;
-            }
-        }
-        if core::mem::take(&mut self.shutdown) {
-            self.conn.shutdown(now);
-        }
-    }
-
-    fn read(&mut self, most: u64, side: Side) {
-        let mut left = most;
-        while left > 0 {
-            let n = self.conn.readable().min(left).min(65_536);
-            if n == 0 {
-                return;
-            }
-            let mut out = vec![0; if S::BYTES { n as usize } else { 0 }];
-            let got = self.conn.read(&mut out, n);
-            for (i, &b) in out.iter().enumerate() {
-                let at = self.received + i as u64;
-                if b != content(side.other(), at) {
-                    self.corrupt.get_or_insert(at);
-                }
-            }
-            self.received += got;
-            left -= got;
-        }
-    }
-
-    /// Bytes the application has written so far.
-    #[must_use]
-    pub fn written(&self) -> u64 {
-        self.written
-    }
-}
-
-/// True if the segment is a pure acknowledgement: no payload, SYN, FIN or RST, and no answer to a probe.
-#[must_use]
-pub fn is_pure_ack(s: &Segment) -> bool {
-    s.len == 0 && s.flags == Flags::ACK && !s.mark.is_answer()
 }

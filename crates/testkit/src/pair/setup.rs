@@ -1,9 +1,11 @@
 //! What a pair is made of.
 
-use super::{End, Keeps, Pair, Side};
+use super::end::{Act, End, Keeps};
+use super::side::Side;
+use super::{Pair, link_of};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Algorithm, Config as Control, CongestionControl};
-use skyhaul_path::{Delay, Link, LinkConfig, Streams};
+use skyhaul_path::{Chain, Delay, Hop, Link, LinkConfig, Routes, Streams};
 use skyhaul_tcp::config::ProbeNegotiation;
 use skyhaul_tcp::{Config, Connection, Established, Seq};
 
@@ -16,6 +18,14 @@ pub enum Handshake {
     Skipped(Option<Duration>),
     /// Both ends open actively at the same time.
     Simultaneous,
+}
+
+/// The name of an endpoint's random streams, and of those of the link that leaves it.
+fn name(side: Side) -> &'static str {
+    match side {
+        Side::Client => "client",
+        Side::Server => "server",
+    }
 }
 
 /// What a pair is made of. `[client, server]`.
@@ -82,11 +92,11 @@ impl Setup {
             })
             .collect();
         let negotiates = self.config.iter().all(|c| c.probes == ProbeNegotiation::Negotiate);
+        let mut routes = Routes::default();
         let mut ends = Side::BOTH.iter().zip(algorithms).map(|(&side, cc)| {
             let (me, peer) = (side.index(), side.other().index());
             let config = &self.config[me];
-            let name = ["client", "server"][me];
-            let rng = Rng::stream(self.seed, name);
+            let rng = Rng::stream(self.seed, name(side));
             let conn = match (self.handshake, side) {
                 (Handshake::Skipped(rtt), _) => {
                     let e = Established {
@@ -102,30 +112,19 @@ impl Setup {
                 (Handshake::Modelled, Side::Server) => Connection::listen(config, cc, self.iss[me], rng),
                 _ => Connection::connect(now, config, cc, self.iss[me], rng),
             };
-            End {
-                conn,
-                link: Link::new(&self.links[me], Streams::named(self.seed, name)),
-                events: Vec::new(),
-                received: 0,
-                corrupt: None,
-                faults: None,
-                late: Vec::new(),
-                agenda: Vec::new(),
-                to_write: 0,
-                written: 0,
-                shutdown: false,
-                eager: true,
-                header: config.header,
-                sent: 0,
-                data_sent: 0,
-                probes_sent: 0,
-            }
+            let route = routes.add(vec![link_of(side) as u32]).expect("room for two");
+            End::new(conn, config.header, route)
         });
         let ends = [ends.next(), ends.next()].map(|e| e.expect("two ends"));
-        let mut pair = Pair { ends, now, log: Vec::new(), logging: true };
+        let links = Side::BOTH.map(Side::other).map(|side| {
+            let link = Link::new(&self.links[side.index()], Streams::named(self.seed, name(side)));
+            Hop::new(link, false)
+        });
+        let chain = Chain::new(links.into(), routes);
+        let mut pair = Pair { ends, chain, now, log: Vec::new(), logging: true };
         // Whatever is due at time zero (a SYN) leaves with the first step.
         for side in Side::BOTH {
-            pair.at(now, side, super::Act::Write(0));
+            pair.at(now, side, Act::Write(0));
         }
         pair
     }

@@ -89,7 +89,7 @@ pub(crate) fn run(args: &EmulateArgs, arguments: usize) -> Result<(), Stop> {
 fn keep_up(scenario: &Resolved, group: &FlowGroup, args: &EmulateArgs) -> Result<(), Stop> {
     for forward in [true, false] {
         let ways = group.path.iter().map(|&i| &scenario.links[i]);
-        let rates = ways.filter_map(|l| if forward { l.forward.rate } else { l.reverse.rate });
+        let rates = ways.filter_map(|l| if forward { l.forward.rate.mean() } else { l.reverse.rate.mean() });
         let Some(slowest) = rates.map(skyhaul_base::Rate::bits_per_sec).min() else { continue };
         let packets = slowest / (8 * u64::from(args.mtu));
         if packets > MOST_PACKETS {

@@ -7,7 +7,7 @@ use skyhaul_base::Duration;
 use skyhaul_net::driver::Driver;
 use skyhaul_net::host::{Endpoint, Host, HostConfig, Secret};
 use skyhaul_net::tun::{self, Tun, TunConfig};
-use skyhaul_scenario::{Document, ScenarioError};
+use skyhaul_scenario::{Document, ScenarioError, no_files};
 use skyhaul_study::io_words;
 use skyhaul_wire::{Plan, Profile};
 use std::fs::File;
@@ -203,8 +203,7 @@ fn endpoint(cc: &str, sets: &[String], profile: Profile) -> Result<Endpoint, Sto
             _ => Stop::bad(format!("--set {key}: {}", e.message)),
         }
     };
-    let mut document =
-        Document::parse("wire", FLOW, &|_| Err("nothing is extended".into())).map_err(explained)?;
+    let mut document = Document::parse("wire", FLOW, &no_files).map_err(explained)?;
     document.set_value(&format!("{AT}cc"), Value::String(cc.into())).map_err(explained)?;
     for set in sets {
         let key = set.split('=').next().unwrap_or("").trim();
@@ -224,5 +223,5 @@ fn endpoint(cc: &str, sets: &[String], profile: Profile) -> Result<Endpoint, Sto
     if matches!(flow.cc, skyhaul_cc::Config::User(_)) {
         return Err(Stop::bad(format!("--set cc: {OWN}")));
     }
-    Ok(Endpoint { tcp: flow.endpoint, cc: flow.cc.clone(), profile })
+    Ok(Endpoint { tcp: flow.endpoint, cc: flow.cc.clone(), profile, longest: None })
 }

@@ -13,14 +13,15 @@ pub struct Decimal {
 }
 
 /// A number scaled to whole base units.
-pub(super) struct Scaled {
-    pub(super) value: u128,
+pub struct Scaled {
+    /// The number.
+    pub value: u128,
     /// False if `value` was rounded.
-    pub(super) exact: bool,
+    pub exact: bool,
 }
 
 /// Length of the number that `text` begins with.
-pub(super) fn number_len(text: &str) -> usize {
+pub fn number_len(text: &str) -> usize {
     let b = text.as_bytes();
     let digits = |mut i: usize| {
         while i < b.len() && (b[i].is_ascii_digit() || b[i] == b'_') {
@@ -115,7 +116,7 @@ impl Decimal {
     }
 
     /// `self · num / den`, rounded to the nearest; `None` if too large.
-    pub(super) fn scale(self, num: u128, den: u128) -> Option<Scaled> {
+    pub fn scale(self, num: u128, den: u128) -> Option<Scaled> {
         let scaled = self.digits.checked_mul(num)?;
         let power = 10u128.checked_pow(self.exp.unsigned_abs());
         let (n, d) = if self.digits == 0 {
@@ -163,7 +164,7 @@ impl fmt::Display for Decimal {
 }
 
 /// `value / size` as a decimal number that is exact if the units are decimal.
-pub(super) fn ratio(value: u64, size: u64) -> String {
+pub fn ratio(value: u64, size: u64) -> String {
     let (whole, mut rest) = (value / size, u128::from(value % size));
     let mut text = whole.to_string();
     if rest > 0 {

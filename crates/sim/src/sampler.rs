@@ -1,21 +1,14 @@
-//! Samples at regular times, and the result at the end.
+//! What is measured at regular times.
 
-use crate::agent::Agent;
-use crate::flow::{Flow, Record, Totals};
-use crate::network::{Network, cause};
-use crate::parcel::{Parcel, kind};
+use crate::flow::{Flow, Record};
+use crate::network::Network;
 use crate::quantity::{Subject, sampled};
-use crate::result::{ClassResult, FlowResult, LinkResult, RunResult, SampledSeries, Telemetry};
-use crate::sim::Sim;
+use crate::result::{SampledSeries, Telemetry};
 use crate::tap::Tap;
-use crate::truth::Account;
-use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::CongestionControl;
-use skyhaul_path::stats::Counters;
-use skyhaul_path::{DropReason, Link};
 use skyhaul_scenario::resolved::{self, FlowGroup, Series as Kind};
-use skyhaul_trace::{Class, Event, LossCause, Series};
+use skyhaul_trace::{Event, Series};
 
 /// Takes rows at regular times.
 #[derive(Debug)]
@@ -54,6 +47,11 @@ impl Sampler {
             last: Instant::ZERO,
             row: Vec::new(),
         }
+    }
+
+    /// The rows so far.
+    pub(crate) fn series(&self) -> &SampledSeries {
+        &self.series
     }
 
     /// Takes one row for each flow and link; returns when the next is due.
@@ -150,129 +148,6 @@ impl Sampler {
 }
 
 /// `part / whole`, 0 for an empty whole.
-fn ratio(part: Duration, whole: Duration) -> f64 {
+pub(crate) fn ratio(part: Duration, whole: Duration) -> f64 {
     if whole.is_zero() { 0.0 } else { part.as_secs_f64() / whole.as_secs_f64() }
-}
-
-impl<R: Tap> Sim<R> {
-    /// Runs to the end and returns what was measured.
-    #[must_use]
-    pub fn finish(mut self) -> RunResult {
-        self.run_until(Instant::MAX);
-        self.result()
-    }
-
-    /// What has been measured so far.
-    #[must_use]
-    pub fn result(&self) -> RunResult {
-        let duration = self.now - Instant::ZERO;
-        let links = self.net.chain.hops().iter().zip(0..2 * self.run.link_names.len());
-        RunResult {
-            duration,
-            flows: self.flow_results(duration),
-            links: links.map(|(hop, i)| self.link_result(hop.link(), i, duration)).collect(),
-            series: self.sampler.series.clone(),
-            events: self.events,
-            digest: self.net.witness.recorder.digest(),
-        }
-    }
-
-    fn flow_results(&self, duration: Duration) -> Vec<FlowResult> {
-        let named = self.flows.iter().zip(&self.records).take(self.named_flows as usize);
-        let mut parts: Vec<_> = named
-            .enumerate()
-            .map(|(i, (flow, record))| {
-                let mss = self.run.groups[record.group].endpoint.mss;
-                (record.totals(flow, mss), record.cuts(), self.net.witness.truth.lost_of(i as u32))
-            })
-            .collect();
-        for (owner, totals, cuts, lost) in self.incomplete() {
-            let part = &mut parts[owner as usize];
-            part.0.merge(&totals);
-            part.1.add(&cuts);
-            part.2.iter_mut().zip(lost).for_each(|(count, more)| *count += more);
-        }
-        let named = self.flows.iter().zip(&self.records).zip(parts);
-        named.map(|((flow, record), part)| self.flow_result(flow, record, part, duration)).collect()
-    }
-
-    fn flow_result(
-        &self,
-        flow: &Flow,
-        record: &Record,
-        (t, cuts, lost): (Totals, Account, [u64; LossCause::COUNT]),
-        duration: Duration,
-    ) -> FlowResult {
-        let group = &self.run.groups[record.group];
-        let (sum, samples) = record.srtt;
-        let last_srtt = flow.snapshot().and_then(|s| s.srtt).map(Duration::as_secs_f64);
-        FlowResult {
-            group: group.name.clone(),
-            index: record.index,
-            started: record.started,
-            finished: record.finished,
-            last_ack: flow.last_ack,
-            bytes_acked: t.bytes_acked,
-            segments_acked: t.bytes_acked as f64 / f64::from(group.endpoint.mss),
-            goodput: if duration.is_zero() {
-                0.0
-            } else {
-                t.bytes_acked as f64 * 8.0 / duration.as_secs_f64()
-            },
-            segments_sent: t.segments_sent,
-            retransmissions: t.retransmissions,
-            timeouts: t.timeouts,
-            recoveries: t.recoveries,
-            cuts: cuts.all,
-            timeout_cuts: cuts.timeouts,
-            cuts_undone: t.undone,
-            probes_sent: t.probes_sent,
-            probes_answered: t.probes_answered,
-            acks: t.acks,
-            duplicate_acks: t.duplicate_acks,
-            discarded: record.discarded,
-            rejected: record.rejected,
-            pages: record.pages.clone(),
-            transfers: record.app.as_ref().map_or(0, App::transfers),
-            lost,
-            datagrams: match &flow.agent {
-                Agent::Datagrams(d) => Some(d.result()),
-                _ => None,
-            },
-            mean_srtt: if samples > 0 { Some(sum / samples as f64) } else { last_srtt },
-        }
-    }
-
-    fn link_result(&self, link: &Link<Parcel>, index: usize, duration: Duration) -> LinkResult {
-        let total = link.counters().total();
-        let rated = link.rate().is_some();
-        LinkResult {
-            name: self.run.link_names[index / 2].clone(),
-            forward: index % 2 == 0,
-            classes: Class::ALL.map(|class| class_result(link.counters(), class)),
-            offered_bytes: total.offered_bytes,
-            delivered_bytes: total.delivered_bytes,
-            utilization: if rated { ratio(link.busy_time(self.now), duration) } else { 0.0 },
-            mean_queue: if duration.is_zero() {
-                0.0
-            } else {
-                link.queue_integral(self.now) as f64 / duration.as_nanos() as f64
-            },
-            max_queue: link.counters().max_queue,
-        }
-    }
-}
-
-/// What a link has counted of a class, of high and of low priority.
-fn class_result(counters: &Counters, class: Class) -> ClassResult {
-    let mut result = ClassResult::default();
-    for low in [false, true] {
-        let counts = &counters.kinds[usize::from(kind(class, low))];
-        result.offered += counts.offered;
-        result.delivered += counts.delivered;
-        for why in DropReason::ALL {
-            result.dropped[cause(why) as usize] += counts.dropped(why);
-        }
-    }
-    result
 }

@@ -1,0 +1,201 @@
+//! What one run gave, whichever world it was in.
+
+use crate::progress::Runs;
+use crate::stop::Stop;
+use skyhaul_base::Duration;
+use skyhaul_lab::cases::Case;
+use skyhaul_lab::run::execute;
+use skyhaul_net::world::{FlowOutcome, Outcome, Sample};
+use skyhaul_scenario::resolved::{Record, Series, Transport};
+use skyhaul_sim::FlowResult;
+
+/// Of one flow at one time.
+pub(super) struct Point {
+    /// Seconds.
+    pub(super) at: f64,
+    pub(super) flow: u32,
+    /// Segments; `None` without a connection, or where there are several.
+    pub(super) cwnd: Option<f64>,
+    /// Payload acknowledged, bytes.
+    pub(super) acked: f64,
+}
+
+/// What one run gave.
+pub(super) struct Done {
+    /// Of all flows, bit/s.
+    pub(super) goodput: f64,
+    pub(super) retransmissions: u64,
+    pub(super) timeouts: Option<u64>,
+    pub(super) probes: (u64, u64),
+    /// In the order of their names.
+    pub(super) groups: Vec<Group>,
+    pub(super) doubts: Vec<String>,
+    pub(super) samples: Vec<Point>,
+}
+
+/// What the flows of one group did.
+#[derive(Default)]
+pub(super) struct Group {
+    pub(super) name: String,
+    /// Bit/s.
+    pub(super) goodput: f64,
+    pub(super) retransmissions: u64,
+    pub(super) timeouts: Option<u64>,
+    pub(super) probes: (u64, u64),
+    /// Times of pages, or of transfers that arrived at random, seconds.
+    pub(super) pages: Vec<f64>,
+    /// Transfers that arrived at random, complete or not.
+    pub(super) transfers: u64,
+    pub(super) datagrams: Option<Datagrams>,
+}
+
+/// What became of datagrams.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Datagrams {
+    pub(super) sent: u64,
+    pub(super) delivered: u64,
+    /// Known to be missing by those that were sent after them and arrived.
+    pub(super) missing: u64,
+    /// Sum of all delays, seconds.
+    delay: f64,
+    /// Jitter at the end of each flow that has one, seconds.
+    jitter: (f64, u32),
+}
+
+impl Datagrams {
+    /// Of one flow; times in seconds.
+    fn of(sent: u64, (delivered, missing): (u64, u64), delay: Option<f64>, jitter: Option<f64>) -> Self {
+        Self {
+            sent,
+            delivered,
+            missing,
+            delay: delay.unwrap_or(0.0) * delivered as f64,
+            jitter: (jitter.unwrap_or(0.0), jitter.is_some().into()),
+        }
+    }
+    /// Mean delay in seconds; not a number where nothing was delivered.
+    pub(super) fn delay(&self) -> f64 {
+        self.delay / self.delivered as f64
+    }
+    /// Mean jitter of the flows in seconds; not a number where nothing was delivered.
+    pub(super) fn jitter(&self) -> f64 {
+        self.jitter.0 / f64::from(self.jitter.1)
+    }
+}
+
+impl Group {
+    /// Mean time of a page in seconds; not a number where there is none.
+    pub(super) fn page(&self) -> f64 {
+        self.pages.iter().sum::<f64>() / self.pages.len() as f64
+    }
+}
+
+impl Group {
+    /// With what another flow of it did.
+    fn add(&mut self, flow: Self) {
+        self.goodput += flow.goodput;
+        self.retransmissions += flow.retransmissions;
+        self.timeouts = self.timeouts.zip(flow.timeouts).map(|(a, b)| a + b);
+        self.probes = (self.probes.0 + flow.probes.0, self.probes.1 + flow.probes.1);
+        self.pages.extend(flow.pages);
+        self.transfers += flow.transfers;
+        if let (Some(d), Some(more)) = (&mut self.datagrams, flow.datagrams) {
+            d.sent += more.sent;
+            d.delivered += more.delivered;
+            d.missing += more.missing;
+            d.delay += more.delay;
+            d.jitter = (d.jitter.0 + more.jitter.0, d.jitter.1 + more.jitter.1);
+        }
+    }
+    /// Flows, in the order of their groups' names, as groups.
+    fn join(flows: impl Iterator<Item = Self>) -> Vec<Self> {
+        let mut groups: Vec<Self> = Vec::new();
+        for flow in flows {
+            match groups.last_mut().filter(|g| g.name == flow.name) {
+                Some(group) => group.add(flow),
+                None => groups.push(flow),
+            }
+        }
+        groups
+    }
+}
+
+fn seconds(times: &[Duration]) -> Vec<f64> {
+    times.iter().map(|t| t.as_secs_f64()).collect()
+}
+
+fn done(groups: Vec<Group>, doubts: Vec<String>, samples: Vec<Point>) -> Done {
+    Done {
+        goodput: groups.iter().map(|g| g.goodput).sum(),
+        retransmissions: groups.iter().map(|g| g.retransmissions).sum(),
+        timeouts: groups.iter().map(|g| g.timeouts).sum(),
+        probes: groups.iter().fold((0, 0), |(s, a), g| (s + g.probes.0, a + g.probes.1)),
+        groups,
+        doubts,
+        samples,
+    }
+}
+
+/// In the simulator.
+pub(super) fn simulate(case: &Case, seed: u64) -> Result<Done, Stop> {
+    let mut scenario = case.scenario.clone();
+    let sample = scenario.record.sample.unwrap_or(Duration::from_millis(100));
+    scenario.record = Record { sample: Some(sample), series: vec![Series::Acked, Series::Cwnd] };
+    let case = Case { scenario, seed, choice: case.choice.clone() };
+    let r = execute(std::slice::from_ref(&case), 1, false, &Runs::new())?.remove(0);
+    // Of each flow, what a segment is, if it is TCP.
+    let segments: Vec<Option<f64>> = case
+        .scenario
+        .flows
+        .iter()
+        .flat_map(|g| {
+            let segment = (g.transport == Transport::Tcp).then_some(f64::from(g.endpoint.mss));
+            std::iter::repeat_n(segment, g.count as usize)
+        })
+        .collect();
+    let series = &r.series.flows;
+    let column =
+        |name: &str| series.names.iter().position(|n| *n == name).and_then(|i| series.columns.get(i));
+    let mut samples = Vec::new();
+    if let (Some(acked), Some(cwnd)) = (column("acked"), column("cwnd")) {
+        for (i, at) in series.time.iter().enumerate() {
+            let flow = series.entity[i];
+            let Some(segment) = segments.get(flow as usize).copied().flatten() else { continue };
+            let cwnd = Some(cwnd[i]).filter(|w| w.is_finite());
+            samples.push(Point { at: at.as_secs_f64(), flow, cwnd, acked: acked[i] * segment });
+        }
+    }
+    let group = |f: &FlowResult| Group {
+        name: f.group.clone(),
+        goodput: f.goodput,
+        retransmissions: f.retransmissions,
+        timeouts: Some(f.timeouts),
+        probes: (f.probes_sent, f.probes_answered),
+        pages: seconds(&f.pages),
+        transfers: f.transfers,
+        datagrams: f
+            .datagrams
+            .map(|m| Datagrams::of(f.segments_sent, (m.delivered, m.missing), m.delay_mean, m.jitter)),
+    };
+    Ok(done(Group::join(r.flows.iter().map(group)), Vec::new(), samples))
+}
+
+/// In another world.
+pub(super) fn measured(o: &Outcome) -> Done {
+    let point =
+        |s: &Sample| Point { at: s.at.as_secs_f64(), flow: s.flow, cwnd: s.cwnd, acked: s.acked as f64 };
+    let group = |f: &FlowOutcome| Group {
+        name: f.group.clone(),
+        goodput: f.goodput,
+        retransmissions: f.retransmissions,
+        timeouts: f.timeouts,
+        probes: f.probes,
+        pages: seconds(&f.pages),
+        transfers: f.transfers,
+        datagrams: f
+            .datagrams
+            .map(|m| Datagrams::of(f.sent.unwrap_or(0), (m.delivered, m.missing), m.delay_mean, m.jitter)),
+    };
+    let groups = Group::join(o.flows.iter().map(group));
+    done(groups, o.emulation.doubts(), o.samples.iter().map(point).collect())
+}

@@ -1,0 +1,117 @@
+//! Runs in several worlds, side by side.
+
+use super::measure::{Done, measured, simulate};
+use crate::args::CompareArgs;
+use crate::interrupt;
+use crate::progress::progress;
+use crate::stop::Stop;
+use skyhaul_lab::cases::{self, Case};
+use skyhaul_lab::results;
+use skyhaul_net::world::{self, World};
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+/// A world with a case of the scenario.
+pub(super) struct Entry {
+    pub(super) label: String,
+    /// `None`: the simulator.
+    pub(super) world: Option<World>,
+    case: usize,
+}
+
+fn entries(args: &CompareArgs, cases: &[Case]) -> Result<Vec<Entry>, Stop> {
+    let mut all = Vec::new();
+    for text in &args.worlds {
+        let text = text.trim();
+        let world = match text {
+            "sim" => None,
+            _ => Some(World::parse(text).ok_or_else(|| {
+                Stop::bad(format!(
+                    "--worlds: {text:?} is no world; write sim, wire, wire-to-kernel, or kernel:NAME, such as kernel:cubic"
+                ))
+            })?),
+        };
+        // The kernel does not care which congestion control of ours the scenario names.
+        let kernel = matches!(world, Some(World::Kernel(_)));
+        for (case, c) in cases.iter().enumerate().take(if kernel { 1 } else { cases.len() }) {
+            // Of one group the label says the congestion control already; the kernel has its own.
+            let alone = c.scenario.flows.len() == 1;
+            let says = c.choice.iter().any(|(key, _)| !alone || !key.ends_with(".cc"));
+            let choice = if kernel || !says { String::new() } else { format!(", {}", c.label()) };
+            let control =
+                if kernel || !alone { String::new() } else { format!(" {}", c.scenario.flows[0].label()) };
+            all.push(Entry { label: format!("{text}{control}{choice}"), world: world.clone(), case });
+        }
+    }
+    Ok(all)
+}
+
+/// What has run.
+pub(super) struct Ran {
+    pub(super) entries: Vec<Entry>,
+    pub(super) seeds: Vec<u64>,
+    /// Entry and seed as indices, in their order.
+    pub(super) done: Vec<(usize, usize, Done)>,
+}
+
+impl Ran {
+    /// The runs of an entry in the order of seeds.
+    pub(super) fn of(&self, entry: usize) -> impl Iterator<Item = &Done> {
+        self.done.iter().filter(move |(e, ..)| *e == entry).map(|(.., d)| d)
+    }
+}
+
+/// Runs the scenario in every world on every seed.
+pub(super) fn run(args: &CompareArgs) -> Result<Ran, Stop> {
+    let path = args.a.to_string_lossy();
+    let cases = cases::resolve(&path, &args.set, None)?;
+    let entries = entries(args, &cases)?;
+    if let Some(folder) = &args.out {
+        results::prepare(folder)?;
+    }
+    interrupt::listen();
+    let seeds: Vec<u64> = (0..u64::from(args.repeat)).map(|n| cases[0].seed + n).collect();
+    let jobs: VecDeque<(usize, usize)> =
+        (0..seeds.len()).flat_map(|s| (0..entries.len()).map(move |e| (e, s))).collect();
+    let bar = progress(jobs.len() as u64);
+    let (queue, failure) = (Mutex::new(jobs), Mutex::new(None));
+    let done: Mutex<Vec<(usize, usize, Done)>> = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..args.jobs {
+            scope.spawn(|| {
+                while let Some((e, s)) = queue.lock().ok().and_then(|mut q| q.pop_front()) {
+                    let over = || interrupt::requested() || failure.lock().is_ok_and(|f| f.is_some());
+                    if over() {
+                        return;
+                    }
+                    let (entry, case) = (&entries[e], &cases[entries[e].case]);
+                    let outcome = match &entry.world {
+                        None => simulate(case, seeds[s]),
+                        Some(w) => world::run(&case.scenario, w, seeds[s], &over)
+                            .map(|o| measured(&o))
+                            .map_err(|e| Stop::bad(format!("{}: {e}", entry.label))),
+                    };
+                    match outcome {
+                        Ok(d) => done.lock().map(|mut all| all.push((e, s, d))).unwrap_or_default(),
+                        Err(e) => {
+                            if let Ok(mut f) = failure.lock() {
+                                f.get_or_insert(e);
+                            }
+                        }
+                    }
+                    bar.inc(1);
+                }
+            });
+        }
+    });
+    bar.finish_and_clear();
+    if let Ok(Some(e)) = failure.into_inner() {
+        return Err(e);
+    }
+    if interrupt::requested() {
+        return Err(Stop::Interrupted("interrupted: nothing is kept of runs in real time".into()));
+    }
+    let mut done = done.into_inner().unwrap_or_default();
+    done.sort_by_key(|(e, s, _)| (*e, *s));
+    Ok(Ran { entries, seeds, done })
+}

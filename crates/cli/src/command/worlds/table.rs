@@ -1,0 +1,228 @@
+//! What several worlds made of a scenario, side by side: a table, or JSON.
+
+use super::figures;
+use super::measure::{Datagrams, Done, Group};
+use super::runs::{Entry, Ran};
+use crate::args::CompareArgs;
+use crate::output::print;
+use crate::stop::Stop;
+use serde_json::{Value, json};
+use skyhaul_study::format;
+use skyhaul_study::stats::{self, Estimate};
+use std::fmt::Write as _;
+
+/// The runs of one entry, and what one group of flows did in each.
+struct Part<'a> {
+    entry: &'a Entry,
+    /// Number of the entry.
+    number: usize,
+    runs: Vec<&'a Done>,
+    groups: Vec<&'a Group>,
+}
+
+/// A column: its head, and what stands in it.
+type Column<'a> = (&'static str, Box<dyn Fn(&Part<'_>) -> String + 'a>);
+
+impl Part<'_> {
+    fn mean(&self, f: impl Fn(&Group) -> f64) -> f64 {
+        mean(self.groups.iter().map(|g| f(g)))
+    }
+    fn datagrams(&self, f: impl Fn(&Datagrams) -> f64) -> f64 {
+        mean(self.groups.iter().filter_map(|g| g.datagrams.as_ref()).map(f))
+    }
+    fn goodputs(&self) -> Vec<f64> {
+        self.groups.iter().map(|g| g.goodput).collect()
+    }
+}
+
+/// The mean of what is a number; not a number without any.
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let all: Vec<f64> = values.filter(|x| x.is_finite()).collect();
+    all.iter().sum::<f64>() / all.len() as f64
+}
+/// Empty where there is nothing to say.
+fn number(x: f64) -> String {
+    if x.is_finite() { format::number(x) } else { String::new() }
+}
+fn of(part: f64, whole: f64) -> String {
+    if whole > 0.0 { format!("{} / {}", format::number(part), format::number(whole)) } else { String::new() }
+}
+fn mbit(e: &Estimate) -> String {
+    let scaled = Estimate { mean: e.mean / 1e6, half: e.half / 1e6, ..*e };
+    format::estimate(&scaled)
+}
+/// How much more the first is, in percent, seed by seed.
+fn difference(values: &[f64], first: &[f64]) -> Estimate {
+    let ratio = stats::paired_ratio(values, first);
+    Estimate { mean: (ratio.mean - 1.0) * 100.0, half: ratio.half * 100.0, n: ratio.n }
+}
+
+/// Prints what has run, and writes the page if that was asked for.
+pub(super) fn show(args: &CompareArgs, ran: &Ran) -> Result<(), Stop> {
+    let parts = parts(ran);
+    let table = table(&parts);
+    let doubts: Vec<String> = (0..)
+        .zip(&ran.entries)
+        .flat_map(|(e, entry)| {
+            ran.of(e).flat_map(|d| &d.doubts).map(|d| format!("{}: {d}", entry.label)).collect::<Vec<_>>()
+        })
+        .collect();
+    if let Some(folder) = &args.out {
+        figures::write(args, folder, ran, &table, &doubts)?;
+    }
+    let mut out = String::new();
+    if args.json {
+        let worlds: Vec<Value> = (0..ran.entries.len()).map(|e| world(ran, e)).collect();
+        let _ = writeln!(out, "{:#}", json!({ "scenario": args.a, "seeds": ran.seeds, "worlds": worlds }));
+    } else {
+        columns(&mut out, &table);
+        let n = ran.seeds.len();
+        let _ = writeln!(
+            out,
+            "\n{n} seed{}; intervals of 95 % over seeds, differences seed by seed.",
+            if n == 1 { "" } else { "s" }
+        );
+        for d in &doubts {
+            let _ = writeln!(out, "{d}");
+        }
+        if let Some(folder) = &args.out {
+            let _ = writeln!(out, "Page: {}", folder.join("worlds.html").display());
+        }
+    }
+    print(&out)
+}
+
+/// A row for each group of flows in each world.
+fn parts(ran: &Ran) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    for (number, entry) in ran.entries.iter().enumerate() {
+        let runs: Vec<&Done> = ran.of(number).collect();
+        let groups = runs.first().map_or(0, |d| d.groups.len());
+        for group in 0..groups {
+            let groups = runs.iter().filter_map(|d| d.groups.get(group)).collect();
+            parts.push(Part { entry, number, runs: runs.clone(), groups });
+        }
+    }
+    parts
+}
+
+/// The table with its heads. Columns that say nothing of any group are left out.
+fn table(parts: &[Part<'_>]) -> Vec<Vec<String>> {
+    let name = |p: &Part<'_>| p.groups.first().map_or("", |g| g.name.as_str()).to_owned();
+    let first = |p: &Part<'_>| {
+        let same = parts.iter().find(|f| f.number == 0 && name(f) == name(p));
+        same.map_or_else(Vec::new, Part::goodputs)
+    };
+    let several = parts.iter().any(|p| name(p) != name(&parts[0]));
+    let pages = parts.iter().any(|p| p.groups.iter().any(|g| !g.pages.is_empty() || g.transfers > 0));
+    let datagrams = parts.iter().any(|p| p.groups.iter().any(|g| g.datagrams.is_some()));
+    let mut columns: Vec<Column<'_>> = vec![("world", Box::new(|p| p.entry.label.clone()))];
+    if several {
+        columns.push(("flows", Box::new(name)));
+    }
+    columns.push(("goodput, Mbit/s", Box::new(|p| mbit(&stats::estimate(&p.goodputs())))));
+    columns.push((
+        "against the first, %",
+        Box::new(|p| {
+            let (own, first) = (p.goodputs(), first(p));
+            let comparable = p.number > 0 && own.len() == first.len() && first.iter().any(|g| *g > 0.0);
+            if comparable { format::estimate(&difference(&own, &first)) } else { String::new() }
+        }),
+    ));
+    columns.push(("retransmissions", Box::new(|p| number(p.mean(|g| g.retransmissions as f64)))));
+    columns.push((
+        "timeouts",
+        Box::new(|p| {
+            let known = p.groups.iter().all(|g| g.timeouts.is_some());
+            if known { number(p.mean(|g| g.timeouts.unwrap_or(0) as f64)) } else { "?".into() }
+        }),
+    ));
+    columns.push((
+        "probes answered / sent",
+        Box::new(|p| of(p.mean(|g| g.probes.1 as f64), p.mean(|g| g.probes.0 as f64))),
+    ));
+    if pages {
+        let count = |p: &Part<'_>| match p.mean(|g| g.pages.len() as f64) {
+            n if n > 0.0 || p.mean(|g| g.transfers as f64) > 0.0 => number(n),
+            _ => String::new(),
+        };
+        columns.push(("pages", Box::new(count)));
+        columns.push(("time of a page, s", Box::new(|p| number(p.mean(Group::page)))));
+    }
+    if datagrams {
+        columns.push((
+            "datagrams delivered / sent",
+            Box::new(|p| of(p.datagrams(|d| d.delivered as f64), p.datagrams(|d| d.sent as f64))),
+        ));
+        columns.push(("one-way delay, ms", Box::new(|p| number(p.datagrams(|d| d.delay() * 1e3)))));
+        columns.push(("jitter, ms", Box::new(|p| number(p.datagrams(|d| d.jitter() * 1e3)))));
+    }
+    columns.push((
+        "emulation",
+        Box::new(|p| match (&p.entry.world, p.runs.iter().all(|d| d.doubts.is_empty())) {
+            (None, _) => String::new(),
+            (_, true) => "trusted".into(),
+            (_, false) => "not trusted".into(),
+        }),
+    ));
+    let heads = columns.iter().map(|(head, _)| (*head).to_owned()).collect();
+    let rows = parts.iter().map(|p| columns.iter().map(|(_, cell)| cell(p)).collect());
+    std::iter::once(heads).chain(rows).collect()
+}
+
+/// A world in JSON: of all flows together, and group by group. Lists have an element per seed.
+fn world(ran: &Ran, entry: usize) -> Value {
+    let runs: Vec<&Done> = ran.of(entry).collect();
+    let goodput: Vec<f64> = runs.iter().map(|d| d.goodput).collect();
+    let first: Vec<f64> = ran.of(0).map(|d| d.goodput).collect();
+    let difference = difference(&goodput, &first);
+    let timeouts = runs.iter().map(|d| d.timeouts).collect::<Option<Vec<_>>>();
+    let groups = runs.first().map_or(0, |d| d.groups.len());
+    let group = |number: usize| group(runs.iter().filter_map(|d| d.groups.get(number)).collect());
+    json!({
+        "world": ran.entries[entry].label,
+        "goodput_bit_s": goodput,
+        "difference_percent": if entry == 0 { Value::Null } else { json!({ "mean": difference.mean, "half": difference.half }) },
+        "retransmissions": runs.iter().map(|d| d.retransmissions).collect::<Vec<_>>(),
+        "timeouts": timeouts,
+        "probes_sent": runs.iter().map(|d| d.probes.0).collect::<Vec<_>>(),
+        "probes_answered": runs.iter().map(|d| d.probes.1).collect::<Vec<_>>(),
+        "groups": (0..groups).map(group).collect::<Vec<_>>(),
+        "doubts": runs.iter().map(|d| &d.doubts).collect::<Vec<_>>(),
+    })
+}
+
+fn group(runs: Vec<&Group>) -> Value {
+    let each = |f: &dyn Fn(&Group) -> Value| runs.iter().map(|g| f(g)).collect::<Vec<_>>();
+    let datagrams = |f: &dyn Fn(&Datagrams) -> Value| each(&|g| g.datagrams.as_ref().map_or(Value::Null, f));
+    let mut value = json!({
+        "group": runs.first().map(|g| &g.name),
+        "goodput_bit_s": each(&|g| json!(g.goodput)),
+        "retransmissions": each(&|g| json!(g.retransmissions)),
+        "timeouts": each(&|g| json!(g.timeouts)),
+        "pages": each(&|g| json!(g.pages.len())),
+        "page_time_mean_s": each(&|g| json!(g.page())),
+        "transfers": each(&|g| json!(g.transfers)),
+    });
+    if runs.iter().any(|g| g.datagrams.is_some()) {
+        value["datagrams_sent"] = datagrams(&|d| json!(d.sent)).into();
+        value["datagrams_delivered"] = datagrams(&|d| json!(d.delivered)).into();
+        value["datagrams_missing"] = datagrams(&|d| json!(d.missing)).into();
+        value["delay_mean_s"] = datagrams(&|d| json!(d.delay())).into();
+        value["jitter_s"] = datagrams(&|d| json!(d.jitter())).into();
+    }
+    value
+}
+
+/// A table in columns; the first one to the left, the others to the right.
+fn columns(out: &mut String, table: &[Vec<String>]) {
+    let width = |c: usize| table.iter().map(|r| r[c].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..table[0].len()).map(width).collect();
+    for r in table {
+        let mut line = format!("{:<1$}", r[0], widths[0]);
+        for (c, w) in r.iter().zip(&widths).skip(1) {
+            let _ = write!(line, "  {c:>w$}");
+        }
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+}

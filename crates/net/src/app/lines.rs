@@ -1,0 +1,218 @@
+//! What one sender has on a host: connections, or a port for datagrams.
+
+use super::account::Account;
+use super::session::Carrier;
+use super::tally::Tally;
+use crate::host::{ConnId, Endpoint, Failure, Host, HostError};
+use skyhaul_apps::Datagram;
+use skyhaul_base::{Duration, Instant};
+use skyhaul_cc::PathState;
+use skyhaul_tcp::State;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// How long the end of a connection is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long, when our FIN was acknowledged, that of the peer is waited for: whoever goes earlier leaves the peer alone
+/// with a FIN that nobody acknowledges.
+const LINGER: Duration = Duration::from_secs(1);
+/// What is sent is the same bytes over and over.
+static PATTERN: [u8; 1 << 16] = {
+    let (mut bytes, mut i) = ([0; 1 << 16], 0);
+    while i < bytes.len() {
+        bytes[i] = (i ^ (i >> 8)) as u8;
+        i += 1;
+    }
+    bytes
+};
+
+/// A connection.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    transfer: u64,
+    id: ConnId,
+    /// Its transfer is complete, or given up: nothing but its end is waited for.
+    released: bool,
+    /// When the end is waited for no longer.
+    patience: Instant,
+}
+
+/// What one sender has on a host: a connection for each transfer, or a port for datagrams.
+#[derive(Debug)]
+pub struct Lines {
+    ends: (SocketAddr, SocketAddr),
+    endpoint: Arc<Endpoint>,
+    lines: Vec<Line>,
+    /// Of connections that are released.
+    past: Tally,
+    path_state: Option<PathState>,
+    over: Vec<(u64, Account)>,
+    room: Vec<u8>,
+}
+
+impl Lines {
+    /// Connections from `ends.0`, whose port may be 0, to `ends.1`.
+    #[must_use]
+    pub fn connections(ends: (SocketAddr, SocketAddr), endpoint: Arc<Endpoint>) -> Self {
+        Self {
+            ends,
+            endpoint,
+            lines: Vec::new(),
+            past: Tally::default(),
+            path_state: None,
+            over: Vec::new(),
+            room: Vec::new(),
+        }
+    }
+    /// Datagrams from `ends.0` to `ends.1`; a local port of 0 chooses one, which is bound.
+    ///
+    /// # Errors
+    /// If the port is taken, or none is left.
+    pub fn datagrams(
+        host: &mut Host,
+        (mut local, remote): (SocketAddr, SocketAddr),
+        endpoint: Arc<Endpoint>,
+    ) -> Result<Self, HostError> {
+        local.set_port(host.bind(local.port())?);
+        Ok(Self::connections((local, remote), endpoint))
+    }
+
+    /// Our end; a port of 0 is another one for each connection.
+    #[must_use]
+    pub fn local(&self) -> SocketAddr {
+        self.ends.0
+    }
+    /// The connection of a transfer that is not over.
+    #[must_use]
+    pub fn id(&self, transfer: u64) -> Option<ConnId> {
+        self.lines.iter().find(|l| l.transfer == transfer).map(|l| l.id)
+    }
+    /// The connections of transfers that are not complete.
+    pub fn open(&self) -> impl Iterator<Item = ConnId> {
+        self.lines.iter().filter(|l| !l.released).map(|l| l.id)
+    }
+    /// Why a connection failed whose transfer is not complete.
+    #[must_use]
+    pub fn failure(&self, host: &Host) -> Option<Failure> {
+        self.open().find_map(|id| host.conn(id)?.failure())
+    }
+    /// What all connections have done, those that are over included.
+    #[must_use]
+    pub fn tally(&self, host: &Host) -> Tally {
+        let open = self.open().filter_map(|id| host.conn(id));
+        open.fold(self.past, |sum, c| sum.with(&c.counters()))
+    }
+    /// What became of the connections that are over since the last call, by transfer.
+    pub fn take_over(&mut self) -> Vec<(u64, Account)> {
+        std::mem::take(&mut self.over)
+    }
+    /// With a host to do it on, this carries a session.
+    pub fn on<'a>(&'a mut self, host: &'a mut Host) -> OnHost<'a> {
+        OnHost { lines: self, host }
+    }
+
+    /// From now on the end of every connection is waited for; those that nobody has answered are given up.
+    pub fn hurry(&mut self, now: Instant, host: &mut Host) {
+        for l in &mut self.lines {
+            l.patience = l.patience.min(now + PATIENCE);
+            if host.conn(l.id).is_some_and(|c| !c.is_connected()) {
+                // Nobody there to say farewell to.
+                host.abort(now, l.id);
+            }
+        }
+    }
+
+    /// Lets go of connections that are over, or that are waited for no longer.
+    pub fn tend(&mut self, now: Instant, host: &mut Host) {
+        let Self { lines, past, over, .. } = self;
+        lines.retain_mut(|l| {
+            // The other end may talk, as a server that closes does; nobody listens.
+            host.discard(now, l.id);
+            let Some(c) = host.conn(l.id) else { return false };
+            if l.released && c.tcp().state() == State::FinWait2 {
+                l.patience = l.patience.min(now + LINGER);
+            }
+            let ended = c.is_over() || c.tcp().state() == State::TimeWait;
+            if !ended && l.patience > now {
+                return true;
+            }
+            if !l.released {
+                *past = past.with(&c.counters());
+            }
+            over.push((l.transfer, Account::of(c)));
+            if !ended && c.tcp().state() != State::FinWait2 {
+                host.abort(now, l.id);
+            }
+            host.release(now, l.id);
+            false
+        });
+    }
+    /// When [`Self::tend`] has something to do at the latest.
+    #[must_use]
+    pub fn next(&self) -> Instant {
+        self.lines.iter().map(|l| l.patience).min().unwrap_or(Instant::MAX)
+    }
+}
+
+/// Carries a session over the connections or the datagrams of a host.
+#[derive(Debug)]
+pub struct OnHost<'a> {
+    lines: &'a mut Lines,
+    host: &'a mut Host,
+}
+
+impl Carrier for OnHost<'_> {
+    type Error = HostError;
+
+    fn open(&mut self, now: Instant, transfer: u64) -> Result<(), HostError> {
+        let Self { lines, host } = self;
+        let id = host.connect(now, lines.ends.0, lines.ends.1, &lines.endpoint)?;
+        if let Some(state) = lines.path_state {
+            host.recall(now, id, state);
+        }
+        lines.lines.push(Line { transfer, id, released: false, patience: Instant::MAX });
+        Ok(())
+    }
+    fn write(&mut self, now: Instant, transfer: u64, most: u64) -> u64 {
+        let Some(id) = self.lines.id(transfer) else { return 0 };
+        let mut written = 0;
+        while written < most {
+            let from = self.host.conn(id).map_or(0, |c| c.bytes_written() as usize % PATTERN.len());
+            let wanted = (most - written).min((PATTERN.len() - from) as u64) as usize;
+            let n = self.host.write(now, id, &PATTERN[from..from + wanted]);
+            written += n as u64;
+            if n < wanted {
+                break;
+            }
+        }
+        written
+    }
+    fn take_back(&mut self, now: Instant, transfer: u64) {
+        if let Some(id) = self.lines.id(transfer) {
+            self.host.take_back(now, id);
+        }
+    }
+    /// The FIN waits until everything is acknowledged. Transfers of the simulator have none; with the last segment it
+    /// would have that acknowledged at once where it would be acknowledged late (RFC 5681 §4.2).
+    fn finish(&mut self, _now: Instant, _transfer: u64) {}
+    fn is_acknowledged(&mut self, _now: Instant, transfer: u64) -> bool {
+        let conn = self.lines.id(transfer).and_then(|id| self.host.conn(id));
+        conn.is_some_and(|c| c.failure().is_none() && c.tcp().unacked() == 0)
+    }
+    fn release(&mut self, now: Instant, transfer: u64) {
+        let Some(line) = self.lines.lines.iter_mut().find(|l| l.transfer == transfer) else { return };
+        (line.released, line.patience) = (true, line.patience.min(now + PATIENCE));
+        self.host.shutdown(now, line.id);
+        if let Some(c) = self.host.conn(line.id) {
+            self.lines.past = self.lines.past.with(&c.counters());
+            self.lines.path_state = c.tcp().path_state();
+        }
+    }
+    fn datagram(&mut self, _now: Instant, datagram: &Datagram) -> Result<(), HostError> {
+        let Lines { ends, room, .. } = &mut *self.lines;
+        room.resize(datagram.len as usize, 0);
+        // One that is too short for a header is sent all the same; its receiver cannot measure it.
+        let _ = datagram.write(room);
+        self.host.send_to(ends.0, ends.1, room)
+    }
+}

@@ -1,0 +1,368 @@
+//! A workload at work on a real host.
+//!
+//! ```text
+//! skyhaul_apps::App ── what it demands ──▶ Session ── opens, writes, ends, sends ──▶ Carrier
+//!                   ◀── everything acknowledged ──         ◀── room, acknowledgements ──
+//! ```
+//! The workloads are those of the simulator, which drives them in the same way; a session reads no clock and owns no
+//! socket. Who carries it are connections of our own host ([`Lines`](super::Lines)) or sockets of the kernel's.
+
+use skyhaul_apps::{App, Datagram, Demand, Numbered, Outcome, Stop};
+use skyhaul_base::{Duration, Instant};
+
+/// What carries the data of a session. Transfers are named by their numbers.
+pub trait Carrier {
+    /// Why something cannot be opened or sent.
+    type Error;
+
+    /// Opens the connection of a transfer.
+    ///
+    /// # Errors
+    /// If that is impossible; a connection that fails later is its owner's affair.
+    fn open(&mut self, now: Instant, transfer: u64) -> Result<(), Self::Error>;
+    /// Writes as many of `most` bytes as there is room for; returns how many.
+    fn write(&mut self, now: Instant, transfer: u64, most: u64) -> u64;
+    /// Takes back what was written and not sent yet, where that is possible.
+    fn take_back(&mut self, now: Instant, transfer: u64);
+    /// Everything has been written: the end of the data follows it.
+    fn finish(&mut self, now: Instant, transfer: u64);
+    /// The peer has acknowledged everything written. Only asked after [`Self::finish`].
+    fn is_acknowledged(&mut self, now: Instant, transfer: u64) -> bool;
+    /// The transfer is complete: its connection is nobody's any more.
+    fn release(&mut self, now: Instant, transfer: u64);
+    /// Sends a datagram.
+    ///
+    /// # Errors
+    /// If that is impossible.
+    fn datagram(&mut self, now: Instant, datagram: &Datagram) -> Result<(), Self::Error>;
+}
+
+/// A transfer whose connection is open.
+#[derive(Clone, Copy, Debug)]
+struct Transfer {
+    number: u64,
+    /// Bytes that are not written yet.
+    left: u64,
+    began: Instant,
+    finished: bool,
+}
+
+/// A workload at work.
+#[derive(Debug)]
+pub struct Session {
+    app: App,
+    /// Headers of each datagram, bytes.
+    header: u32,
+    begins: Instant,
+    stops: Instant,
+    open: Vec<Transfer>,
+    numbered: Numbered,
+    started: Option<Instant>,
+    finished: Option<Instant>,
+    pages: Vec<Duration>,
+}
+
+impl Session {
+    /// A workload that starts at `begins`, as it was told when it was made, and is told to end at `stops`;
+    /// [`Instant::MAX`] for never. Each of its datagrams has `header` bytes of headers.
+    #[must_use]
+    pub fn new(app: App, (begins, stops): (Instant, Instant), header: u32) -> Self {
+        Self {
+            app,
+            header,
+            begins,
+            stops,
+            open: Vec::new(),
+            numbered: Numbered::default(),
+            started: None,
+            finished: None,
+            pages: Vec::new(),
+        }
+    }
+
+    /// When it started.
+    #[must_use]
+    pub fn started(&self) -> Option<Instant> {
+        self.started
+    }
+    /// When it had done all it had to do, or was told to end and had; transfers that have begun may go on.
+    #[must_use]
+    pub fn finished(&self) -> Option<Instant> {
+        self.finished
+    }
+    /// How long each page, or each transfer that arrived at random, took: until its last acknowledgement.
+    #[must_use]
+    pub fn pages(&self) -> &[Duration] {
+        &self.pages
+    }
+    /// Transfers that have arrived at random, complete or not.
+    #[must_use]
+    pub fn transfers(&self) -> u64 {
+        self.app.transfers()
+    }
+    /// Datagrams sent.
+    #[must_use]
+    pub fn datagrams(&self) -> u64 {
+        self.numbered.sent()
+    }
+    /// Each of its transfers has a connection of its own, side by side with others.
+    #[must_use]
+    pub fn opens_many(&self) -> bool {
+        self.app.opens_many()
+    }
+    /// When [`Self::turn`] has something to do at the latest, whatever the carrier does; [`Instant::MAX`] for never.
+    #[must_use]
+    pub fn next(&self) -> Instant {
+        match (self.started, self.finished) {
+            (None, None) => self.begins,
+            (_, Some(_)) => Instant::MAX,
+            (Some(_), None) => self.app.next().min(self.stops),
+        }
+    }
+
+    /// Does what the workload wants by now, and tells it of what is acknowledged.
+    ///
+    /// # Errors
+    /// That of the carrier.
+    pub fn turn<C: Carrier>(&mut self, now: Instant, carrier: &mut C) -> Result<(), C::Error> {
+        if self.started.is_none() {
+            if self.finished.is_some() || self.begins > now {
+                return Ok(());
+            }
+            if self.stops <= self.begins {
+                // Stopped before it started: it has nothing to say.
+                self.finished = Some(now);
+                return Ok(());
+            }
+            self.started = Some(now);
+        }
+        loop {
+            if self.stops <= now {
+                // However late we are: what was due before is wanted.
+                let before = Instant::from_nanos(self.stops.as_nanos().saturating_sub(1));
+                self.demand(now, before, carrier)?;
+                self.stop(now, carrier);
+            }
+            self.demand(now, now, carrier)?;
+            self.write(now, carrier);
+            if !self.complete(now, carrier) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// It is to end, whatever time was set.
+    pub fn stop<C: Carrier>(&mut self, now: Instant, carrier: &mut C) {
+        self.stops = Instant::MAX;
+        if self.finished.is_some() {
+            return;
+        }
+        match self.app.stop() {
+            Stop::Over => self.finished = Some(now),
+            Stop::Drain => {}
+            Stop::TakeBack => {
+                for t in &mut self.open {
+                    t.left = 0;
+                    carrier.take_back(now, t.number);
+                }
+            }
+        }
+        if self.open.is_empty() {
+            self.finished = Some(now);
+        }
+        self.write(now, carrier);
+    }
+
+    /// Does what the workload wants by `until`.
+    fn demand<C: Carrier>(&mut self, now: Instant, until: Instant, carrier: &mut C) -> Result<(), C::Error> {
+        while let Some(demand) = self.app.poll(until) {
+            match demand {
+                Demand::Open { transfer, bytes } => {
+                    carrier.open(now, transfer)?;
+                    self.open.push(Transfer { number: transfer, left: bytes, began: now, finished: false });
+                }
+                Demand::Write(bytes) => {
+                    if let Some(t) = self.open.last_mut() {
+                        t.left += bytes;
+                    }
+                }
+                Demand::Datagram(packet) => {
+                    let datagram = self.numbered.next(now, packet - self.header);
+                    carrier.datagram(now, &datagram)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write<C: Carrier>(&mut self, now: Instant, carrier: &mut C) {
+        let ends = self.app.opens_many() || self.app.is_finite();
+        for t in self.open.iter_mut().filter(|t| !t.finished) {
+            if t.left > 0 {
+                t.left -= carrier.write(now, t.number, t.left);
+            }
+            if t.left == 0 && ends {
+                t.finished = true;
+                carrier.finish(now, t.number);
+            }
+        }
+    }
+
+    /// Looks for transfers of which everything is acknowledged; true if there was one.
+    fn complete<C: Carrier>(&mut self, now: Instant, carrier: &mut C) -> bool {
+        let Self { open, app, pages, finished, .. } = self;
+        let before = open.len();
+        open.retain(|t| {
+            if !t.finished || !carrier.is_acknowledged(now, t.number) {
+                return true;
+            }
+            carrier.release(now, t.number);
+            let outcome = if app.opens_many() { Outcome::Next } else { app.acknowledged(now) };
+            if outcome != Outcome::Over {
+                pages.push(now - t.began);
+            }
+            if outcome != Outcome::Next {
+                *finished = Some(now);
+            }
+            false
+        });
+        open.len() < before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhaul_apps::{Bulk, Config, Start, Streams, Transport, arrivals, cbr, pages};
+    use skyhaul_base::Rate;
+    use skyhaul_base::dist::{Sizes, Times};
+    use skyhaul_base::quantity::RateSpec;
+    use std::collections::BTreeMap;
+
+    /// Takes `room` bytes per transfer at a time, and acknowledges when the test says so.
+    #[derive(Default)]
+    struct Script {
+        room: u64,
+        open: BTreeMap<u64, (u64, bool)>,
+        acknowledges: bool,
+        taken_back: u64,
+        released: Vec<u64>,
+        sent: Vec<Datagram>,
+    }
+    impl Carrier for Script {
+        type Error = &'static str;
+        fn open(&mut self, _: Instant, transfer: u64) -> Result<(), &'static str> {
+            if self.open.insert(transfer, (0, false)).is_some() { Err("twice") } else { Ok(()) }
+        }
+        fn write(&mut self, _: Instant, transfer: u64, most: u64) -> u64 {
+            let n = most.min(self.room);
+            self.open.get_mut(&transfer).unwrap().0 += n;
+            n
+        }
+        fn take_back(&mut self, _: Instant, _: u64) {
+            self.taken_back += 1;
+        }
+        fn finish(&mut self, _: Instant, transfer: u64) {
+            self.open.get_mut(&transfer).unwrap().1 = true;
+        }
+        fn is_acknowledged(&mut self, _: Instant, transfer: u64) -> bool {
+            assert!(self.open[&transfer].1, "asked before the end");
+            self.acknowledges
+        }
+        fn release(&mut self, _: Instant, transfer: u64) {
+            self.released.push(transfer);
+        }
+        fn datagram(&mut self, _: Instant, datagram: &Datagram) -> Result<(), &'static str> {
+            self.sent.push(*datagram);
+            Ok(())
+        }
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+    fn session(config: impl Into<Config>, over: Transport, begins: u64, stops: Instant) -> Session {
+        let streams = Streams::of(1, "flows.a[0]");
+        let app =
+            config.into().resolve(over).unwrap().build(&Start { now: at(begins), over, streams: &streams });
+        Session::new(app, (at(begins), stops), 28)
+    }
+    const STREAM: Transport = Transport::Stream { segment: 100 };
+
+    #[test]
+    fn pages_are_written_as_room_permits_and_follow_each_other() {
+        let idle = Some(Times::Constant(Duration::from_millis(50)));
+        let mut s = session(pages::Config { segments: 3, count: Some(2), idle }, STREAM, 10, Instant::MAX);
+        let mut c = Script { room: 120, ..Script::default() };
+        assert_eq!(s.next(), at(10));
+        s.turn(at(5), &mut c).unwrap();
+        assert!(c.open.is_empty());
+        for (ms, written) in [(10, 120), (11, 240), (12, 300)] {
+            s.turn(at(ms), &mut c).unwrap();
+            assert_eq!(c.open[&0], (written, written == 300));
+        }
+        c.acknowledges = true;
+        s.turn(at(30), &mut c).unwrap();
+        assert_eq!((s.pages(), s.next(), s.finished()), (&[Duration::from_millis(20)][..], at(80), None));
+        c.room = 1000;
+        s.turn(at(80), &mut c).unwrap();
+        assert_eq!((s.pages().len(), c.released.as_slice(), s.finished()), (2, &[0, 1][..], Some(at(80))));
+        assert_eq!((s.next(), s.started()), (Instant::MAX, Some(at(10))));
+    }
+
+    #[test]
+    fn a_stop_takes_back_bulk_data_and_lets_transfers_go_on() {
+        let mut s = Session::new(App::Bulk(Bulk::endless(at(0))), (at(0), at(20)), 0);
+        let mut c = Script { room: 500, ..Script::default() };
+        s.turn(at(0), &mut c).unwrap();
+        assert_eq!((c.open[&0], s.next()), ((500, false), at(20)));
+        s.turn(at(20), &mut c).unwrap();
+        assert_eq!((c.taken_back, c.open[&0]), (1, (500, true)));
+        c.acknowledges = true;
+        s.turn(at(25), &mut c).unwrap();
+        assert_eq!((s.finished(), s.pages().len()), (Some(at(25)), 0), "cut short: no page");
+
+        let config = arrivals::Config { rate: 1000.0, size: Sizes::Constant(700) };
+        let (mut s, mut c) = (session(config, STREAM, 0, at(20)), Script { room: 500, ..Script::default() });
+        for ms in 0..=20 {
+            s.turn(at(ms), &mut c).unwrap();
+        }
+        let n = s.transfers();
+        assert!(n > 5 && s.finished() == Some(at(20)), "{n} transfers");
+        c.acknowledges = true;
+        s.turn(at(22), &mut c).unwrap();
+        s.turn(at(23), &mut c).unwrap();
+        assert_eq!((s.pages().len() as u64, s.transfers()), (n, n), "those that had begun are completed");
+        // Before it started.
+        let mut s = Session::new(App::Bulk(Bulk::endless(at(9))), (at(9), at(3)), 0);
+        s.turn(at(9), &mut Script::default()).unwrap();
+        assert_eq!((s.started(), s.finished()), (None, Some(at(9))));
+    }
+
+    #[test]
+    fn a_rate_is_written_to_one_connection_or_sent_in_datagrams() {
+        let config =
+            cbr::Config { rate: RateSpec::Bits(Rate::from_bits_per_sec(800_000)), packet: Some(100) };
+        let (mut s, mut c) = (session(config, STREAM, 0, at(10)), Script { room: 1000, ..Script::default() });
+        for ms in 0..10 {
+            s.turn(at(ms), &mut c).unwrap();
+        }
+        assert_eq!(c.open[&0], (1000, false), "100 bytes a millisecond");
+        s.turn(at(10), &mut c).unwrap();
+        assert_eq!(c.open[&0], (1000, true), "what was written is sent");
+
+        let over = Transport::Datagrams { header: 28 };
+        let (mut s, mut c) = (session(config, over, 0, at(10)), Script::default());
+        s.turn(at(0), &mut c).unwrap();
+        // Late: those that were due leave now, and say so.
+        s.turn(at(9), &mut c).unwrap();
+        let ninth = Datagram { number: 9, sent_at: at(9), len: 72 };
+        assert_eq!((s.datagrams(), c.sent.last()), (10, Some(&ninth)));
+        s.turn(at(11), &mut c).unwrap();
+        assert_eq!((s.finished(), s.datagrams(), s.next()), (Some(at(11)), 10, Instant::MAX));
+        // Nothing of what was due before the end is forgotten, nothing of what was due then is sent.
+        let (mut s, mut c) = (session(config, over, 0, at(10)), Script::default());
+        s.turn(at(12), &mut c).unwrap();
+        assert_eq!((s.finished(), s.datagrams()), (Some(at(12)), 10));
+    }
+}

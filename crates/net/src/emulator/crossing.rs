@@ -1,0 +1,80 @@
+//! Whose packets cross the links, and which way each takes.
+
+use super::packet::Class;
+use skyhaul_scenario::resolved::FlowGroup;
+use std::slice;
+
+/// Whose packets cross the links.
+#[derive(Clone, Copy, Debug)]
+pub enum Crossing<'a> {
+    /// Every packet takes the way of this group of flows.
+    All(&'a FlowGroup),
+    /// Each group has a way of its own. A packet belongs to the n-th group if its port at the second end is `first` + n;
+    /// whatever has another port, or none, goes with the first group.
+    ByPort {
+        /// The groups, at least one.
+        groups: &'a [FlowGroup],
+        /// Port of the first one.
+        first: u16,
+    },
+}
+
+impl<'a> From<&'a FlowGroup> for Crossing<'a> {
+    fn from(group: &'a FlowGroup) -> Self {
+        Self::All(group)
+    }
+}
+
+impl<'a> Crossing<'a> {
+    pub(super) fn groups(self) -> &'a [FlowGroup] {
+        match self {
+            Self::All(group) => slice::from_ref(group),
+            Self::ByPort { groups, .. } => groups,
+        }
+    }
+    pub(super) fn ways(self, forward: bool) -> Ways {
+        match self {
+            Self::All(_) => Ways { forward, first: 0, groups: 1 },
+            Self::ByPort { groups, first } => Ways { forward, first, groups: groups.len() },
+        }
+    }
+}
+
+/// Tells which group a packet of one direction belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ways {
+    /// Towards the second end.
+    forward: bool,
+    first: u16,
+    groups: usize,
+}
+
+impl Ways {
+    /// Number of the group.
+    pub(super) fn of(self, class: &Class) -> usize {
+        if self.groups < 2 {
+            return 0;
+        }
+        let Some((from, to)) = class.ports else { return 0 };
+        let far = if self.forward { to } else { from };
+        far.checked_sub(self.first).map(usize::from).filter(|n| *n < self.groups).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_at_the_second_end_names_the_group() {
+        let class = |ports| Class { dscp: 0, flow: 0, pure_ack: false, link_scope: false, ports };
+        let ways = |forward| Ways { forward, first: 5201, groups: 3 };
+        for (ports, there, back) in
+            [((40_000, 5202), 1, 0), ((5203, 40_000), 0, 2), ((7, 5204), 0, 0), ((7, 5200), 0, 0)]
+        {
+            let class = class(Some(ports));
+            assert_eq!((ways(true).of(&class), ways(false).of(&class)), (there, back), "{ports:?}");
+        }
+        assert_eq!(ways(true).of(&class(None)), 0);
+    }
+}

@@ -1,0 +1,74 @@
+//! Why a scenario cannot run in another world.
+
+use crate::error::NetError;
+use crate::host::HostError;
+use thiserror::Error;
+
+/// Why a scenario cannot run in another world.
+#[derive(Debug, Error)]
+pub enum WorldError {
+    /// The system refuses.
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// The host refuses.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// What the scenario asks for exists in the simulator only.
+    #[error("flows.{flow}: {why}")]
+    Unsupported {
+        /// The flow group.
+        flow: String,
+        /// What, and what to do.
+        why: Unsupported,
+    },
+    /// The kernel lacks the congestion control.
+    #[error("this kernel has no congestion control {name:?}; it has: {known}")]
+    NoSuchControl {
+        /// The name.
+        name: String,
+        /// Those that it has.
+        known: String,
+    },
+    /// A connection failed.
+    #[error("flows.{flow}: a connection failed: {why}")]
+    Failed {
+        /// The flow group.
+        flow: String,
+        /// What its end says.
+        why: String,
+    },
+}
+
+/// What of a group of flows exists in the simulator only.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Unsupported {
+    /// A packet that no device takes.
+    #[error("a packet has 68 to 65535 bytes on a wire, headers included, and these have {bytes} bytes")]
+    Packet {
+        /// Bytes with headers.
+        bytes: u32,
+    },
+    /// A datagram without room for what its receiver measures by.
+    #[error(
+        "a datagram carries its number and its time on a wire, which are 16 bytes of payload: write packet = \"{least} B\" \
+         or more"
+    )]
+    ShortDatagram {
+        /// Bytes of the shortest with headers.
+        least: u32,
+    },
+    /// A control that only the program has which runs the scenario.
+    #[error(
+        "the control {name:?} is the user's own, and the hosts of a wire have only those that come with Skyhaul"
+    )]
+    UsersControl {
+        /// Its name.
+        name: String,
+    },
+    /// More groups than there are ports.
+    #[error("each group has a port of its own on a wire, and there are {most}: join groups that are alike")]
+    TooManyGroups {
+        /// How many.
+        most: usize,
+    },
+}

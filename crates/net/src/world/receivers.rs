@@ -1,0 +1,196 @@
+//! Sockets of the kernel's that take what flows send: what comes over connections is read and forgotten, datagrams are
+//! measured.
+
+use super::setting::Setting;
+use crate::app::Inbox;
+use crate::device::Clock;
+use crate::device::ready::Ready;
+use crate::device::wait::{Wait, Waker};
+use crate::error::NetError;
+use skyhaul_base::{Duration, Instant};
+use skyhaul_scenario::resolved::Transport;
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// How long a connection is kept that has answered the end of its data: the kernel tells of a connection only while both
+/// ends have not closed it.
+const KEPT: Duration = Duration::from_secs(1);
+/// What answers the end of the data.
+const ANSWER: [u8; 1] = [0x06];
+
+/// A socket.
+#[derive(Debug)]
+enum Socket {
+    Listener(TcpListener),
+    Stream(TcpStream),
+    Datagrams(UdpSocket),
+}
+
+/// Sockets that are bound and do not read yet.
+#[derive(Debug)]
+pub(super) struct Bound(Vec<Socket>);
+
+/// Sockets that read, on a thread of their own.
+#[derive(Debug)]
+pub(super) struct Receivers {
+    over: Arc<AtomicBool>,
+    waker: Waker,
+    thread: JoinHandle<Result<Inbox, NetError>>,
+}
+
+impl Receivers {
+    /// Takes what groups of flows send to this address of the receivers' namespace.
+    pub(super) fn bind(s: &Setting<'_>, address: Ipv4Addr) -> Result<Bound, NetError> {
+        let fail = |e: io::Error| NetError::os("listen in the receiver's namespace", e);
+        s.server.within(|| {
+            let bind = |transport, port| match transport {
+                Transport::Tcp => {
+                    let listener = TcpListener::bind((address, port))?;
+                    listener.set_nonblocking(true)?;
+                    Ok(Socket::Listener(listener))
+                }
+                Transport::Udp => {
+                    let socket = UdpSocket::bind((address, port))?;
+                    socket.set_nonblocking(true)?;
+                    Ok(Socket::Datagrams(socket))
+                }
+            };
+            let sockets = s.groups().map(|(group, port)| bind(group.transport, port));
+            sockets.collect::<io::Result<_>>().map(Bound).map_err(fail)
+        })?
+    }
+    /// Ends; returns what was measured of datagrams.
+    pub(super) fn end(self) -> Result<Inbox, NetError> {
+        self.over.store(true, Ordering::Relaxed);
+        self.waker.wake();
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Bound {
+    /// Reads from now on. Datagrams count until `until`. With `answers` the end of the data of a connection is answered with
+    /// one byte, so that senders whose kernel does not tell when everything is acknowledged learn it.
+    pub(super) fn run(self, answers: bool, until: Instant) -> Result<Receivers, NetError> {
+        let ready = Ready::new()?;
+        let mut wait = Wait::on(&[&ready])?;
+        let mut reading = Reading {
+            ready,
+            answers,
+            sockets: BTreeMap::new(),
+            next: 0,
+            closing: BTreeMap::new(),
+            inbox: Inbox::new(until),
+            room: vec![0; 1 << 17],
+        };
+        for socket in self.0 {
+            reading.add(socket)?;
+        }
+        let (over, waker) = (Arc::new(AtomicBool::new(false)), wait.waker());
+        let flag = over.clone();
+        let thread = std::thread::spawn(move || {
+            while !flag.load(Ordering::Relaxed) {
+                wait.until(reading.turn()?)?;
+            }
+            Ok(reading.inbox)
+        });
+        Ok(Receivers { over, waker, thread })
+    }
+}
+
+/// The receivers at work.
+#[derive(Debug)]
+struct Reading {
+    ready: Ready,
+    answers: bool,
+    sockets: BTreeMap<u64, Socket>,
+    next: u64,
+    /// Connections to be closed, by time.
+    closing: BTreeMap<(Instant, u64), ()>,
+    inbox: Inbox,
+    room: Vec<u8>,
+}
+
+impl Reading {
+    fn add(&mut self, socket: Socket) -> Result<(), NetError> {
+        match &socket {
+            Socket::Listener(s) => self.ready.add(s, self.next)?,
+            Socket::Stream(s) => self.ready.add(s, self.next)?,
+            Socket::Datagrams(s) => self.ready.add(s, self.next)?,
+        }
+        self.sockets.insert(self.next, socket);
+        self.next += 1;
+        Ok(())
+    }
+
+    /// Reads what there is; returns when it wants to be called again at the latest.
+    fn turn(&mut self) -> Result<Instant, NetError> {
+        let mut numbers = Vec::new();
+        self.ready.take(&mut numbers)?;
+        for number in numbers {
+            self.read(number)?;
+        }
+        let now = Clock::now();
+        while let Some(((at, number), ())) = self.closing.first_key_value().map(|(k, v)| (*k, *v)) {
+            if at > now {
+                return Ok(at);
+            }
+            self.closing.pop_first();
+            self.sockets.remove(&number);
+        }
+        Ok(Instant::MAX)
+    }
+
+    fn read(&mut self, number: u64) -> Result<(), NetError> {
+        let Self { sockets, inbox, room, .. } = self;
+        let mut accepted = Vec::new();
+        match sockets.get_mut(&number) {
+            None => {}
+            Some(Socket::Listener(listener)) => {
+                while let Ok((stream, _)) = listener.accept() {
+                    if stream.set_nonblocking(true).is_ok() {
+                        accepted.push(stream);
+                    }
+                }
+            }
+            Some(Socket::Datagrams(socket)) => loop {
+                match socket.recv_from(room) {
+                    Ok((n, from)) => inbox.arrived(Clock::now(), plain(from), &room[..n]),
+                    Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                    // What ICMP says of packets that were sent: none are.
+                    Err(_) => {}
+                }
+            },
+            Some(Socket::Stream(stream)) => loop {
+                match stream.read(room) {
+                    Ok(0) => {
+                        if self.answers && !self.closing.keys().any(|(_, n)| *n == number) {
+                            // One byte into an empty buffer finds room.
+                            let _ = stream.write(&ANSWER);
+                            self.closing.insert((Clock::now() + KEPT, number), ());
+                        } else if !self.answers {
+                            sockets.remove(&number);
+                        }
+                        break;
+                    }
+                    Ok(_) => {}
+                    Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                    Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                    Err(_) => {
+                        sockets.remove(&number);
+                        break;
+                    }
+                }
+            },
+        }
+        accepted.into_iter().try_for_each(|stream| self.add(Socket::Stream(stream)))
+    }
+}
+
+/// As senders write it down: an IPv4 address is one.
+fn plain(from: SocketAddr) -> SocketAddr {
+    SocketAddr::new(from.ip().to_canonical(), from.port())
+}

@@ -1,0 +1,183 @@
+//! What a scenario needs in another world: namespaces, links between them, and its flows with their times and ports.
+
+use super::error::{Unsupported, WorldError};
+use crate::app::Session;
+use crate::device::Namespace;
+use crate::device::tun::TunConfig;
+use crate::emulator::{self, Crossing, Emulation, End, Options};
+use crate::error::NetError;
+use skyhaul_apps::{HEADER, Start as Begin, Streams};
+use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_cc::Config as Control;
+use skyhaul_scenario::resolved::{FlowGroup, Resolved, Start, Transport};
+
+/// The receiver's port of the first group of flows; the others follow.
+pub(super) const FIRST_PORT: u16 = 5201;
+/// So many groups have ports of their own below those that are chosen for senders.
+const MOST_GROUPS: usize = 20_000;
+/// Smallest MTU that IPv4 hosts must take (RFC 791), and largest of a TUN device.
+const MTUS: std::ops::RangeInclusive<u32> = 68..=65_535;
+/// Smallest MTU of a device with IPv6 addresses, as those of links have.
+const LEAST_LINK_MTU: u16 = 1280;
+/// How often flows are sampled unless the scenario says so.
+const USUAL_SAMPLE: Duration = Duration::from_millis(100);
+
+/// A flow of the scenario.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flow<'a> {
+    pub(super) group: &'a FlowGroup,
+    /// The receiver's port.
+    pub(super) port: u16,
+    /// Index within the group.
+    pub(super) index: u32,
+    seed: u64,
+}
+
+impl Flow<'_> {
+    /// It sends datagrams.
+    pub(super) fn is_udp(&self) -> bool {
+        self.group.transport == Transport::Udp
+    }
+    /// Its workload, with the random streams of the simulator; the scenario's time begins at `zero`.
+    pub(super) fn session(&self, zero: Instant) -> Session {
+        let Self { group, index, seed, .. } = *self;
+        let streams = Streams::of(seed, format!("flows.{}[{index}]", group.name));
+        let over = group.transport.for_apps(group.endpoint.mss);
+        let begins = zero + self.start();
+        let stops = group.stop.map_or(Instant::MAX, |d| zero + d);
+        let app = group.app.build(&Begin { now: begins, over, streams: &streams });
+        Session::new(app, (begins, stops), group.endpoint.header)
+    }
+    /// When it starts, as the simulator draws it.
+    fn start(&self) -> Duration {
+        match self.group.start {
+            Start::At(at) => at,
+            Start::Uniform { from, to } => {
+                let name = format!("flows.{}[{}].start", self.group.name, self.index);
+                from + Rng::stream(self.seed, &name).uniform(to.saturating_sub(from))
+            }
+        }
+    }
+}
+
+/// Bytes of the longest packets of a group: those of the simulation.
+pub(super) fn packet(group: &FlowGroup) -> u32 {
+    group.endpoint.mss + group.endpoint.header
+}
+
+/// What a run in another world needs.
+#[derive(Debug)]
+pub(super) struct Setting<'a> {
+    pub(super) scenario: &'a Resolved,
+    pub(super) seed: u64,
+    /// Namespaces of the senders and of the receivers.
+    pub(super) client: Namespace,
+    pub(super) server: Namespace,
+    /// Longest packet.
+    pub(super) mtu: u16,
+    /// All flows: groups in the order of their names, within a group by index.
+    pub(super) flows: Vec<Flow<'a>>,
+    /// How often flows are sampled.
+    pub(super) every: Duration,
+}
+
+/// What a wire cannot do of a group of flows. `ours`: our endpoints send.
+fn check(group: &FlowGroup, ours: bool) -> Result<(), Unsupported> {
+    if group.transport == Transport::Udp {
+        if group.endpoint.mss < HEADER as u32 {
+            return Err(Unsupported::ShortDatagram { least: HEADER as u32 + group.endpoint.header });
+        }
+    } else if !MTUS.contains(&packet(group)) {
+        return Err(Unsupported::Packet { bytes: packet(group) });
+    } else if let (Control::User(own), true) = (&group.cc, ours) {
+        return Err(Unsupported::UsersControl { name: own.control.to_string() });
+    }
+    Ok(())
+}
+
+impl<'a> Setting<'a> {
+    /// # Errors
+    /// If a wire cannot do what the scenario asks for, or the privileges are missing.
+    pub(super) fn new(scenario: &'a Resolved, seed: u64, ours: bool) -> Result<Self, WorldError> {
+        let refuse = |g: &FlowGroup, why| WorldError::Unsupported { flow: g.name.clone(), why };
+        let (mut flows, mut longest) = (Vec::new(), *MTUS.start());
+        for (group, port) in scenario.flows.iter().zip(FIRST_PORT..) {
+            check(group, ours).map_err(|why| refuse(group, why))?;
+            if usize::from(port - FIRST_PORT) >= MOST_GROUPS {
+                return Err(refuse(group, Unsupported::TooManyGroups { most: MOST_GROUPS }));
+            }
+            longest = longest.max(packet(group));
+            flows.extend((0..group.count).map(|index| Flow { group, port, index, seed }));
+        }
+        Ok(Self {
+            scenario,
+            seed,
+            client: Namespace::new()?,
+            server: Namespace::new()?,
+            mtu: u16::try_from(longest).unwrap_or(u16::MAX),
+            flows,
+            every: scenario.record.sample.unwrap_or(USUAL_SAMPLE),
+        })
+    }
+
+    /// MTU of the links' devices, which take whatever the stacks send.
+    pub(super) fn link_mtu(&self) -> u16 {
+        self.mtu.max(LEAST_LINK_MTU)
+    }
+    /// The groups with their ports.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (&'a FlowGroup, u16)> {
+        self.scenario.flows.iter().zip(FIRST_PORT..)
+    }
+    /// The ends of the links in the two namespaces, devices called `link`.
+    pub(super) fn ends(&self) -> Result<[End; 2], NetError> {
+        let end = |ns: &Namespace, client| {
+            let config = TunConfig {
+                name: Some("link".into()),
+                addresses: emulator::addresses(client),
+                mtu: self.link_mtu(),
+                offload: false,
+            };
+            End::open(ns, &config)
+        };
+        Ok([end(&self.client, true)?, end(&self.server, false)?])
+    }
+    /// Joins the ends by the links: the scenario's time begins.
+    pub(super) fn emulate(&self, ends: [End; 2]) -> Result<Emulation, NetError> {
+        let crossing = Crossing::ByPort { groups: &self.scenario.flows, first: FIRST_PORT };
+        let options = Options { seed: self.seed, ..Options::default() };
+        Emulation::start(self.scenario, crossing, ends, &options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhaul_scenario::Document;
+
+    fn group(flow: &str) -> FlowGroup {
+        let text = format!(
+            "duration = \"1 s\"\n[links.sat]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n[flows.a]\npath = [\"sat\"]\n{flow}\n"
+        );
+        let d = Document::parse("t.toml", &text, &skyhaul_scenario::no_files).unwrap();
+        d.resolve().unwrap_or_else(|e| panic!("{e}")).flows.remove(0)
+    }
+
+    #[test]
+    fn what_a_wire_cannot_do_is_refused_and_said() {
+        let says = |flow: &str, ours| check(&group(flow), ours).map_err(|e| e.to_string());
+        assert_eq!(says("app = { kind = \"pages\", segments = 3 }", true), Ok(()));
+        let udp = |bytes: u32| {
+            format!(
+                "transport = \"udp\"\napp = {{ kind = \"cbr\", rate = \"8 kbit/s\", packet = \"{bytes} B\" }}"
+            )
+        };
+        assert_eq!(says(&udp(44), true), Ok(()));
+        let e = says(&udp(43), true).unwrap_err();
+        assert!(e.contains("packet = \"44 B\""), "{e}");
+        let e = says("cc = \"user:mine\"", true).unwrap_err();
+        assert!(e.contains("\"mine\""), "{e}");
+        assert_eq!(says("cc = \"user:mine\"", false), Ok(()), "the kernel has its own");
+        let e = says("endpoint = { mss = \"10 B\", header = \"40 B\" }", true).unwrap_err();
+        assert!(e.contains("50 bytes"), "{e}");
+    }
+}

@@ -1,0 +1,211 @@
+//! What one sender has of the kernel's: sockets that carry a session.
+
+use crate::app::Carrier;
+use crate::device::netlink::{self, KernelFlow};
+use crate::device::ready::Ready;
+use crate::error::NetError;
+use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, SockaddrIn, sockopt};
+use skyhaul_apps::Datagram;
+use skyhaul_base::Instant;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpStream, UdpSocket};
+use std::os::fd::AsRawFd;
+
+/// What is sent is zeros.
+static ZEROS: [u8; 1 << 17] = [0; 1 << 17];
+/// Segment sizes that the kernel takes for a connection.
+const SEGMENTS: std::ops::RangeInclusive<u32> = 88..=32_767;
+/// IPv4 and TCP headers without options, bytes.
+const HEADERS: u32 = 40;
+
+/// How connections are made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct How<'a> {
+    /// The receiver.
+    pub(super) to: SocketAddrV4,
+    /// The kernel's congestion control.
+    pub(super) control: &'a str,
+    /// Longest packet, bytes.
+    pub(super) packet: u32,
+}
+
+/// A connection.
+#[derive(Debug)]
+struct Line {
+    transfer: u64,
+    stream: TcpStream,
+    written: u64,
+    acknowledged: bool,
+}
+
+impl Line {
+    fn port(&self) -> Option<u16> {
+        self.stream.local_addr().ok().map(|a| a.port())
+    }
+}
+
+/// What one sender has of the kernel's. To be used in the namespace in which it was made.
+#[derive(Debug)]
+pub(super) struct Sockets<'a> {
+    how: How<'a>,
+    ready: &'a Ready,
+    /// What its sockets are called there.
+    number: u64,
+    lines: Vec<Line>,
+    datagrams: Option<(UdpSocket, SocketAddr)>,
+    /// Bytes acknowledged and segments sent again over connections that are released.
+    past: (u64, u64),
+    room: Vec<u8>,
+    failure: Option<io::Error>,
+}
+
+impl<'a> Sockets<'a> {
+    /// Connections.
+    pub(super) fn connections(how: How<'a>, ready: &'a Ready, number: u64) -> Self {
+        Self {
+            how,
+            ready,
+            number,
+            lines: Vec::new(),
+            datagrams: None,
+            past: (0, 0),
+            room: Vec::new(),
+            failure: None,
+        }
+    }
+    /// Datagrams from this address.
+    pub(super) fn datagrams(
+        how: How<'a>,
+        from: Ipv4Addr,
+        ready: &'a Ready,
+        number: u64,
+    ) -> Result<Self, NetError> {
+        let socket = UdpSocket::bind((from, 0)).and_then(|s| s.connect(how.to).map(|()| s));
+        let local = socket.and_then(|s| Ok((s.local_addr()?, s)));
+        let (local, socket) = local.map_err(|e| NetError::os(format!("send datagrams to {}", how.to), e))?;
+        Ok(Self { datagrams: Some((socket, local)), ..Self::connections(how, ready, number) })
+    }
+    /// Where datagrams come from.
+    pub(super) fn local(&self) -> Option<SocketAddr> {
+        self.datagrams.as_ref().map(|(_, local)| *local)
+    }
+    /// Why a connection failed.
+    pub(super) fn failure(&self) -> Option<&io::Error> {
+        self.failure.as_ref()
+    }
+    /// Bytes acknowledged and segments sent again so far, and the window of its only connection, segments.
+    pub(super) fn counts(&self, seen: &[KernelFlow]) -> (u64, u64, Option<f64>) {
+        let (mut acked, mut again) = self.past;
+        let mut cwnd = None;
+        for line in &self.lines {
+            let Some(flow) = line.port().and_then(|port| seen.iter().find(|f| f.port == port)) else {
+                continue;
+            };
+            acked += flow.acked;
+            again += flow.retransmitted;
+            cwnd = Some(f64::from(flow.cwnd));
+        }
+        (acked, again, cwnd.filter(|_| self.lines.len() == 1))
+    }
+
+    /// A connection with the congestion control chosen before the SYN: chosen later, a default that paces would have
+    /// left its pacing behind.
+    fn connect(&self) -> Result<TcpStream, NetError> {
+        let How { to, control, packet } = self.how;
+        let fail = |e: nix::Error| NetError::os(format!("connect to {to} with {control}"), e);
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let fd = socket::socket(AddressFamily::Inet, SockType::Stream, flags, None).map_err(fail)?;
+        socket::setsockopt(&fd, sockopt::TcpCongestion, &control.into()).map_err(fail)?;
+        let segment = packet.saturating_sub(HEADERS);
+        if SEGMENTS.contains(&segment) {
+            socket::setsockopt(&fd, sockopt::TcpMaxSeg, &segment).map_err(fail)?;
+        }
+        match socket::connect(fd.as_raw_fd(), &SockaddrIn::from(to)) {
+            Ok(()) | Err(nix::Error::EINPROGRESS) => Ok(fd.into()),
+            Err(e) => Err(fail(e)),
+        }
+    }
+    fn line(&mut self, transfer: u64) -> Option<&mut Line> {
+        self.lines.iter_mut().find(|l| l.transfer == transfer)
+    }
+}
+
+impl Carrier for Sockets<'_> {
+    type Error = NetError;
+
+    fn open(&mut self, _now: Instant, transfer: u64) -> Result<(), NetError> {
+        let stream = self.connect()?;
+        self.ready.add(&stream, self.number)?;
+        self.lines.push(Line { transfer, stream, written: 0, acknowledged: false });
+        Ok(())
+    }
+    fn write(&mut self, _now: Instant, transfer: u64, most: u64) -> u64 {
+        let Some(line) = self.line(transfer) else { return 0 };
+        let mut written = 0;
+        while written < most {
+            let n = (most - written).min(ZEROS.len() as u64) as usize;
+            match line.stream.write(&ZEROS[..n]) {
+                Ok(n) => written += n as u64,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                Err(e) => {
+                    self.failure.get_or_insert(e);
+                    return written;
+                }
+            }
+        }
+        line.written += written;
+        written
+    }
+    /// A kernel takes nothing back: of what was written little is not sent, as the limit of the namespace says.
+    fn take_back(&mut self, _now: Instant, _transfer: u64) {}
+    fn finish(&mut self, _now: Instant, transfer: u64) {
+        let Some(line) = self.line(transfer) else { return };
+        if line.written == 0 {
+            // Nothing to be acknowledged; perhaps there is no connection yet.
+            line.acknowledged = true;
+        } else if let Err(e) = line.stream.shutdown(Shutdown::Write) {
+            self.failure.get_or_insert(e);
+        }
+    }
+    /// The kernel does not say it. The receiver does, with one byte.
+    fn is_acknowledged(&mut self, _now: Instant, transfer: u64) -> bool {
+        let Some(line) = self.line(transfer) else { return false };
+        if line.acknowledged {
+            return true;
+        }
+        match line.stream.read(&mut [0; 8]) {
+            Ok(n) => {
+                line.acknowledged = n > 0;
+                if n == 0 {
+                    let e =
+                        io::Error::new(ErrorKind::ConnectionAborted, "the receiver closed without an answer");
+                    self.failure.get_or_insert(e);
+                }
+                n > 0
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => false,
+            Err(e) => {
+                self.failure.get_or_insert(e);
+                false
+            }
+        }
+    }
+    fn release(&mut self, _now: Instant, transfer: u64) {
+        let Some(at) = self.lines.iter().position(|l| l.transfer == transfer) else { return };
+        let line = self.lines.swap_remove(at);
+        let seen = netlink::kernel_flows().unwrap_or_default();
+        let again =
+            line.port().and_then(|port| seen.iter().find(|f| f.port == port)).map_or(0, |f| f.retransmitted);
+        self.past = (self.past.0 + line.written, self.past.1 + again);
+    }
+    fn datagram(&mut self, _now: Instant, datagram: &Datagram) -> Result<(), NetError> {
+        let Some((socket, _)) = &self.datagrams else { return Ok(()) };
+        self.room.resize(datagram.len as usize, 0);
+        let _ = datagram.write(&mut self.room);
+        match socket.send(&self.room) {
+            // What ICMP says of an earlier one is no word on this one.
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The workloads of scenarios in the simulator, by our transport, and by the kernel's: each world sends the same, and
+//! measures the same quantities. The runs take the time that they last, side by side.
+#![cfg(target_os = "linux")]
+
+use skyhaul_net::world::{self, FlowOutcome, Outcome, World};
+use skyhaul_scenario::{Document, Resolved};
+use skyhaul_sim::{FlowResult, RunResult};
+
+/// Flows of every kind over two links; groups `near` and `far` do not take the same way.
+const EVERYTHING: &str = r#"
+duration = "10 s"
+seed = 7
+[links.sat]
+rate = "8 Mbit/s"
+delay = "60 ms"
+queue = "400 packets"
+[links.far]
+rate = "unlimited"
+delay = "40 ms"
+
+# When the others are done: it fills the queue, and what is lost then depends on microseconds.
+[flows.bulk]
+path = ["sat"]
+endpoint = "modern"
+start = "7500 ms"
+stop = "8500 ms"
+[flows.calls]
+count = 2
+path = ["far", "sat"]
+transport = "udp"
+app = { kind = "on-off", rate = "64 kbit/s", packet = "200 B", on = { exponential = "500 ms" }, off = { exponential = "400 ms" } }
+start = "100 ms"
+stop = "7 s"
+[flows.pages]
+path = ["sat"]
+endpoint = "modern"
+start = "1 s"
+app = { kind = "pages", segments = 20, count = 4, idle = { exponential = "300 ms" } }
+[flows.probe]
+path = ["sat"]
+transport = "udp"
+extra-delay = "30 ms"
+app = { kind = "cbr", rate = "80 kbit/s", packet = "1000 B" }
+stop = "7 s"
+[flows.slow]
+path = ["far", "sat"]
+endpoint = "modern"
+app = { kind = "cbr", rate = "160 kbit/s", packet = "500 B" }
+stop = "6 s"
+[flows.web]
+path = ["sat"]
+endpoint = "modern"
+app = { kind = "arrivals", rate = "4 /s", size = { lognormal = { median = "10 kB", sigma = 1.0 } } }
+stop = "5 s"
+"#;
+
+fn resolved(text: &str) -> Resolved {
+    let d = Document::parse("t.toml", text, &skyhaul_scenario::no_files).unwrap();
+    d.resolve().unwrap_or_else(|e| panic!("{e}"))
+}
+fn simulated(s: &Resolved) -> RunResult {
+    skyhaul_sim::run(s, s.seed, skyhaul_trace::Null).expect("runs")
+}
+fn privileged() -> bool {
+    let may = skyhaul_net::Namespace::new();
+    if let Err(e) = &may {
+        eprintln!("skipped: {e}");
+    }
+    may.is_ok()
+}
+/// In worlds, side by side.
+fn run(s: &Resolved, worlds: &[World]) -> Vec<Outcome> {
+    std::thread::scope(|scope| {
+        let one =
+            |w| scope.spawn(move || world::run(s, w, s.seed, &|| false).unwrap_or_else(|e| panic!("{e}")));
+        let all: Vec<_> = worlds.iter().map(one).collect();
+        all.into_iter().map(|t| t.join().unwrap()).collect()
+    })
+}
+fn worlds() -> [World; 3] {
+    [World::Ours, World::OursToKernel, World::Kernel("cubic".into())]
+}
+
+/// Within a fifth, or a tenth of a second: a machine that has other things to do is late, and not by that much.
+fn close(what: &str, a: Option<f64>, b: Option<f64>) {
+    let (Some(a), Some(b)) = (a, b) else {
+        panic!("{what}: {a:?} and {b:?}");
+    };
+    assert!((a - b).abs() <= 0.1 + 0.2 * b, "{what}: {a} instead of {b}");
+}
+
+fn same(what: &str, wire: &FlowOutcome, sim: &FlowResult) {
+    let what = format!("{what}, {}[{}]", sim.group, sim.index);
+    assert_eq!((&wire.group, wire.index), (&sim.group, sim.index));
+    assert_eq!(wire.transfers, sim.transfers, "{what}: transfers");
+    assert_eq!(wire.pages.len(), sim.pages.len(), "{what}: pages");
+    let secs = |t: Option<skyhaul_base::Duration>| t.map(|t| t.as_secs_f64());
+    let sim_secs = |t: Option<skyhaul_base::Instant>| t.map(|t| t.as_secs_f64());
+    close(&format!("{what}: started"), secs(wire.started), sim_secs(sim.started));
+    // What a kernel has written of data without end it sends, and its queue is as long as its window.
+    if sim.group != "bulk" {
+        close(&format!("{what}: finished"), secs(wire.finished), sim_secs(sim.finished));
+    }
+    if !sim.pages.is_empty() {
+        close(&format!("{what}: time of a page"), wire.mean_page(), sim.mean_page());
+    }
+    let Some(measured) = sim.datagrams else {
+        assert_eq!(wire.datagrams, None);
+        return;
+    };
+    let ours = wire.datagrams.unwrap_or_else(|| panic!("{what}: nothing measured"));
+    assert_eq!(wire.sent, Some(sim.segments_sent), "{what}: datagrams sent");
+    assert_eq!((ours.delivered, ours.missing), (measured.delivered, measured.missing), "{what}: datagrams");
+    assert_eq!(wire.acked, sim.bytes_acked, "{what}: payload delivered");
+    close(&format!("{what}: delay"), ours.delay_mean, measured.delay_mean);
+    close(&format!("{what}: median delay"), ours.delay_p50, measured.delay_p50);
+    close(&format!("{what}: jitter"), ours.jitter, measured.jitter);
+}
+
+#[test]
+fn every_workload_is_the_same_in_all_worlds() {
+    if !privileged() {
+        return;
+    }
+    let s = resolved(EVERYTHING);
+    let sim = simulated(&s);
+    for (world, outcome) in worlds().iter().zip(run(&s, &worlds())) {
+        let what = world.name();
+        println!("{what}: {:?}", outcome.emulation.doubts());
+        assert_eq!(outcome.flows.len(), sim.flows.len());
+        for (wire, sim) in outcome.flows.iter().zip(&sim.flows) {
+            println!(
+                "{what} {}: {:?} {:?} acked {} {} pages {:?} {:?} again {} {:?} {:?}",
+                wire.group,
+                wire.finished,
+                sim.finished,
+                wire.acked,
+                sim.bytes_acked,
+                wire.mean_page(),
+                sim.mean_page(),
+                wire.retransmissions,
+                wire.datagrams,
+                sim.datagrams
+            );
+        }
+        for (wire, sim) in outcome.flows.iter().zip(&sim.flows) {
+            same(&what, wire, sim);
+            // What a workload of a known length has written is delivered to the byte.
+            if sim.group != "bulk" {
+                assert_eq!(wire.acked, sim.bytes_acked, "{what}, {}: bytes", sim.group);
+            } else {
+                assert!(wire.acked > sim.bytes_acked / 2, "{what}: {} bytes", wire.acked);
+                assert!(wire.finished.is_some(), "{what}: never ended");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_datagrams_are_lost_in_all_worlds() {
+    if !privileged() {
+        return;
+    }
+    let s = resolved(
+        "duration = \"5 s\"\nseed = 11\n[links.sat]\nrate = \"2 Mbit/s\"\ndelay = \"100 ms\"\n\
+         error = { kind = \"per\", p = 0.1 }\n[flows.cbr]\npath = [\"sat\"]\ntransport = \"udp\"\n\
+         app = { kind = \"cbr\", rate = \"200 kbit/s\", packet = \"500 B\" }\nstop = \"4 s\"\n",
+    );
+    let sim = simulated(&s);
+    let expected = sim.flows[0].datagrams.unwrap();
+    assert!(expected.missing > 5, "{expected:?}");
+    for (world, outcome) in worlds().iter().zip(run(&s, &worlds())) {
+        same(&world.name(), &outcome.flows[0], &sim.flows[0]);
+    }
+}

@@ -1,0 +1,93 @@
+//! Why a scenario is not simulated, or not to its end.
+
+use core::any::Any;
+use core::fmt;
+use skyhaul_base::Instant;
+use skyhaul_cc::user::Failed;
+
+/// Why a scenario cannot be simulated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BuildError {
+    /// A group of flows uses a control that nobody provides, or options that it does not take.
+    #[error("flows.{flow}.cc: {message}")]
+    Control {
+        /// Name of the group of flows.
+        flow: String,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// A flow's path has neither delay nor rate: infinitely much would happen at one time.
+    #[error("the path of `{flow}` has neither delay nor rate: give a link a delay")]
+    NoDelay {
+        /// Name of the group of flows.
+        flow: String,
+    },
+    /// A flow's path names a link that does not exist.
+    #[error("the path of `{flow}` names link {link}, which does not exist")]
+    NoSuchLink {
+        /// Name of the group of flows.
+        flow: String,
+        /// Index in the flow's path.
+        link: usize,
+    },
+    /// More flows than can be numbered, or more distinct paths than the route table holds.
+    #[error("too many flows or too many distinct paths")]
+    TooLarge,
+}
+
+/// Why a run ended before its end.
+pub struct Failure {
+    /// The time that had been simulated.
+    pub at: Instant,
+    /// What happened, in one line.
+    pub message: String,
+    /// More lines, such as a traceback.
+    pub detail: Option<String>,
+    /// Whatever the control that failed handed over; see [`Failed`].
+    pub source: Option<Box<dyn Any + Send>>,
+}
+
+impl Failure {
+    pub(crate) fn new(at: Instant, payload: Box<dyn Any + Send>) -> Self {
+        let payload = match payload.downcast::<Failed>() {
+            Ok(own) => {
+                let Failed { message, detail, source } = *own;
+                return Self { at, message, detail, source };
+            }
+            Err(other) => other,
+        };
+        let words = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
+        let words = words.or_else(|| payload.downcast_ref::<String>().cloned());
+        let words = words.unwrap_or_else(|| "a panic without a message".to_owned());
+        let message = format!("the engine or a control broke an invariant: {}", words.replace('\n', " "));
+        Self { at, message, detail: None, source: None }
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Failure")
+            .field("at", &self.at)
+            .field("message", &self.message)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (at {:.6} s of simulated time)", self.message, self.at.as_secs_f64())
+    }
+}
+
+impl core::error::Error for Failure {}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The scenario cannot be simulated.
+    #[error(transparent)]
+    Build(BuildError),
+    /// It began and failed.
+    #[error(transparent)]
+    Failed(Failure),
+}
