@@ -16,7 +16,7 @@ fn need(ok: bool, argument: &'static str, value: f64, needs: &'static str) -> Re
     if ok { Ok(()) } else { Err(DomainError { argument, value, needs }) }
 }
 
-/// No quantity of a network comes near this, and no formula overflows below it.
+/// No amount of a network comes near this, and no formula overflows below it.
 const LARGEST: f64 = 1e100;
 
 /// A number above 0.

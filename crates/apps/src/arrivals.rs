@@ -2,8 +2,8 @@
 
 use crate::short;
 use crate::workload::{Demand, Kind, Refusal, Start, Stop, Transport, Workload};
+use skyhaul_base::amount::{Frequency, plain};
 use skyhaul_base::dist::{InvalidDistribution, Sizes};
-use skyhaul_base::quantity::{Frequency, plain};
 use skyhaul_base::{Duration, Instant, Rng};
 
 /// Short transfers at random times (a Poisson process), each over a new connection.

@@ -3,7 +3,7 @@
 use crate::short;
 use crate::stream::{self, Invalid, Stream};
 use crate::workload::{Kind, Start, Transport};
-use skyhaul_base::quantity::{RateSpec, Size};
+use skyhaul_base::amount::{RateSpec, Size};
 
 /// Data at a constant rate.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]

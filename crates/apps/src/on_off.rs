@@ -3,8 +3,8 @@
 use crate::short;
 use crate::stream::{self, Invalid, Stream};
 use crate::workload::{Kind, Start, Transport};
+use skyhaul_base::amount::{RateSpec, Size};
 use skyhaul_base::dist::Times;
-use skyhaul_base::quantity::{RateSpec, Size};
 
 /// Data at a constant rate with pauses.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]

@@ -3,8 +3,8 @@
 use crate::short;
 use crate::workload::{Demand, Kind, Outcome, Refusal, Start, Stop, Streams, Transport, Workload};
 use skyhaul_base::Instant;
+use skyhaul_base::amount::{Count, plain};
 use skyhaul_base::dist::{InvalidDistribution, Times};
-use skyhaul_base::quantity::{Count, plain};
 
 /// Pages one after the other, each over a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]

@@ -1,20 +1,17 @@
 //! Values that may be written as a text or as a table. They are always written out as a table.
 
-use core::fmt;
 use core::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use skyhaul_base::amount::{AmountError, Count, Size, Time, text_or_table};
 use skyhaul_base::dist::{InvalidDistribution, Sizes, Times};
-use skyhaul_base::quantity::{Count, QuantityError, Size, Time};
 use std::borrow::Cow;
 
 /// What a text stands for.
 pub(crate) trait Text: Sized {
     /// What may be written, for messages: "a time such as …, or a table".
     const EXPECTING: &'static str;
-    fn from_text(text: &str) -> Result<Self, QuantityError>;
+    fn from_text(text: &str) -> Result<Self, AmountError>;
     /// How a bare number is refused.
     fn bare(n: &str) -> String;
     /// Schema of the text.
@@ -25,26 +22,7 @@ pub(crate) trait Text: Sized {
 pub(crate) fn deserialize<'de, T: Text + Deserialize<'de>, D: Deserializer<'de>>(
     d: D,
 ) -> Result<T, D::Error> {
-    struct Reader<T>(PhantomData<T>);
-    impl<'de, T: Text + Deserialize<'de>> Visitor<'de> for Reader<T> {
-        type Value = T;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str(T::EXPECTING)
-        }
-        fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
-            T::from_text(text).map_err(E::custom)
-        }
-        fn visit_i64<E: de::Error>(self, n: i64) -> Result<T, E> {
-            Err(E::custom(T::bare(&n.to_string())))
-        }
-        fn visit_f64<E: de::Error>(self, x: f64) -> Result<T, E> {
-            Err(E::custom(T::bare(&x.to_string())))
-        }
-        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-            T::deserialize(MapAccessDeserializer::new(map))
-        }
-    }
-    d.deserialize_any(Reader(PhantomData))
+    text_or_table(d, T::EXPECTING, T::from_text, T::bare)
 }
 
 /// Reads a text or a table where there may be neither.
@@ -68,23 +46,23 @@ impl<T: Text + JsonSchema> JsonSchema for OrText<T> {
     }
 }
 
-macro_rules! optional_quantities {
-    ($($(#[doc = $doc:literal])* $name:ident $quantity:ident)*) => { $(
+macro_rules! optional_amounts {
+    ($($(#[doc = $doc:literal])* $name:ident $amount:ident)*) => { $(
         $(#[doc = $doc])*
         pub(crate) mod $name {
             use super::*;
 
             pub(crate) fn serialize<S: Serializer>(value: &Option<u64>, s: S) -> Result<S::Ok, S::Error> {
-                value.map($quantity).serialize(s)
+                value.map($amount).serialize(s)
             }
             pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
-                $quantity::deserialize(d).map(|q| Some(q.0))
+                $amount::deserialize(d).map(|q| Some(q.0))
             }
         }
     )* };
 }
 
-optional_quantities! {
+optional_amounts! {
     /// A number that may be missing, written as [`Count`].
     count Count
     /// Bytes that may be missing, written as [`Size`].
@@ -94,7 +72,7 @@ optional_quantities! {
 impl Text for Times {
     const EXPECTING: &'static str = "a time such as \"1 s\", or a table such as { exponential = \"1 s\" } or \
         { pareto = { mean = \"1 s\", shape = 1.5 } }";
-    fn from_text(text: &str) -> Result<Self, QuantityError> {
+    fn from_text(text: &str) -> Result<Self, AmountError> {
         text.parse::<Time>().map(|t| Self::Constant(t.0))
     }
     fn bare(n: &str) -> String {
@@ -109,7 +87,7 @@ impl Text for Sizes {
     const EXPECTING: &'static str = "a size such as \"30 kB\", or a table such as { exponential = \"30 kB\" }, \
         { list = [\"10 kB\", \"1 MB\"] }, { lognormal = { median = \"10 kB\", sigma = 1.5 } } or \
         { pareto = { min = \"4 kB\", max = \"10 MB\", shape = 1.2 } }";
-    fn from_text(text: &str) -> Result<Self, QuantityError> {
+    fn from_text(text: &str) -> Result<Self, AmountError> {
         text.parse::<Size>().map(|s| Self::Constant(s.0))
     }
     fn bare(n: &str) -> String {

@@ -2,8 +2,8 @@
 
 use crate::short;
 use crate::workload::{Demand, Refusal, Start, Stop, Transport, Workload};
+use skyhaul_base::amount::RateSpec;
 use skyhaul_base::dist::{InvalidDistribution, Times};
-use skyhaul_base::quantity::RateSpec;
 use skyhaul_base::units::Serializer;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 

@@ -1,9 +1,9 @@
 //! Random sizes and times: the distributions that workloads draw from.
 
 #[cfg(feature = "serde")]
-use crate::quantity::plain;
+use crate::amount::plain;
 #[cfg(feature = "schema")]
-use crate::quantity::{Size, Time};
+use crate::amount::{Size, Time};
 use crate::{Duration, Rng, math};
 use alloc::vec::Vec;
 

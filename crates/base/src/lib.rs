@@ -7,12 +7,12 @@
 
 extern crate alloc;
 
+#[cfg(feature = "serde")]
+pub mod amount;
 pub mod decimal;
 pub mod dist;
 pub mod hash;
 pub mod math;
-#[cfg(feature = "serde")]
-pub mod quantity;
 pub mod ring;
 pub mod rng;
 pub mod slab;

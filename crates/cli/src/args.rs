@@ -191,7 +191,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, conflicts_with = "worlds")]
     pub(crate) across_versions: bool,
     /// Run a scenario in several worlds, in real time: sim, wire (our transport over the emulated links),
-    /// wire-to-kernel, kernel:NAME (the kernel's congestion control NAME).
+    /// wire-to-kernel, kernel:NAME (the kernel's congestion control NAME). All its flows run, whatever they carry.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) worlds: Vec<String>,
     /// How many seeds each world runs, from the scenario's on.

@@ -5,8 +5,8 @@ mod common;
 
 use common::{Weather, World, addresses};
 use skyhaul_apps::{App, Bulk, Config, Start, Streams, Transport, cbr, pages};
+use skyhaul_base::amount::RateSpec;
 use skyhaul_base::dist::Times;
-use skyhaul_base::quantity::RateSpec;
 use skyhaul_base::{Duration, Instant, Rate};
 use skyhaul_net::app::{App as _, Inbox, Lines, Serve, Session, Sink};
 use skyhaul_net::host::{ConnId, Endpoint, HostError, Op};

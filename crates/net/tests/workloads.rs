@@ -6,53 +6,8 @@ use skyhaul_net::world::{self, FlowOutcome, Outcome, World};
 use skyhaul_scenario::{Document, Resolved};
 use skyhaul_sim::{FlowResult, RunResult};
 
-/// Flows of every kind over two links; groups `near` and `far` do not take the same way.
-const EVERYTHING: &str = r#"
-duration = "10 s"
-seed = 7
-[links.sat]
-rate = "8 Mbit/s"
-delay = "60 ms"
-queue = "400 packets"
-[links.far]
-rate = "unlimited"
-delay = "40 ms"
-
-# When the others are done: it fills the queue, and what is lost then depends on microseconds.
-[flows.bulk]
-path = ["sat"]
-endpoint = "modern"
-start = "7500 ms"
-stop = "8500 ms"
-[flows.calls]
-count = 2
-path = ["far", "sat"]
-transport = "udp"
-app = { kind = "on-off", rate = "64 kbit/s", packet = "200 B", on = { exponential = "500 ms" }, off = { exponential = "400 ms" } }
-start = "100 ms"
-stop = "7 s"
-[flows.pages]
-path = ["sat"]
-endpoint = "modern"
-start = "1 s"
-app = { kind = "pages", segments = 20, count = 4, idle = { exponential = "300 ms" } }
-[flows.probe]
-path = ["sat"]
-transport = "udp"
-extra-delay = "30 ms"
-app = { kind = "cbr", rate = "80 kbit/s", packet = "1000 B" }
-stop = "7 s"
-[flows.slow]
-path = ["far", "sat"]
-endpoint = "modern"
-app = { kind = "cbr", rate = "160 kbit/s", packet = "500 B" }
-stop = "6 s"
-[flows.web]
-path = ["sat"]
-endpoint = "modern"
-app = { kind = "arrivals", rate = "4 /s", size = { lognormal = { median = "10 kB", sigma = 1.0 } } }
-stop = "5 s"
-"#;
+/// Flows of every kind over two links, by ways of their own.
+const EVERYTHING: &str = include_str!("../../../examples/mix.toml");
 
 fn resolved(text: &str) -> Resolved {
     let d = Document::parse("t.toml", text, &skyhaul_scenario::no_files).unwrap();

@@ -1,10 +1,10 @@
 //! The resolved scenario as a file: every value explicit, in canonical units, so that it reads back to the same.
 
+use crate::amount::{Count, QueueLimit, RateSpec, Span, Time, Window};
 use crate::model::{
     CcSpec, DirectionSpec, EndpointSpec, EventSpec, FlowSpec, LinkSpec, OrTrace, QueueSpec, RecordSpec,
     Scenario, Short, StartSpec,
 };
-use crate::quantity::{Count, QueueLimit, RateSpec, Span, Time, Window};
 use crate::resolved::{Direction, Event, FlowGroup, Resolved, Start, Transport};
 use crate::trace;
 use sha2::{Digest, Sha256};

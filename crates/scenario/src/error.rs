@@ -1,7 +1,7 @@
 //! What is wrong with a scenario, in one line.
 
 use core::fmt;
-use skyhaul_base::quantity::QuantityError;
+use skyhaul_base::amount::AmountError;
 
 /// A refused scenario. Displays as one line: `geo.toml:12: links.sat.error.p: 1.2 is not a probability: …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,9 +45,9 @@ pub enum LoadError {
 /// A value that cannot stand where it stands.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum ValueError {
-    /// No quantity of the kind asked for.
+    /// No amount of the kind asked for.
     #[error(transparent)]
-    Quantity(#[from] QuantityError),
+    Amount(#[from] AmountError),
     /// Not one of the words accepted here.
     #[error("\"{text}\" is not accepted here: write {expected}")]
     NotAccepted { text: String, expected: &'static str },

@@ -24,7 +24,7 @@ mod trace;
 mod transport;
 pub mod workload;
 
-pub use skyhaul_base::quantity;
+pub use skyhaul_base::amount;
 
 pub use check::{Check, check};
 pub use document::{Document, Load, no_files, resolve_text};

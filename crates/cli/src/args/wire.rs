@@ -2,7 +2,7 @@
 
 use super::error::ArgumentError;
 use clap::{Args, Subcommand, ValueEnum};
-use skyhaul_scenario::quantity::{QuantityError, Size, Time};
+use skyhaul_scenario::amount::{AmountError, Size, Time};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -136,7 +136,7 @@ pub(crate) enum Priority {
     Precedence,
 }
 
-fn quantity<T: std::str::FromStr<Err = QuantityError>>(text: &str) -> Result<T, QuantityError> {
+fn quantity<T: std::str::FromStr<Err = AmountError>>(text: &str) -> Result<T, AmountError> {
     text.parse()
 }
 

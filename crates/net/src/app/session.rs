@@ -235,8 +235,8 @@ mod tests {
     use super::*;
     use skyhaul_apps::{Bulk, Config, Start, Streams, Transport, arrivals, cbr, pages};
     use skyhaul_base::Rate;
+    use skyhaul_base::amount::RateSpec;
     use skyhaul_base::dist::{Sizes, Times};
-    use skyhaul_base::quantity::RateSpec;
     use std::collections::BTreeMap;
 
     /// Takes `room` bytes per transfer at a time, and acknowledges when the test says so.

@@ -3,7 +3,7 @@
 
 use super::model::Model;
 #[cfg(feature = "schema")]
-use skyhaul_base::quantity::Time;
+use skyhaul_base::amount::Time;
 use skyhaul_base::{Duration, Instant, Rng};
 
 /// Always the same.
@@ -12,7 +12,7 @@ use skyhaul_base::{Duration, Instant, Rng};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fixed {
     /// The delay.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::quantity::plain::time"))]
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub base: Duration,
 }

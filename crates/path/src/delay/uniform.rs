@@ -2,7 +2,7 @@
 
 use super::model::Model;
 #[cfg(feature = "schema")]
-use skyhaul_base::quantity::Time;
+use skyhaul_base::amount::Time;
 use skyhaul_base::{Duration, Instant, Rng};
 
 /// `base` plus something uniform between 0 and `jitter`.
@@ -11,11 +11,11 @@ use skyhaul_base::{Duration, Instant, Rng};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Uniform {
     /// Smallest delay.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::quantity::plain::time"))]
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub base: Duration,
     /// Length of the interval.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::quantity::plain::time"))]
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub jitter: Duration,
 }

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 #[cfg(feature = "schema")]
-use skyhaul_base::quantity::Probability;
+use skyhaul_base::amount::Probability;
 use skyhaul_base::rng::Chance;
 use skyhaul_base::{Rng, math};
 
@@ -18,7 +18,7 @@ use skyhaul_base::{Rng, math};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
     /// Bit error rate after all decoding.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::quantity::plain::probability"))]
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub ber: f64,
 }

@@ -6,7 +6,7 @@ use crate::param::Refusal;
 use alloc::boxed::Box;
 use alloc::string::String;
 #[cfg(feature = "schema")]
-use skyhaul_base::quantity::Probability;
+use skyhaul_base::amount::Probability;
 
 /// Bursts, from the mean loss and the mean length: Gilbert-Elliott with no loss in the good state.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,7 +14,7 @@ use skyhaul_base::quantity::Probability;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
     /// Share of packets lost.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::quantity::plain::probability"))]
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub loss: f64,
     /// Mean number of packets lost in a row, at least 1.

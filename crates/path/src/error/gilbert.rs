@@ -17,7 +17,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use skyhaul_base::Rng;
 #[cfg(feature = "schema")]
-use skyhaul_base::quantity::Probability;
+use skyhaul_base::amount::Probability;
 use skyhaul_base::rng::Chance;
 
 /// Two-state Markov chain, one step per packet.
@@ -30,21 +30,21 @@ use skyhaul_base::rng::Chance;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
     /// Good to bad.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::quantity::plain::probability"))]
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub p_gb: f64,
     /// Bad to good.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::quantity::plain::probability"))]
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub p_bg: f64,
     /// Loss in the good state; 0 by default.
-    #[cfg_attr(feature = "serde", serde(default, with = "skyhaul_base::quantity::plain::probability"))]
+    #[cfg_attr(feature = "serde", serde(default, with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub k_g: f64,
     /// Loss in the bad state; 1 by default.
     #[cfg_attr(
         feature = "serde",
-        serde(default = "always", with = "skyhaul_base::quantity::plain::probability")
+        serde(default = "always", with = "skyhaul_base::amount::plain::probability")
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub k_b: f64,

@@ -7,7 +7,7 @@ use alloc::format;
 use alloc::string::String;
 use skyhaul_base::Rng;
 #[cfg(feature = "schema")]
-use skyhaul_base::quantity::Probability;
+use skyhaul_base::amount::Probability;
 use skyhaul_base::rng::Chance;
 
 /// Independent losses of packets.
@@ -16,7 +16,7 @@ use skyhaul_base::rng::Chance;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
     /// Probability that a packet is lost, data and probes alike.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::quantity::plain::probability"))]
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub p: f64,
 }

@@ -1,36 +1,13 @@
 //! One FIFO that refuses what does not fit.
 
-use super::limit::{Limit, Load};
-use super::model::{Key, Model, Order};
+use super::limit::Load;
+use super::model::{Order, without_options};
 use crate::packet::{DropReason, PacketView};
 use alloc::collections::VecDeque;
-use core::convert::Infallible;
 
-/// One FIFO that ignores priorities.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(deny_unknown_fields, rename_all = "kebab-case")
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {}
-
-impl Model for Config {
-    const KEYS: &'static [Key] = &[];
-    const BLIND: bool = true;
-    type Order<P> = DropTail<P>;
-    type Invalid = Infallible;
-
-    fn validate(&self, _: Limit) -> Result<(), Infallible> {
-        Ok(())
-    }
-    fn build<P>(&self) -> DropTail<P> {
-        DropTail::new()
-    }
-    fn words(&self) -> &'static str {
-        "one class, tail drop"
-    }
+without_options! {
+    /// One FIFO that ignores priorities.
+    DropTail, "one class, tail drop", blind: true, DropTail::new()
 }
 
 /// The packets in the order of arrival.

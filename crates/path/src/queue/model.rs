@@ -70,3 +70,36 @@ pub(super) trait Order<P: PacketView> {
     /// Takes the packet that is served next.
     fn dequeue(&mut self) -> Option<P>;
 }
+
+/// A discipline without options: what it is, in the schema and in reports, its order, and whether that is blind.
+macro_rules! without_options {
+    ($(#[doc = $doc:literal])* $order:ident, $words:literal, blind: $blind:literal, $build:expr) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[cfg_attr(
+            feature = "serde",
+            derive(serde::Serialize, serde::Deserialize),
+            serde(deny_unknown_fields, rename_all = "kebab-case")
+        )]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        pub struct Config {}
+
+        impl $crate::queue::model::Model for Config {
+            const KEYS: &'static [$crate::queue::model::Key] = &[];
+            const BLIND: bool = $blind;
+            type Order<P> = $order<P>;
+            type Invalid = core::convert::Infallible;
+
+            fn validate(&self, _: $crate::queue::Limit) -> Result<(), Self::Invalid> {
+                Ok(())
+            }
+            fn build<P>(&self) -> $order<P> {
+                $build
+            }
+            fn words(&self) -> &'static str {
+                $words
+            }
+        }
+    };
+}
+pub(super) use without_options;

@@ -1,7 +1,7 @@
 //! The check as text for a terminal.
 
 use super::{Active, Check, DirectionCheck, FlowCheck};
-use crate::quantity::{RateSpec, Time};
+use crate::amount::{RateSpec, Time};
 use core::fmt;
 use skyhaul_base::{Duration, Rate};
 

@@ -2,8 +2,8 @@
 
 use super::os::OsSpec;
 use super::short::{Short, ShortForm};
+use crate::amount::{Decimal, Size, Time};
 use crate::error::{Problem, ValueError};
-use crate::quantity::{Decimal, Size, Time};
 use core::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;

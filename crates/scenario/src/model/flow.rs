@@ -3,8 +3,8 @@
 use super::cc::CcSpec;
 use super::endpoint::EndpointSpec;
 use super::short::{Short, ShortForm};
+use crate::amount::{Count, Span, Time, Window};
 use crate::error::ValueError;
-use crate::quantity::{Count, Span, Time, Window};
 use crate::transport::Transport;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};

@@ -3,8 +3,8 @@
 use super::queue::QueueSpec;
 use super::short::{Short, ShortForm};
 use super::trace::OrTrace;
+use crate::amount::{RateSpec, Size, Time};
 use crate::error::ValueError;
-use crate::quantity::{RateSpec, Size, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use skyhaul_path::{Delay, error};

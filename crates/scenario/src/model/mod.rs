@@ -26,7 +26,7 @@ pub use short::Short;
 pub use trace::{EndSpec, OrTrace, TraceSpec};
 pub(crate) use trace::{fill, is_trace};
 
-use crate::quantity::Time;
+use crate::amount::Time;
 use crate::series::Series;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! The table of a queue: its capacity, and beside it what its discipline has of its own.
 
 use super::short::ShortForm;
+use crate::amount::QueueLimit;
 use crate::error::ValueError;
-use crate::quantity::QueueLimit;
 use core::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};

@@ -1,12 +1,9 @@
 //! Short forms: a text that stands for a table.
 
 use crate::error::ValueError;
-use core::fmt;
-use core::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use skyhaul_base::amount::text_or_table;
 use std::borrow::Cow;
 
 /// A table that may also be written as a text. It is always written out as a table.
@@ -28,26 +25,7 @@ pub(super) trait ShortForm: Sized {
 
 impl<'de, T: ShortForm + Deserialize<'de>> Deserialize<'de> for Short<T> {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Reader<T>(PhantomData<T>);
-        impl<'de, T: ShortForm + Deserialize<'de>> Visitor<'de> for Reader<T> {
-            type Value = T;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(T::EXPECTING)
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
-                T::from_text(text).map_err(E::custom)
-            }
-            fn visit_i64<E: de::Error>(self, n: i64) -> Result<T, E> {
-                Err(E::custom(T::bare(&n.to_string())))
-            }
-            fn visit_f64<E: de::Error>(self, x: f64) -> Result<T, E> {
-                Err(E::custom(T::bare(&x.to_string())))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map))
-            }
-        }
-        d.deserialize_any(Reader(PhantomData)).map(Self)
+        text_or_table(d, T::EXPECTING, T::from_text, T::bare).map(Self)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Endpoints: preset, changes, windows, and what contradicts itself.
 
 use super::{Result, refuse};
+use crate::amount::Window;
 use crate::model::{EndpointSpec, FlowSpec};
-use crate::quantity::Window;
 use skyhaul_base::Duration;
 use skyhaul_cc::Config as Control;
 use skyhaul_tcp::Config;

@@ -1,9 +1,9 @@
 //! Links: the forward direction as written, the reverse direction with what differs.
 
 use super::{Result, refuse};
+use crate::amount::{Decimal, QueueLimit, RateSpec, Size};
 use crate::error::Problem;
 use crate::model::{DirectionSpec, LinkSpec, OrTrace, QueueSpec, Short};
-use crate::quantity::{Decimal, QueueLimit, RateSpec, Size};
 use crate::resolved::{Direction, Link};
 use crate::trace;
 use skyhaul_base::{Duration, Rate};

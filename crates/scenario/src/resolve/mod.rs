@@ -4,9 +4,9 @@
 mod endpoint;
 mod link;
 
+use crate::amount::{Count, Span};
 use crate::error::{Problem, did_you_mean};
 use crate::model::{FlowSpec, Scenario, Short, StartSpec};
-use crate::quantity::{Count, Span};
 use crate::resolved::{FlowGroup, Link, Record, Resolved, Series, Start, Transport};
 use crate::workload;
 use skyhaul_base::Duration;

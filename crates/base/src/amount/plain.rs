@@ -1,7 +1,7 @@
-//! Fields of plain type that files write as quantities:
+//! Fields of plain type that files write as amounts:
 //!
 //! ```
-//! # use skyhaul_base::{Duration, quantity::plain};
+//! # use skyhaul_base::{Duration, amount::plain};
 //! #[derive(serde::Serialize, serde::Deserialize)]
 //! struct Jitter {
 //!     #[serde(with = "plain::time")]
@@ -18,25 +18,25 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 macro_rules! plain {
-    ($($(#[doc = $doc:literal])* $name:ident: $plain:ty as $quantity:ident;)*) => { $(
+    ($($(#[doc = $doc:literal])* $name:ident: $plain:ty as $amount:ident;)*) => { $(
         $(#[doc = $doc])*
         pub mod $name {
             use super::*;
 
-            /// Writes the quantity.
+            /// Writes the amount.
             ///
             /// # Errors
             /// Those of the serializer.
             pub fn serialize<S: Serializer>(value: &$plain, s: S) -> Result<S::Ok, S::Error> {
-                $quantity(*value).serialize(s)
+                $amount(*value).serialize(s)
             }
 
-            /// Reads the quantity.
+            /// Reads the amount.
             ///
             /// # Errors
-            /// A [`QuantityError`](crate::quantity::QuantityError), or those of the deserializer.
+            /// A [`AmountError`](crate::amount::AmountError), or those of the deserializer.
             pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<$plain, D::Error> {
-                $quantity::deserialize(d).map(|q| q.0)
+                $amount::deserialize(d).map(|q| q.0)
             }
         }
     )* };
@@ -70,7 +70,7 @@ pub mod sizes {
     /// Reads the list.
     ///
     /// # Errors
-    /// A [`QuantityError`](crate::quantity::QuantityError), or those of the deserializer.
+    /// A [`AmountError`](crate::amount::AmountError), or those of the deserializer.
     pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<u64>, D::Error> {
         Ok(Vec::<Size>::deserialize(d)?.into_iter().map(|n| n.0).collect())
     }

@@ -1,11 +1,11 @@
-//! Why a text is no quantity, and what to write instead.
+//! Why a text is no amount, and what to write instead.
 
 use alloc::string::String;
 
-/// A text or number that is no quantity of the kind asked for. Displays as one sentence that says what to write.
+/// A text or number that is no amount of the kind asked for. Displays as one sentence that says what to write.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the parts of the sentence")]
-pub enum QuantityError {
+pub enum AmountError {
     /// A unit that people read in two ways.
     #[error("\"{unit}\" may mean {meanings}: write \"{one}\" or \"{other}\"")]
     Ambiguous { unit: String, meanings: &'static str, one: String, other: String },
@@ -59,7 +59,7 @@ pub enum QuantityError {
     UnknownUnitHere { unit: String, advice: String },
 }
 
-impl QuantityError {
+impl AmountError {
     /// The same with another advice, where more than the units of one dimension are accepted.
     pub(super) fn advising(mut self, better: &str) -> Self {
         match &mut self {

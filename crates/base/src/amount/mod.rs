@@ -1,18 +1,20 @@
-//! Quantities with units, as text: `"10.4 Mbit/s"`, `"550 ms"`, `"64 KiB"`, `"1.2 BDP"`.
+//! Amounts with units, as text: `"10.4 Mbit/s"`, `"550 ms"`, `"64 KiB"`, `"1.2 BDP"`.
 //!
 //! Numbers are read as exact decimals and scaled in integers, never through binary fractions. What is finer
 //! than the resolution (1 ns, 1 bit/s) is rounded to the nearest; bytes and packets must be whole. A number
 //! without a unit is refused wherever a unit is needed.
 //!
-//! A configuration keeps its values in plain types; [`plain`] reads and writes them as quantities.
+//! A configuration keeps its values in plain types; [`plain`] reads and writes them as amounts.
 
 mod dimension;
 mod error;
 pub mod plain;
+mod text;
 mod types;
 
 pub use crate::decimal::Decimal;
-pub use error::QuantityError;
+pub use error::AmountError;
+pub use text::text_or_table;
 pub use types::{Count, Frequency, Probability, QueueLimit, RateSpec, Size, Span, Time, Window};
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! The quantities that files contain, one type per kind of value.
+//! The amounts that files contain, one type per kind of value.
 
 use super::dimension::{self, Dimension, RATE, SIZE, TIME};
-use super::{Decimal, QuantityError};
+use super::{AmountError, Decimal};
 use crate::{Duration, Rate};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -75,12 +75,12 @@ pub struct Probability(pub f64);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Frequency(pub f64);
 
-/// What a message says when something else than a quantity stands there.
-trait Quantity: Sized {
+/// What a message says when something else than an amount stands there.
+trait Amount: Sized {
     /// How the bare number `n` is refused.
-    fn bare(n: &str) -> Result<Self, QuantityError>;
+    fn bare(n: &str) -> Result<Self, AmountError>;
     /// Reads the text.
-    fn parse(text: &str) -> Result<Self, QuantityError>;
+    fn parse(text: &str) -> Result<Self, AmountError>;
     /// What to write, for the end of a message.
     fn advice() -> String;
     /// Name in the JSON Schema.
@@ -93,7 +93,7 @@ trait Quantity: Sized {
 
 struct Reader<T>(core::marker::PhantomData<T>);
 
-impl<T: Quantity> Visitor<'_> for Reader<T> {
+impl<T: Amount> Visitor<'_> for Reader<T> {
     type Value = T;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(T::advice().trim_start_matches("write "))
@@ -112,12 +112,12 @@ impl<T: Quantity> Visitor<'_> for Reader<T> {
     }
 }
 
-macro_rules! text_quantity {
+macro_rules! text_amount {
     ($($type:ty),*) => { $(
         impl core::str::FromStr for $type {
-            type Err = QuantityError;
-            fn from_str(text: &str) -> Result<Self, QuantityError> {
-                <Self as Quantity>::parse(text)
+            type Err = AmountError;
+            fn from_str(text: &str) -> Result<Self, AmountError> {
+                <Self as Amount>::parse(text)
             }
         }
         impl<'de> Deserialize<'de> for $type {
@@ -133,20 +133,20 @@ macro_rules! text_quantity {
         #[cfg(feature = "schema")]
         impl JsonSchema for $type {
             fn schema_name() -> alloc::borrow::Cow<'static, str> {
-                <Self as Quantity>::NAME.into()
+                <Self as Amount>::NAME.into()
             }
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
                 json_schema!({
                     "type": "string",
-                    "description": format!("{}.", capital(&<Self as Quantity>::advice())),
-                    "pattern": <Self as Quantity>::PATTERN,
-                    "examples": <Self as Quantity>::EXAMPLES,
+                    "description": format!("{}.", capital(&<Self as Amount>::advice())),
+                    "pattern": <Self as Amount>::PATTERN,
+                    "examples": <Self as Amount>::EXAMPLES,
                 })
             }
         }
     )* };
 }
-text_quantity!(Time, Span, RateSpec, Size, Window, QueueLimit, Frequency);
+text_amount!(Time, Span, RateSpec, Size, Window, QueueLimit, Frequency);
 
 #[cfg(feature = "schema")]
 fn capital(text: &str) -> String {
@@ -155,8 +155,8 @@ fn capital(text: &str) -> String {
 }
 
 /// A whole number of `unit`, from a number already split from its unit.
-fn whole(text: &str, number: Decimal, unit: &str) -> Result<u64, QuantityError> {
-    number.to_u64().ok_or_else(|| QuantityError::Uncountable { text: text.into(), unit: unit.into() })
+fn whole(text: &str, number: Decimal, unit: &str) -> Result<u64, AmountError> {
+    number.to_u64().ok_or_else(|| AmountError::Uncountable { text: text.into(), unit: unit.into() })
 }
 
 /// True for `name` and its plural.
@@ -166,14 +166,14 @@ fn is(unit: &str, name: &str) -> bool {
 
 const SIZE_ADVICE: &str = "write a size with a unit, such as \"1000 B\"";
 
-impl Quantity for Time {
+impl Amount for Time {
     const NAME: &'static str = "Time";
     const PATTERN: &'static str = r"^\s*\+?[0-9][0-9_.eE+-]*\s*(ns|us|µs|μs|ms|s|min|h)\s*$";
     const EXAMPLES: &'static [&'static str] = &["275 ms", "550 s", "2 min"];
-    fn bare(n: &str) -> Result<Self, QuantityError> {
+    fn bare(n: &str) -> Result<Self, AmountError> {
         Err(TIME.bare(n))
     }
-    fn parse(text: &str) -> Result<Self, QuantityError> {
+    fn parse(text: &str) -> Result<Self, AmountError> {
         TIME.parse(text).map(|ns| Self(Duration::from_nanos(ns)))
     }
     fn advice() -> String {
@@ -191,14 +191,14 @@ impl fmt::Display for Time {
     }
 }
 
-impl Quantity for Span {
+impl Amount for Span {
     const NAME: &'static str = "TimeOrRtts";
     const PATTERN: &'static str = r"^\s*\+?[0-9][0-9_.eE+-]*\s*(ns|us|µs|μs|ms|s|min|h|RTT)\s*$";
     const EXAMPLES: &'static [&'static str] = &["1 s", "1 RTT"];
-    fn bare(n: &str) -> Result<Self, QuantityError> {
-        Err(QuantityError::NoUnit { number: n.into(), advice: Self::advice() })
+    fn bare(n: &str) -> Result<Self, AmountError> {
+        Err(AmountError::NoUnit { number: n.into(), advice: Self::advice() })
     }
-    fn parse(text: &str) -> Result<Self, QuantityError> {
+    fn parse(text: &str) -> Result<Self, AmountError> {
         let (number, unit) = TIME.split(text)?;
         if unit == "RTT" {
             return Ok(Self::Rtts(number));
@@ -219,21 +219,21 @@ impl fmt::Display for Span {
     }
 }
 
-impl Quantity for RateSpec {
+impl Amount for RateSpec {
     const NAME: &'static str = "Rate";
     const PATTERN: &'static str =
         r"^\s*(unlimited|\+?[0-9][0-9_.eE+-]*\s*([kMG]?(bit|B)/s|[kMG]?bps|(packet|segment)s?/s))\s*$";
     const EXAMPLES: &'static [&'static str] = &["10.4 Mbit/s", "1300 packets/s", "unlimited"];
-    fn bare(n: &str) -> Result<Self, QuantityError> {
+    fn bare(n: &str) -> Result<Self, AmountError> {
         Err(RATE.bare(n))
     }
-    fn parse(text: &str) -> Result<Self, QuantityError> {
+    fn parse(text: &str) -> Result<Self, AmountError> {
         if text.trim() == "unlimited" {
             return Ok(Self::Unlimited);
         }
         let (number, unit) = RATE.split(text)?;
         if number.is_zero() {
-            return Err(QuantityError::NeverSends { text: text.into(), advice: RATE.advice() });
+            return Err(AmountError::NeverSends { text: text.into(), advice: RATE.advice() });
         }
         if unit.strip_suffix("/s").is_some_and(|u| is(u, "packet") || is(u, "segment")) {
             return Ok(Self::Packets(number));
@@ -257,14 +257,14 @@ impl fmt::Display for RateSpec {
     }
 }
 
-impl Quantity for Size {
+impl Amount for Size {
     const NAME: &'static str = "Size";
     const PATTERN: &'static str = r"^\s*\+?[0-9][0-9_.eE+-]*\s*([kMG]?B|[KMG]iB|bytes?)\s*$";
     const EXAMPLES: &'static [&'static str] = &["1000 B", "64 KiB", "1 MB"];
-    fn bare(n: &str) -> Result<Self, QuantityError> {
+    fn bare(n: &str) -> Result<Self, AmountError> {
         Err(SIZE.bare(n))
     }
-    fn parse(text: &str) -> Result<Self, QuantityError> {
+    fn parse(text: &str) -> Result<Self, AmountError> {
         SIZE.parse(text).map(Self)
     }
     fn advice() -> String {
@@ -286,30 +286,27 @@ fn size_or<T>(
     bytes: impl Fn(u64) -> T,
     other: impl Fn(u64) -> T,
     advice: &str,
-) -> Result<T, QuantityError> {
+) -> Result<T, AmountError> {
     let (number, unit) = dimension.split(text).map_err(|e| e.advising(advice))?;
     if is(unit, name) {
         return whole(text, number, name).map(other);
     }
     let known = dimension.units.iter().any(|u| u.0 == unit) || dimension::ambiguous(text, unit).is_some();
     if !known {
-        return Err(QuantityError::UnknownUnitHere { unit: unit.into(), advice: advice.into() });
+        return Err(AmountError::UnknownUnitHere { unit: unit.into(), advice: advice.into() });
     }
     dimension.scale(text, number, unit).map(bytes)
 }
 
-impl Quantity for Window {
+impl Amount for Window {
     const NAME: &'static str = "Window";
     const PATTERN: &'static str =
         r"^\s*(unlimited|\+?[0-9][0-9_.eE+-]*\s*([kMG]?B|[KMG]iB|bytes?|segments?))\s*$";
     const EXAMPLES: &'static [&'static str] = &["64 segments", "64 KiB", "unlimited"];
-    fn bare(n: &str) -> Result<Self, QuantityError> {
-        Err(QuantityError::NoUnit {
-            number: n.into(),
-            advice: format!("write \"{n} segments\" or \"{n} B\""),
-        })
+    fn bare(n: &str) -> Result<Self, AmountError> {
+        Err(AmountError::NoUnit { number: n.into(), advice: format!("write \"{n} segments\" or \"{n} B\"") })
     }
-    fn parse(text: &str) -> Result<Self, QuantityError> {
+    fn parse(text: &str) -> Result<Self, AmountError> {
         if text.trim() == "unlimited" {
             return Ok(Self::Unlimited);
         }
@@ -330,18 +327,18 @@ impl fmt::Display for Window {
     }
 }
 
-impl Quantity for QueueLimit {
+impl Amount for QueueLimit {
     const NAME: &'static str = "QueueLimit";
     const PATTERN: &'static str =
         r"^\s*(unlimited|\+?[0-9][0-9_.eE+-]*\s*([kMG]?B|[KMG]iB|bytes?|packets?|BDP))\s*$";
     const EXAMPLES: &'static [&'static str] = &["50 packets", "64 KiB", "1.2 BDP", "unlimited"];
-    fn bare(n: &str) -> Result<Self, QuantityError> {
-        Err(QuantityError::NoUnit {
+    fn bare(n: &str) -> Result<Self, AmountError> {
+        Err(AmountError::NoUnit {
             number: n.into(),
             advice: format!("write \"{n} packets\", \"{n} B\" or \"{n} BDP\""),
         })
     }
-    fn parse(text: &str) -> Result<Self, QuantityError> {
+    fn parse(text: &str) -> Result<Self, AmountError> {
         if text.trim() == "unlimited" {
             return Ok(Self::Unlimited);
         }
@@ -366,16 +363,16 @@ impl fmt::Display for QueueLimit {
     }
 }
 
-impl Quantity for Frequency {
+impl Amount for Frequency {
     const NAME: &'static str = "Frequency";
     const PATTERN: &'static str = r"^\s*\+?[0-9][0-9_.eE+-]*\s*/\s*(s|min|h)\s*$";
     const EXAMPLES: &'static [&'static str] = &["0.5 /s", "30 /min"];
-    fn bare(n: &str) -> Result<Self, QuantityError> {
-        Err(QuantityError::NoUnit { number: n.into(), advice: format!("write \"{n} /s\" or \"{n} /min\"") })
+    fn bare(n: &str) -> Result<Self, AmountError> {
+        Err(AmountError::NoUnit { number: n.into(), advice: format!("write \"{n} /s\" or \"{n} /min\"") })
     }
-    fn parse(text: &str) -> Result<Self, QuantityError> {
+    fn parse(text: &str) -> Result<Self, AmountError> {
         let what = "a number per time";
-        let refuse = || QuantityError::NotA { text: text.into(), what, advice: Self::advice() };
+        let refuse = || AmountError::NotA { text: text.into(), what, advice: Self::advice() };
         let (number, unit) = text.split_once('/').ok_or_else(refuse)?;
         let span = match unit.trim() {
             "s" => 1.0,
@@ -387,7 +384,7 @@ impl Quantity for Frequency {
         if number > 0.0 {
             Ok(Self(number))
         } else {
-            Err(QuantityError::NeverHappens { text: text.into(), advice: Self::advice() })
+            Err(AmountError::NeverHappens { text: text.into(), advice: Self::advice() })
         }
     }
     fn advice() -> String {
@@ -401,22 +398,22 @@ impl fmt::Display for Frequency {
     }
 }
 
-impl Quantity for Count {
+impl Amount for Count {
     const NAME: &'static str = "Count";
     const PATTERN: &'static str = r"^\s*[0-9][0-9_]*\s*((segment|packet|flow|page)s?)?\s*$";
     const EXAMPLES: &'static [&'static str] = &["50 segments"];
-    fn bare(n: &str) -> Result<Self, QuantityError> {
-        let refuse = || QuantityError::NotACount { number: n.into(), advice: Self::advice() };
+    fn bare(n: &str) -> Result<Self, AmountError> {
+        let refuse = || AmountError::NotACount { number: n.into(), advice: Self::advice() };
         n.parse().map(Self).map_err(|_| refuse())
     }
-    fn parse(text: &str) -> Result<Self, QuantityError> {
+    fn parse(text: &str) -> Result<Self, AmountError> {
         let trimmed = text.trim();
         let number = ["segment", "packet", "flow", "page"].iter().find_map(|name| {
             let short = trimmed.strip_suffix('s').unwrap_or(trimmed);
             short.strip_suffix(name)
         });
         let number = Decimal::parse(number.unwrap_or(trimmed).trim()).and_then(Decimal::to_u64);
-        let refuse = || QuantityError::NotA { text: text.into(), what: "a count", advice: Self::advice() };
+        let refuse = || AmountError::NotA { text: text.into(), what: "a count", advice: Self::advice() };
         number.map(Self).ok_or_else(refuse)
     }
     fn advice() -> String {
@@ -472,7 +469,7 @@ impl<'de> Deserialize<'de> for Probability {
                 Ok(x)
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<f64, E> {
-                Err(E::custom(QuantityError::Quoted { text: text.into() }))
+                Err(E::custom(AmountError::Quoted { text: text.into() }))
             }
         }
         let p = d.deserialize_any(Number)?;
@@ -480,7 +477,7 @@ impl<'de> Deserialize<'de> for Probability {
             // -0.0 is 0.
             Ok(Self(p + 0.0))
         } else {
-            Err(de::Error::custom(QuantityError::NotAProbability(p.to_string())))
+            Err(de::Error::custom(AmountError::NotAProbability(p.to_string())))
         }
     }
 }

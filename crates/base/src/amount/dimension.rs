@@ -1,6 +1,6 @@
 //! Physical dimensions: their units, and how a text is read and written in them.
 
-use super::QuantityError;
+use super::AmountError;
 use crate::decimal::{self, Decimal, Scaled};
 use alloc::format;
 use alloc::string::String;
@@ -92,27 +92,27 @@ impl Dimension {
     }
 
     /// The error of a bare number.
-    pub(super) fn bare(&self, number: &str) -> QuantityError {
+    pub(super) fn bare(&self, number: &str) -> AmountError {
         let advice = format!("write {} with a unit, such as \"{number} {}\"", self.what, self.unit);
-        QuantityError::NoUnit { number: number.into(), advice }
+        AmountError::NoUnit { number: number.into(), advice }
     }
 
     /// Number and unit of `text`; the unit is never empty.
-    pub(super) fn split<'a>(&self, text: &'a str) -> Result<(Decimal, &'a str), QuantityError> {
+    pub(super) fn split<'a>(&self, text: &'a str) -> Result<(Decimal, &'a str), AmountError> {
         let trimmed = text.trim();
         if trimmed.starts_with('-') {
-            return Err(QuantityError::Negative { text: text.into(), advice: self.advice() });
+            return Err(AmountError::Negative { text: text.into(), advice: self.advice() });
         }
         let end = decimal::number_len(trimmed);
         if end == 0 {
             let what = self.what;
-            return Err(QuantityError::NotA { text: text.into(), what, advice: self.advice() });
+            return Err(AmountError::NotA { text: text.into(), what, advice: self.advice() });
         }
         let (number, unit) = (&trimmed[..end], trimmed[end..].trim());
         if unit.starts_with(',') {
-            return Err(QuantityError::Comma { text: text.into() });
+            return Err(AmountError::Comma { text: text.into() });
         }
-        let refuse = || QuantityError::NoNumber { number: number.into(), advice: self.advice() };
+        let refuse = || AmountError::NoNumber { number: number.into(), advice: self.advice() };
         let number = Decimal::parse(number).ok_or_else(refuse)?;
         if unit.is_empty() {
             return Err(self.bare(text.trim()));
@@ -121,23 +121,23 @@ impl Dimension {
     }
 
     /// Scales to the base unit.
-    pub(super) fn scale(&self, text: &str, number: Decimal, unit: &str) -> Result<u64, QuantityError> {
+    pub(super) fn scale(&self, text: &str, number: Decimal, unit: &str) -> Result<u64, AmountError> {
         let Some(&(_, num, den)) = self.units.iter().find(|u| u.0 == unit) else {
             return Err(self.unknown_unit(text, unit));
         };
-        let large = || QuantityError::TooLarge { text: text.into() };
+        let large = || AmountError::TooLarge { text: text.into() };
         let Scaled { value, exact } = number.scale(num, den).ok_or_else(large)?;
         let value = u64::try_from(value).map_err(|_| large())?;
         if let (Some(unit), false) = (self.whole, exact) {
-            return Err(QuantityError::NotWhole { text: text.into(), unit });
+            return Err(AmountError::NotWhole { text: text.into(), unit });
         }
         if value == 0 && !number.is_zero() {
-            return Err(QuantityError::TooSmall { text: text.into() });
+            return Err(AmountError::TooSmall { text: text.into() });
         }
         Ok(value)
     }
 
-    fn unknown_unit(&self, text: &str, unit: &str) -> QuantityError {
+    fn unknown_unit(&self, text: &str, unit: &str) -> AmountError {
         if let Some(two_ways) = ambiguous(text, unit) {
             return two_ways;
         }
@@ -145,10 +145,10 @@ impl Dimension {
         let same = self.units.iter().map(|u| u.0).find(|u| u.eq_ignore_ascii_case(unit));
         let hint = same.map_or_else(String::new, |u| format!(", did you mean \"{u}\"?"));
         let known = names.collect::<Vec<_>>().join(", ");
-        QuantityError::UnknownUnit { unit: unit.into(), of: &self.what[2..], hint, known }
+        AmountError::UnknownUnit { unit: unit.into(), of: &self.what[2..], hint, known }
     }
 
-    pub(super) fn parse(&self, text: &str) -> Result<u64, QuantityError> {
+    pub(super) fn parse(&self, text: &str) -> Result<u64, AmountError> {
         let (number, unit) = self.split(text)?;
         self.scale(text, number, unit)
     }
@@ -166,7 +166,7 @@ impl Dimension {
 }
 
 /// The error of units that people read in two ways.
-pub(super) fn ambiguous(text: &str, unit: &str) -> Option<QuantityError> {
+pub(super) fn ambiguous(text: &str, unit: &str) -> Option<AmountError> {
     let number = text[..text.rfind(unit)?].trim();
     let (stem, per_second) = match unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps")) {
         Some(stem) => (stem, "/s"),
@@ -187,5 +187,5 @@ pub(super) fn ambiguous(text: &str, unit: &str) -> Option<QuantityError> {
         let of = |what| format!("{number} {prefix}{what}{per_second}");
         ("bits or bytes", of("bit"), of("B"))
     };
-    Some(QuantityError::Ambiguous { unit: unit.into(), meanings, one, other })
+    Some(AmountError::Ambiguous { unit: unit.into(), meanings, one, other })
 }

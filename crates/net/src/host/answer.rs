@@ -1,0 +1,121 @@
+//! What a host answers to segments of no connection and to ICMP messages, and what it makes of what those say.
+
+use super::{Host, segment_limit};
+use crate::outlet::{Merge, Outlet};
+use skyhaul_base::{Duration, Instant};
+use skyhaul_tcp::{Flags, Segment, State};
+use skyhaul_wire::icmp::{self, Icmp, Quoted};
+use skyhaul_wire::tcp::Tcp;
+use skyhaul_wire::{Agreement, Envelope, ip};
+use std::net::SocketAddr;
+
+/// Resets and echo replies per second, at most: what strangers can make us send.
+const ANSWERS_PER_SECOND: u32 = 200;
+/// How long a narrower path is remembered for new connections (RFC 1191 §6.3), and for how many destinations.
+const PATH_MTU_AGE: Duration = Duration::from_secs(600);
+const PATH_MTUS: usize = 4096;
+
+impl Host {
+    /// A segment of no connection (RFC 9293 §3.10.7.1).
+    pub(super) fn stranger(
+        &mut self,
+        now: Instant,
+        local: SocketAddr,
+        remote: SocketAddr,
+        tcp: &Tcp<'_>,
+        out: &mut impl Outlet,
+    ) {
+        self.counts.strangers += 1;
+        if tcp.flags.has(Flags::RST) || !self.may_answer(now) {
+            return;
+        }
+        let mut rst = Segment { seq: tcp.ack, flags: Flags::RST, ..Segment::default() };
+        if !tcp.flags.has(Flags::ACK) {
+            rst.seq = skyhaul_tcp::Seq(0);
+            let span = tcp.payload.len() as u32
+                + u32::from(tcp.flags.has(Flags::SYN))
+                + u32::from(tcp.flags.has(Flags::FIN));
+            rst.ack = tcp.seq.add(span);
+            rst.flags = Flags::RST.with(Flags::ACK);
+        }
+        let envelope = Envelope::new(local, remote);
+        let agreed = Agreement { plan: self.config.plan, ..Agreement::default() };
+        let write = |room: &mut [u8]| skyhaul_wire::encode_with(room, &envelope, &agreed, &rst, |_| {});
+        if out.send(skyhaul_wire::MAX_HEADER, Merge::Alone, write).is_ok() {
+            self.counts.resets_out += 1;
+            self.counts.packets_out += 1;
+        }
+    }
+
+    pub(super) fn message(
+        &mut self,
+        now: Instant,
+        ip: &ip::Header,
+        message: &Icmp<'_>,
+        out: &mut impl Outlet,
+    ) {
+        match *message {
+            Icmp::EchoRequest(echo) if self.may_answer(now) => {
+                let write = |room: &mut [u8]| icmp::encode_echo_reply(room, ip, echo);
+                if out.send(ip::V6_HEADER + 4 + echo.len(), Merge::Alone, write).is_ok() {
+                    self.counts.packets_out += 1;
+                }
+            }
+            Icmp::TooBig { mtu, quoted } => self.too_big(now, mtu, &quoted, out),
+            Icmp::Unreachable { hard, quoted } => {
+                // RFC 5927 §5.2: hard errors end only what is not established.
+                let Some(slot) = self.genuine(&quoted) else { return };
+                if let Some(c) = self.at_mut(slot).filter(|c| hard && c.tcp().state() == State::SynSent) {
+                    c.unreachable();
+                    self.pump(now, slot, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The connection that a message is about, if the segment that it quotes is outstanding (RFC 5927 §4).
+    fn genuine(&mut self, quoted: &Quoted) -> Option<u32> {
+        let slot = self.demux.get(quoted.src, quoted.dst);
+        let slot = slot.filter(|&s| {
+            let conn = self.slots[s as usize].conn.as_deref();
+            conn.is_some_and(|c| c.tcp().state() == State::SynSent || c.tcp().is_outstanding(quoted.seq))
+        });
+        if slot.is_none() {
+            self.counts.messages_refused += 1;
+        }
+        slot
+    }
+
+    fn too_big(&mut self, now: Instant, mtu: u32, quoted: &Quoted, out: &mut impl Outlet) {
+        let Some(slot) = self.genuine(quoted) else { return };
+        let least = if quoted.dst.is_ipv4() { icmp::LEAST_MTU_V4 } else { icmp::LEAST_MTU_V6 };
+        let mtu = mtu.max(least);
+        if mtu >= self.config.mtu {
+            return;
+        }
+        self.counts.paths_narrowed += 1;
+        if self.narrow.len() >= PATH_MTUS {
+            self.narrow.retain(|_, (_, until)| *until > now);
+        }
+        if self.narrow.len() < PATH_MTUS {
+            self.narrow.insert(quoted.dst.ip(), (mtu, now + PATH_MTU_AGE));
+        }
+        let limit = segment_limit(mtu, quoted.dst.ip());
+        if let Some(c) = self.at_mut(slot) {
+            c.narrow(now, limit);
+            self.pump(now, slot, out);
+        }
+    }
+
+    fn may_answer(&mut self, now: Instant) -> bool {
+        if now >= self.answers_until {
+            self.answers_until = now + Duration::from_secs(1);
+            self.answers = 0;
+        }
+        self.answers += 1;
+        let may = self.answers <= ANSWERS_PER_SECOND;
+        self.counts.answers_withheld += u64::from(!may);
+        may
+    }
+}
