@@ -1,7 +1,7 @@
 //! The body of the fuzz target `host_packets`: bytes from the network, and bytes from peers to the applications.
 //! `fuzz/` hands it to libFuzzer; `tests/fuzz.rs` replays the corpus and mutations of it without a fuzzer.
 
-use crate::app::{App, Http, Iperf, Serve, Sink};
+use crate::app::{App, Http, Inbox, Iperf, Serve, Sink};
 use crate::emulator::Class;
 use crate::host::{ConnId, Endpoint, Host, HostConfig, Secret};
 use skyhaul_base::{Duration, Instant};
@@ -69,6 +69,8 @@ pub fn host_packets(data: &[u8], repair: impl Fn(&mut [u8])) {
     match choice % 3 {
         0 => {
             let mut app = Serve::new(|_| Sink, every, None);
+            pair.hosts[1].bind(80).expect("free");
+            let mut inbox = Inbox::new(Instant::MAX);
             pair.settle(&mut app);
             while let Some((&len, rest)) = bytes.split_first() {
                 let (packet, rest) = rest.split_at(usize::from(len).min(rest.len()));
@@ -82,6 +84,7 @@ pub fn host_packets(data: &[u8], repair: impl Fn(&mut [u8])) {
                 let far = now + Duration::from_millis(u64::from(len) * 50);
                 pair.now = far;
                 pair.hosts[1].handle_timeout(far, &mut |_: &[u8]| {});
+                inbox.read(&mut pair.hosts[1]);
             }
             pair.settle(&mut app);
         }

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! device    what the operating system provides: TUN devices, namespaces, a clock, waiting
-//! host      user-space TCP: connections over one device that carries IP packets; its driver runs it by the real clock
+//! host      user-space TCP and UDP over one device that carries IP packets; its driver runs it by the real clock
 //! emulator  a scenario's links between two such devices, driven by the real clock
-//! app       what runs on a host: senders, sinks, servers; nothing else needs it but
+//! app       what runs on a host: the workloads of `skyhaul_apps`, sinks, servers
 //! world     one scenario by our transport, and by the kernel's, over the emulator
 //! ```
 //! Everything below (`tcp`, `path`, `wire`) reads no clock and owns no socket; this crate has both. Names of the

@@ -6,7 +6,8 @@ use skyhaul_base::Instant;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// What receivers of datagrams measure, sender by sender. Both ends have one clock.
+/// What receivers of datagrams measure, sender by sender. Both ends have one clock. Every sender is remembered: it is for
+/// networks whose senders are known.
 #[derive(Clone, Debug)]
 pub struct Inbox {
     until: Instant,
