@@ -13,6 +13,7 @@ pub mod decimal;
 pub mod dist;
 pub mod hash;
 pub mod math;
+pub mod ring;
 pub mod rng;
 pub mod slab;
 pub mod time;

@@ -46,6 +46,25 @@ pub struct Serializer {
     free_at: Instant,
     /// Remainder in units of 1/rate nanoseconds; always below `rate`.
     carry: u64,
+    /// Size and time of the last packet: most are as large as the one before, and divisions are slow.
+    last: (u32, Serialized),
+}
+
+/// How long a packet takes: whole nanoseconds and a rest in units of 1/rate nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Serialized {
+    whole: u64,
+    rest: u64,
+}
+
+impl Serialized {
+    const NOTHING: Self = Self { whole: 0, rest: 0 };
+
+    fn new(size: u32, rate: Rate) -> Self {
+        let scaled = u128::from(size) * 8_000_000_000;
+        let rate = u128::from(rate.0);
+        Self { whole: u64::try_from(scaled / rate).unwrap_or(u64::MAX), rest: (scaled % rate) as u64 }
+    }
 }
 
 impl Serializer {
@@ -56,7 +75,7 @@ impl Serializer {
     #[must_use]
     pub fn new(rate: Rate) -> Self {
         assert!(rate.0 > 0, "a link rate must be positive");
-        Self { rate, free_at: Instant::ZERO, carry: 0 }
+        Self { rate, free_at: Instant::ZERO, carry: 0, last: (0, Serialized::NOTHING) }
     }
     /// The rate.
     #[must_use]
@@ -68,6 +87,7 @@ impl Serializer {
         assert!(rate.0 > 0, "a link rate must be positive");
         self.rate = rate;
         self.carry = 0;
+        self.last = (0, Serialized::NOTHING);
     }
     /// When the last bit of everything accepted so far has left.
     #[must_use]
@@ -76,22 +96,21 @@ impl Serializer {
     }
     /// Starts a packet of `size` bytes at `now` or when the transmitter becomes free, whichever is later;
     /// returns when its last bit leaves.
+    #[inline]
     pub fn send(&mut self, now: Instant, size: u32) -> Instant {
         if now > self.free_at {
             self.free_at = now;
             self.carry = 0;
         }
-        let (whole, rest) =
-            match (u64::from(size) * 8).checked_mul(1_000_000_000).and_then(|x| x.checked_add(self.carry)) {
-                Some(scaled) => (scaled / self.rate.0, scaled % self.rate.0),
-                None => {
-                    let scaled = u128::from(size) * 8_000_000_000 + u128::from(self.carry);
-                    let rate = u128::from(self.rate.0);
-                    (u64::try_from(scaled / rate).unwrap_or(u64::MAX), (scaled % rate) as u64)
-                }
-            };
-        self.carry = rest;
-        self.free_at += Duration::from_nanos(whole);
+        if size != self.last.0 {
+            self.last = (size, Serialized::new(size, self.rate));
+        }
+        let Serialized { whole, rest } = self.last.1;
+        // Both are below the rate: together they are at most one nanosecond more.
+        let short = self.rate.0 - rest;
+        let over = self.carry >= short;
+        self.carry = if over { self.carry - short } else { self.carry + rest };
+        self.free_at += Duration::from_nanos(whole.saturating_add(over.into()));
         self.free_at
     }
 }

@@ -10,12 +10,12 @@ pub struct Path {
     pub smss: u32,
     /// Window limit other than cwnd: `floor(min(SND.WND, send buffer) / SMSS)`.
     pub rwnd: f64,
-    /// `SND.NXT - SND.UNA`: FlightSize of RFC 5681, the `nackseg` of \[Peach\].
-    pub in_flight: f64,
-    /// Estimate of what is in the network by the scoreboard (RFC 6675); FlightSize without SACK.
-    pub pipe: f64,
-    /// Data written by the application and not yet sent once (infinite for a greedy source).
-    pub queued: f64,
+    /// FlightSize, bytes: [`Self::in_flight`].
+    pub in_flight_bytes: u64,
+    /// What is in the network, bytes: [`Self::pipe`].
+    pub pipe_bytes: u64,
+    /// What waits to be sent, bytes: [`Self::queued`].
+    pub queued_bytes: u64,
     /// Smoothed RTT (RFC 6298), `None` before the first sample.
     pub srtt: Option<Duration>,
     /// RTT variation (RFC 6298), zero before the first sample.
@@ -40,6 +40,32 @@ pub struct Path {
     pub probes: ProbeSupport,
     /// The peer reports what it has beyond a gap (RFC 2018): more than one loss per round can be seen.
     pub sack: bool,
+}
+
+// Counted in bytes and divided when somebody asks: most events are of no interest to most algorithms.
+impl Path {
+    /// `SND.NXT - SND.UNA`, segments: FlightSize of RFC 5681, the `nackseg` of \[Peach\].
+    #[inline]
+    #[must_use]
+    pub fn in_flight(&self) -> f64 {
+        self.segments(self.in_flight_bytes)
+    }
+    /// Estimate of what is in the network by the scoreboard (RFC 6675), segments; FlightSize without SACK.
+    #[inline]
+    #[must_use]
+    pub fn pipe(&self) -> f64 {
+        self.segments(self.pipe_bytes)
+    }
+    /// Data written by the application and not yet sent once, segments (beyond all windows for a greedy source).
+    #[inline]
+    #[must_use]
+    pub fn queued(&self) -> f64 {
+        self.segments(self.queued_bytes)
+    }
+    #[inline]
+    fn segments(&self, bytes: u64) -> f64 {
+        bytes as f64 / f64::from(self.smss)
+    }
 }
 
 /// The segment at `SND.UNA`.
@@ -129,6 +155,14 @@ pub struct Ack {
     /// The window was in use before this acknowledgement (RFC 7661; always true where the endpoint does not
     /// validate the window).
     pub cwnd_limited: bool,
+}
+
+/// What an acknowledgement tells, not yet put together.
+pub trait Facts {
+    /// What the sender knows after it.
+    fn path(&self) -> Path;
+    /// What it says.
+    fn ack(&self) -> Ack;
 }
 
 /// What an acknowledgement means.

@@ -51,7 +51,7 @@ pub use action::{
     Actions, PathCache, Pipe, Policy, Priority, ProbeSource, RecoveryEnd, RecoveryMode, Train, Window,
 };
 pub use event::{
-    Ack, AckKind, Blocked, Clock, Cx, Head, Lost, Path, PathState, Phase, ProbeEvent, ProbeSupport,
+    Ack, AckKind, Blocked, Clock, Cx, Facts, Head, Lost, Path, PathState, Phase, ProbeEvent, ProbeSupport,
     RateSample, Sent, Signal, Start, Transmit,
 };
 pub use registry::{Algorithm, Config, Invalid, NAMES};

@@ -1,14 +1,14 @@
 //! The list of algorithms: the only line outside its own file that a new one needs.
 
 use crate::CongestionControl;
-use crate::action::{Policy, Priority, RecoveryMode, Window};
+use crate::action::{Actions, Policy, Priority, RecoveryMode, Window};
 use crate::alg;
-use crate::event::{Ack, Cx, Lost, ProbeEvent, Sent, Signal, Start, Transmit};
+use crate::event::{Ack, Cx, Facts, Lost, ProbeEvent, Sent, Signal, Start, Transmit};
 use crate::rules::SharedRules;
 use crate::user;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
-use skyhaul_base::Rate;
+use skyhaul_base::{Instant, Rate, Rng};
 
 impl Algorithm {
     /// An algorithm that is not in the list.
@@ -145,6 +145,20 @@ macro_rules! algorithms {
             #[inline]
             #[must_use]
             pub fn decision(&self) -> (Window, Option<Rate>) { each!(self, c => (c.window(), c.pacing())) }
+            /// [`CongestionControl::on_ack`] and [`Self::decision`] in one. The facts are put together for each algorithm by
+            /// itself: where its `on_ack` is inlined, what it does not look at costs nothing.
+            #[inline(always)]
+            pub fn acknowledged(
+                &mut self,
+                (now, rng, act): (Instant, &mut Rng, &mut Actions),
+                facts: &impl Facts,
+            ) -> (Window, Option<Rate>) {
+                each!(self, c => {
+                    let path = facts.path();
+                    c.on_ack(&mut Cx { now, path: &path, rng, act }, &facts.ack());
+                    (c.window(), c.pacing())
+                })
+            }
         }
         impl CongestionControl for Algorithm {
             #[inline]

@@ -10,7 +10,7 @@ use skyhaul_path::{Delay, DropReason, Link, LinkConfig, PacketView, QueueConfig,
 use std::hint::black_box;
 
 /// 16 bytes, as a simulator would pass between links.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Parcel {
     id: u32,
     flow: u32,

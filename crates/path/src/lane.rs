@@ -1,16 +1,17 @@
 //! What is in flight: packets that have left the transmitter and have not arrived.
 
 use crate::packet::PacketView;
-use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 use skyhaul_base::Instant;
+use skyhaul_base::ring::Ring;
 
 /// Packets in flight with their arrival times.
 #[derive(Clone, Debug)]
 pub enum Lane<P> {
     /// Arrivals in the order of departures.
-    Fifo(VecDeque<(Instant, P)>),
+    Fifo(Ring<(Instant, P)>),
     /// Arrivals in the order of time; simultaneous ones in the order of departures.
     Reordering {
         /// The packets, earliest arrival on top.
@@ -28,27 +29,32 @@ pub struct Flight<P> {
     packet: P,
 }
 
-impl<P> Lane<P> {
+impl<P: Default> Lane<P> {
     /// An empty lane.
     #[must_use]
     pub fn new(allow_reorder: bool) -> Self {
         if allow_reorder {
             Self::Reordering { heap: BinaryHeap::new(), departures: 0 }
         } else {
-            Self::Fifo(VecDeque::new())
+            Self::Fifo(Ring::new())
         }
     }
-    /// Adds a packet that arrives at `at`; on a FIFO lane not before the packet ahead of it.
-    #[inline]
-    pub fn push(&mut self, at: Instant, packet: P) {
+    /// Adds a packet that arrives at `at`; on a FIFO lane not before the packet ahead of it. True if it is the next to
+    /// arrive.
+    #[inline(always)]
+    pub fn push(&mut self, at: Instant, packet: P) -> bool {
         match self {
             Self::Fifo(lane) => {
                 debug_assert!(lane.back().is_none_or(|(last, _)| *last <= at), "a FIFO lane never reorders");
+                let first = lane.is_empty();
                 lane.push_back((at, packet));
+                first
             }
             Self::Reordering { heap, departures } => {
+                let first = heap.peek().is_none_or(|f| at < f.at);
                 heap.push(Flight { at, departure: *departures, packet });
                 *departures += 1;
+                first
             }
         }
     }
@@ -98,8 +104,11 @@ impl<P> Lane<P> {
     pub fn cut(&mut self, now: Instant, mut lost: impl FnMut(P)) {
         match self {
             Self::Fifo(lane) => {
-                let keep = lane.partition_point(|(at, _)| *at <= now);
-                lane.drain(keep..).for_each(|(_, p)| lost(p));
+                let mut cut = Vec::new();
+                while lane.back().is_some_and(|(at, _)| *at > now) {
+                    cut.extend(lane.pop_back());
+                }
+                cut.into_iter().rev().for_each(|(_, p)| lost(p));
             }
             Self::Reordering { heap, .. } => {
                 let mut kept = Vec::new();

@@ -7,7 +7,7 @@ use crate::packet::{DropReason, PacketView};
 use crate::queue::{Limit, Queue, QueueConfig};
 use crate::rate::{self, Transmitter};
 use crate::stats::Counters;
-use alloc::collections::VecDeque;
+use skyhaul_base::ring::Ring;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 
 /// Everything that describes a link.
@@ -52,22 +52,39 @@ pub enum Offered {
     Dropped,
     /// It waits: [`Link::next_service`] may have changed.
     Queued,
-    /// Its transmission has begun: [`Link::next_delivery`] may have changed.
+    /// Its transmission has begun, or will: [`Link::next_delivery`] may have changed.
     Sent,
+    /// It waits or is on its way, but nothing has changed: others are ahead of it, or the channel has lost it.
+    Behind,
+}
+
+impl Offered {
+    /// It is on its way; `first` if it is the next to arrive.
+    #[inline]
+    fn sent(first: bool) -> Self {
+        if first { Self::Sent } else { Self::Behind }
+    }
+    /// True unless the packet was refused.
+    #[must_use]
+    pub fn is_taken(self) -> bool {
+        self != Self::Dropped
+    }
 }
 
 /// Departures that were computed when the packets arrived.
 #[derive(Clone, Debug)]
 struct Foreseen<P> {
+    /// Only those of high priority; what is of low priority waits in the queue for its service.
+    only_high: bool,
     /// When the next of them begins.
     next: Instant,
     /// When the transmission of each packet that waits will begin, and its size.
-    waiting: VecDeque<(Instant, u32)>,
+    waiting: Ring<(Instant, u32)>,
     /// Packets that the channel will have lost, with the beginning of their transmission: nobody may know before.
-    doomed: VecDeque<(Instant, P)>,
+    doomed: Ring<(Instant, P)>,
 }
 
-impl<P> Foreseen<P> {
+impl<P: Default> Foreseen<P> {
     /// The first of the transmissions that have begun by `now`.
     #[inline]
     fn begin(&mut self, now: Instant) -> Option<(Instant, u32)> {
@@ -100,10 +117,10 @@ impl<P> Foreseen<P> {
 /// finds the link busy waits in the queue, and only then is there a service event. An uncongested hop costs
 /// one event and a congested one two.
 ///
-/// **Foreseen departures.** Where the queue is a FIFO that nothing overtakes and nothing about the link will change
-/// ([`Self::foreseeing`]), the departure of a packet that waits is known when it arrives: it is put in flight at once,
-/// and the queue is a list of times. A congested hop then costs one event, too. What the link tells is the same, provided
-/// that [`Self::serve`] is called when it is due and before anything about the queue is asked for.
+/// **Foreseen departures.** Where nothing that comes later overtakes a packet and nothing about the link will change
+/// ([`Self::foreseeing`]), its departure is known when it arrives: in a FIFO that of each, with strict priority that of
+/// each packet of high priority. It is put in flight at once, and the queue is a list of times. A congested hop then
+/// costs one event, too. What the link tells is the same, provided that [`Self::serve`] is called when it is due and before anything about the queue is asked for.
 ///
 /// **Simultaneous events.** A departure at *t* makes room for an arrival at *t*. Drivers should call
 /// [`Self::serve`] before [`Self::offer`] at the same time; a link that is offered a packet first catches up by
@@ -129,9 +146,12 @@ pub struct Link<P> {
     foreseen: Option<Foreseen<P>>,
     lane: Lane<P>,
     delay: Delay,
+    /// The delay of all packets, if it is always the same.
+    constant_delay: Option<Duration>,
     /// Arrival time of the last packet that left, lost or not.
     last_arrival: Instant,
     error: ErrorModel,
+    lossless: bool,
     streams: Streams,
     counters: Counters,
     busy: Duration,
@@ -147,6 +167,7 @@ impl<P: PacketView> Link<P> {
     /// If the rate is zero: a link that never sends is one that is down. If it foresees departures. If [`error::Config::validate`] refuses the losses.
     #[must_use]
     pub fn new(config: &LinkConfig, streams: Streams) -> Self {
+        let error = config.error.build();
         Self {
             ready_at: Instant::ZERO,
             free_at: Instant::ZERO,
@@ -158,9 +179,11 @@ impl<P: PacketView> Link<P> {
             queue: Queue::new(&config.queue),
             foreseen: None,
             lane: Lane::new(config.allow_reorder),
+            constant_delay: config.delay.constant(),
             delay: config.delay.clone(),
             last_arrival: Instant::ZERO,
-            error: config.error.build(),
+            lossless: error.is_lossless(),
+            error,
             streams,
             counters: Counters::default(),
             busy: Duration::ZERO,
@@ -172,8 +195,10 @@ impl<P: PacketView> Link<P> {
     /// The same idle link, with departures foreseen where its queue allows that: for links that nobody changes.
     #[must_use]
     pub fn foreseeing(mut self, queue: &QueueConfig) -> Self {
-        if queue.discipline.kind().is_blind() && !queue.count_in_service {
-            let none = Foreseen { next: Instant::MAX, waiting: VecDeque::new(), doomed: VecDeque::new() };
+        let kind = queue.discipline.kind();
+        if (kind.is_blind() || kind.serves_high_first()) && !queue.count_in_service {
+            let only_high = !kind.is_blind();
+            let none = Foreseen { only_high, next: Instant::MAX, waiting: Ring::new(), doomed: Ring::new() };
             self.foreseen = Some(none);
         }
         self
@@ -185,21 +210,25 @@ impl<P: PacketView> Link<P> {
         if self.foreseen.is_some() {
             return self.offer_foreseen(now, p, lost);
         }
-        if !self.queue.is_empty() {
-            // Only a late driver leaves anything to do: a departure due by now makes room for this arrival.
+        // Only a late driver leaves anything to do: a departure due by now makes room for this arrival.
+        let late = !self.queue.is_empty() && self.ready_at <= now;
+        if late {
             self.serve(now, lost);
         }
         self.counters.offer(&p);
         if self.ready_at <= now {
             if self.queue.lets_through(p.size()) {
-                self.transmit(now, p, false, lost);
-                return Offered::Sent;
+                let sent = self.transmit(now, p, false, lost);
+                return if late { Offered::Sent } else { sent };
             }
             self.counters.drop(&p, DropReason::Full);
             lost(p, DropReason::Full);
             return Offered::Dropped;
         }
-        self.wait(now, p, lost)
+        let waiting = !self.queue.is_empty();
+        let offered = self.wait(now, p, lost);
+        // Who pushes another out may be the first, or the only one.
+        if waiting && !late && offered == Offered::Queued { Offered::Behind } else { offered }
     }
 
     /// When [`Self::serve`] is due; `None` while nothing waits or the link is down.
@@ -207,7 +236,9 @@ impl<P: PacketView> Link<P> {
     #[must_use]
     pub fn next_service(&self) -> Option<Instant> {
         if let Some(f) = &self.foreseen {
-            return f.doomed.front().map(|d| d.0);
+            let doomed = f.doomed.front().map_or(Instant::MAX, |d| d.0);
+            let next = if self.low_waits() { doomed.min(self.ready_at) } else { doomed };
+            return (next < Instant::MAX).then_some(next);
         }
         if self.queue.is_empty() || self.ready_at == Instant::MAX { None } else { Some(self.ready_at) }
     }
@@ -232,14 +263,28 @@ impl<P: PacketView> Link<P> {
     #[inline(always)]
     fn offer_foreseen(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
         self.begin_foreseen(now);
+        let only_high = self.foreseen.as_ref().is_some_and(|f| f.only_high);
+        // Only a late driver leaves anything to do.
+        let late = only_high && self.ready_at <= now && self.low_waits();
+        if late {
+            self.serve_low(now, lost);
+        }
         self.counters.offer(&p);
         if self.ready_at <= now {
-            self.transmit(now, p, false, lost);
-            return Offered::Sent;
+            let sent = self.transmit(now, p, false, lost);
+            return if late { Offered::Sent } else { sent };
+        }
+        if only_high && p.low_priority() {
+            return self.wait(now, p, lost);
         }
         self.integrate(now);
         let size = p.size();
-        if !self.queue.admit(size) {
+        let counters = &mut self.counters;
+        let fits = self.queue.admit(size, &mut |p, why| {
+            counters.drop(&p, why);
+            lost(p, why);
+        });
+        if !fits {
             self.counters.drop(&p, DropReason::Full);
             lost(p, DropReason::Full);
             return Offered::Dropped;
@@ -248,21 +293,25 @@ impl<P: PacketView> Link<P> {
         self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(self.queue.bytes());
         let start = self.ready_at;
         let arrival = self.depart(start, size, true);
-        let doomed = !p.spared() && self.error.loses(&p, &mut self.streams.error);
-        if let Some(f) = &mut self.foreseen {
-            f.wait(start, size);
-            if doomed {
-                f.doomed.push_back((start, p));
-                return Offered::Queued;
-            }
+        let doomed = self.is_lost(&p);
+        let Some(f) = &mut self.foreseen else { return Offered::Dropped };
+        f.wait(start, size);
+        if doomed {
+            f.doomed.push_back((start, p));
+            return Offered::Queued;
         }
-        self.lane.push(arrival, p);
-        Offered::Sent
+        Offered::sent(self.lane.push(arrival, p))
     }
 
     /// Transmissions that have begun by `now` leave the queue.
-    #[inline]
+    #[inline(always)]
     fn begin_foreseen(&mut self, now: Instant) {
+        if self.foreseen.as_ref().is_some_and(|f| f.next <= now) {
+            self.begin_due(now);
+        }
+    }
+
+    fn begin_due(&mut self, now: Instant) {
         while let Some((start, size)) = self.foreseen.as_mut().and_then(|f| f.begin(now)) {
             self.integrate(start);
             self.queue.leave(size);
@@ -275,6 +324,24 @@ impl<P: PacketView> Link<P> {
         while let Some(p) = self.foreseen.as_mut().and_then(|f| f.fail(now)) {
             self.counters.drop(&p, DropReason::Error);
             lost(p, DropReason::Error);
+        }
+        self.serve_low(now, lost);
+    }
+
+    /// Something waits whose departure is not foreseen.
+    #[inline]
+    fn low_waits(&self) -> bool {
+        self.foreseen.as_ref().is_some_and(|f| f.only_high && self.queue.len() as usize > f.waiting.len())
+    }
+
+    /// What is of low priority goes when the transmitter is free, which it is once all of high priority has gone.
+    fn serve_low(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
+        while self.ready_at <= now && self.low_waits() {
+            let start = self.ready_at;
+            self.integrate(start);
+            if let Some(p) = self.queue.dequeue() {
+                self.transmit(start, p, true, lost);
+            }
         }
     }
 
@@ -305,6 +372,7 @@ impl<P: PacketView> Link<P> {
     /// Changes the error model for transmissions that begin from now on; the random stream runs on.
     pub fn set_error(&mut self, error: ErrorModel) {
         self.changes();
+        self.lossless = error.is_lossless();
         self.error = error;
     }
 
@@ -312,6 +380,7 @@ impl<P: PacketView> Link<P> {
     /// `allow_reorder` a shorter delay does not let packets overtake.
     pub fn set_delay(&mut self, delay: Delay) {
         self.changes();
+        self.constant_delay = delay.constant();
         self.delay = delay;
     }
 
@@ -368,14 +437,27 @@ impl<P: PacketView> Link<P> {
 
     /// Sends a packet at `start`, when the transmitter is free; `waited` if it was there before.
     #[inline(always)]
-    fn transmit(&mut self, start: Instant, p: P, waited: bool, lost: &mut impl FnMut(P, DropReason)) {
+    fn transmit(
+        &mut self,
+        start: Instant,
+        p: P,
+        waited: bool,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> Offered {
         let arrival = self.depart(start, p.size(), waited);
-        if !p.spared() && self.error.loses(&p, &mut self.streams.error) {
+        if self.is_lost(&p) {
             self.counters.drop(&p, DropReason::Error);
             lost(p, DropReason::Error);
+            Offered::Behind
         } else {
-            self.lane.push(arrival, p);
+            Offered::sent(self.lane.push(arrival, p))
         }
+    }
+
+    /// The channel loses a packet.
+    #[inline(always)]
+    fn is_lost(&mut self, p: &P) -> bool {
+        !self.lossless && !p.spared() && self.error.loses(p, &mut self.streams.error)
     }
 
     /// The transmitter sends `size` bytes from `start` on; returns when they arrive.
@@ -388,7 +470,11 @@ impl<P: PacketView> Link<P> {
         self.size_in_service = size;
         // The delay is drawn, and the order of arrivals kept, for lost packets too: with another error model
         // the others would arrive at the same times.
-        let arrival = end + self.delay.sample(end, &mut self.streams.delay);
+        let arrival = end
+            + match self.constant_delay {
+                Some(delay) => delay,
+                None => self.delay.sample(end, &mut self.streams.delay),
+            };
         if self.allow_reorder {
             return arrival;
         }
@@ -404,7 +490,7 @@ impl<P: PacketView> Link<P> {
     }
 }
 
-impl<P> Link<P> {
+impl<P: Default> Link<P> {
     /// True if the link is up.
     #[must_use]
     pub fn is_up(&self) -> bool {

@@ -3,20 +3,29 @@
 /// The part of a packet that queues and error models look at.
 ///
 /// Links are generic over the packet: a 16-byte handle in the simulator, a buffer in the emulator. Further
-/// facts become methods with a default, so that existing packets keep compiling.
-pub trait PacketView {
+/// facts become methods with a default, so that existing packets keep compiling. The default packet is none: it fills
+/// the free places of queues.
+pub trait PacketView: Default {
     /// Size on this link in bytes, headers included.
     fn size(&self) -> u32;
     /// True for the class that priority queues discard first [Peach §III]; RFC 8622 on the wire.
     fn low_priority(&self) -> bool;
     /// A number that is the same for all packets of a flow.
     fn flow(&self) -> u32;
+    /// What the packet is counted as: a number below [`KINDS`], odd if the packet is of low priority.
+    #[inline]
+    fn kind(&self) -> u8 {
+        self.low_priority().into()
+    }
     /// True if the channel never corrupts this packet and its error model does not see it: for scenarios that
     /// spare acknowledgements.
     fn spared(&self) -> bool {
         false
     }
 }
+
+/// How many kinds of packets a link counts separately; see [`PacketView::kind`].
+pub const KINDS: usize = 8;
 
 /// Why a link did not deliver a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

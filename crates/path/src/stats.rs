@@ -1,10 +1,10 @@
 //! What a link counts.
 
-use crate::packet::{DropReason, PacketView};
+use crate::packet::{DropReason, KINDS, PacketView};
 
-/// Counts of one priority class.
+/// Counts of one kind of packets, or of several together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ClassCounters {
+pub struct KindCounters {
     /// Packets offered to the link.
     pub offered: u64,
     /// Bytes offered to the link.
@@ -17,7 +17,7 @@ pub struct ClassCounters {
     pub drops: [u64; DropReason::COUNT],
 }
 
-impl ClassCounters {
+impl KindCounters {
     /// Packets lost for one reason.
     #[must_use]
     pub fn dropped(&self, why: DropReason) -> u64 {
@@ -28,15 +28,23 @@ impl ClassCounters {
     pub fn lost(&self) -> u64 {
         self.drops.iter().sum()
     }
+
+    fn and(self, more: &Self) -> Self {
+        Self {
+            offered: self.offered + more.offered,
+            offered_bytes: self.offered_bytes + more.offered_bytes,
+            delivered: self.delivered + more.delivered,
+            delivered_bytes: self.delivered_bytes + more.delivered_bytes,
+            drops: core::array::from_fn(|i| self.drops[i] + more.drops[i]),
+        }
+    }
 }
 
 /// Counts of a link since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets that are not of low priority.
-    pub high: ClassCounters,
-    /// Packets of low priority.
-    pub low: ClassCounters,
+    /// By [`PacketView::kind`].
+    pub kinds: [KindCounters; KINDS],
     /// Most packets that ever waited at the same time; the one being transmitted does not wait.
     pub max_queue: u32,
     /// Most bytes that ever waited at the same time.
@@ -44,38 +52,40 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Both classes together.
+    /// All packets.
     #[must_use]
-    pub fn total(&self) -> ClassCounters {
-        let (a, b) = (&self.high, &self.low);
-        ClassCounters {
-            offered: a.offered + b.offered,
-            offered_bytes: a.offered_bytes + b.offered_bytes,
-            delivered: a.delivered + b.delivered,
-            delivered_bytes: a.delivered_bytes + b.delivered_bytes,
-            drops: core::array::from_fn(|i| a.drops[i] + b.drops[i]),
-        }
+    pub fn total(&self) -> KindCounters {
+        self.kinds.iter().fold(KindCounters::default(), KindCounters::and)
     }
-    /// The counts of one class.
+    /// Packets that are not of low priority.
     #[must_use]
-    pub fn class(&self, low_priority: bool) -> &ClassCounters {
-        if low_priority { &self.low } else { &self.high }
+    pub fn high(&self) -> KindCounters {
+        self.kinds.iter().step_by(2).fold(KindCounters::default(), KindCounters::and)
+    }
+    /// Packets of low priority.
+    #[must_use]
+    pub fn low(&self) -> KindCounters {
+        self.kinds.iter().skip(1).step_by(2).fold(KindCounters::default(), KindCounters::and)
     }
 
-    fn class_mut(&mut self, low_priority: bool) -> &mut ClassCounters {
-        if low_priority { &mut self.low } else { &mut self.high }
+    #[inline]
+    fn of(&mut self, p: &impl PacketView) -> &mut KindCounters {
+        debug_assert_eq!(p.kind() & 1 == 1, p.low_priority(), "odd kinds are of low priority");
+        &mut self.kinds[usize::from(p.kind()) % KINDS]
     }
+    #[inline]
     pub(crate) fn offer(&mut self, p: &impl PacketView) {
-        let c = self.class_mut(p.low_priority());
+        let c = self.of(p);
         c.offered += 1;
         c.offered_bytes += u64::from(p.size());
     }
+    #[inline]
     pub(crate) fn deliver(&mut self, p: &impl PacketView) {
-        let c = self.class_mut(p.low_priority());
+        let c = self.of(p);
         c.delivered += 1;
         c.delivered_bytes += u64::from(p.size());
     }
     pub(crate) fn drop(&mut self, p: &impl PacketView, why: DropReason) {
-        self.class_mut(p.low_priority()).drops[why as usize] += 1;
+        self.of(p).drops[why as usize] += 1;
     }
 }

@@ -164,6 +164,41 @@ proptest! {
         prop_assert_eq!(drive(&config, &all), fates.0);
     }
 
+    /// Departures that are foreseen are those that come about, and the link tells the same at any time; with a driver that
+    /// is late, too.
+    #[test]
+    fn foreseen_departures_come_about(
+        list in traffic(), late in proptest::collection::vec(any::<bool>(), 120), queue in queue(), rate in rate(),
+        error in error(), delay in delay(), reorder in any::<bool>(),
+    ) {
+        let config = LinkConfig {
+            rate: Some(rate).into(), queue, error, delay, allow_reorder: reorder, ..LinkConfig::default()
+        };
+        let streams = || Streams::named(5, "links.test");
+        let mut plain = Link::new(&config, streams());
+        let mut foreseeing = Link::new(&config, streams()).foreseeing(&config.queue);
+        let (mut fates, mut foreseen) = (Fates::default(), Fates::default());
+        for (a, late) in arrivals(&list).iter().zip(late) {
+            events_until(&mut plain, a.at, &mut fates);
+            if !late {
+                events_until(&mut foreseeing, a.at, &mut foreseen);
+            }
+            plain.offer(a.at, a.p, &mut |p, why| fates.set(p, Fate::Lost(why)));
+            foreseeing.offer(a.at, a.p, &mut |p, why| foreseen.set(p, Fate::Lost(why)));
+            if late {
+                continue;
+            }
+            let told = |l: &Link<Pkt>| {
+                (l.queue_len(), l.queue_bytes(), l.in_flight(), l.queue_integral(a.at), l.busy_time(a.at), *l.counters())
+            };
+            prop_assert_eq!(told(&plain), told(&foreseeing));
+        }
+        events_until(&mut plain, Instant::MAX, &mut fates);
+        events_until(&mut foreseeing, Instant::MAX, &mut foreseen);
+        prop_assert_eq!(fates, foreseen);
+        prop_assert_eq!(plain.counters(), foreseeing.counters());
+    }
+
     /// Nothing is lost from the books, whatever happens to the link.
     #[test]
     fn offered_is_delivered_plus_lost_plus_held(
@@ -211,6 +246,7 @@ proptest! {
                         Offered::Dropped => prop_assert_eq!(link.counters().total().lost(), before.lost() + 1),
                         Offered::Queued => prop_assert!(link.queue_len() > 0),
                         Offered::Sent => prop_assert!(was_up && link.queue_len() == 0),
+                        Offered::Behind => prop_assert!(was_up || link.queue_len() > 0),
                     }
                     most = most.max(link.queue_len());
                 }

@@ -3,7 +3,8 @@
 use crate::agent::Agent;
 use crate::error::Failure;
 use crate::flow::{Flow, Record, Totals};
-use crate::parcel::Parcel;
+use crate::network::cause;
+use crate::parcel::{Parcel, kind};
 use crate::result::{ClassResult, FlowResult, LinkResult, RunResult};
 use crate::sampler::ratio;
 use crate::sim::{Sim, Status};
@@ -11,8 +12,9 @@ use crate::tap::Tap;
 use crate::truth::Account;
 use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_path::Link;
-use skyhaul_trace::LossCause;
+use skyhaul_path::stats::Counters;
+use skyhaul_path::{DropReason, Link};
+use skyhaul_trace::{Class, LossCause};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl<R: Tap> Sim<R> {
@@ -124,17 +126,12 @@ impl<R: Tap> Sim<R> {
     }
 
     fn link_result(&self, link: &Link<Parcel>, index: usize, duration: Duration) -> LinkResult {
-        let counts = &self.net.witness.counts[index];
         let total = link.counters().total();
         let rated = link.rate().is_some();
         LinkResult {
             name: self.run.link_names[index / 2].clone(),
             forward: index % 2 == 0,
-            classes: core::array::from_fn(|c| ClassResult {
-                offered: counts.offered[c],
-                delivered: counts.delivered[c],
-                dropped: counts.dropped[c],
-            }),
+            classes: Class::ALL.map(|class| class_result(link.counters(), class)),
             offered_bytes: total.offered_bytes,
             delivered_bytes: total.delivered_bytes,
             utilization: if rated { ratio(link.busy_time(self.now), duration) } else { 0.0 },
@@ -146,4 +143,18 @@ impl<R: Tap> Sim<R> {
             max_queue: link.counters().max_queue,
         }
     }
+}
+
+/// What a link has counted of a class, of high and of low priority.
+fn class_result(counters: &Counters, class: Class) -> ClassResult {
+    let mut result = ClassResult::default();
+    for low in [false, true] {
+        let counts = &counters.kinds[usize::from(kind(class, low))];
+        result.offered += counts.offered;
+        result.delivered += counts.delivered;
+        for why in DropReason::ALL {
+            result.dropped[cause(why) as usize] += counts.dropped(why);
+        }
+    }
+    result
 }

@@ -28,6 +28,7 @@ pub mod heap;
 mod network;
 mod observe;
 mod parcel;
+mod plain;
 pub mod quantity;
 pub mod result;
 mod sampler;

@@ -7,14 +7,6 @@ use skyhaul_base::Instant;
 use skyhaul_path::{Chain, DropReason, Hop, Link, Observer, PacketView, Routed, Routes};
 use skyhaul_trace::{Class, Event, LossCause};
 
-/// What a run counts of a directed link, by class.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) offered: [u64; Class::COUNT],
-    pub(crate) delivered: [u64; Class::COUNT],
-    pub(crate) dropped: [[u64; LossCause::COUNT]; Class::COUNT],
-}
-
 /// Everything between the end points.
 #[derive(Debug)]
 pub(crate) struct Network<R> {
@@ -22,10 +14,9 @@ pub(crate) struct Network<R> {
     pub(crate) witness: Witness<R>,
 }
 
-/// Who looks at the packets on their way: what is counted, recorded and known of their losses.
+/// Who looks at the packets on their way: what is recorded and known of their losses.
 #[derive(Debug)]
 pub(crate) struct Witness<R> {
-    pub(crate) counts: Vec<Counts>,
     pub(crate) bodies: Bodies,
     pub(crate) truth: Truth,
     pub(crate) recorder: R,
@@ -33,8 +24,7 @@ pub(crate) struct Witness<R> {
 
 impl<R: Tap> Network<R> {
     pub(crate) fn new(hops: Vec<Hop<Parcel>>, routes: Routes, truth: Truth, recorder: R) -> Self {
-        let counts = vec![Counts::default(); hops.len()];
-        let witness = Witness { counts, bodies: Bodies::default(), truth, recorder };
+        let witness = Witness { bodies: Bodies::default(), truth, recorder };
         Self { chain: Chain::new(hops, routes), witness }
     }
 
@@ -66,6 +56,16 @@ impl<R: Tap> Network<R> {
     }
 }
 
+/// What records call the reason for a loss.
+pub(crate) fn cause(why: DropReason) -> LossCause {
+    match why {
+        DropReason::Error => LossCause::Error,
+        DropReason::Full => LossCause::Full,
+        DropReason::LinkDown => LossCause::LinkDown,
+        DropReason::PushedOut => LossCause::PushedOut,
+    }
+}
+
 impl<R: Tap> Witness<R> {
     /// Shows the recorder a parcel that has a body.
     pub(crate) fn show(&mut self, now: Instant, parcel: Parcel, place: Place) {
@@ -88,31 +88,17 @@ impl<R: Tap> Observer<Parcel> for Witness<R> {
         if R::PACKETS {
             self.show(now, *parcel, Place::Entered { link });
         }
-        if let Some(counts) = self.counts.get_mut(link as usize) {
-            counts.offered[parcel.class() as usize] += 1;
-        }
     }
 
     #[inline(always)]
     fn left(&mut self, now: Instant, link: u32, parcel: &Parcel) {
-        if let Some(counts) = self.counts.get_mut(link as usize) {
-            counts.delivered[parcel.class() as usize] += 1;
-        }
         if R::PACKETS {
             self.show(now, *parcel, Place::Left { link });
         }
     }
 
     fn lost(&mut self, now: Instant, link: u32, parcel: Parcel, why: DropReason) {
-        let cause = match why {
-            DropReason::Error => LossCause::Error,
-            DropReason::Full => LossCause::Full,
-            DropReason::LinkDown => LossCause::LinkDown,
-            DropReason::PushedOut => LossCause::PushedOut,
-        };
-        if let Some(counts) = self.counts.get_mut(link as usize) {
-            counts.dropped[parcel.class() as usize][cause as usize] += 1;
-        }
+        let cause = cause(why);
         if R::ENABLED {
             let flow = parcel.flow();
             self.recorder.record(now, &Event::Dropped { flow, link, cause, packet: parcel.packet() });

@@ -37,6 +37,11 @@ const HEAD_BITS: u64 = 0x3f;
 const FLAGS_SHIFT: u32 = 8;
 const HOP_SHIFT: u32 = 48;
 
+/// The bits that tell an ordinary segment from others, and what they are in data and in an acknowledgement.
+const ORDINARY: u64 = ((0xff << FLAGS_SHIFT) & !SPARED) | PURE_ACK | BACKWARD | Head::PROBE_BITS as u64;
+const PLAIN_DATA: u64 = (Flags::ACK.bits() as u64) << FLAGS_SHIFT;
+const PLAIN_ACK: u64 = PLAIN_DATA | PURE_ACK | BACKWARD;
+
 /// The class of a parcel by its lowest byte: two look-ups per hop.
 const CLASSES: [Class; 256] = {
     let mut classes = [Class::Data; 256];
@@ -52,6 +57,22 @@ const CLASSES: [Class; 256] = {
     classes
 };
 
+/// What links count a parcel as, by its lowest byte: its class, and in the lowest bit whether it is of low priority.
+const KIND: [u8; 256] = {
+    let mut kinds = [0; 256];
+    let mut bits = 0;
+    while bits < 256 {
+        kinds[bits] = kind(CLASSES[bits], Head::bits_are_low_priority(bits as u8));
+        bits += 1;
+    }
+    kinds
+};
+
+/// What links count a packet of a class as.
+pub(crate) const fn kind(class: Class, low_priority: bool) -> u8 {
+    2 * class as u8 + low_priority as u8
+}
+
 /// Where a segment comes from and where it goes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Label {
@@ -66,7 +87,7 @@ pub(crate) struct Label {
 
 /// A packet in the network: 40 bytes, in five words that are put together in registers. As separate fields they
 /// would be written in small pieces and copied in large ones, for which processors wait.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Parcel {
     /// Flow, size on a link.
     flow_size: u64,
@@ -109,6 +130,17 @@ impl Parcel {
             None if !keep && !head.flags.has(Flags::SYN) => NO_BODY,
             _ => bodies.insert(Body { extras: extras.unwrap_or(Extras::NONE), len: head.len }),
         };
+        Self::with_body(head, header, label, body)
+    }
+
+    /// Packs a segment that has nothing but its head.
+    #[inline(always)]
+    pub(crate) fn plain(head: &Head, header: u32, label: Label) -> Self {
+        Self::with_body(head, header, label, NO_BODY)
+    }
+
+    #[inline(always)]
+    fn with_body(head: &Head, header: u32, label: Label, body: u32) -> Self {
         const CONTROL: u8 = Flags::SYN.with(Flags::FIN).with(Flags::RST).bits();
         let pure_ack = head.len == 0 && head.flags.bits() & CONTROL == 0;
         let (ts, probe, bits) = head.to_raw();
@@ -135,6 +167,31 @@ impl Parcel {
         let plain = Head::new(seq, ack, self.size() - header, high(self.window_body), flags);
         let ts = (high(self.stamps), low(self.stamps));
         plain.with_raw(ts, (self.rest >> 16) as u16, (self.rest & HEAD_BITS) as u8)
+    }
+    /// Payload of the stream and nothing else: see [`Head::is_plain_data`].
+    #[inline(always)]
+    pub(crate) fn is_plain_data(self) -> bool {
+        self.key() == NO_BODY && self.rest & ORDINARY == PLAIN_DATA
+    }
+    /// An acknowledgement and nothing else: see [`Head::is_plain_ack`].
+    #[inline(always)]
+    pub(crate) fn is_plain_ack(self) -> bool {
+        self.key() == NO_BODY && self.rest & ORDINARY == PLAIN_ACK
+    }
+    /// Sequence number, acknowledgement number, window in bytes.
+    #[inline(always)]
+    pub(crate) fn numbers(self) -> (Seq, Seq, u32) {
+        (Seq(high(self.seq_ack)), Seq(low(self.seq_ack)), high(self.window_body))
+    }
+    /// Payload bytes, where a packet has `header` bytes besides.
+    #[inline(always)]
+    pub(crate) fn len(self, header: u32) -> u32 {
+        self.size() - header
+    }
+    /// Timestamps, if there are any.
+    #[inline(always)]
+    pub(crate) fn ts(self) -> Option<(u32, u32)> {
+        Head::bits_are_stamped(self.rest as u8).then(|| (high(self.stamps), low(self.stamps)))
     }
     /// What the segment has besides; it is forgotten.
     #[inline]
@@ -240,6 +297,10 @@ impl PacketView for Parcel {
     #[inline]
     fn low_priority(&self) -> bool {
         Head::bits_are_low_priority(self.rest as u8)
+    }
+    #[inline]
+    fn kind(&self) -> u8 {
+        KIND[usize::from(self.rest as u8)]
     }
     #[inline]
     fn flow(&self) -> u32 {

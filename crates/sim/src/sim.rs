@@ -111,7 +111,9 @@ impl<R: Tap> Sim<R> {
                 self.events += 1;
                 if links <= timers {
                     if let Some(parcel) = self.net.handle(at) {
-                        self.arrive(parcel);
+                        if !self.arrive_plain(parcel) {
+                            self.arrive(parcel);
+                        }
                     }
                 } else {
                     self.expire();
@@ -142,7 +144,7 @@ impl<R: Tap> Sim<R> {
     }
 
     /// A parcel has reached its end point.
-    #[inline]
+    #[inline(never)]
     fn arrive(&mut self, parcel: Parcel) {
         let now = self.now;
         let index = parcel.flow();
@@ -224,8 +226,8 @@ impl<R: Tap> Sim<R> {
     }
 
     /// A sender has handled an acknowledgement: what it judged, whether that was the last one.
-    #[inline]
-    fn acknowledged(&mut self, index: u32) {
+    #[inline(never)]
+    pub(crate) fn acknowledged(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
         let (judgement, unacked) = match &mut flow.agent {
             Agent::OneWay(ends) => {
@@ -283,7 +285,10 @@ impl<R: Tap> Sim<R> {
             record.stop = Instant::MAX;
             self.stop(index);
         }
-        self.produce(index);
+        let due = self.records[index as usize].app.as_ref().is_some_and(|app| app.next() <= now);
+        if due {
+            self.produce(index);
+        }
         self.expire_ends(index);
         self.flush(index);
         self.arm(index);
@@ -547,7 +552,7 @@ fn send_whole<R: Tap>(net: &mut Network<R>, now: Instant, label: Label, header: 
 }
 
 /// Puts a parcel on its way.
-#[inline]
+#[inline(always)]
 pub(crate) fn dispatch<R: Tap>(net: &mut Network<R>, now: Instant, parcel: Parcel) {
     if R::ENABLED {
         observe::departure(now, parcel, net);

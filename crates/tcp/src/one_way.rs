@@ -192,26 +192,63 @@ impl<S: Store> Source<S> {
     /// Says why it was dropped; what the RFCs owe the peer is sent all the same.
     #[inline]
     pub fn handle(&mut self, now: Instant, head: &Head, extras: Option<&Extras>) -> Result<(), Rejected> {
-        // Between what is acknowledged and what is sent there is less than half the sequence space.
-        let una = self.sender.una();
-        if extras.is_some() || !head.is_plain_ack() || self.exception.is_some() {
-            return self.handle_any(now, head, extras);
+        if extras.is_none() && head.is_plain_ack() && self.take_plain(now, head.ack, head.window, head.ts()) {
+            return Ok(());
         }
-        let Some(ack) = head.ack.unwrap(una, Seq(una as u32)) else {
-            return self.handle_any(now, head, extras);
-        };
-        let (Some(stamps), Some((val, echo))) = (&mut self.stamps, head.ts()) else {
-            return self.acknowledge(now, &Arrival::plain(ack, head.window.into(), None));
+        self.handle_any(now, head, extras)
+    }
+
+    /// Handles an acknowledgement for which [`Head::is_plain_ack`] holds and which has nothing besides, if it is the
+    /// ordinary one that a source expects which has come to rest. Otherwise nothing has changed: [`Self::handle`] it.
+    #[inline(always)]
+    pub fn take_plain(&mut self, now: Instant, ack: Seq, window: u32, ts: Option<(u32, u32)>) -> bool {
+        if self.exception.is_some() {
+            return false;
+        }
+        let una = self.sender.una();
+        let Some(ack) = ack.unwrap(una, Seq(una as u32)) else { return false };
+        let (Some(stamps), Some((val, echo))) = (&mut self.stamps, ts) else {
+            return self.sender.acknowledge_plain(now, ack, window.into(), None);
         };
         if stamps.is_old(val) {
-            return self.handle_any(now, head, extras);
+            return false;
         }
         let rtt = stamps.rtt(now, echo);
-        self.acknowledge(now, &Arrival::plain(ack, head.window.into(), rtt))?;
-        if let Some(stamps) = &mut self.stamps {
+        let taken = self.sender.acknowledge_plain(now, ack, window.into(), rtt);
+        if taken {
             stamps.recent = val;
         }
-        Ok(())
+        taken
+    }
+
+    /// The next segment that an acknowledgement has released which [`Self::take_plain`] has taken, as long as it is an
+    /// ordinary one: [`Self::poll`] unless the source [is at rest](Self::is_at_rest) then.
+    #[inline(always)]
+    pub fn poll_plain(&mut self, now: Instant) -> Option<Head> {
+        if self.waves {
+            return None;
+        }
+        let out = self.sender.poll_plain(now)?;
+        let mut head = Head {
+            seq: Seq(out.seq as u32),
+            ack: Seq(FIRST as u32),
+            len: out.len,
+            window: self.window,
+            ..Head::ACK
+        };
+        if out.low_priority {
+            head.set_mark(Mark::None, None, true);
+        }
+        if let Some(stamps) = &self.stamps {
+            head.set_ts(stamps.stamp(now));
+        }
+        Some(head)
+    }
+
+    /// Nothing is left to be sent before the next event, as far as a glance tells.
+    #[inline(always)]
+    pub fn is_at_rest(&self) -> bool {
+        self.sender.is_at_rest()
     }
 
     fn handle_any(&mut self, now: Instant, head: &Head, extras: Option<&Extras>) -> Result<(), Rejected> {
@@ -365,23 +402,45 @@ impl<S: Store> Sink<S> {
     /// Says why it was dropped; what the RFCs owe the peer (an acknowledgement) is sent all the same.
     #[inline]
     pub fn handle(&mut self, now: Instant, head: &Head, extras: Option<&Extras>) -> Result<(), Rejected> {
-        let nxt = self.receiver.next_expected();
-        // Header prediction: the next bytes in order, and nothing else.
-        let next = head.seq == Seq(nxt as u32) && head.is_plain_data() && extras.is_none();
-        if next && self.exception.is_none() && self.receiver.admits_in_order(head.len) {
-            if let (Some(stamps), Some((val, _))) = (&mut self.stamps, head.ts()) {
-                if stamps.is_old(val) {
-                    self.receiver.ack_now();
-                    return Err(Rejected::Paws);
-                }
-                if nxt <= self.last_ack_sent {
-                    stamps.recent = val;
-                }
-            }
-            self.receiver.take_in_order(now, head.len);
+        if extras.is_none() && head.is_plain_data() && self.take_plain(now, head.seq, head.len, head.ts()) {
             return Ok(());
         }
         self.handle_any(now, head, extras)
+    }
+
+    /// Header prediction: handles payload for which [`Head::is_plain_data`] holds and which has nothing besides, if it is
+    /// the next bytes in order. Otherwise nothing has changed: [`Self::handle`] it.
+    #[inline(always)]
+    pub fn take_plain(&mut self, now: Instant, seq: Seq, len: u32, ts: Option<(u32, u32)>) -> bool {
+        let nxt = self.receiver.next_expected();
+        if seq != Seq(nxt as u32) || self.exception.is_some() || !self.receiver.admits_in_order(len) {
+            return false;
+        }
+        if let (Some(stamps), Some((val, _))) = (&mut self.stamps, ts) {
+            if stamps.is_old(val) {
+                return false;
+            }
+            if nxt <= self.last_ack_sent {
+                stamps.recent = val;
+            }
+        }
+        self.receiver.take_in_order(now, len);
+        true
+    }
+
+    /// The acknowledgement that is owed for data which [`Self::take_plain`] has taken, as long as it has nothing to report
+    /// besides; [`Self::poll`] knows the others.
+    #[inline(always)]
+    pub fn poll_plain(&mut self, now: Instant) -> Option<Head> {
+        if self.receiver.has_more_to_say() || !self.receiver.poll_ack() {
+            return None;
+        }
+        Some(self.segment(now, None, &mut None))
+    }
+    /// Nothing is left to be sent before the next event.
+    #[inline(always)]
+    pub fn is_at_rest(&self) -> bool {
+        self.exception.is_none() && self.receiver.is_at_rest()
     }
 
     fn handle_any(&mut self, now: Instant, head: &Head, extras: Option<&Extras>) -> Result<(), Rejected> {

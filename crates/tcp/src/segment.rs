@@ -243,6 +243,8 @@ impl Head {
     const NUMBERED: u8 = 0x08;
     const LOW_PRIORITY: u8 = 0x10;
     const STAMPED: u8 = 0x20;
+    /// Of the bits that [`Self::to_raw`] returns those that are set only on probes and answers to probes.
+    pub const PROBE_BITS: u8 = Self::MARK | Self::NUMBERED;
 
     /// Timestamps (TSval, TSecr), if there are any.
     #[inline]
@@ -307,7 +309,7 @@ impl Head {
     /// No mark and no flag but ACK; of low priority or not.
     #[inline]
     const fn is_plain(&self) -> bool {
-        self.flags.bits() == Flags::ACK.bits() && self.bits & (Self::MARK | Self::NUMBERED) == 0
+        self.flags.bits() == Flags::ACK.bits() && self.bits & Self::PROBE_BITS == 0
     }
     /// Whether bits that [`Self::to_raw`] returned mean a probe.
     #[inline]
@@ -320,6 +322,12 @@ impl Head {
     #[must_use]
     pub const fn bits_are_low_priority(bits: u8) -> bool {
         bits & Self::LOW_PRIORITY != 0
+    }
+    /// Whether bits that [`Self::to_raw`] returned mean that there are timestamps.
+    #[inline]
+    #[must_use]
+    pub const fn bits_are_stamped(bits: u8) -> bool {
+        bits & Self::STAMPED != 0
     }
     /// As they travel: timestamps, number of the probe, mark and other bits.
     #[inline]

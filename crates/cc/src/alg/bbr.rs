@@ -315,7 +315,7 @@ impl Bbr {
     fn update_cycle(&mut self, cx: &Cx<'_>, ack: &Ack) {
         let full_length = self.min_rtt.is_some_and(|rtt| cx.now - self.cycle_stamp > rtt);
         // In flight before this acknowledgement.
-        let in_flight = cx.path.pipe + self.newly + ack.lost;
+        let in_flight = cx.path.pipe() + self.newly + ack.lost;
         let bw = self.bw.max() as f64;
         let gain = self.pacing_gain();
         let next = if gain > 1.0 {
@@ -350,7 +350,7 @@ impl Bbr {
         if self.state == State::ProbeRtt {
             self.held_back.go_on(cx.path);
             match self.probe_rtt_done_stamp {
-                None if cx.path.pipe <= MIN_WINDOW => {
+                None if cx.path.pipe() <= MIN_WINDOW => {
                     let long_enough = cx.now + Duration::from_secs_f64(self.config.probe_rtt_duration);
                     self.probe_rtt_done_stamp = Some((long_enough, Lap::begin(cx.path)));
                 }
@@ -388,7 +388,7 @@ impl Bbr {
         if self.newly > 0.0 {
             cwnd = (cwnd - ack.lost).max(1.0);
             if self.packet_conservation.is_some() {
-                cwnd = cwnd.max(path.pipe + self.newly);
+                cwnd = cwnd.max(path.pipe() + self.newly);
             } else {
                 let mut target = self.inflight(path, self.bandwidth(), self.cwnd_gain());
                 if self.config.extra_acked && self.filled_pipe {
@@ -477,7 +477,7 @@ impl CongestionControl for Bbr {
         if self.state == State::Startup && self.filled_pipe {
             self.state = State::Drain;
         }
-        if self.state == State::Drain && cx.path.pipe <= self.inflight(cx.path, self.bw.max() as f64, 1.0) {
+        if self.state == State::Drain && cx.path.pipe() <= self.inflight(cx.path, self.bw.max() as f64, 1.0) {
             self.enter_probe_bw(cx);
         }
         self.update_min_rtt(cx, ack);
@@ -492,7 +492,7 @@ impl CongestionControl for Bbr {
         self.save_window();
         self.phase = Phase::Recovery;
         self.packet_conservation = Some(Lap::begin(cx.path));
-        let to = (cx.path.pipe + self.newly).max(1.0);
+        let to = (cx.path.pipe() + self.newly).max(1.0);
         self.cwnd = growth::capped(&self.rules, cx.path, to, self.cwnd);
     }
 

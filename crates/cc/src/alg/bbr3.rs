@@ -568,7 +568,7 @@ impl CongestionControl for Bbr3 {
     }
 
     fn on_transmit(&mut self, cx: &mut Cx<'_>, transmit: &Transmit) {
-        self.cwnd_limited.0 |= transmit.blocked == Blocked::Cwnd || cx.path.pipe + 1.0 > self.cwnd;
+        self.cwnd_limited.0 |= transmit.blocked == Blocked::Cwnd || cx.path.pipe() + 1.0 > self.cwnd;
     }
 
     fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {

@@ -218,7 +218,7 @@ impl CongestionControl for FastStart {
             self.frame.grow_like_reno(cx, ack);
         }
         if let Some(attempt) = self.attempt {
-            let over = cx.path.in_flight <= 0.0 && cx.path.queued <= 0.0;
+            let over = cx.path.in_flight() <= 0.0 && cx.path.queued() <= 0.0;
             if self.una >= attempt.end || over {
                 self.leave(cx);
             } else if ack.kind == AckKind::Partial {
@@ -244,7 +244,7 @@ impl CongestionControl for FastStart {
         self.frame.undo(cx);
     }
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
-        if cx.path.in_flight > 0.0 {
+        if cx.path.in_flight() > 0.0 {
             self.give_up(cx);
         } else {
             self.leave(cx);
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!((s.cwnd(), s.ssthresh()), (16.0, 16.0));
         s.now += Duration::from_secs(10);
         let act = s.idle();
-        s.path.in_flight = 15.0;
+        s.path.set_in_flight(15.0);
         (s, act)
     }
     fn active(s: &Stage<FastStart>) -> bool {
@@ -391,8 +391,8 @@ mod tests {
         let (s, _) = second(Config { low_priority: false, pacing: false, ..Config::default() });
         assert_eq!((s.cc.priority(16_000, false), s.cc.pacing()), (Priority::Normal, None));
         let (mut s, _) = second(Config::default());
-        s.path.in_flight = 0.0;
-        s.path.queued = 0.0;
+        s.path.set_in_flight(0.0);
+        s.path.set_queued(0.0);
         s.new_acks(1);
         assert!(!active(&s), "a shorter transfer is over with its last acknowledgement");
         for n in [0.0, f64::NAN, f64::INFINITY] {

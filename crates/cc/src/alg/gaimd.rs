@@ -202,7 +202,7 @@ mod tests {
         let mut s = Stage::new(Gaimd::new(config, &rules), 64.0);
         s.start(None);
         s.new_acks(14);
-        s.path.in_flight = 16.0;
+        s.path.set_in_flight(16.0);
         assert_eq!(s.cwnd(), 16.0);
         s
     }

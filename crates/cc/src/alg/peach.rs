@@ -85,7 +85,7 @@ impl CongestionControl for TcpPeach {
         self.win.start(cx, start);
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
         if self.win.grow(cx, ack) || !self.inflates || cx.path.phase != Phase::Recovery {
             return;

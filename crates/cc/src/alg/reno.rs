@@ -155,7 +155,7 @@ impl CongestionControl for Reno {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
         match (ack.kind, cx.path.phase) {
             (AckKind::New | AckKind::Full, Phase::Open | Phase::Loss) if ack.cwnd_limited => {
@@ -189,7 +189,7 @@ impl CongestionControl for Reno {
         self.cwnd = match self.recovery {
             // RFC 6582 §3.2 step 3, option 1: no burst when little is left in flight.
             RecoveryMode::NewReno if self.rules.halving_base == HalvingBase::FlightSize => {
-                self.ssthresh.min(cx.path.in_flight.max(1.0) + 1.0)
+                self.ssthresh.min(cx.path.in_flight().max(1.0) + 1.0)
             }
             RecoveryMode::Tahoe => self.cwnd,
             _ => self.ssthresh,
@@ -216,7 +216,7 @@ impl CongestionControl for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Ack, Path};
+    use crate::event::Ack;
     use crate::testing::{Stage, ack};
 
     fn stage_of(config: &Config, rules: &Rules, recovery: RecoveryMode) -> Stage<Reno> {
@@ -228,7 +228,7 @@ mod tests {
     fn at(cwnd: f64, rules: &Rules, recovery: RecoveryMode) -> Stage<Reno> {
         let mut s = stage_of(&Config::default(), rules, recovery);
         s.cc.take_over(Window { cwnd, ssthresh: 2.0 }, Inflation::default());
-        s.path.in_flight = cwnd;
+        s.path.set_in_flight(cwnd);
         s
     }
 
@@ -301,7 +301,7 @@ mod tests {
             ..Config::default()
         };
         let mut s = stage_of(&config, &Rules::NS2_2001, RecoveryMode::Reno);
-        s.path.in_flight = 21.0;
+        s.path.set_in_flight(21.0);
         s.congestion(Signal::Loss);
         assert_eq!(s.cwnd(), 10.5);
         assert_eq!(s.cc.policy().max_burst, 4);
@@ -333,12 +333,12 @@ mod tests {
     fn newreno_of_the_rfc_leaves_without_a_burst() {
         let mut s = at(20.0, &Rules::RFC, RecoveryMode::NewReno);
         s.congestion(Signal::Loss);
-        s.path = Path { in_flight: 3.0, ..s.path };
+        s.path.set_in_flight(3.0);
         s.recovered();
         assert_eq!(s.cwnd(), 4.0, "min(ssthresh, FlightSize + 1)");
         let mut s = at(20.0, &Rules::RFC, RecoveryMode::NewReno);
         s.congestion(Signal::Loss);
-        s.path.in_flight = 0.0;
+        s.path.set_in_flight(0.0);
         s.recovered();
         assert_eq!(s.cwnd(), 2.0, "at least one segment counts as in flight");
         let mut s = at(20.0, &Rules::RFC, RecoveryMode::NewReno);

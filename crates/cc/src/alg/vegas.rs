@@ -248,7 +248,7 @@ impl Vegas {
         if rtt.is_zero() {
             return;
         }
-        let sent = (cx.path.in_flight + self.acked - self.flight).max(0.0);
+        let sent = (cx.path.in_flight() + self.acked - self.flight).max(0.0);
         let base = match self.base {
             Some(base) if base <= rtt && sent > 1.0 => base,
             // A segment that was alone cannot have waited behind another one of ours.
@@ -257,7 +257,7 @@ impl Vegas {
         self.base = Some(base);
         // ns-2 counts from the last segment acknowledged: the one that this acknowledgement lets go is included,
         // as it is in `sent`.
-        let window = cx.path.in_flight + 1.0;
+        let window = cx.path.in_flight() + 1.0;
         let queued = math::floor(window - sent * nanos(base) / nanos(rtt) + 0.5);
         if self.cwnd < self.ssthresh {
             self.grows = !self.grows;
@@ -283,13 +283,13 @@ impl Vegas {
     fn ns2_advance(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
         if self.round_over() {
             self.judge_round(cx);
-            self.begin_round(cx, cx.path.in_flight);
+            self.begin_round(cx, cx.path.in_flight());
         }
         if self.step >= 1.0 && self.cwnd >= self.ssthresh {
             self.step = 0.0;
         }
         // No growth where what is in flight has not kept up with the window.
-        if self.step > 0.0 && ack.cwnd_limited && self.cwnd - (cx.path.in_flight + 1.0) <= 2.0 {
+        if self.step > 0.0 && ack.cwnd_limited && self.cwnd - (cx.path.in_flight() + 1.0) <= 2.0 {
             self.grow(cx, self.cwnd + self.step);
         }
         if let Some(rtt) = ack.rtt {
@@ -313,7 +313,7 @@ impl Vegas {
         }
         if self.round_over() {
             let (count, rtt) = (self.rtt_count, nanos(self.rtt_min));
-            self.begin_round(cx, cx.path.in_flight);
+            self.begin_round(cx, cx.path.in_flight());
             let Some(base) = self.base.filter(|_| count > 2).map(nanos) else {
                 // Two samples or fewer are most likely of delayed acknowledgements: behave like Reno.
                 return self.reno(cx, ack);
@@ -467,7 +467,7 @@ impl CongestionControl for Vegas {
     fn on_recovered(&mut self, cx: &mut Cx<'_>) {
         self.infl.end(&mut self.cwnd);
         if !self.ns2() {
-            self.begin_round(cx, cx.path.in_flight);
+            self.begin_round(cx, cx.path.in_flight());
         }
     }
 

@@ -152,7 +152,7 @@ impl Frame {
         self.cwnd = match self.recovery {
             // RFC 6582 §3.2 step 3, option 1: no burst when little is left in flight.
             RecoveryMode::NewReno if self.rules.halving_base == HalvingBase::FlightSize => {
-                self.reduced.min(cx.path.in_flight.max(1.0) + 1.0)
+                self.reduced.min(cx.path.in_flight().max(1.0) + 1.0)
             }
             _ => self.reduced,
         };

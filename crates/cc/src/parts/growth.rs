@@ -4,7 +4,7 @@ use crate::event::{Path, Phase};
 use crate::rules::{CaGrowth, HalvingBase, InitialSsthresh, Rules};
 
 /// The window after `acked` segments were acknowledged.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn grown(rules: &Rules, path: &Path, cwnd: f64, ssthresh: f64, acked: f64) -> f64 {
     let grown = match rules.growth {
@@ -21,7 +21,7 @@ pub fn grown(rules: &Rules, path: &Path, cwnd: f64, ssthresh: f64, acked: f64) -
 }
 
 /// One segment for each acknowledgement in slow start, one for each window of them afterwards.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn per_ack(cwnd: f64, ssthresh: f64) -> f64 {
     if cwnd < ssthresh { cwnd + 1.0 } else { cwnd + 1.0 / cwnd }
@@ -29,21 +29,21 @@ pub fn per_ack(cwnd: f64, ssthresh: f64) -> f64 {
 
 /// Most segments that one acknowledgement adds in slow start where growth is by bytes (RFC 3465 §2.3): one in the
 /// slow start that follows a timeout, when an acknowledgement may cover what arrived long before.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn abc_limit(rules: &Rules, path: &Path) -> f64 {
     if path.after_timeout || path.phase == Phase::Loss { 1.0 } else { rules.abc_limit }
 }
 
 /// Applies the receiver-window cap where the preset has one.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn capped(rules: &Rules, path: &Path, grown: f64, before: f64) -> f64 {
     if rules.cap_at_rwnd { within_rwnd(path, grown, before) } else { grown }
 }
 
 /// Growth stops at the receiver's window, but a window already above is not cut.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn within_rwnd(path: &Path, grown: f64, before: f64) -> f64 {
     grown.min(path.rwnd.max(before)).max(1.0)
@@ -66,7 +66,7 @@ pub fn kept(rules: &Rules, path: &Path, cwnd: f64, keep: f64) -> f64 {
 pub fn part(base: HalvingBase, whole: bool, path: &Path, cwnd: f64, keep: f64) -> f64 {
     let base = match base {
         HalvingBase::Window => cwnd.min(path.rwnd),
-        HalvingBase::FlightSize => path.in_flight,
+        HalvingBase::FlightSize => path.in_flight(),
     };
     let kept = if whole { skyhaul_base::math::floor(base * keep) } else { base * keep };
     kept.max(2.0)
@@ -136,7 +136,8 @@ mod tests {
 
     #[test]
     fn half_of_what() {
-        let p = Path { in_flight: 21.0, ..path(64.0) };
+        let mut p = path(64.0);
+        p.set_in_flight(21.0);
         let of = |halving_base, integer_halving, cwnd| {
             half(&Rules { halving_base, integer_halving, ..Rules::RFC }, &p, cwnd)
         };

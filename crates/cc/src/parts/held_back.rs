@@ -16,7 +16,7 @@ impl HeldBack {
     /// It is still small: what is sent until all that is now in flight is delivered is held back as well.
     pub fn go_on(&mut self, path: &Path) {
         if let Some((_, to)) = &mut self.0 {
-            *to = path.delivered + (path.pipe * f64::from(path.smss)) as u64;
+            *to = path.delivered + path.pipe_bytes;
         }
     }
 
@@ -39,7 +39,8 @@ mod tests {
         let mut p = path(64.0);
         p.delivered = 5000;
         held.begin(&p);
-        (p.delivered, p.pipe) = (9000, 4.0);
+        p.delivered = 9000;
+        p.set_pipe(4.0);
         held.go_on(&p);
         assert_eq!([4999, 5000, 13_000, 13_001].map(|d| held.contains(d)), [false, true, true, false]);
     }

@@ -157,7 +157,7 @@ impl ProbedWindow {
             total = total.min(f64::from(cap));
         }
         if self.options.limit_to_app {
-            total = total.min(math::ceil(cx.path.queued + cx.path.in_flight));
+            total = total.min(math::ceil(cx.path.queued() + cx.path.in_flight()));
         }
         if rwnd < 2.0 || total < 2.0 || cx.path.probes == ProbeSupport::No {
             cx.act.stop_probes = true;
@@ -174,7 +174,7 @@ impl ProbedWindow {
 
     /// `on_ack`, outside of recovery: growth by each acknowledgement, never beyond rwnd, "cwnd := min(cwnd + 1, rwnd)"
     /// (R15). False within recovery.
-    #[inline]
+    #[inline(always)]
     pub fn grow(&mut self, cx: &Cx<'_>, ack: &Ack) -> bool {
         let advances = matches!(ack.kind, AckKind::New | AckKind::Full) && cx.path.phase != Phase::Recovery;
         if advances && ack.cwnd_limited {
@@ -228,7 +228,7 @@ impl ProbedWindow {
         }
         let clocked = matches!(transmit.clock, Clock::Ack | Clock::Probe);
         // No probing for data that is not there (R6, Q8).
-        if clocked && may && cx.path.queued > 0.0 {
+        if clocked && may && cx.path.queued() > 0.0 {
             let count = self.adsn.min(most);
             cx.act.probe_now = Some((self.options.source, count));
             self.adsn -= count;

@@ -218,8 +218,8 @@ impl<C: CongestionControl> Ideal<C> {
         let pipe = self.pipe() as f64;
         let now = self.stage.now;
         let path = &mut self.stage.path;
-        path.in_flight = self.segments.len() as f64;
-        path.pipe = pipe;
+        path.set_in_flight(self.segments.len() as f64);
+        path.set_pipe(pipe);
         path.head = self.segments.front().map(|s| Head { age: now - s.sent_at, retransmissions: s.again });
     }
 

@@ -43,9 +43,9 @@ pub fn path(rwnd: f64) -> Path {
     Path {
         smss: 1000,
         rwnd,
-        in_flight: 0.0,
-        pipe: 0.0,
-        queued: f64::INFINITY,
+        in_flight_bytes: 0,
+        pipe_bytes: 0,
+        queued_bytes: u64::MAX,
         srtt: None,
         rttvar: Duration::ZERO,
         min_rtt: None,
@@ -58,6 +58,24 @@ pub fn path(rwnd: f64) -> Path {
         app_limited: false,
         probes: ProbeSupport::Yes,
         sack: true,
+    }
+}
+
+impl Path {
+    /// FlightSize, segments.
+    pub fn set_in_flight(&mut self, segments: f64) {
+        self.in_flight_bytes = self.bytes(segments);
+    }
+    /// What is in the network, segments.
+    pub fn set_pipe(&mut self, segments: f64) {
+        self.pipe_bytes = self.bytes(segments);
+    }
+    /// What waits to be sent, segments.
+    pub fn set_queued(&mut self, segments: f64) {
+        self.queued_bytes = self.bytes(segments);
+    }
+    fn bytes(&self, segments: f64) -> u64 {
+        skyhaul_base::math::floor(segments * f64::from(self.smss) + 0.5) as u64
     }
 }
 

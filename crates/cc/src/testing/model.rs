@@ -149,9 +149,9 @@ impl<C: CongestionControl> Model<C> {
     fn refresh(&mut self) {
         let lost_again = self.lost.min(self.outstanding - self.sacked);
         let p = &mut self.stage.path;
-        p.in_flight = f64::from(self.next);
-        p.pipe = f64::from(self.next.saturating_sub(self.sacked + lost_again));
-        p.app_limited = p.queued == 0.0;
+        p.set_in_flight(f64::from(self.next));
+        p.set_pipe(f64::from(self.next.saturating_sub(self.sacked + lost_again)));
+        p.app_limited = p.queued_bytes == 0;
         let age = self.stage.now - self.head_sent;
         p.head = (self.outstanding > 0).then_some(Head { age, retransmissions: self.head_again });
     }
@@ -215,12 +215,12 @@ impl<C: CongestionControl> Model<C> {
                 self.transmit(Clock::Ack);
             }
             Op::Write(n) => {
-                let queued = &mut self.stage.path.queued;
-                *queued = match n {
+                let path = &mut self.stage.path;
+                path.set_queued(match n {
                     u8::MAX => f64::INFINITY,
-                    _ if queued.is_finite() => *queued + f64::from(n),
+                    _ if path.queued_bytes < u64::MAX => path.queued() + f64::from(n),
                     _ => f64::from(n),
-                };
+                });
                 self.transmit(Clock::App);
             }
             Op::Window(n) => {

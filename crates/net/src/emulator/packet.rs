@@ -5,7 +5,7 @@ use skyhaul_wire::Plan;
 use skyhaul_wire::pcapng::Ticket;
 
 /// What the first bytes of a packet say; anything, from anywhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Class {
     /// Differentiated services, six bits.
     pub dscp: u8,
@@ -63,7 +63,7 @@ impl Class {
 }
 
 /// A packet in a buffer of a pool.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Buf {
     /// As long as the pool makes them; the packet is its beginning.
     pub(super) bytes: Vec<u8>,

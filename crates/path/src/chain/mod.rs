@@ -7,7 +7,7 @@
 
 mod tournament;
 
-use crate::link::Link;
+use crate::link::{Link, Offered};
 use crate::packet::{DropReason, PacketView};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -130,8 +130,16 @@ impl<P: Routed> Chain<P> {
         // Anew on each link: the next one need not spare what this one does.
         packet.set_spared(*spares_acks && packet.is_pure_ack());
         observer.entered(now, index, &packet);
-        link.offer(now, packet, &mut |p, why| observer.lost(now, index, p, why));
-        // A packet whose departure is known is on its way, another waits for service.
+        let offered = link.offer(now, packet, &mut |p, why| observer.lost(now, index, p, why));
+        if offered != Offered::Behind {
+            self.arm(index);
+        }
+    }
+
+    /// A link may have to be called earlier than it was known: a packet whose departure is known is on its way, another
+    /// waits for service.
+    fn arm(&mut self, index: u32) {
+        let Some(Hop { link, .. }) = self.hops.get(index as usize) else { return };
         if let Some(at) = link.next_delivery() {
             self.deliveries.set_earlier(index, at);
         }
@@ -168,7 +176,9 @@ impl<P: Routed> Chain<P> {
 
     #[inline]
     fn serve(&mut self, now: Instant, index: u32, observer: &mut impl Observer<P>) {
-        self.change(now, index, observer, |link, lost| link.serve(now, &mut |p, why| lost(p, why)));
+        let Some(Hop { link, .. }) = self.hops.get_mut(index as usize) else { return };
+        link.serve(now, &mut |p, why| observer.lost(now, index, p, why));
+        self.rearm(index);
     }
 
     /// Does something with a link and arms its events anew.
@@ -181,6 +191,13 @@ impl<P: Routed> Chain<P> {
     ) {
         let Some(Hop { link, .. }) = self.hops.get_mut(index as usize) else { return };
         act(link, &mut |p, why| observer.lost(now, index, p, why));
+        self.rearm(index);
+    }
+
+    /// When a link has to be called may be anything.
+    #[inline]
+    fn rearm(&mut self, index: u32) {
+        let Some(Hop { link, .. }) = self.hops.get(index as usize) else { return };
         self.services.set(index, link.next_service().unwrap_or(Instant::MAX));
         self.deliveries.set(index, link.next_delivery().unwrap_or(Instant::MAX));
     }
@@ -202,7 +219,7 @@ mod tests {
     use skyhaul_base::Duration;
 
     /// An acknowledgement on its way.
-    #[derive(Clone, Copy, Debug)]
+    #[derive(Clone, Copy, Debug, Default)]
     struct Ack {
         hop: u16,
         spared: bool,

@@ -3,7 +3,6 @@
 //! Links have few slots and make almost all events, one after the other and interleaved in a way that no branch
 //! predictor learns. A change of a slot replays its matches up to the root: few steps, and none of them branches.
 
-use alloc::vec;
 use alloc::vec::Vec;
 use skyhaul_base::Instant;
 
@@ -17,9 +16,11 @@ struct Entry {
 /// The earliest of a fixed number of slots; among simultaneous ones the lowest.
 #[derive(Clone, Debug)]
 pub struct Tournament {
-    /// Node 1 is the root, the children of node n are 2n and 2n + 1, the leaves come last.
-    nodes: Vec<Entry>,
-    leaves: usize,
+    /// The winner.
+    root: Entry,
+    /// The matches: those who meet in match n, of which match 1 is the last, come from the matches 2n and 2n + 1, or are
+    /// slots.
+    matches: Vec<[Entry; 2]>,
 }
 
 impl Tournament {
@@ -27,46 +28,47 @@ impl Tournament {
     #[must_use]
     pub fn new(slots: usize) -> Self {
         let leaves = slots.next_power_of_two().max(2);
-        let mut nodes = vec![Entry { at: Instant::MAX, slot: 0 }; 2 * leaves];
-        for node in (1..2 * leaves).rev() {
-            // Without matches the left one wins.
-            nodes[node].slot = if node >= leaves { (node - leaves) as u32 } else { nodes[2 * node].slot };
-        }
-        Self { nodes, leaves }
+        // Without a difference the lower slot wins.
+        let lowest = |node: usize| (node << (leaves.ilog2() - node.ilog2())) - leaves;
+        let entry = |node: usize| Entry { at: Instant::MAX, slot: lowest(node) as u32 };
+        let first = entry(1);
+        let played = (1..leaves).map(|n| [entry(2 * n), entry(2 * n + 1)]);
+        Self { root: first, matches: core::iter::once([first; 2]).chain(played).collect() }
     }
 
     /// When the earliest slot is due; `Instant::MAX` if none is pending.
     #[inline]
     #[must_use]
     pub fn next(&self) -> Instant {
-        self.nodes[1].at
+        self.root.at
     }
     /// The earliest slot.
     #[inline]
     #[must_use]
     pub fn winner(&self) -> u32 {
-        self.nodes[1].slot
+        self.root.slot
     }
     /// When a slot is due; `Instant::MAX` if it is not pending.
     #[inline]
     #[must_use]
     pub fn due(&self, slot: u32) -> Instant {
-        self.nodes[self.leaves + slot as usize].at
+        let node = self.matches.len() + slot as usize;
+        self.matches[node / 2][node % 2].at
     }
 
     /// Makes a slot pending at `at`, or not at all with `Instant::MAX`.
     #[inline]
     pub fn set(&mut self, slot: u32, at: Instant) {
-        let mut node = self.leaves + slot as usize;
-        self.nodes[node].at = at;
+        let mut node = self.matches.len() + slot as usize;
+        let mut winner = Entry { at, slot };
         while node > 1 {
-            let left = self.nodes[node & !1];
-            let right = self.nodes[node | 1];
+            let pair = &mut self.matches[node / 2];
+            pair[node % 2] = winner;
             // The right one has the higher slot and wins only if it is earlier.
-            let winner = if right.at < left.at { right } else { left };
+            winner = if pair[1].at < pair[0].at { pair[1] } else { pair[0] };
             node /= 2;
-            self.nodes[node] = winner;
         }
+        self.root = winner;
     }
 
     /// Makes a slot pending at `at` unless it is pending earlier.

@@ -24,6 +24,9 @@ impl Model for Fixed {
     fn spread(&self) -> Duration {
         Duration::ZERO
     }
+    fn constant(&self) -> Option<Duration> {
+        Some(self.base)
+    }
     #[inline]
     fn sample(&self, _: Instant, _: &mut Rng) -> Duration {
         self.base

@@ -67,6 +67,11 @@ macro_rules! delays {
                     Self::Trace(trace) => trace.sample(departure, rng),
                 }
             }
+            /// The delay of all packets, if it is always the same.
+            #[must_use]
+            pub fn constant(&self) -> Option<Duration> {
+                match self { $(Self::$variant(d) => d.constant(),)* Self::Trace(_) => None }
+            }
             /// Refuses a delay, or a jitter, beyond [`LONGEST`].
             ///
             /// # Errors

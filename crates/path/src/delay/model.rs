@@ -15,6 +15,10 @@ pub trait Model: Clone + Debug + Eq {
     fn base_at(&self, _departure: Instant) -> Duration {
         self.base()
     }
+    /// The delay of all packets, if it is always the same and draws nothing.
+    fn constant(&self) -> Option<Duration> {
+        None
+    }
     /// The delay of a packet whose last bit leaves at `departure`. It draws the same number whatever comes of it.
     fn sample(&self, departure: Instant, rng: &mut Rng) -> Duration;
 }

@@ -99,7 +99,7 @@ impl Ber {
 }
 
 impl Losses for Box<Ber> {
-    #[inline]
+    #[inline(never)]
     fn loses(&mut self, p: &impl PacketView, rng: &mut Rng) -> bool {
         // Without errors nothing is drawn.
         self.ber != 0.0 && Ber::loses(self, p.size(), rng)

@@ -177,7 +177,7 @@ impl GilbertElliott {
 }
 
 impl Losses for Box<GilbertElliott> {
-    #[inline]
+    #[inline(never)]
     fn loses(&mut self, _: &impl PacketView, rng: &mut Rng) -> bool {
         GilbertElliott::loses(self, rng)
     }

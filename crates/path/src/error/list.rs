@@ -111,7 +111,7 @@ impl List {
 }
 
 impl Losses for Box<List> {
-    #[inline]
+    #[inline(never)]
     fn loses(&mut self, p: &impl PacketView, _: &mut Rng) -> bool {
         List::loses(self, p.low_priority())
     }

@@ -108,9 +108,14 @@ macro_rules! error_models {
 
         impl ErrorModel {
             /// True if the packet is lost; moves the model on by one packet.
-            #[inline]
+            #[inline(always)]
             pub fn loses(&mut self, p: &impl PacketView, rng: &mut Rng) -> bool {
                 match self { $(Self::$variant(m) => Losses::loses(m, p, rng),)* }
+            }
+            /// It loses nothing and draws nothing.
+            #[must_use]
+            pub fn is_lossless(&self) -> bool {
+                match self { $(Self::$variant(m) => m.is_lossless(),)* }
             }
         }
 
@@ -163,6 +168,7 @@ mod tests {
         ber::Config { ber }.into()
     }
 
+    #[derive(Default)]
     struct Data;
     impl PacketView for Data {
         fn size(&self) -> u32 {

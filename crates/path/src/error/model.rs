@@ -34,6 +34,10 @@ pub trait Model: Clone + Debug + PartialEq {
 
 /// An error model at work.
 pub trait Losses: Clone + Debug {
+    /// It loses nothing and draws nothing.
+    fn is_lossless(&self) -> bool {
+        false
+    }
     /// True if the packet is lost; moves the model on by one packet.
     fn loses(&mut self, p: &impl PacketView, rng: &mut Rng) -> bool;
 }

@@ -40,6 +40,9 @@ impl Model for Config {
 
 impl Losses for Lossless {
     #[inline]
+    fn is_lossless(&self) -> bool {
+        true
+    }
     fn loses(&mut self, _: &impl PacketView, _: &mut Rng) -> bool {
         false
     }

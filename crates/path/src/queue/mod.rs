@@ -89,6 +89,11 @@ macro_rules! disciplines {
             pub const fn is_blind(self) -> bool {
                 match self { $(Self::$variant => <$config>::BLIND,)* }
             }
+            /// What is of high priority leaves first and in the order of arrival, whatever comes later.
+            #[must_use]
+            pub const fn serves_high_first(self) -> bool {
+                match self { $(Self::$variant => <$config>::HIGH_FIRST,)* }
+            }
         }
 
         #[cfg(feature = "schema")]
@@ -282,15 +287,19 @@ impl<P: PacketView> Queue<P> {
         each!(&mut self.order, q => q.enqueue(p, &mut self.held, limit, busy, lost))
     }
 
-    /// Admits a packet of `size` bytes that is kept elsewhere, if the queue takes it as a FIFO that refuses what does not
-    /// fit.
+    /// Admits a packet of `size` bytes that is kept elsewhere, as all packets are or all of high priority; every packet
+    /// that it pushes out goes to `lost`.
     #[inline]
-    pub(crate) fn admit(&mut self, size: u32) -> bool {
-        let fits = self.held.admits(size, self.limit);
+    pub(crate) fn admit(&mut self, size: u32, lost: &mut impl FnMut(P, DropReason)) -> bool {
+        let fits = self.held.admits(size, self.limit) || self.make_room(size, lost);
         if fits {
             self.held.add(size);
         }
         fits
+    }
+    #[inline(never)]
+    fn make_room(&mut self, size: u32, lost: &mut impl FnMut(P, DropReason)) -> bool {
+        each!(&mut self.order, q => q.make_room(size, &mut self.held, self.limit, lost))
     }
     /// Such a packet has left.
     #[inline]

@@ -13,6 +13,9 @@ pub trait Model: Copy + Debug + Eq {
     const KEYS: &'static [Key];
     /// All packets are alike to it, whatever their priority.
     const BLIND: bool = false;
+    /// All packets of high priority leave before any of low priority and in the order of their arrival, and none of them
+    /// makes room for another: nothing that comes later changes when they leave.
+    const HIGH_FIRST: bool = false;
     /// The packets that wait, and who goes next.
     type Order<P>;
     /// Why a configuration makes no sense.
@@ -53,6 +56,17 @@ pub(super) trait Order<P: PacketView> {
         busy: u32,
         lost: &mut impl FnMut(P, DropReason),
     ) -> bool;
+    /// Makes room for a packet of `size` bytes that is kept elsewhere, where all of high priority are. True if it fits
+    /// then.
+    fn make_room(
+        &mut self,
+        _size: u32,
+        _held: &mut Load,
+        _limit: Load,
+        _lost: &mut impl FnMut(P, DropReason),
+    ) -> bool {
+        false
+    }
     /// Takes the packet that is served next.
     fn dequeue(&mut self) -> Option<P>;
 }

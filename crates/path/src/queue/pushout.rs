@@ -63,6 +63,7 @@ pub struct Fifo {
 
 impl Model for Strict {
     const KEYS: &'static [Key] = &[VICTIM];
+    const HIGH_FIRST: bool = true;
     type Order<P> = StrictPushout<P>;
     type Invalid = Infallible;
 
@@ -110,7 +111,7 @@ pub struct FifoPushout<P> {
     arrivals: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Stamped<P> {
     arrival: u64,
     packet: P,
@@ -152,24 +153,10 @@ impl<P: PacketView> Order<P> for StrictPushout<P> {
         lost: &mut impl FnMut(P, DropReason),
     ) -> bool {
         let size = p.size();
-        if !held.admits(size, limit) {
-            // Evict nothing in vain: only if `p` fits among high-priority packets alone.
-            let high = Load { packets: self.high.len() as u32, bytes: held.bytes - self.low_bytes };
-            if p.low_priority() || !high.admits(size, limit) {
-                lost(p, DropReason::Full);
-                return false;
-            }
-            while !held.admits(size, limit) {
-                let victim = match self.victim {
-                    Victim::Oldest => self.low.pop_front(),
-                    Victim::Youngest => self.low.pop_back(),
-                };
-                let victim =
-                    victim.expect("a full queue that high priority does not fill holds low priority");
-                self.low_bytes -= u64::from(victim.size());
-                held.remove(victim.size());
-                lost(victim, DropReason::PushedOut);
-            }
+        let fits = held.admits(size, limit);
+        if !fits && (p.low_priority() || !self.make_room(size, held, limit, lost)) {
+            lost(p, DropReason::Full);
+            return false;
         }
         held.add(size);
         if p.low_priority() {
@@ -177,6 +164,30 @@ impl<P: PacketView> Order<P> for StrictPushout<P> {
             self.low.push_back(p);
         } else {
             self.high.push_back(p);
+        }
+        true
+    }
+    fn make_room(
+        &mut self,
+        size: u32,
+        held: &mut Load,
+        limit: Load,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> bool {
+        // Evict nothing in vain: only if it fits among high-priority packets alone, wherever those are kept.
+        let high = Load { packets: held.packets - self.low.len() as u32, bytes: held.bytes - self.low_bytes };
+        if !high.admits(size, limit) {
+            return false;
+        }
+        while !held.admits(size, limit) {
+            let victim = match self.victim {
+                Victim::Oldest => self.low.pop_front(),
+                Victim::Youngest => self.low.pop_back(),
+            };
+            let victim = victim.expect("a full queue that high priority does not fill holds low priority");
+            self.low_bytes -= u64::from(victim.size());
+            held.remove(victim.size());
+            lost(victim, DropReason::PushedOut);
         }
         true
     }

@@ -3,7 +3,7 @@
 use super::*;
 use alloc::vec::Vec;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Pkt {
     name: char,
     size: u32,

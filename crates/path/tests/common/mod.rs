@@ -5,7 +5,7 @@ use skyhaul_base::{Instant, Rate};
 use skyhaul_path::{DropReason, Link, LinkConfig, PacketView, Streams};
 
 /// A packet; `id` is its number among the arrivals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pkt {
     pub(crate) id: u32,
     pub(crate) size: u32,

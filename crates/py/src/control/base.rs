@@ -245,11 +245,11 @@ impl Control {
         // They are for the class's own `__init__`.
         let _ = (args, options);
         let path = Path {
-            smss: 0,
+            smss: 1,
             rwnd: 0.0,
-            in_flight: 0.0,
-            pipe: 0.0,
-            queued: 0.0,
+            in_flight_bytes: 0,
+            pipe_bytes: 0,
+            queued_bytes: 0,
             srtt: None,
             rttvar: Duration::ZERO,
             min_rtt: None,
@@ -349,15 +349,15 @@ impl Control {
     }
     #[getter]
     fn in_flight(&self) -> f64 {
-        self.lock().path.in_flight
+        self.lock().path.in_flight()
     }
     #[getter]
     fn pipe(&self) -> f64 {
-        self.lock().path.pipe
+        self.lock().path.pipe()
     }
     #[getter]
     fn queued(&self) -> f64 {
-        self.lock().path.queued
+        self.lock().path.queued()
     }
     #[getter]
     fn srtt(&self) -> Option<f64> {

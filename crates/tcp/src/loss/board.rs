@@ -136,31 +136,36 @@ impl Board {
     }
 
     /// A new segment of `span` bytes of sequence space was sent.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, span: u32, fin: bool, now: Instant) {
-        if let Some(full) = &mut self.full {
-            full.push(span, fin, now);
-        } else if span != self.smss || fin {
-            self.full().push(span, fin, now);
+        if self.full.is_some() || span != self.smss || fin {
+            self.push_any(span, fin, now);
         }
         self.max += u64::from(span);
     }
+    #[inline(never)]
+    fn push_any(&mut self, span: u32, fin: bool, now: Instant) {
+        self.full().push(span, fin, now);
+    }
 
     /// Cumulative acknowledgement up to `ack`, which must lie in `[una, max]`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn ack(&mut self, ack: u64) -> Acked {
         let bytes = ack - self.una;
-        if self.full.is_none() {
-            if bytes == 0 {
-                return Acked::default();
-            }
-            // Mostly one segment.
-            let smss = u64::from(self.smss);
-            let whole = bytes == smss || bytes % smss == 0;
-            if whole {
-                self.una = ack;
-                return Acked { bytes, delivered: bytes, ..Acked::default() };
-            }
+        // Mostly one segment.
+        if self.full.is_none() && bytes == u64::from(self.smss) {
+            self.una = ack;
+            return Acked { bytes, delivered: bytes, ..Acked::default() };
+        }
+        self.ack_any(ack)
+    }
+
+    #[inline(never)]
+    fn ack_any(&mut self, ack: u64) -> Acked {
+        let bytes = ack - self.una;
+        if self.full.is_none() && bytes % u64::from(self.smss) == 0 {
+            self.una = ack;
+            return Acked { bytes, delivered: bytes, ..Acked::default() };
         }
         let acked = self.full().ack(ack);
         self.una = ack;

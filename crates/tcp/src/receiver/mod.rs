@@ -178,7 +178,7 @@ impl<S: Store> Receiver<S> {
     }
     /// The window to announce, bytes. Its right edge moves by at least one segment or half the buffer, and
     /// never back (RFC 9293 §3.8.6.2.2).
-    #[inline]
+    #[inline(always)]
     pub fn window(&mut self) -> u64 {
         let edge = self.nxt + self.buffer.saturating_sub(self.unread);
         if edge >= self.edge + u64::from(self.config.mss).min(self.buffer / 2).max(1) {
@@ -437,6 +437,13 @@ impl<S: Store> Receiver<S> {
         self.unacked = 0;
         self.delayed_until = Instant::MAX;
         true
+    }
+    /// Nothing is owed to the peer now.
+    #[inline]
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        let answers = self.probe_answers.as_ref();
+        self.advance_due == 0 && self.acks_due == 0 && answers.is_none_or(|a| a.0.is_empty())
     }
     /// The answer to the oldest probe that was not answered yet.
     #[inline]

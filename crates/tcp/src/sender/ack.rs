@@ -1,6 +1,5 @@
 //! One arriving acknowledgement, step by step: [`Engine::acknowledge`] is the order, each step a function below it.
 
-use super::predict::Ordinary;
 use super::space::FinState;
 use super::{Clock, Engine, Phase, Sender, Sign};
 use crate::config::RttSource;
@@ -53,6 +52,17 @@ impl Arrival<'_> {
             receiver_rate: None,
         }
     }
+
+    /// It says nothing else.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.pure
+            && self.fresh
+            && self.blocks.is_empty()
+            && self.answer.is_none()
+            && !self.ece
+            && self.receiver_rate.is_none()
+    }
 }
 
 /// What an acknowledgement did to the send space and the scoreboard.
@@ -101,15 +111,8 @@ impl<S: Store> Sender<S> {
     /// Says why it was refused; nothing has changed then.
     #[inline]
     pub fn acknowledge(&mut self, now: Instant, a: &Arrival<'_>) -> Result<(), Rejected> {
-        if self.steady {
-            match self.engine.acknowledge_ordinary(now, a) {
-                Ordinary::Done => return Ok(()),
-                Ordinary::Disturbed => {
-                    self.general();
-                    return Ok(());
-                }
-                Ordinary::No => {}
-            }
+        if a.is_plain() && self.acknowledge_plain(now, a.ack, a.window, a.echo) {
+            return Ok(());
         }
         self.general().acknowledge(now, a)
     }

@@ -353,7 +353,7 @@ impl<S: Store> Engine<S> {
         self.counters.recoveries += 1;
         let mut path = self.path(now);
         // FlightSize as the acknowledgement found it.
-        path.in_flight += t.acked.bytes as f64 / self.space.smss_f();
+        path.in_flight_bytes += t.acked.bytes;
         self.judge_segment(now, &path, Sign::Acks, repaired, |cc, cx| cc.on_congestion(cx, Signal::Loss));
         if let Some(repair) = &mut self.repair {
             repair.undo.forget();

@@ -2,7 +2,7 @@
 
 use super::space::Space;
 use skyhaul_base::{Instant, Rate, Rng};
-use skyhaul_cc::{Actions, Algorithm, CongestionControl, Cx, Path, Policy, Priority};
+use skyhaul_cc::{Actions, Algorithm, CongestionControl, Cx, Facts, Path, Policy, Priority, Window};
 
 /// A congestion control and its present decision.
 #[derive(Debug)]
@@ -63,30 +63,49 @@ impl Control {
     }
 
     /// Reads the decision.
-    #[inline]
+    #[inline(always)]
     pub(super) fn refresh(&mut self, space: &Space) {
-        let (window, pacing) = self.cc.decision();
+        let decision = self.cc.decision();
+        self.decided(decision, space);
+    }
+
+    /// Takes a decision over.
+    #[inline(always)]
+    fn decided(&mut self, (window, pacing): (Window, Option<Rate>), space: &Space) {
         let cwnd = window.cwnd;
         self.window = if self.byte_window {
             (cwnd * space.smss_f()) as u64
         } else {
-            (cwnd as u64).saturating_mul(u64::from(space.smss))
+            // Four billion segments are as good as infinitely many.
+            u64::from(cwnd as u32) * u64::from(space.smss)
         };
         self.pacing = pacing;
     }
 
-    /// Tells of an event; returns what the algorithm asks for.
-    #[inline]
+    /// Tells of an acknowledgement; what the algorithm asks for is added to `act`.
+    #[inline(always)]
+    pub(super) fn acknowledged(
+        &mut self,
+        now: Instant,
+        space: &Space,
+        act: &mut Actions,
+        facts: &impl Facts,
+    ) {
+        let decision = self.cc.acknowledged((now, &mut self.rng, act), facts);
+        self.decided(decision, space);
+    }
+
+    /// Tells of an event; what the algorithm asks for is added to `act`.
+    #[inline(always)]
     pub(super) fn tell(
         &mut self,
         now: Instant,
         path: &Path,
         space: &Space,
+        act: &mut Actions,
         event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
-    ) -> Actions {
-        let mut act = Actions::default();
-        event(&mut self.cc, &mut Cx { now, path, rng: &mut self.rng, act: &mut act });
+    ) {
+        event(&mut self.cc, &mut Cx { now, path, rng: &mut self.rng, act });
         self.refresh(space);
-        act
     }
 }

@@ -333,16 +333,15 @@ impl<S: Store> Engine<S> {
     /// What the algorithm may know at this moment.
     #[inline(always)]
     pub(super) fn path(&self, now: Instant) -> Path {
-        let smss = self.space.smss_f();
-        let flight = self.flight() as f64 / smss;
+        let flight = self.flight();
         let head =
             |h: crate::loss::scoreboard::Item| Head { age: now - h.last_sent, retransmissions: h.rtx_count };
         Path {
             smss: self.space.smss,
             rwnd: self.space.rwnd,
-            in_flight: flight,
-            pipe: if self.sack { self.pipe() as f64 / smss } else { flight },
-            queued: self.space.end.saturating_sub(self.board.max()) as f64 / smss,
+            in_flight_bytes: flight,
+            pipe_bytes: if self.sack { self.pipe() } else { flight },
+            queued_bytes: self.space.end.saturating_sub(self.board.max()),
             srtt: self.rtt.srtt(),
             rttvar: self.rtt.rttvar(),
             min_rtt: self.rtt.min(),
@@ -373,7 +372,8 @@ impl<S: Store> Engine<S> {
         path: &Path,
         event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
     ) -> bool {
-        let act = self.control.tell(now, path, &self.space, event);
+        let mut act = Actions::default();
+        self.control.tell(now, path, &self.space, &mut act, event);
         let asked = !act.is_empty();
         if asked {
             self.carry_out(now, &act);

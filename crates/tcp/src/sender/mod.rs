@@ -195,6 +195,13 @@ impl<S: Store> Sender<S> {
         self.engine.judgement.take()
     }
 
+    /// There is a judgement to be taken.
+    #[inline]
+    #[must_use]
+    pub fn has_judgement(&self) -> bool {
+        self.engine.judged
+    }
+
     /// Our FIN was acknowledged.
     pub(crate) fn fin_acked(&self) -> bool {
         self.engine.fin_acked()

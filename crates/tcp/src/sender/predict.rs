@@ -7,23 +7,83 @@
 //! restarts the timer; and what the window releases is new data in full segments. Everything else takes the long way,
 //! which ends the steadiness.
 
-use super::space::{FIRST, FinState};
+use super::space::{FIRST, FinState, Space};
 use super::{Engine, Out, Phase, Sender};
 use crate::config::RttSource;
+use crate::loss::Board;
+use crate::rtt::Estimator;
 use crate::segment::Mark;
 use crate::store::Store;
 use crate::timer::Timer;
-use skyhaul_base::Instant;
-use skyhaul_cc::{Ack, AckKind, Blocked, Clock, CongestionControl, Transmit};
+use skyhaul_base::{Duration, Instant};
+use skyhaul_cc::{Ack, AckKind, Actions, Blocked, Clock, Facts, Path, ProbeSupport, RateSample, Transmit};
 
 /// What the shortcut made of an acknowledgement.
-pub(super) enum Ordinary {
+enum Ordinary {
     /// It is none; nothing has changed.
     No,
     /// It has been handled.
     Done,
     /// It has been handled, and the algorithm asked for something that the short send loop does not know.
     Disturbed,
+}
+
+/// What an ordinary acknowledgement tells the algorithm.
+struct Told<'a> {
+    board: &'a Board,
+    space: &'a Space,
+    rtt: &'a Estimator,
+    round: u64,
+    delivered: u64,
+    app_limited: bool,
+    probes: ProbeSupport,
+    sack: bool,
+    /// Newly acknowledged.
+    bytes: u64,
+    sample: Option<Duration>,
+    rate: Option<RateSample>,
+    cwnd_limited: bool,
+}
+
+impl Facts for Told<'_> {
+    /// As [`Engine::path`] has it, where nothing is wrong.
+    #[inline(always)]
+    fn path(&self) -> Path {
+        let in_flight = self.board.span();
+        Path {
+            smss: self.space.smss,
+            rwnd: self.space.rwnd,
+            in_flight_bytes: in_flight,
+            pipe_bytes: if self.sack { self.board.pipe() } else { in_flight },
+            queued_bytes: self.space.end.saturating_sub(self.board.max()),
+            srtt: self.rtt.srtt(),
+            rttvar: self.rtt.rttvar(),
+            min_rtt: self.rtt.min(),
+            round: self.round,
+            delivered: self.delivered,
+            lost: self.board.total_lost(),
+            head: None,
+            phase: Phase::Open,
+            after_timeout: false,
+            app_limited: self.app_limited,
+            probes: self.probes,
+            sack: self.sack,
+        }
+    }
+    #[inline(always)]
+    fn ack(&self) -> Ack {
+        Ack {
+            kind: AckKind::New,
+            acked: self.bytes as f64 / self.space.smss_f(),
+            sacked: 0.0,
+            lost: 0.0,
+            rtt: self.sample,
+            rate: self.rate,
+            receiver_rate: None,
+            ece: false,
+            cwnd_limited: self.cwnd_limited,
+        }
+    }
 }
 
 /// A turn of the short send loop.
@@ -37,32 +97,66 @@ enum Turn {
 }
 
 impl<S: Store> Sender<S> {
-    /// [`Self::poll`] where something may have to leave.
+    /// Processes an acknowledgement that says nothing but "everything before `ack` has arrived", if it is the ordinary one
+    /// that a steady sender expects; otherwise nothing has changed. The caller then polls for what it released.
     #[inline(always)]
-    pub(super) fn poll_pending(&mut self, now: Instant) -> Option<Out> {
-        if self.steady {
-            if let Some(clock) = self.engine.pending {
-                match self.engine.next_ordinary(now) {
-                    Turn::Sent(out) => {
-                        // Mostly one acknowledgement releases one segment: saves the attempt at a second.
-                        if self.engine.window_is_full() {
-                            self.engine.ordinary_loop_ended(now, clock, Blocked::Cwnd);
-                            if self.engine.active() {
-                                self.general();
-                            }
-                        }
-                        return Some(out);
-                    }
-                    Turn::Blocked(blocked) => {
-                        self.engine.ordinary_loop_ended(now, clock, blocked);
-                        // The algorithm may have asked for something.
-                        if !self.engine.active() {
-                            return None;
-                        }
-                    }
-                    Turn::Unclear => {}
-                }
+    pub fn acknowledge_plain(&mut self, now: Instant, ack: u64, window: u64, echo: Option<Duration>) -> bool {
+        if !self.steady {
+            return false;
+        }
+        match self.engine.acknowledge_ordinary(now, ack, window, echo) {
+            Ordinary::Done => true,
+            Ordinary::Disturbed => {
+                self.general();
+                true
             }
+            Ordinary::No => false,
+        }
+    }
+
+    /// The next segment that the shortcut knows; [`Self::poll`] knows the others.
+    #[inline(always)]
+    pub fn poll_plain(&mut self, now: Instant) -> Option<Out> {
+        let clock = self.engine.pending.filter(|_| self.steady)?;
+        match self.engine.next_ordinary(now) {
+            Turn::Sent(out) => {
+                // Mostly one acknowledgement releases one segment: saves the attempt at a second.
+                if self.engine.window_is_full() {
+                    self.engine.ordinary_loop_ended(now, clock, Blocked::Cwnd);
+                    if self.engine.active() {
+                        self.general();
+                    }
+                }
+                Some(out)
+            }
+            Turn::Blocked(blocked) => {
+                self.engine.ordinary_loop_ended(now, clock, blocked);
+                // The algorithm may have asked for something.
+                if self.engine.active() {
+                    self.general();
+                }
+                None
+            }
+            Turn::Unclear => {
+                self.general();
+                None
+            }
+        }
+    }
+
+    /// Nothing is left to be sent before the next event, as far as a glance tells.
+    #[inline(always)]
+    pub fn is_at_rest(&self) -> bool {
+        self.steady && self.engine.pending.is_none()
+    }
+
+    /// [`Self::poll`] where something may have to leave.
+    pub(super) fn poll_pending(&mut self, now: Instant) -> Option<Out> {
+        if let Some(out) = self.poll_plain(now) {
+            return Some(out);
+        }
+        if self.is_at_rest() {
+            return None;
         }
         let engine = self.general();
         let out = engine.poll(now);
@@ -115,32 +209,31 @@ impl<S: Store> Engine<S> {
     }
 
     /// An acknowledgement, if it is an ordinary one.
-    #[inline]
-    pub(super) fn acknowledge_ordinary(&mut self, now: Instant, a: &super::Arrival<'_>) -> Ordinary {
+    #[inline(always)]
+    fn acknowledge_ordinary(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        window: u64,
+        echo: Option<Duration>,
+    ) -> Ordinary {
         let (una, max) = (self.board.una(), self.board.max());
-        let said = a.pure && a.blocks.is_empty() && a.answer.is_none() && !a.ece;
-        let ordinary = said
-            && a.receiver_rate.is_none()
-            && a.fresh
-            && a.window == self.space.window
-            && a.ack > una
-            && a.ack <= max;
-        if !ordinary {
+        if ack <= una || ack > max || window != self.space.window {
             return Ordinary::No;
         }
-        let acked = self.board.ack(a.ack);
+        let acked = self.board.ack(ack);
         let bytes = acked.bytes;
         self.store.release(bytes);
         self.counters.acks += 1;
         self.counters.bytes_acked += bytes;
         self.delivered += bytes;
-        self.space.edge = self.space.edge.max(a.ack + a.window);
-        self.highest_delivered = self.highest_delivered.max(a.ack);
+        self.space.edge = self.space.edge.max(ack + window);
+        self.highest_delivered = self.highest_delivered.max(ack);
 
         let rtt = acked.sent_at.map(|sent| now - sent);
         let sample = match self.config.rtt_source {
-            RttSource::Timed => self.rtt.timed_sample(a.ack, now),
-            RttSource::Timestamps if a.echo.is_some() => a.echo,
+            RttSource::Timed => self.rtt.timed_sample(ack, now),
+            RttSource::Timestamps if echo.is_some() => echo,
             _ => rtt,
         };
         if let Some(sample) = sample {
@@ -156,18 +249,26 @@ impl<S: Store> Engine<S> {
             s.popped(acked.popped);
             rate = s.take(self.delivered, self.board.total_lost(), self.rtt.min());
         }
-        let event = Ack {
-            kind: AckKind::New,
-            acked: bytes as f64 / self.space.smss_f(),
-            sacked: 0.0,
-            lost: 0.0,
-            rtt,
+        let mut act = Actions::default();
+        let facts = Told {
+            board: &self.board,
+            space: &self.space,
+            rtt: &self.rtt,
+            round: self.round,
+            delivered: self.delivered,
+            app_limited: self.app_limited,
+            probes: self.prober.support,
+            sack: self.sack,
+            bytes,
+            sample: rtt,
             rate,
-            receiver_rate: None,
-            ece: false,
             cwnd_limited: !self.config.window_validation || self.window_limited,
         };
-        let disturbed = self.tell(now, |cc, cx| cc.on_ack(cx, &event));
+        self.control.acknowledged(now, &self.space, &mut act, &facts);
+        let disturbed = !act.is_empty();
+        if disturbed {
+            self.carry_out(now, &act);
+        }
         if self.board.is_empty() {
             self.timers.set(Timer::Retransmission, Instant::MAX);
         } else {
@@ -178,7 +279,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// The next new segment, as far as a glance tells.
-    #[inline]
+    #[inline(always)]
     fn next_ordinary(&mut self, now: Instant) -> Turn {
         let max_burst = self.control.policy().max_burst;
         if max_burst > 0 && self.loop_sent >= max_burst {
@@ -227,7 +328,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// A full new segment leaves.
-    #[inline]
+    #[inline(always)]
     fn send_ordinary(&mut self, now: Instant, seq: u64) -> Out {
         let len = self.space.smss;
         if let Some(s) = &mut self.sampler {
@@ -250,14 +351,14 @@ impl<S: Store> Engine<S> {
     }
 
     /// [`Self::loop_ended`] where no window is closed for good.
-    #[inline]
+    #[inline(always)]
     fn ordinary_loop_ended(&mut self, now: Instant, clock: Clock, blocked: Blocked) {
         self.pending = None;
         let sent = core::mem::take(&mut self.loop_sent);
         self.window_limited = blocked == Blocked::Cwnd;
         self.app_limited = false;
         if self.control.listens_to_transmit() {
-            self.tell(now, |cc, cx| cc.on_transmit(cx, &Transmit { sent, clock, blocked }));
+            self.tell_of_transmission(now, &Transmit { sent, clock, blocked });
         }
     }
 }

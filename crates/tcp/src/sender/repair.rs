@@ -57,7 +57,7 @@ impl<S: Store> Engine<S> {
             limited = limited.max(beyond.min(self.board.sacked()));
             by_time.begin_recovery(timers);
         }
-        path.in_flight -= limited as f64 / self.space.smss_f();
+        path.in_flight_bytes = path.in_flight_bytes.saturating_sub(limited);
         self.judge(now, &path, Sign::Acks, |cc, cx| cc.on_congestion(cx, signal));
         self.may_undo(false, false);
         self.prober.begin_epoch();

@@ -153,8 +153,14 @@ impl<S: Store> Engine<S> {
             self.stop_persisting();
         }
         if self.control.listens_to_transmit() {
-            self.tell(now, |cc, cx| cc.on_transmit(cx, &Transmit { sent, clock, blocked }));
+            self.tell_of_transmission(now, &Transmit { sent, clock, blocked });
         }
+    }
+
+    /// Tells the algorithm that the send loop has run.
+    #[inline(never)]
+    pub(super) fn tell_of_transmission(&mut self, now: Instant, transmit: &Transmit) {
+        self.tell(now, |cc, cx| cc.on_transmit(cx, transmit));
     }
 
     /// Bytes outstanding as they are compared with the window: pipe or FlightSize.

@@ -4,7 +4,7 @@ use super::Tape;
 use skyhaul_path::queue::{pushout, threshold};
 use skyhaul_path::{Discipline, DropReason, Limit, PacketView, Queue, QueueConfig, Victim};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Pkt {
     id: u32,
     size: u32,

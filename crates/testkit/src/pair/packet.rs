@@ -5,7 +5,7 @@ use skyhaul_path::{PacketView, Routed};
 use skyhaul_tcp::{Flags, Segment};
 
 /// A segment on its way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Packet {
     /// Who sent it.
     pub from: Side,

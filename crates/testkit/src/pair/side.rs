@@ -1,9 +1,10 @@
 //! Who is meant: the client or the server.
 
 /// One of the two endpoints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Side {
     /// The one that opens actively.
+    #[default]
     Client,
     /// The other one.
     Server,

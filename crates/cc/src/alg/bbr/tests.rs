@@ -48,10 +48,10 @@ fn round(s: &mut Stage<Bbr>, ms: u64, bits: u64) {
 /// A control that knows a path of 800 kbit/s and 500 ms, 50 segments of 1000 bytes, and cruises.
 fn cruising(config: &Config) -> Stage<Bbr> {
     let mut s = started(config);
-    s.path.pipe = 60.0;
+    s.path.set_pipe(60.0);
     (0..4).for_each(|_| round(&mut s, 500, 800_000));
     assert_eq!(s.variable("mode"), DRAIN);
-    s.path.pipe = 50.0;
+    s.path.set_pipe(50.0);
     news(&mut s, 1, 800_000, |_| ());
     assert_eq!(s.variable("mode"), PROBE_BW);
     s
@@ -81,7 +81,7 @@ fn the_first_rate_is_the_initial_window_per_rtt_times_the_gain() {
 #[test]
 fn startup_follows_the_rate_and_ends_three_rounds_after_it_stopped_growing() {
     let mut s = started(&Config::default());
-    s.path.pipe = 1000.0;
+    s.path.set_pipe(1000.0);
     let modes: Vec<_> = [200_000, 400_000, 800_000, 900_000, 999_000, 980_000]
         .into_iter()
         .map(|bits| {
@@ -94,10 +94,10 @@ fn startup_follows_the_rate_and_ends_three_rounds_after_it_stopped_growing() {
     assert_eq!(modes, [STARTUP, STARTUP, STARTUP, STARTUP, STARTUP, DRAIN]);
     assert!(close(pacing(&s), 0.99 / 2.885 * 999_000.0));
     // Drain ends at one BDP and three segments: 999 kbit/s · 0.5 s = 62.4.
-    s.path.pipe = 66.0;
+    s.path.set_pipe(66.0);
     news(&mut s, 1, 900_000, |_| ());
     assert_eq!(s.variable("mode"), DRAIN);
-    s.path.pipe = 65.0;
+    s.path.set_pipe(65.0);
     news(&mut s, 1, 900_000, |_| ());
     assert_eq!(s.variable("mode"), PROBE_BW);
 }
@@ -105,7 +105,7 @@ fn startup_follows_the_rate_and_ends_three_rounds_after_it_stopped_growing() {
 #[test]
 fn growth_and_samples_within_a_round_do_not_count_as_rounds() {
     let mut s = started(&Config::default());
-    s.path.pipe = 1000.0;
+    s.path.set_pipe(1000.0);
     round(&mut s, 500, 400_000);
     (0..20).for_each(|_| news(&mut s, 1, 400_000, |_| ()));
     assert_eq!(s.variable("mode"), STARTUP);
@@ -121,7 +121,7 @@ fn growth_and_samples_within_a_round_do_not_count_as_rounds() {
 #[test]
 fn samples_that_the_application_limited_only_raise_the_estimate() {
     let mut s = started(&Config::default());
-    s.path.pipe = 1000.0;
+    s.path.set_pipe(1000.0);
     let limited = |s: &mut Stage<Bbr>, bits| {
         s.path.round += 1;
         news(s, 500, bits, |a| {
@@ -181,7 +181,7 @@ fn the_gain_cycle() {
     let mut gains = Vec::new();
     for _ in 0..10 {
         // More than one RTT each; in flight what each phase wants to see.
-        s.path.pipe = if s.variable("pacing_gain") > 1.0 { 65.0 } else { 60.0 };
+        s.path.set_pipe(if s.variable("pacing_gain") > 1.0 { 65.0 } else { 60.0 });
         news(&mut s, 501, 800_000, |_| ());
         gains.push(s.variable("pacing_gain"));
         assert!(close(pacing(&s), 0.99 * s.variable("pacing_gain") * 800_000.0));
@@ -195,7 +195,7 @@ fn probing_waits_for_the_queue_and_draining_for_its_end() {
     let next = |s: &mut Stage<Bbr>, cycle: usize, ms, pipe, lost| {
         s.cc.cycle_index = cycle;
         s.cc.cycle_stamp = s.now;
-        s.path.pipe = pipe;
+        s.path.set_pipe(pipe);
         news(s, ms, 800_000, |a| a.lost = lost);
         s.cc.cycle_index != cycle
     };
@@ -218,9 +218,9 @@ fn the_cycle_starts_anywhere_but_with_the_phase_that_drains() {
     for seed in 0..700 {
         let mut s = started(&Config::default());
         s.rng = skyhaul_base::Rng::stream(seed, "flows.bulk.cc");
-        s.path.pipe = 1000.0;
+        s.path.set_pipe(1000.0);
         (0..4).for_each(|_| round(&mut s, 500, 800_000));
-        s.path.pipe = 0.0;
+        s.path.set_pipe(0.0);
         news(&mut s, 1, 800_000, |_| ());
         seen[s.cc.cycle_index] += 1;
     }
@@ -243,9 +243,9 @@ fn the_least_rtt_is_measured_anew_after_ten_seconds() {
     assert_eq!((s.variable("mode"), s.cwnd()), (PROBE_RTT, 4.0));
     assert_eq!(s.variable("pacing_gain"), 1.0);
     // What is in flight drains first.
-    s.path.pipe = 20.0;
+    s.path.set_pipe(20.0);
     news(&mut s, 300, 800_000, |_| ());
-    s.path.pipe = 4.0;
+    s.path.set_pipe(4.0);
     news(&mut s, 1, 800_000, |_| ());
     let small_since = s.now;
     let mark = s.path.delivered;
@@ -262,7 +262,7 @@ fn the_least_rtt_is_measured_anew_after_ten_seconds() {
 #[test]
 fn a_short_round_does_not_shorten_the_measurement() {
     let mut s = cruising(&Config { probe_rtt_duration: 1.0, ..Config::default() });
-    s.path.pipe = 3.0;
+    s.path.set_pipe(3.0);
     s.now += Duration::from_secs(11);
     news(&mut s, 0, 800_000, |_| ());
     for _ in 0..10 {
@@ -282,7 +282,7 @@ fn option_equal_rtt_renews() {
     };
     assert_eq!(mode(true), PROBE_BW);
     let mut s = cruising(&Config::default());
-    s.path.pipe = 100.0;
+    s.path.set_pipe(100.0);
     (0..40).for_each(|_| round(&mut s, 500, 800_000));
     assert_eq!(s.variable("mode"), PROBE_RTT);
 }
@@ -290,13 +290,13 @@ fn option_equal_rtt_renews() {
 #[test]
 fn rates_of_the_measurement_are_no_sign_of_a_full_pipe() {
     let mut s = started(&Config::default());
-    s.path.pipe = 1000.0;
+    s.path.set_pipe(1000.0);
     round(&mut s, 500, 400_000);
     s.now += Duration::from_secs(11);
     round(&mut s, 1, 400_000);
     assert_eq!(s.variable("mode"), PROBE_RTT);
     let rounds = s.cc.full_bw_count;
-    s.path.pipe = 4.0;
+    s.path.set_pipe(4.0);
     (0..3).for_each(|_| round(&mut s, 150, 50_000));
     assert_eq!((s.variable("mode"), s.cc.full_bw_count), (STARTUP, rounds));
     assert_eq!(s.variable("bandwidth"), 400_000.0);
@@ -317,12 +317,12 @@ fn the_first_round_of_a_recovery_conserves_packets() {
     let mut s = cruising(&Config::default());
     (0..200).for_each(|_| news(&mut s, 1, 800_000, |_| ()));
     assert_eq!(s.cwnd(), 103.0);
-    s.path.pipe = 80.0;
+    s.path.set_pipe(80.0);
     news(&mut s, 1, 800_000, |a| a.lost = 1.0);
     s.congestion(Signal::Loss);
     assert_eq!(s.cwnd(), 81.0, "in flight, and one for the one delivered");
     let mark = s.path.delivered;
-    s.path.pipe = 79.0;
+    s.path.set_pipe(79.0);
     news(&mut s, 1, 800_000, |a| a.rate = None);
     assert_eq!(s.cwnd(), 81.0);
     // A round later it may grow again, and afterwards it is what it was.
@@ -339,7 +339,7 @@ fn a_timeout_takes_one_segment_and_its_repair_gives_the_window_back() {
     s.timeout(1);
     assert_eq!(s.cwnd(), 1.0);
     s.timeout(2);
-    s.path.pipe = 1.0;
+    s.path.set_pipe(1.0);
     news(&mut s, 1000, 800_000, |_| ());
     assert_eq!(s.cwnd(), 4.0);
     s.path.phase = Phase::Open;
@@ -403,7 +403,7 @@ fn a_random_loss_rate_is_no_policer() {
 fn undo_forgets_what_was_concluded_from_the_losses() {
     let mut s = cruising(&Config::default());
     lossy_rounds(&mut s, 9, 25, 10);
-    s.path.pipe = 10.0;
+    s.path.set_pipe(10.0);
     s.congestion(Signal::Loss);
     s.recovered();
     s.call(|cc, cx| cc.on_undo(cx));
@@ -434,8 +434,8 @@ fn on_a_bottleneck_it_finds_the_rate_and_the_rtt() {
         let bw = run.stage.variable("bandwidth");
         assert!((792_000.0..=808_001.0).contains(&bw), "{bw} bit/s at {t} s");
         assert_eq!(run.stage.cwnd() as u32, 103);
-        least = least.min(run.stage.path.in_flight);
-        most = most.max(run.stage.path.in_flight);
+        least = least.min(run.stage.path.in_flight());
+        most = most.max(run.stage.path.in_flight());
     }
     assert!(least >= 40.0 && most <= 70.0, "in flight {least} to {most}");
     // The link is busy: 100 segments in each of 29 seconds, less the margin of one per cent.

@@ -104,7 +104,7 @@ impl Bbr3 {
         if self.state == State::Startup {
             self.leave_startup(cx.path);
         } else if self.is_bw_probe_sample {
-            self.handle_too_high(cx, cx.path.pipe, cx.path.app_limited);
+            self.handle_too_high(cx, cx.path.pipe(), cx.path.app_limited);
         }
     }
 

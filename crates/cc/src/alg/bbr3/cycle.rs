@@ -25,7 +25,7 @@ impl Bbr3 {
     /// `CheckDrainDone`.
     pub(super) fn check_drain_done(&mut self, cx: &mut Cx<'_>) {
         if self.state == State::Drain {
-            let empty = cx.path.pipe <= self.quantised(cx.path, self.bdp(cx.path, self.bw));
+            let empty = cx.path.pipe() <= self.quantised(cx.path, self.bdp(cx.path, self.bw));
             if empty || self.round_count > self.drain_start_round + DRAIN_ROUNDS {
                 self.start_down(cx);
             }
@@ -92,12 +92,12 @@ impl Bbr3 {
 
     fn is_time_to_cruise(&self, path: &Path) -> bool {
         let empty = self.quantised(path, self.bdp(path, self.max_bw.max() as f64));
-        path.pipe <= self.with_headroom() && path.pipe <= empty
+        path.pipe() <= self.with_headroom() && path.pipe() <= empty
     }
 
     fn is_time_to_go_down(&mut self, path: &Path, rs: &Sample) -> bool {
         let long = self.bounds.inflight_longterm;
-        if self.prev_probe_too_high && path.pipe >= long {
+        if self.prev_probe_too_high && path.pipe() >= long {
             self.prev_probe_precautionary = true;
             return true;
         }
@@ -182,7 +182,7 @@ impl Bbr3 {
             if self.probe_rtt_round_done {
                 self.check_probe_rtt_done(cx);
             }
-        } else if cx.path.pipe <= self.probe_rtt_cwnd(cx.path) {
+        } else if cx.path.pipe() <= self.probe_rtt_cwnd(cx.path) {
             self.probe_rtt_done_stamp =
                 Some(cx.now + Duration::from_secs_f64(self.config.probe_rtt_duration));
             self.probe_rtt_round_done = false;

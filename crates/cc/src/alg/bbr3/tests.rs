@@ -33,7 +33,7 @@ fn news(s: &mut Stage<Bbr3>, ms: u64, bits: u64, edit: impl FnOnce(&mut Ack)) {
         // Sent before this round began: none starts unless `round` says so.
         prior_delivered: s.cc.next_round_delivered.min(s.cc.loss_round_delivered).saturating_sub(1),
         lost: 0,
-        in_flight: (s.path.pipe as u64) * 1000,
+        in_flight: (s.path.pipe() as u64) * 1000,
     };
     let mut event = Ack { rate: Some(sample), rtt: Some(RTT), ..ack(AckKind::New, 1.0) };
     edit(&mut event);
@@ -58,10 +58,10 @@ fn lose(s: &mut Stage<Bbr3>, in_flight: u64, lost: u64, same_gap: bool) {
 /// that an acknowledgement brings beyond the rate.
 fn drained() -> Stage<Bbr3> {
     let mut s = started();
-    s.path.pipe = 60.0;
+    s.path.set_pipe(60.0);
     (0..4).for_each(|_| round(&mut s, 100, 800_000));
     assert_eq!(s.cc.state, State::Drain);
-    s.path.pipe = 50.0;
+    s.path.set_pipe(50.0);
     news(&mut s, 10, 800_000, |_| ());
     (0..100).for_each(|_| news(&mut s, 10, 800_000, |_| ()));
     (0..11).for_each(|_| round(&mut s, 10, 800_000));
@@ -104,7 +104,7 @@ fn the_first_rate_is_the_initial_window_per_rtt_times_the_gain() {
 #[test]
 fn startup_ends_at_the_third_round_without_a_quarter_more() {
     let mut s = started();
-    s.path.pipe = 1000.0;
+    s.path.set_pipe(1000.0);
     let modes = [200_000, 400_000, 800_000, 900_000, 999_000, 980_000].map(|bits| {
         round(&mut s, 100, bits);
         s.cc.state
@@ -113,10 +113,10 @@ fn startup_ends_at_the_third_round_without_a_quarter_more() {
     assert_eq!(modes[5], State::Drain);
     assert!(close(pacing(&s), 0.99 * 0.5 * 999_000.0));
     // One bandwidth-delay product: 999 kbit/s · 0.5 s = 62.4 segments.
-    s.path.pipe = 62.5;
+    s.path.set_pipe(62.5);
     news(&mut s, 1, 900_000, |_| ());
     assert_eq!(s.cc.state, State::Drain);
-    s.path.pipe = 62.4;
+    s.path.set_pipe(62.4);
     news(&mut s, 1, 900_000, |_| ());
     assert_eq!(s.cc.state, State::ProbeBwCruise);
     assert!(close(pacing(&s), 0.99 * 999_000.0));
@@ -139,7 +139,7 @@ fn startup_ends_at_the_third_round_without_a_quarter_more() {
 #[test]
 fn drain_lasts_three_rounds_at_most() {
     let mut s = started();
-    s.path.pipe = 1000.0;
+    s.path.set_pipe(1000.0);
     (0..4).for_each(|_| round(&mut s, 100, 800_000));
     for _ in 0..3 {
         assert_eq!(s.cc.state, State::Drain);
@@ -155,7 +155,7 @@ fn drain_lasts_three_rounds_at_most() {
 fn lossy_startup(gaps: u32, lost: u64, phase: Phase, sack: bool) -> (State, f64) {
     let mut s = started();
     s.path.sack = sack;
-    s.path.pipe = 100.0;
+    s.path.set_pipe(100.0);
     round(&mut s, 100, 400_000);
     (0..gaps).for_each(|_| lose(&mut s, 100, 1, false));
     lose(&mut s, 100, 2, true);
@@ -198,17 +198,17 @@ fn the_window_of_each_state() {
 #[test]
 fn down_ends_without_a_queue_and_with_headroom() {
     let mut s = searching();
-    s.path.pipe = 51.0;
+    s.path.set_pipe(51.0);
     (0..3).for_each(|_| round(&mut s, 100, 800_000));
     news(&mut s, 1, 800_000, |_| ());
     assert_eq!(s.cc.state, State::ProbeBwDown);
     assert!(close(pacing(&s), 0.99 * 0.9 * 800_000.0));
     // Of a limit of 50 segments 7.5 are left free.
     s.cc.bounds.inflight_longterm = 50.0;
-    s.path.pipe = 43.0;
+    s.path.set_pipe(43.0);
     news(&mut s, 1, 800_000, |a| sample(a, |r| r.in_flight = 0));
     assert_eq!((s.cc.state, s.cwnd()), (State::ProbeBwDown, 50.0));
-    s.path.pipe = 42.5;
+    s.path.set_pipe(42.5);
     news(&mut s, 1, 800_000, |a| sample(a, |r| r.in_flight = 0));
     assert_eq!((s.cc.state, s.cwnd()), (State::ProbeBwCruise, 42.5));
     assert!(close(pacing(&s), 0.99 * 800_000.0));
@@ -225,9 +225,9 @@ fn a_search_comes_after_two_to_three_seconds_or_as_many_rounds_as_reno_would_tak
     for seed in 0..200 {
         let mut s = started();
         s.rng = skyhaul_base::Rng::stream(seed, "flows.bulk.cc");
-        s.path.pipe = 60.0;
+        s.path.set_pipe(60.0);
         (0..4).for_each(|_| round(&mut s, 100, 800_000));
-        s.path.pipe = 40.0;
+        s.path.set_pipe(40.0);
         news(&mut s, 1, 800_000, |_| ());
         let from = s.now;
         while s.cc.state != State::ProbeBwRefill {
@@ -278,7 +278,7 @@ fn the_rate_of_a_search_lasts_two_cycles() {
     round(&mut s, 100, 800_000);
     for _ in 0..2 {
         assert_eq!(s.variable("bandwidth"), 900_000.0);
-        s.path.pipe = 40.0;
+        s.path.set_pipe(40.0);
         s.now += Duration::from_secs(3);
         s.cc.rtt.measured(s.now);
         (0..6).for_each(|_| round(&mut s, 10, 800_000));
@@ -322,10 +322,10 @@ fn the_search_after_one_that_went_too_high_is_cut_short_and_repeated_at_once() {
     let mut s = searching();
     s.cc.bounds.inflight_longterm = 70.0;
     s.cc.prev_probe_too_high = true;
-    s.path.pipe = 69.0;
+    s.path.set_pipe(69.0);
     news(&mut s, 1, 800_000, |_| ());
     assert_eq!(s.cc.state, State::ProbeBwUp);
-    s.path.pipe = 70.0;
+    s.path.set_pipe(70.0);
     news(&mut s, 1, 800_000, |_| ());
     assert_eq!((s.cc.state, s.cc.prev_probe_precautionary), (State::ProbeBwDown, true));
     // A round later no excess is known: refill again, this time to stay.
@@ -341,7 +341,7 @@ fn the_limit_grows_by_one_two_four_segments_per_round() {
     let mut s = searching();
     s.cc.cwnd = 64.0;
     s.cc.bounds.inflight_longterm = 64.0;
-    s.path.pipe = 64.0;
+    s.path.set_pipe(64.0);
     s.cc.bw_probe_up_rounds = 0;
     s.cc.raise_slope();
     // Each round is as many acknowledgements as the window has segments.
@@ -413,10 +413,10 @@ fn the_rtt_is_measured_after_five_seconds_at_half_of_the_bdp() {
     news(&mut s, 0, 800_000, |_| ());
     assert_eq!((s.cc.state, s.cwnd()), (State::ProbeRtt, 25.0));
     assert!(close(pacing(&s), 0.99 * 800_000.0));
-    s.path.pipe = 26.0;
+    s.path.set_pipe(26.0);
     news(&mut s, 300, 800_000, |_| ());
     assert_eq!(s.cc.probe_rtt_done_stamp, None);
-    s.path.pipe = 25.0;
+    s.path.set_pipe(25.0);
     news(&mut s, 10, 800_000, |_| ());
     // 200 ms and a round.
     news(&mut s, 300, 10_000, |_| ());
@@ -465,13 +465,13 @@ fn idleness_needs_no_measurement_and_goes_on_at_the_estimated_rate() {
     s.now += Duration::from_secs(20);
     s.idle();
     assert!(close(pacing(&s), 0.99 * 800_000.0));
-    s.path.pipe = 10.0;
+    s.path.set_pipe(10.0);
     news(&mut s, 500, 800_000, |_| ());
     assert!(s.cc.state.in_probe_bw(), "the silence has drained the path already");
     // Within a measurement it ends it.
     let mut s = drained();
     s.now += Duration::from_secs(6);
-    s.path.pipe = 5.0;
+    s.path.set_pipe(5.0);
     news(&mut s, 0, 800_000, |_| ());
     news(&mut s, 1, 800_000, |_| ());
     assert_eq!(s.cc.state, State::ProbeRtt);
@@ -520,7 +520,7 @@ fn a_spurious_episode_is_undone() {
     assert_eq!((s.cwnd(), s.cc.bounds), (101.0, Bounds::default()));
     // Startup resumes.
     let mut s = started();
-    s.path.pipe = 100.0;
+    s.path.set_pipe(100.0);
     round(&mut s, 100, 400_000);
     (0..7).for_each(|_| lose(&mut s, 100, 3, false));
     s.congestion(Signal::Loss);
@@ -535,7 +535,7 @@ fn a_spurious_episode_is_undone() {
 #[test]
 fn option_ecn_counts_an_echo_as_excess() {
     let mut s = searching();
-    s.path.pipe = 80.0;
+    s.path.set_pipe(80.0);
     s.congestion(Signal::Ecn);
     assert_eq!((s.cc.state, s.cc.bounds.inflight_longterm), (State::ProbeBwDown, 80.0));
     let mut s = started();

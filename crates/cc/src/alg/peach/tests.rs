@@ -25,8 +25,8 @@ fn started(config: Config) -> Stage<Peach> {
 fn at(cwnd: u32, config: Config) -> Stage<Peach> {
     let mut s = started(Config { start: Opening::Sudden, ..config });
     s.probe(cwnd - 1);
-    s.path.in_flight = f64::from(cwnd);
-    s.path.pipe = f64::from(cwnd);
+    s.path.set_in_flight(f64::from(cwnd));
+    s.path.set_pipe(f64::from(cwnd));
     s.path.srtt = Some(RTT);
     assert_eq!(s.cwnd(), f64::from(cwnd));
     s
@@ -87,7 +87,7 @@ fn option_probe_cap() {
 fn option_limit_to_app() {
     let count = |queued, limit_to_app| {
         let mut s = new(Config { limit_to_app, ..Config::default() });
-        s.path.queued = queued;
+        s.path.set_queued(queued);
         s.start(Some(RTT)).train.map(|t| t.count)
     };
     assert_eq!(count(50.0, false), Some(63));
@@ -186,7 +186,7 @@ fn option_integer_halving() {
 fn option_halving_base() {
     let halved = |halving_base| {
         let mut s = at(30, Config { halving_base, ..Config::default() });
-        s.path.in_flight = 20.0;
+        s.path.set_in_flight(20.0);
         s.congestion(Signal::Loss);
         s.cwnd()
     };
@@ -321,9 +321,9 @@ fn dummies_are_clocked_by_answers_too_but_not_by_timers_or_the_application() {
 #[test]
 fn no_dummies_for_data_that_is_not_there() {
     let mut s = lost(8, Config::default());
-    s.path.queued = 0.0;
+    s.path.set_queued(0.0);
     assert_eq!(dummies(&mut s, 3, 0), [0; 3]);
-    s.path.queued = 0.5;
+    s.path.set_queued(0.5);
     assert_eq!(dummies(&mut s, 1, 0), [2]);
 }
 
@@ -403,7 +403,9 @@ fn like_reno(mut s: Stage<Peach>, mut reno: Stage<Reno>) {
     };
     same(&s, &reno);
     for round in 0..3 {
-        let path = Path { in_flight: 20.0, pipe: 18.0, ..s.path.clone() };
+        let mut path = s.path.clone();
+        path.set_in_flight(20.0);
+        path.set_pipe(18.0);
         (s.path, reno.path) = (path.clone(), path);
         for _ in 0..40 {
             assert_eq!(s.ack(AckKind::New, 1.0), reno.ack(AckKind::New, 1.0));

@@ -23,7 +23,7 @@ fn at(cwnd: u32, config: Config) -> Stage<PeachPlus> {
     let mut s = new(config);
     s.start(Some(RTT));
     s.probe(cwnd - 1);
-    s.path.in_flight = f64::from(cwnd);
+    s.path.set_in_flight(f64::from(cwnd));
     s.path.srtt = Some(RTT);
     assert_eq!(s.cwnd(), f64::from(cwnd));
     s
@@ -71,7 +71,7 @@ fn range(r: core::ops::RangeInclusive<u64>) -> Vec<u64> {
 fn one_loss_with_the_pipe_of_the_scoreboard() {
     let mut run = steady(Config::default(), &[0]);
     run.run_until(secs(0.6051));
-    assert_eq!((run.stage.cwnd(), run.stage.variable("adsn"), run.stage.path.pipe), (15.0, 15.0, 27.0));
+    assert_eq!((run.stage.cwnd(), run.stage.variable("adsn"), run.stage.path.pipe()), (15.0, 15.0, 27.0));
     run.run_until(secs(1.1549));
     assert_eq!(moments(&run, |h| h == Happened::Probed), range(4..=15));
     assert_eq!(moments(&run, is_new), range(16..=29));
@@ -92,7 +92,7 @@ fn one_loss_with_the_counter() {
     for pipe in [PipeRule::Counter, PipeRule::CounterLiteral] {
         let mut run = steady(Config { pipe, ..Config::default() }, &[0]);
         run.run_until(secs(0.6051));
-        assert_eq!((run.stage.cwnd(), run.stage.variable("adsn"), run.stage.path.pipe), (15.0, 15.0, 28.0));
+        assert_eq!((run.stage.cwnd(), run.stage.variable("adsn"), run.stage.path.pipe()), (15.0, 15.0, 28.0));
         run.run_until(secs(1.1549));
         assert_eq!(moments(&run, |h| h == Happened::Probed), range(4..=16));
         assert_eq!(moments(&run, is_new), range(17..=29));
@@ -190,7 +190,7 @@ fn at_most_half_a_window_of_nil_segments_one_per_acknowledgement_without_data() 
     assert_eq!(nils(&mut s, 40, 0), 14);
     // Q8: not for data that is not there.
     let mut s = lost(30, Config::default());
-    s.path.queued = 0.0;
+    s.path.set_queued(0.0);
     assert_eq!(nils(&mut s, 5, 0), 0);
     let mut s = lost(30, Config { quick_recovery: false, ..Config::default() });
     assert_eq!(nils(&mut s, 5, 0), 0);
@@ -254,12 +254,12 @@ fn options_of_the_train_and_of_halving() {
     let mut s = new(Config { probe_cap: Some(20), ..Config::default() });
     assert_eq!(s.start(Some(RTT)).train.map(|t| t.count), Some(19));
     let mut s = new(Config { limit_to_app: true, ..Config::default() });
-    s.path.queued = 50.0;
+    s.path.set_queued(50.0);
     assert_eq!(s.start(Some(RTT)).train.map(|t| t.count), Some(49));
     assert!(Config { probe_cap: Some(0), ..Config::default() }.validate().is_err());
     assert_eq!(lost(31, Config { integer_halving: false, ..Config::default() }).cwnd(), 15.5);
     let mut s = at(30, Config { halving_base: HalvingBase::FlightSize, ..Config::default() });
-    s.path.in_flight = 20.0;
+    s.path.set_in_flight(20.0);
     s.congestion(Signal::Loss);
     assert_eq!(s.cwnd(), 10.0);
 }

@@ -18,7 +18,7 @@ fn linux() -> Config {
 
 /// A whole round of `window` segments whose RTT was `rtt`, and the acknowledgement that ends it.
 fn round(s: &mut Stage<Vegas>, window: u32, rtt: Duration) {
-    s.path.in_flight = f64::from(window - 1);
+    s.path.set_in_flight(f64::from(window - 1));
     let event = Ack { rtt: Some(rtt), ..ack(AckKind::New, 1.0) };
     for _ in 0..window {
         s.call(|cc, cx| cc.on_ack(cx, &event));
@@ -31,7 +31,7 @@ fn at(window: u32, config: Config) -> Stage<Vegas> {
     s.start(None);
     s.cc.cwnd = f64::from(window);
     s.cc.ssthresh = 2.0;
-    s.path.in_flight = f64::from(window - 1);
+    s.path.set_in_flight(f64::from(window - 1));
     let event = Ack { rtt: Some(BASE), ..ack(AckKind::New, 1.0) };
     s.call(|cc, cx| cc.on_ack(cx, &event));
     s.cc.cwnd = f64::from(window);
@@ -79,10 +79,10 @@ fn a_timeout_leaves_the_round_and_the_base_rtt_alone() {
     s.timeout(1);
     // The head was lost, the rest had arrived: one acknowledgement covers all that was out. Another follows at once, and
     // neither gives a sample, since all was sent twice. What lies between them is no RTT.
-    s.path.in_flight = 0.0;
+    s.path.set_in_flight(0.0);
     s.now += Duration::from_millis(100);
     s.call(|cc, cx| cc.on_ack(cx, &Ack { rtt: None, ..ack(AckKind::New, 19.0) }));
-    s.path.in_flight = 1.0;
+    s.path.set_in_flight(1.0);
     s.now += Duration::from_millis(1);
     s.call(|cc, cx| cc.on_ack(cx, &Ack { rtt: None, ..ack(AckKind::New, 1.0) }));
     assert_eq!(s.variable("base_rtt"), 0.1);
@@ -159,7 +159,7 @@ fn the_queue_settles_between_alpha_and_beta() {
 #[test]
 fn a_lone_segment_renews_the_base_rtt() {
     let mut s = at(4, Config::default());
-    s.path.in_flight = 0.0;
+    s.path.set_in_flight(0.0);
     s.cc.flight = 0.0;
     round(&mut s, 1, Duration::from_millis(100));
     round(&mut s, 1, Duration::from_millis(300));
@@ -276,7 +276,7 @@ fn linux_leaves_slow_start_at_the_rate_that_it_measured() {
     let mut s = at(20, linux());
     s.cc.ssthresh = f64::INFINITY;
     s.cc.cwnd = 20.0;
-    s.path.in_flight = 19.0;
+    s.path.set_in_flight(19.0);
     s.cc.flight = 0.0;
     s.cc.rtt_count = 3;
     s.cc.rtt_min = Duration::from_millis(120);

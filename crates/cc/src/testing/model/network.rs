@@ -30,7 +30,7 @@ impl<C: CongestionControl> Model<C> {
             delivered,
             interval,
             rate: Rate::from_bytes_over(delivered as f64, interval).filter(|_| after % 16 != 9),
-            app_limited: self.stage.path.queued == 0.0,
+            app_limited: self.stage.path.queued() == 0.0,
             prior_delivered: self.stage.path.delivered.saturating_sub(delivered).max(self.round_delivered),
             lost: u64::from(after % 3) * u64::from(self.lost) * self.smss(),
             in_flight: u64::from(self.outstanding + newly) * self.smss(),
@@ -46,7 +46,7 @@ impl<C: CongestionControl> Model<C> {
                     len: self.stage.path.smss,
                     in_flight: u64::from(self.outstanding) * self.smss(),
                     lost: u64::from(i + 1) * self.smss(),
-                    app_limited: self.stage.path.queued == 0.0,
+                    app_limited: self.stage.path.queued() == 0.0,
                     same_gap: i % 3 > 0,
                 };
                 self.call("on_lost", |cc, cx| cc.on_lost(cx, &lost));
@@ -207,7 +207,7 @@ impl<C: CongestionControl> Model<C> {
             let by_pipe = self.stage.path.phase == Phase::Recovery
                 && self.policy.recovery.uses_pipe()
                 && !self.policy.gate_on_flight;
-            let used = if by_pipe { self.stage.path.pipe } else { f64::from(self.next) };
+            let used = if by_pipe { self.stage.path.pipe() } else { f64::from(self.next) };
             if used + 1.0 > self.stage.cwnd() {
                 break Blocked::Cwnd;
             }
@@ -216,13 +216,13 @@ impl<C: CongestionControl> Model<C> {
                 self.next += 1;
             } else if f64::from(self.outstanding) + 1.0 > self.stage.path.rwnd {
                 break Blocked::Rwnd;
-            } else if self.stage.path.queued < 1.0 {
+            } else if self.stage.path.queued() < 1.0 {
                 break Blocked::App;
             } else {
                 if self.outstanding == 0 {
                     (self.head_sent, self.head_again) = (self.stage.now, 0);
                 }
-                self.stage.path.queued -= 1.0;
+                self.stage.path.set_queued(self.stage.path.queued() - 1.0);
                 self.outstanding += 1;
                 self.next += 1;
             }

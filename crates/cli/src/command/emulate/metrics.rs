@@ -61,7 +61,7 @@ fn text(report: &Report) -> String {
         };
         for link in &lane.links {
             let name = link.name.as_str();
-            for (class, c) in [("high", &link.counters.high), ("low", &link.counters.low)] {
+            for (class, c) in [("high", link.counters.high()), ("low", link.counters.low())] {
                 let labels = with(&[("link", name), ("priority", class)]);
                 offered.get_or_create(&labels).inc_by(c.offered);
                 delivered.get_or_create(&labels).inc_by(c.delivered);

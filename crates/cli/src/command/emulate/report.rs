@@ -26,7 +26,7 @@ pub(super) fn line(report: &Report) -> String {
 }
 
 fn link_words(l: &LinkCount) -> String {
-    let (all, low) = (l.counters.total(), l.counters.low);
+    let (all, low) = (l.counters.total(), l.counters.low());
     let mut words = format!(
         "{} {} of {} packets ({:.3} MB), {} waiting",
         l.name,
@@ -87,7 +87,7 @@ pub(super) fn text(report: &Report) -> String {
 }
 
 pub(super) fn json(report: &Report) -> Value {
-    let class = |c: &skyhaul_path::ClassCounters| {
+    let class = |c: &skyhaul_path::KindCounters| {
         let drops: serde_json::Map<String, Value> =
             DropReason::ALL.iter().map(|w| (w.name().to_owned(), c.dropped(*w).into())).collect();
         json!({
@@ -101,8 +101,8 @@ pub(super) fn json(report: &Report) -> Value {
     let link = |l: &LinkCount| {
         json!({
             "name": l.name,
-            "high": class(&l.counters.high),
-            "low": class(&l.counters.low),
+            "high": class(&l.counters.high()),
+            "low": class(&l.counters.low()),
             "queue_packets": l.queue,
             "max_queue_packets": l.counters.max_queue,
         })

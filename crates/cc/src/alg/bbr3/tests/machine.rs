@@ -25,7 +25,7 @@ fn startup_finds_the_rate_in_eight_rounds_and_ends_in_ten() {
     let (mut found, mut left, mut most) = (None, None, 0.0f64);
     watch(&mut run, 0, 10, |run| {
         let cc = &run.stage.cc;
-        most = most.max(run.stage.path.pipe);
+        most = most.max(run.stage.path.pipe());
         if run.stage.variable("bandwidth") > 9.5e6 {
             found.get_or_insert(cc.round_count);
         }
@@ -48,7 +48,7 @@ fn in_steady_state_it_holds_the_rate_and_a_bounded_queue() {
     let before = run.stage.path.delivered;
     let (mut most, mut cruising) = (0.0f64, 0);
     watch(&mut run, 20, 60, |run| {
-        let (cc, in_flight) = (&run.stage.cc, run.stage.path.pipe);
+        let (cc, in_flight) = (&run.stage.cc, run.stage.path.pipe());
         let bw = run.stage.variable("bandwidth");
         assert!((9.9e6..=10.01e6).contains(&bw), "{bw}");
         assert_eq!(cc.rtt.min(), Some(Duration::from_millis(550)));
@@ -81,7 +81,7 @@ fn a_shallow_buffer_is_learnt() {
     watch(&mut run, 30, 90, |run| {
         let long = run.stage.cc.bounds.inflight_longterm;
         assert!(long > 0.9 * bdp && long < holds, "{long}");
-        assert!(run.stage.path.pipe < holds, "{}", run.stage.path.pipe);
+        assert!(run.stage.path.pipe() < holds, "{}", run.stage.path.pipe());
     });
     let used = (run.stage.path.delivered - delivered) as f64 / (0.25e6 * 60.0);
     let lost = (run.stage.path.lost - lost) as f64 / (0.25e6 * 60.0);

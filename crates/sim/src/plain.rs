@@ -1,0 +1,98 @@
+//! The short way of ordinary segments: data in order, and the acknowledgement that says so, of flows in one direction.
+//!
+//! Nearly all segments are ordinary. They are told by a few bits, the ends take them without looking at what cannot
+//! matter (header prediction), and what they release leaves again from here. Whatever is not ordinary takes the long
+//! way, [`Sim::arrive`], with nothing changed.
+
+use crate::agent::Agent;
+use crate::observe;
+use crate::parcel::Parcel;
+use crate::sim::{Sim, dispatch, send};
+use crate::tap::Tap;
+use skyhaul_path::PacketView;
+
+impl<R: Tap> Sim<R> {
+    /// A parcel has reached its end point. False if it is not an ordinary one.
+    #[inline(always)]
+    pub(crate) fn arrive_plain(&mut self, parcel: Parcel) -> bool {
+        if R::PACKETS {
+            // Whoever sees packets sees whole segments.
+            return false;
+        }
+        if parcel.is_plain_data() {
+            return self.plain_data(parcel);
+        }
+        parcel.is_plain_ack() && self.plain_ack(parcel)
+    }
+
+    /// Payload has reached a receiver.
+    #[inline(always)]
+    fn plain_data(&mut self, parcel: Parcel) -> bool {
+        let (now, index) = (self.now, parcel.flow());
+        let Self { flows, net, timers, .. } = self;
+        let Some(flow) = flows.get_mut(index as usize) else { return false };
+        let (way, header) = (flow.way(index, true), flow.header);
+        let Agent::OneWay(ends) = &mut flow.agent else { return false };
+        let (seq, _, _) = parcel.numbers();
+        let sink = &mut ends.sink;
+        let current = parcel.generation() == flow.generation;
+        if !current || !sink.take_plain(now, seq, parcel.len(header), parcel.ts()) {
+            return false;
+        }
+        if R::ENABLED {
+            observe::arrival(now, parcel, net);
+        }
+        if let Some(head) = sink.poll_plain(now) {
+            dispatch(net, now, Parcel::plain(&head, header, way));
+        }
+        let mut beside = None;
+        while !sink.is_at_rest() {
+            let Some(head) = sink.poll(now, &mut beside) else { break };
+            send(net, now, way, header, &head, beside.take());
+        }
+        let next = sink.next_timeout();
+        if next < flow.armed {
+            flow.armed = next;
+            timers.set_earlier(index, next);
+        }
+        true
+    }
+
+    /// An acknowledgement has reached a sender.
+    #[inline(always)]
+    fn plain_ack(&mut self, parcel: Parcel) -> bool {
+        let (now, index) = (self.now, parcel.flow());
+        let Self { flows, net, timers, .. } = self;
+        let Some(flow) = flows.get_mut(index as usize) else { return false };
+        let (way, header) = (flow.way(index, false), flow.header);
+        let Agent::OneWay(ends) = &mut flow.agent else { return false };
+        let (_, ack, window) = parcel.numbers();
+        let source = &mut ends.source;
+        let current = parcel.generation() == flow.generation;
+        if !current || !source.take_plain(now, ack, window, parcel.ts()) {
+            return false;
+        }
+        flow.last_ack = Some(now);
+        if R::ENABLED {
+            observe::arrival(now, parcel, net);
+        }
+        while let Some(head) = source.poll_plain(now) {
+            dispatch(net, now, Parcel::plain(&head, header, way));
+        }
+        let mut beside = None;
+        while !source.is_at_rest() {
+            let Some(head) = source.poll(now, &mut beside) else { break };
+            send(net, now, way, header, &head, beside.take());
+        }
+        let next = source.next_timeout();
+        if next < flow.armed {
+            flow.armed = next;
+            timers.set_earlier(index, next);
+        }
+        let concerned = flow.finite || source.sender().has_judgement();
+        if concerned || R::ENABLED {
+            self.acknowledged(index);
+        }
+        true
+    }
+}
