@@ -2,13 +2,14 @@
 //!
 //! While every outstanding segment is full-sized, sent once, and neither reported nor lost, `SND.UNA`, `SND.MAX` and
 //! the segment size say all there is to say. The scoreboard with its entry per segment appears with the first thing
-//! that they cannot say and goes when it is over. Only when a segment left is then forgotten: where somebody asks for
-//! that ([`Board::keep_times`]), the scoreboard stays.
+//! that they cannot say and goes when it is over. When each segment left is kept beside the two numbers where somebody
+//! asks for that ([`Board::keep_times`]), and otherwise forgotten.
 
 use super::scoreboard::{Acked, Item, Scoreboard};
 use crate::config::Config;
 use alloc::boxed::Box;
 use skyhaul_base::Instant;
+use skyhaul_base::ring::Ring;
 
 /// Outstanding segments.
 #[derive(Clone, Debug)]
@@ -17,8 +18,10 @@ pub(crate) struct Board {
     max: u64,
     smss: u32,
     dup_thresh: u32,
-    /// The scoreboard stays, since somebody wants to know when segments left.
-    times: bool,
+    /// The scoreboard stays, since somebody looks at it on each acknowledgement.
+    stays: bool,
+    /// When each outstanding segment left, where somebody asks for it; empty while there is a scoreboard, which knows.
+    times: Option<Box<Ring<Instant>>>,
     /// Bytes ever marked lost, while there is no scoreboard.
     total_lost: u64,
     full: Option<Box<Scoreboard>>,
@@ -28,22 +31,50 @@ impl Board {
     /// Nothing is outstanding; the first byte is at `start`.
     pub(crate) fn new(start: u64, config: &Config, smss: u32) -> Self {
         let dup_thresh = config.dup_thresh;
-        Self { una: start, max: start, smss, dup_thresh, times: false, total_lost: 0, full: None }
+        Self {
+            una: start,
+            max: start,
+            smss,
+            dup_thresh,
+            stays: false,
+            times: None,
+            total_lost: 0,
+            full: None,
+        }
     }
 
-    /// Whether the time at which each segment left has to be known. Before anything is outstanding, or from now on.
-    pub(crate) fn keep_times(&mut self, times: bool) {
-        self.times = times;
-        if times {
+    /// Whether the time at which each segment left has to be known, and whether the scoreboard has to be there at any time.
+    /// Before anything is outstanding, or from now on.
+    pub(crate) fn keep_times(&mut self, times: bool, scoreboard: bool) {
+        self.stays = scoreboard;
+        match (&self.times, times && !scoreboard) {
+            (None, true) => {
+                let mut ring = Ring::new();
+                if self.full.is_none() {
+                    (0..self.len()).for_each(|_| ring.push_back(Instant::ZERO));
+                }
+                self.times = Some(Box::new(ring));
+            }
+            (Some(_), false) => {
+                // What is known of the present segments stays known.
+                self.full();
+                self.times = None;
+            }
+            _ => {}
+        }
+        if scoreboard {
             self.full();
+        } else {
+            self.tidy();
         }
     }
 
     /// The scoreboard, made if there is none.
     pub(crate) fn full(&mut self) -> &mut Scoreboard {
-        let Self { una, max, smss, dup_thresh, total_lost, full, .. } = self;
+        let Self { una, max, smss, dup_thresh, total_lost, times, full, .. } = self;
         full.get_or_insert_with(|| {
-            Box::new(Scoreboard::uniform((*una, *max), *dup_thresh, *smss, *total_lost))
+            let left = || times.as_mut().and_then(|t| t.pop_front()).unwrap_or(Instant::ZERO);
+            Box::new(Scoreboard::uniform((*una, *max), *dup_thresh, *smss, *total_lost, left))
         })
     }
     /// The scoreboard, if there is one.
@@ -119,7 +150,7 @@ impl Board {
             seq,
             len: self.smss,
             fin: false,
-            last_sent: Instant::ZERO,
+            last_sent: self.times.as_ref().and_then(|t| t.get(index)).copied().unwrap_or(Instant::ZERO),
             rtx_count: 0,
             sacked: false,
         })
@@ -140,6 +171,8 @@ impl Board {
     pub(crate) fn push(&mut self, span: u32, fin: bool, now: Instant) {
         if self.full.is_some() || span != self.smss || fin {
             self.push_any(span, fin, now);
+        } else if let Some(times) = &mut self.times {
+            times.push_back(now);
         }
         self.max += u64::from(span);
     }
@@ -155,7 +188,9 @@ impl Board {
         // Mostly one segment.
         if self.full.is_none() && bytes == u64::from(self.smss) {
             self.una = ack;
-            return Acked { bytes, delivered: bytes, ..Acked::default() };
+            let times = self.times.as_mut();
+            let (popped, sent_at) = times.map_or((0, None), |t| (1, t.pop_front()));
+            return Acked { bytes, delivered: bytes, popped, sent_at };
         }
         self.ack_any(ack)
     }
@@ -165,7 +200,12 @@ impl Board {
         let bytes = ack - self.una;
         if self.full.is_none() && bytes % u64::from(self.smss) == 0 {
             self.una = ack;
-            return Acked { bytes, delivered: bytes, ..Acked::default() };
+            let mut acked = Acked { bytes, delivered: bytes, ..Acked::default() };
+            if let Some(times) = &mut self.times {
+                acked.popped = (bytes / u64::from(self.smss)) as usize;
+                acked.sent_at = (0..acked.popped).filter_map(|_| times.pop_front()).last();
+            }
+            return acked;
         }
         let acked = self.full().ack(ack);
         self.una = ack;
@@ -179,14 +219,19 @@ impl Board {
     }
 
     /// Nothing is wrong any more: the two numbers are enough again.
+    #[inline]
     pub(crate) fn tidy(&mut self) {
-        if self.times {
-            return;
+        if self.full.is_some() && !self.stays {
+            self.put_away();
         }
-        if let Some(s) = self.full.as_ref().filter(|s| s.is_uniform()) {
-            self.total_lost = s.total_lost();
-            self.full = None;
+    }
+    fn put_away(&mut self) {
+        let Some(s) = self.full.as_ref().filter(|s| s.is_uniform()) else { return };
+        self.total_lost = s.total_lost();
+        if let Some(times) = &mut self.times {
+            (0..s.len()).filter_map(|i| s.item(i)).for_each(|i| times.push_back(i.last_sent));
         }
+        self.full = None;
     }
 
     /// Full segments have another size from now on; see [`Scoreboard::recut`].

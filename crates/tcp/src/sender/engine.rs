@@ -152,7 +152,7 @@ impl<S: Store> Engine<S> {
         let by_time = self.config.loss_detection == LossDetection::Rack;
         self.by_time =
             (by_time && peer.sack && self.mode().uses_pipe()).then(|| Box::new(ByTime::new(&self.config)));
-        self.board.keep_times(self.times_matter());
+        self.board.keep_times(self.times_matter(), self.by_time.is_some());
         self.space.update_window(FIRST, peer.window, self.config.send_buffer);
         self.prober.support = match self.config.probes {
             ProbeNegotiation::Negotiate if peer.probes => ProbeSupport::Yes,
@@ -197,7 +197,7 @@ impl<S: Store> Engine<S> {
 
     pub(super) fn renew_policy(&mut self) {
         self.control.renew_policy();
-        self.board.keep_times(self.times_matter());
+        self.board.keep_times(self.times_matter(), self.by_time.is_some());
     }
 
     pub(super) fn recall(&mut self, state: PathState) {

@@ -169,12 +169,19 @@ impl Scoreboard {
         }
     }
 
-    /// A scoreboard of full segments that cover `[una, max)`, all sent once, none reported, at unknown times.
-    pub(crate) fn uniform((una, max): (u64, u64), dup_thresh: u32, smss: u32, total_lost: u64) -> Self {
+    /// A scoreboard of full segments that cover `[una, max)`, all sent once, none reported; `left` says when, one after the
+    /// other.
+    pub(crate) fn uniform(
+        (una, max): (u64, u64),
+        dup_thresh: u32,
+        smss: u32,
+        total_lost: u64,
+        mut left: impl FnMut() -> Instant,
+    ) -> Self {
         let mut s = Self { total_lost, ..Self::new(una, dup_thresh, smss) };
         s.ring.reserve_exact((max - una) as usize / smss as usize + 1);
         while s.max < max {
-            s.push(smss, false, Instant::ZERO);
+            s.push(smss, false, left());
         }
         s
     }
