@@ -32,7 +32,7 @@ impl<S: Store> Connection<S> {
             next: self.acknowledged(),
             expected: self.expected(),
             window: (window >> self.our_scale << self.our_scale) as u32,
-            stamps: self.timestamps.then(|| self.stamps),
+            stamps: self.timestamps.then_some(self.stamps),
         }
     }
 }
