@@ -5,7 +5,7 @@ use crate::error::Rejected;
 use skyhaul_base::{Duration, Instant, Ticks};
 
 /// State of the option.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Timestamps {
     /// The last acknowledgement carried this timestamp of the peer (`TS.Recent`).
     pub(crate) recent: u32,

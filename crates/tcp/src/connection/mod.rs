@@ -17,6 +17,9 @@
 mod arrive;
 mod depart;
 mod open;
+mod remains;
+
+pub use remains::Remains;
 
 use crate::challenge::Challenges;
 use crate::config::{Config, MIN_MSS, ProbeNegotiation};
