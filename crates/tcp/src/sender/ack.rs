@@ -250,21 +250,34 @@ impl<S: Store> Engine<S> {
     fn measure(&mut self, now: Instant, a: &Arrival<'_>, t: &mut Taken) {
         if t.advanced && a.answer.is_none() {
             t.rtt = t.acked.sent_at.map(|sent| now - sent);
-            let sample = match self.config.rtt_source {
-                RttSource::Timestamps if a.echo.is_some() => a.echo,
-                RttSource::Timed => self.rtt.timed_sample(t.ack, now),
-                _ => t.rtt,
-            };
-            if let Some(rtt) = sample {
-                self.rtt.sample(rtt, &self.config.rto);
-                t.measured = true;
-            }
+            t.measured = self.estimate(now, t.ack, a.echo, t.rtt);
         }
         // A round is over when something arrives that was sent after it began.
         if self.highest_delivered > self.round_end && t.outstanding && (t.advanced || t.sacked > 0) {
             self.round += 1;
             self.round_end = self.board.max();
         }
+    }
+
+    /// Feeds the estimator of the RTT from the configured source, on an acknowledgement of everything before `ack` that
+    /// echoes a timestamp of the age `echo` and whose newest segment left `rtt` ago. True if there was a sample.
+    #[inline(always)]
+    pub(super) fn estimate(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        echo: Option<Duration>,
+        rtt: Option<Duration>,
+    ) -> bool {
+        let sample = match self.config.rtt_source {
+            RttSource::Timed => self.rtt.timed_sample(ack, now),
+            RttSource::Timestamps if echo.is_some() => echo,
+            _ => rtt,
+        };
+        if let Some(rtt) = sample {
+            self.rtt.sample(rtt, &self.config.rto);
+        }
+        sample.is_some()
     }
 
     /// Which segments are lost now: by time, or by what was acknowledged beyond them.

@@ -9,7 +9,6 @@
 
 use super::space::{FIRST, FinState, Space};
 use super::{Engine, Out, Phase, Sender};
-use crate::config::RttSource;
 use crate::loss::Board;
 use crate::rtt::Estimator;
 use crate::segment::Mark;
@@ -231,14 +230,7 @@ impl<S: Store> Engine<S> {
         self.highest_delivered = self.highest_delivered.max(ack);
 
         let rtt = acked.sent_at.map(|sent| now - sent);
-        let sample = match self.config.rtt_source {
-            RttSource::Timed => self.rtt.timed_sample(ack, now),
-            RttSource::Timestamps if echo.is_some() => echo,
-            _ => rtt,
-        };
-        if let Some(sample) = sample {
-            self.rtt.sample(sample, &self.config.rto);
-        }
+        self.estimate(now, ack, echo, rtt);
         if self.highest_delivered > self.round_end {
             self.round += 1;
             self.round_end = max;
