@@ -1,49 +1,18 @@
 //! A directed link: queue, transmitter, propagation, errors.
 
+mod config;
+mod foreseen;
+
 use crate::delay::Delay;
-use crate::error::{self, ErrorModel};
+use crate::error::ErrorModel;
 use crate::lane::Lane;
 use crate::packet::{DropReason, PacketView};
-use crate::queue::{Limit, Queue, QueueConfig};
+use crate::queue::{Limit, Queue};
 use crate::rate::{self, Transmitter};
 use crate::stats::Counters;
-use skyhaul_base::ring::Ring;
-use skyhaul_base::{Duration, Instant, Rate, Rng};
-
-/// Everything that describes a link.
-#[derive(Clone, Debug, Default)]
-pub struct LinkConfig {
-    /// Rate of the transmitter.
-    pub rate: rate::Config,
-    /// The queue in front of the transmitter.
-    pub queue: QueueConfig,
-    /// Propagation delay.
-    pub delay: Delay,
-    /// True if packets may overtake each other in flight; otherwise an arrival waits for the one before it.
-    pub allow_reorder: bool,
-    /// Losses of the channel.
-    pub error: error::Config,
-    /// True if a link that goes down loses what is in flight.
-    pub drop_inflight: bool,
-}
-
-/// The random streams of a link, one per purpose.
-#[derive(Clone, Debug)]
-pub struct Streams {
-    /// For the error model.
-    pub error: Rng,
-    /// For jitter.
-    pub delay: Rng,
-}
-
-impl Streams {
-    /// The streams `<link>.error` and `<link>.delay` of run `seed`.
-    #[must_use]
-    pub fn named(seed: u64, link: &str) -> Self {
-        let stream = |purpose| Rng::stream(seed, &alloc::format!("{link}.{purpose}"));
-        Self { error: stream("error"), delay: stream("delay") }
-    }
-}
+pub use config::{LinkConfig, Streams};
+use foreseen::Foreseen;
+use skyhaul_base::{Duration, Instant, Rate};
 
 /// What became of an offered packet, and with it which event may have to be armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,45 +37,6 @@ impl Offered {
     #[must_use]
     pub fn is_taken(self) -> bool {
         self != Self::Dropped
-    }
-}
-
-/// Departures that were computed when the packets arrived.
-#[derive(Clone, Debug)]
-struct Foreseen<P> {
-    /// Only those of high priority; what is of low priority waits in the queue for its service.
-    only_high: bool,
-    /// When the next of them begins.
-    next: Instant,
-    /// When the transmission of each packet that waits will begin, and its size.
-    waiting: Ring<(Instant, u32)>,
-    /// Packets that the channel will have lost, with the beginning of their transmission: nobody may know before.
-    doomed: Ring<(Instant, P)>,
-}
-
-impl<P: Default> Foreseen<P> {
-    /// The first of the transmissions that have begun by `now`.
-    #[inline]
-    fn begin(&mut self, now: Instant) -> Option<(Instant, u32)> {
-        if self.next > now {
-            return None;
-        }
-        let first = self.waiting.pop_front();
-        self.next = self.waiting.front().map_or(Instant::MAX, |w| w.0);
-        first
-    }
-    /// The transmission of a packet will begin at `start`.
-    #[inline]
-    fn wait(&mut self, start: Instant, size: u32) {
-        self.next = self.next.min(start);
-        self.waiting.push_back((start, size));
-    }
-    /// The first of the packets that are lost by `now`.
-    fn fail(&mut self, now: Instant) -> Option<P> {
-        if self.doomed.front()?.0 > now {
-            return None;
-        }
-        self.doomed.pop_front().map(|d| d.1)
     }
 }
 
@@ -192,18 +122,6 @@ impl<P: PacketView> Link<P> {
         }
     }
 
-    /// The same idle link, with departures foreseen where its queue allows that: for links that nobody changes.
-    #[must_use]
-    pub fn foreseeing(mut self, queue: &QueueConfig) -> Self {
-        let kind = queue.discipline.kind();
-        if (kind.is_blind() || kind.serves_high_first()) && !queue.count_in_service {
-            let only_high = !kind.is_blind();
-            let none = Foreseen { only_high, next: Instant::MAX, waiting: Ring::new(), doomed: Ring::new() };
-            self.foreseen = Some(none);
-        }
-        self
-    }
-
     /// Gives the link a packet. Every packet lost by it goes to `lost`.
     #[inline(always)]
     pub fn offer(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
@@ -251,92 +169,6 @@ impl<P: PacketView> Link<P> {
             return;
         }
         while !self.queue.is_empty() && self.ready_at <= now {
-            let start = self.ready_at;
-            self.integrate(start);
-            if let Some(p) = self.queue.dequeue() {
-                self.transmit(start, p, true, lost);
-            }
-        }
-    }
-
-    /// As [`Self::offer`] where departures are foreseen.
-    #[inline(always)]
-    fn offer_foreseen(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
-        self.begin_foreseen(now);
-        let only_high = self.foreseen.as_ref().is_some_and(|f| f.only_high);
-        // Only a late driver leaves anything to do.
-        let late = only_high && self.ready_at <= now && self.low_waits();
-        if late {
-            self.serve_low(now, lost);
-        }
-        self.counters.offer(&p);
-        if self.ready_at <= now {
-            let sent = self.transmit(now, p, false, lost);
-            return if late { Offered::Sent } else { sent };
-        }
-        if only_high && p.low_priority() {
-            return self.wait(now, p, lost);
-        }
-        self.integrate(now);
-        let size = p.size();
-        let counters = &mut self.counters;
-        let fits = self.queue.admit(size, &mut |p, why| {
-            counters.drop(&p, why);
-            lost(p, why);
-        });
-        if !fits {
-            self.counters.drop(&p, DropReason::Full);
-            lost(p, DropReason::Full);
-            return Offered::Dropped;
-        }
-        self.counters.max_queue = self.counters.max_queue.max(self.queue.len());
-        self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(self.queue.bytes());
-        let start = self.ready_at;
-        let arrival = self.depart(start, size, true);
-        let doomed = self.is_lost(&p);
-        let Some(f) = &mut self.foreseen else { return Offered::Dropped };
-        f.wait(start, size);
-        if doomed {
-            f.doomed.push_back((start, p));
-            return Offered::Queued;
-        }
-        Offered::sent(self.lane.push(arrival, p))
-    }
-
-    /// Transmissions that have begun by `now` leave the queue.
-    #[inline(always)]
-    fn begin_foreseen(&mut self, now: Instant) {
-        if self.foreseen.as_ref().is_some_and(|f| f.next <= now) {
-            self.begin_due(now);
-        }
-    }
-
-    fn begin_due(&mut self, now: Instant) {
-        while let Some((start, size)) = self.foreseen.as_mut().and_then(|f| f.begin(now)) {
-            self.integrate(start);
-            self.queue.leave(size);
-        }
-    }
-
-    /// As [`Self::serve`] where departures are foreseen.
-    fn serve_foreseen(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
-        self.begin_foreseen(now);
-        while let Some(p) = self.foreseen.as_mut().and_then(|f| f.fail(now)) {
-            self.counters.drop(&p, DropReason::Error);
-            lost(p, DropReason::Error);
-        }
-        self.serve_low(now, lost);
-    }
-
-    /// Something waits whose departure is not foreseen.
-    #[inline]
-    fn low_waits(&self) -> bool {
-        self.foreseen.as_ref().is_some_and(|f| f.only_high && self.queue.len() as usize > f.waiting.len())
-    }
-
-    /// What is of low priority goes when the transmitter is free, which it is once all of high priority has gone.
-    fn serve_low(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
-        while self.ready_at <= now && self.low_waits() {
             let start = self.ready_at;
             self.integrate(start);
             if let Some(p) = self.queue.dequeue() {

@@ -1,0 +1,151 @@
+//! Departures that are foreseen: when a packet that waits will leave is known when it arrives.
+
+use super::{Link, Offered};
+use crate::packet::{DropReason, PacketView};
+use crate::queue::QueueConfig;
+use skyhaul_base::Instant;
+use skyhaul_base::ring::Ring;
+
+/// Departures that were computed when the packets arrived.
+#[derive(Clone, Debug)]
+pub(super) struct Foreseen<P> {
+    /// Only those of high priority; what is of low priority waits in the queue for its service.
+    pub(super) only_high: bool,
+    /// When the next of them begins.
+    pub(super) next: Instant,
+    /// When the transmission of each packet that waits will begin, and its size.
+    pub(super) waiting: Ring<(Instant, u32)>,
+    /// Packets that the channel will have lost, with the beginning of their transmission: nobody may know before.
+    pub(super) doomed: Ring<(Instant, P)>,
+}
+
+impl<P: Default> Foreseen<P> {
+    /// The first of the transmissions that have begun by `now`.
+    #[inline]
+    fn begin(&mut self, now: Instant) -> Option<(Instant, u32)> {
+        if self.next > now {
+            return None;
+        }
+        let first = self.waiting.pop_front();
+        self.next = self.waiting.front().map_or(Instant::MAX, |w| w.0);
+        first
+    }
+    /// The transmission of a packet will begin at `start`.
+    #[inline]
+    fn wait(&mut self, start: Instant, size: u32) {
+        self.next = self.next.min(start);
+        self.waiting.push_back((start, size));
+    }
+    /// The first of the packets that are lost by `now`.
+    fn fail(&mut self, now: Instant) -> Option<P> {
+        if self.doomed.front()?.0 > now {
+            return None;
+        }
+        self.doomed.pop_front().map(|d| d.1)
+    }
+}
+
+impl<P: PacketView> Link<P> {
+    /// The same idle link, with departures foreseen where its queue allows that: for links that nobody changes.
+    #[must_use]
+    pub fn foreseeing(mut self, queue: &QueueConfig) -> Self {
+        let kind = queue.discipline.kind();
+        if (kind.is_blind() || kind.serves_high_first()) && !queue.count_in_service {
+            let only_high = !kind.is_blind();
+            let none = Foreseen { only_high, next: Instant::MAX, waiting: Ring::new(), doomed: Ring::new() };
+            self.foreseen = Some(none);
+        }
+        self
+    }
+
+    /// As [`Self::offer`] where departures are foreseen.
+    #[inline(always)]
+    pub(super) fn offer_foreseen(
+        &mut self,
+        now: Instant,
+        p: P,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> Offered {
+        self.begin_foreseen(now);
+        let only_high = self.foreseen.as_ref().is_some_and(|f| f.only_high);
+        // Only a late driver leaves anything to do.
+        let late = only_high && self.ready_at <= now && self.low_waits();
+        if late {
+            self.serve_low(now, lost);
+        }
+        self.counters.offer(&p);
+        if self.ready_at <= now {
+            let sent = self.transmit(now, p, false, lost);
+            return if late { Offered::Sent } else { sent };
+        }
+        if only_high && p.low_priority() {
+            return self.wait(now, p, lost);
+        }
+        self.integrate(now);
+        let size = p.size();
+        let counters = &mut self.counters;
+        let fits = self.queue.admit(size, &mut |p, why| {
+            counters.drop(&p, why);
+            lost(p, why);
+        });
+        if !fits {
+            self.counters.drop(&p, DropReason::Full);
+            lost(p, DropReason::Full);
+            return Offered::Dropped;
+        }
+        self.counters.max_queue = self.counters.max_queue.max(self.queue.len());
+        self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(self.queue.bytes());
+        let start = self.ready_at;
+        let arrival = self.depart(start, size, true);
+        let doomed = self.is_lost(&p);
+        let Some(f) = &mut self.foreseen else { return Offered::Dropped };
+        f.wait(start, size);
+        if doomed {
+            f.doomed.push_back((start, p));
+            return Offered::Queued;
+        }
+        Offered::sent(self.lane.push(arrival, p))
+    }
+
+    /// Transmissions that have begun by `now` leave the queue.
+    #[inline(always)]
+    fn begin_foreseen(&mut self, now: Instant) {
+        if self.foreseen.as_ref().is_some_and(|f| f.next <= now) {
+            self.begin_due(now);
+        }
+    }
+
+    fn begin_due(&mut self, now: Instant) {
+        while let Some((start, size)) = self.foreseen.as_mut().and_then(|f| f.begin(now)) {
+            self.integrate(start);
+            self.queue.leave(size);
+        }
+    }
+
+    /// As [`Self::serve`] where departures are foreseen.
+    pub(super) fn serve_foreseen(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
+        self.begin_foreseen(now);
+        while let Some(p) = self.foreseen.as_mut().and_then(|f| f.fail(now)) {
+            self.counters.drop(&p, DropReason::Error);
+            lost(p, DropReason::Error);
+        }
+        self.serve_low(now, lost);
+    }
+
+    /// Something waits whose departure is not foreseen.
+    #[inline]
+    pub(super) fn low_waits(&self) -> bool {
+        self.foreseen.as_ref().is_some_and(|f| f.only_high && self.queue.len() as usize > f.waiting.len())
+    }
+
+    /// What is of low priority goes when the transmitter is free, which it is once all of high priority has gone.
+    fn serve_low(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
+        while self.ready_at <= now && self.low_waits() {
+            let start = self.ready_at;
+            self.integrate(start);
+            if let Some(p) = self.queue.dequeue() {
+                self.transmit(start, p, true, lost);
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! A flow of data in one direction whose handshake is not modelled, as in the simulations of the papers: one [`Sender`]
+//! and one [`Receiver`] with as much of a connection around them as such a flow can need. Two whole connections
+//! established with the same configuration would exchange the same segments.
+//!
+//! Segments are [`Head`]s, small enough to be carried by an event; what few segments have besides is [`Extras`].
+
+mod sink;
+mod source;
+
+use crate::challenge::Challenges;
+use crate::config::{Config, ProbeNegotiation};
+use crate::connection::scale_for;
+use crate::error::Rejected;
+use crate::receiver::Receiver;
+#[cfg(doc)]
+use crate::segment::Extras;
+use crate::segment::{Flags, Head};
+use crate::sender::{FIRST, Peer, Sender};
+use crate::store::Store;
+use crate::timestamps::Timestamps;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+pub use sink::Sink;
+use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_cc::{Algorithm, CongestionControl};
+pub use source::Source;
+
+/// What the handshake would have found out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    /// Its RTT; the congestion control may use it, the estimator does not.
+    pub rtt: Option<Duration>,
+}
+
+/// What both ends of such a flow agree on.
+#[derive(Clone, Copy, Debug)]
+struct Agreed {
+    sack: bool,
+    probes: bool,
+    timestamps: bool,
+    waves: bool,
+    scale: u8,
+}
+
+impl Agreed {
+    /// Both ends are configured alike.
+    fn new(config: &Config, cc: &Algorithm) -> Self {
+        let policy = cc.policy();
+        Self {
+            sack: config.sack.unwrap_or_else(|| policy.recovery.uses_pipe()),
+            probes: config.probes == ProbeNegotiation::Negotiate && policy.probes,
+            timestamps: config.timestamps,
+            waves: config.receiver_rate && policy.receiver_rate,
+            scale: if config.window_scaling { scale_for(config.receive_buffer) } else { 0 },
+        }
+    }
+
+    /// What a 16-bit field can say of a window.
+    #[inline]
+    fn announced(scale: u8, window: u64) -> u32 {
+        (window.min(65_535 << scale) >> scale << scale) as u32
+    }
+}
+
+/// Both ends of a flow, not connected by anything: whoever drives them carries segments from one to the other.
+///
+/// # Panics
+/// Never; what a peer could not have sent is refused.
+#[must_use]
+pub fn one_way<S: Store>(
+    now: Instant,
+    config: &Arc<Config>,
+    cc: Algorithm,
+    rng: Rng,
+    known: Known,
+) -> (Source<S>, Sink<S>) {
+    let agreed = Agreed::new(config, &cc);
+    let stamps = || agreed.timestamps.then(|| Box::new(Timestamps::new(config)));
+    let buffer = config.first_receive_buffer();
+    let mut sender = Sender::new(config, cc, rng);
+    sender.start(
+        now,
+        &Peer {
+            mss: config.mss,
+            options: 0,
+            window: if config.window_scaling { buffer } else { buffer.min(65_535) },
+            sack: agreed.sack,
+            probes: agreed.probes,
+            rtt: known.rtt,
+            rtt_is_sample: false,
+            syn_lost: false,
+        },
+    );
+    let mut receiver = Receiver::new(config);
+    let answers = match config.probes {
+        ProbeNegotiation::Negotiate => agreed.probes,
+        ProbeNegotiation::Paper => true,
+        ProbeNegotiation::Off => false,
+    };
+    receiver.start(agreed.sack, answers);
+    receiver.discard();
+    let source = Source {
+        sender,
+        stamps: stamps(),
+        exception: None,
+        window: Agreed::announced(agreed.scale, buffer),
+        waves: agreed.waves,
+    };
+    let sink =
+        Sink { receiver, stamps: stamps(), exception: None, last_ack_sent: FIRST, scale: agreed.scale };
+    (source, sink)
+}
+
+/// What an end needs once something out of the ordinary has happened.
+#[derive(Clone, Copy, Debug, Default)]
+struct Exception {
+    challenges: Challenges,
+    /// Acknowledgements that the data end owes.
+    acks_due: u32,
+    reset_due: Option<Head>,
+    closed: bool,
+}
+
+impl Exception {
+    /// Nobody is here any more (RFC 9293 §3.10.7.1): everything but a reset is answered with one.
+    fn refuse(&mut self, head: &Head) -> Result<(), Rejected> {
+        if !head.flags.has(Flags::RST) {
+            self.reset_due = Some(Head { seq: head.ack, flags: Flags::RST, ..Head::default() });
+        }
+        Err(Rejected::Closed)
+    }
+}

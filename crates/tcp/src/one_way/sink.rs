@@ -1,0 +1,205 @@
+//! The end of a one-way flow that receives the data.
+
+use super::{Agreed, Exception};
+use crate::error::Rejected;
+use crate::receiver::{Data, Receiver};
+use crate::segment::{Extras, Flags, Head, Seq};
+use crate::sender::FIRST;
+use crate::store::Store;
+use crate::timestamps::Timestamps;
+use alloc::boxed::Box;
+use skyhaul_base::Instant;
+
+/// The end that receives the data; its application reads everything at once.
+#[derive(Debug)]
+pub struct Sink<S: Store> {
+    pub(super) receiver: Receiver<S>,
+    pub(super) stamps: Option<Box<Timestamps>>,
+    pub(super) exception: Option<Box<Exception>>,
+    /// `Last.ACK.sent` (RFC 7323 §4.3): with delayed acknowledgements the oldest segment not yet acknowledged is echoed.
+    pub(super) last_ack_sent: u64,
+    pub(super) scale: u8,
+}
+
+impl<S: Store> Sink<S> {
+    /// The receiver, to look at.
+    #[must_use]
+    pub fn receiver(&self) -> &Receiver<S> {
+        &self.receiver
+    }
+    /// When [`Self::handle_timeout`] must be called; [`Instant::MAX`] for never.
+    #[inline]
+    #[must_use]
+    pub fn next_timeout(&self) -> Instant {
+        self.receiver.next_timeout()
+    }
+    /// Handles every deadline that has passed.
+    #[inline]
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.receiver.handle_timeout(now);
+    }
+
+    /// Handles an arriving segment. Poll for transmissions until there are none before handling the next.
+    ///
+    /// # Errors
+    /// Says why it was dropped; what the RFCs owe the peer (an acknowledgement) is sent all the same.
+    #[inline]
+    pub fn handle(&mut self, now: Instant, head: &Head, extras: Option<&Extras>) -> Result<(), Rejected> {
+        if extras.is_none() && head.is_plain_data() && self.take_plain(now, head.seq, head.len, head.ts()) {
+            return Ok(());
+        }
+        self.handle_any(now, head, extras)
+    }
+
+    /// Header prediction: handles payload for which [`Head::is_plain_data`] holds and which has nothing besides, if it is
+    /// the next bytes in order. Otherwise nothing has changed: [`Self::handle`] it.
+    #[inline(always)]
+    pub fn take_plain(&mut self, now: Instant, seq: Seq, len: u32, ts: Option<(u32, u32)>) -> bool {
+        let nxt = self.receiver.next_expected();
+        if seq != Seq(nxt as u32) || self.exception.is_some() || !self.receiver.admits_in_order(len) {
+            return false;
+        }
+        if let (Some(stamps), Some((val, _))) = (&mut self.stamps, ts) {
+            if stamps.is_old(val) {
+                return false;
+            }
+            if nxt <= self.last_ack_sent {
+                stamps.recent = val;
+            }
+        }
+        self.receiver.take_in_order(now, len);
+        true
+    }
+
+    /// The acknowledgement that is owed for data which [`Self::take_plain`] has taken, as long as it has nothing to report
+    /// besides; [`Self::poll`] knows the others.
+    #[inline(always)]
+    pub fn poll_plain(&mut self, now: Instant) -> Option<Head> {
+        if self.receiver.has_more_to_say() || !self.receiver.poll_ack() {
+            return None;
+        }
+        Some(self.segment(now, None, &mut None))
+    }
+    /// Nothing is left to be sent before the next event.
+    #[inline(always)]
+    pub fn is_at_rest(&self) -> bool {
+        self.exception.is_none() && self.receiver.is_at_rest()
+    }
+
+    fn handle_any(&mut self, now: Instant, head: &Head, extras: Option<&Extras>) -> Result<(), Rejected> {
+        let nxt = self.receiver.next_expected();
+        let Some(seq) = head.seq.unwrap(nxt, Seq(nxt as u32)) else { return Err(Rejected::OutOfWindow) };
+        if self.exception.is_some() || head.flags.has(Flags::RST) {
+            if let Some(result) = self.exceptional(now, head, seq) {
+                return result;
+            }
+        }
+        let probe = head.mark().is_probe();
+        if !probe && !self.receiver.acceptable(seq, head.len) {
+            return self.unacceptable(seq, head);
+        }
+        if let (Some(stamps), Some((val, _))) = (&mut self.stamps, head.ts()) {
+            if stamps.is_old(val) && !probe {
+                self.receiver.ack_now();
+                return Err(Rejected::Paws);
+            }
+            // Not from a probe: its sequence number is old on purpose.
+            if seq <= self.last_ack_sent && !probe {
+                stamps.recent = val;
+            }
+        }
+        if head.len == 0 {
+            return Ok(());
+        }
+        if let Some(wave) = extras.and_then(|e| e.waves.number) {
+            self.receiver.measure(now, wave, head.len);
+        }
+        let data = Data {
+            seq,
+            len: head.len,
+            fin: false,
+            payload: &[],
+            mark: head.mark(),
+            probe_id: head.probe_id(),
+        };
+        self.receiver.handle(now, &data)
+    }
+
+    /// Outside of the window: an acknowledgement is owed, nothing else happens.
+    #[cold]
+    fn unacceptable(&mut self, seq: u64, head: &Head) -> Result<(), Rejected> {
+        self.receiver.ack_now();
+        let end = seq + u64::from(head.len);
+        if head.len > 0 && end <= self.receiver.next_expected() {
+            self.receiver.note_duplicate(seq, end);
+            return Err(Rejected::Duplicate);
+        }
+        Err(Rejected::OutOfWindow)
+    }
+
+    /// A reset, or a segment for an end that was reset.
+    #[cold]
+    fn exceptional(&mut self, now: Instant, head: &Head, seq: u64) -> Option<Result<(), Rejected>> {
+        let exception = self.exception.get_or_insert_default();
+        if exception.closed {
+            return Some(exception.refuse(head));
+        }
+        if !head.flags.has(Flags::RST) {
+            return None;
+        }
+        // RFC 5961 §3.2: only the exact next sequence number resets; others in the window are challenged.
+        if seq == self.receiver.next_expected() {
+            exception.closed = true;
+            return Some(Ok(()));
+        }
+        if !self.receiver.acceptable(seq, 0) {
+            return Some(Err(Rejected::OutOfWindow));
+        }
+        if exception.challenges.may_send(now) {
+            self.receiver.ack_now();
+        }
+        Some(Err(Rejected::Challenged))
+    }
+
+    /// The next segment to transmit, or nothing until the next event. What it has besides its head is put into `beside`,
+    /// which is left alone otherwise.
+    #[inline(always)]
+    pub fn poll(&mut self, now: Instant, beside: &mut Option<Extras>) -> Option<Head> {
+        if let Some(e) = self.exception.as_mut().filter(|e| e.closed) {
+            return e.reset_due.take();
+        }
+        if self.receiver.poll_ack() {
+            return Some(self.segment(now, None, beside));
+        }
+        let answer = self.receiver.poll_probe_answer()?;
+        let mut head = self.segment(now, Some(answer.range), beside);
+        head.set_mark(answer.mark, answer.id, true);
+        Some(head)
+    }
+
+    #[inline(always)]
+    fn segment(&mut self, now: Instant, probe: Option<(u64, u64)>, beside: &mut Option<Extras>) -> Head {
+        let window = Agreed::announced(self.scale, self.receiver.window());
+        self.last_ack_sent = self.receiver.next_expected();
+        let ack = Seq(self.last_ack_sent as u32);
+        let mut head = Head { seq: Seq(FIRST as u32), ack, window, ..Head::ACK };
+        if let Some(stamps) = &self.stamps {
+            head.set_ts(stamps.stamp(now));
+        }
+        if self.receiver.has_more_to_say() || probe.is_some() {
+            *beside = self.more_to_say(probe);
+        }
+        head
+    }
+
+    /// SACK blocks and the rate of the last wave.
+    #[inline(never)]
+    fn more_to_say(&mut self, probe: Option<(u64, u64)>) -> Option<Extras> {
+        let mut extras = Extras::NONE;
+        for &(from, to) in self.receiver.blocks(probe).as_slice() {
+            extras.sack.push(Seq(from as u32), Seq(to as u32));
+        }
+        extras.waves.rate = self.receiver.rate();
+        Some(extras).filter(|e| !e.is_none())
+    }
+}
