@@ -185,7 +185,7 @@ impl<P: PacketView> Link<P> {
     }
 
     /// The next packet that has arrived by `now`.
-    #[inline]
+    #[inline(always)]
     pub fn deliver(&mut self, now: Instant) -> Option<P> {
         let p = self.lane.pop(now)?;
         self.counters.deliver(&p);
