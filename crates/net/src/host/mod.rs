@@ -63,6 +63,11 @@ pub struct ConnId {
     generation: u32,
 }
 
+impl ConnId {
+    /// None comes after it.
+    pub(crate) const LAST: Self = Self { slot: u32::MAX, generation: u32::MAX };
+}
+
 /// First of the ports for connections that we open (RFC 6335: the dynamic ones).
 const FIRST_PORT: u16 = 49_152;
 
