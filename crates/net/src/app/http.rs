@@ -15,8 +15,18 @@ const MOST: u64 = 1_000_000_000_000;
 pub struct Http {
     head: Vec<u8>,
     state: State,
-    chunk: Vec<u8>,
 }
+
+/// What bodies consist of: the alphabet, again and again. All clients share it.
+static CHUNK: [u8; 1 << 16] = {
+    let mut chunk = [0; 1 << 16];
+    let mut i = 0;
+    while i < chunk.len() {
+        chunk[i] = b'a' + (i % 26) as u8;
+        i += 1;
+    }
+    chunk
+};
 
 #[derive(Debug, PartialEq, Eq)]
 enum State {
@@ -34,8 +44,7 @@ enum State {
 
 impl Default for Http {
     fn default() -> Self {
-        let chunk = (0..1 << 16).map(|i: u32| b'a' + (i % 26) as u8).collect();
-        Self { head: Vec::new(), state: State::Head, chunk }
+        Self { head: Vec::new(), state: State::Head }
     }
 }
 
@@ -129,8 +138,8 @@ impl Talker for Http {
                         return Talk::Until(Instant::MAX);
                     }
                     if *body > 0 {
-                        let most = (*body).min(self.chunk.len() as u64) as usize;
-                        let n = host.write(now, id, &self.chunk[..most]);
+                        let most = (*body).min(CHUNK.len() as u64) as usize;
+                        let n = host.write(now, id, &CHUNK[..most]);
                         *body -= n as u64;
                         if n == 0 {
                             let over = host.conn(id).is_none_or(|c| c.is_over());

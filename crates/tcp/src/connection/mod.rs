@@ -16,9 +16,11 @@
 
 mod arrive;
 mod depart;
+mod memory;
 mod open;
 mod remains;
 
+pub use memory::Held;
 pub use remains::Remains;
 
 use crate::challenge::Challenges;
