@@ -65,6 +65,20 @@ pub struct Tested {
     pub in_order: bool,
 }
 
+/// Why a test is not served; the client itself is told no more than that a parameter was bad.
+fn why_not(wanted: Option<&Value>) -> &'static str {
+    let flag = |key: &str| wanted.is_some_and(|p| p[key].as_bool().unwrap_or(false));
+    if flag("udp") {
+        "it is of UDP (-u), and only TCP is served"
+    } else if flag("bidirectional") {
+        "it goes both ways at once (--bidir): run it once as it is and once with -R"
+    } else if wanted.is_some_and(|p| p["parallel"].as_u64().unwrap_or(1) > 128) {
+        "it has more than 128 streams"
+    } else {
+        "its parameters make no sense"
+    }
+}
+
 /// An iperf3 server.
 #[derive(Debug)]
 pub struct Iperf {
@@ -72,6 +86,7 @@ pub struct Iperf {
     control_name: String,
     every: Duration,
     test: Option<Test>,
+    refused: Vec<&'static str>,
     /// Connections whose cookie has not come.
     new: BTreeMap<ConnId, Vec<u8>>,
     chunk: Vec<u8>,
@@ -90,6 +105,7 @@ impl Iperf {
             control_name,
             every,
             test: None,
+            refused: Vec::new(),
             new: BTreeMap::new(),
             chunk: (0..1 << 16).map(|i: u32| (i ^ (i >> 8)) as u8).collect(),
             tested: Vec::new(),
@@ -102,6 +118,10 @@ impl Iperf {
     /// Tests that ended since the last call.
     pub fn take_tested(&mut self) -> Vec<Tested> {
         std::mem::take(&mut self.tested)
+    }
+    /// Why tests were not served since the last call.
+    pub fn take_refused(&mut self) -> Vec<&'static str> {
+        std::mem::take(&mut self.refused)
     }
     /// The meters of the test in progress.
     pub fn open(&mut self) -> impl Iterator<Item = &mut Meter> {
@@ -228,7 +248,8 @@ impl Iperf {
                         }
                         // UDP, both directions at once, too many streams, or nonsense: two numbers follow the state,
                         // iperf3's own for "bad parameter" and the system's.
-                        _ => {
+                        other => {
+                            self.refused.push(why_not(other.as_ref().ok()));
                             let control = t.control;
                             host.write(now, control, &[SERVER_ERROR, 0, 0, 0, 116, 0, 0, 0, 0]);
                             self.end(now, host, false);
@@ -359,5 +380,19 @@ impl App for Iperf {
             Self::say(now, host, t.control, SERVER_TERMINATE);
         }
         self.end(now, host, false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_served_is_said_in_words() {
+        let why = |text: &str| why_not(serde_json::from_str(text).ok().as_ref());
+        assert!(why(r#"{"udp":true}"#).contains("-u"));
+        assert!(why(r#"{"tcp":true,"bidirectional":true}"#).contains("--bidir"));
+        assert!(why(r#"{"tcp":true,"parallel":500}"#).contains("128"));
+        assert!(why("nonsense").contains("no sense"));
     }
 }

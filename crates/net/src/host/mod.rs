@@ -290,6 +290,10 @@ impl Host {
             self.counts.not_ours += 1;
             return;
         }
+        if self.is_martian(packet.ip.src) {
+            self.counts.martians += 1;
+            return;
+        }
         match packet.transport {
             Transport::Tcp(tcp) => self.segment(now, &packet.ip, &tcp, out),
             Transport::Icmp(message) => self.message(now, &packet.ip, &message, out),

@@ -295,6 +295,10 @@ impl<S: Store> Connection<S> {
     /// (RFC 5927 §4).
     #[must_use]
     pub fn is_outstanding(&self, seq: Seq) -> bool {
+        // Of a connection that is being opened only the SYN is.
+        if self.state == State::SynSent {
+            return seq == self.iss;
+        }
         let una = self.acknowledged();
         seq.diff(una) >= 0 && seq.diff(self.iss.add(self.sender.max() as u32)) < 0
     }

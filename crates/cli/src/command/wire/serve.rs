@@ -53,6 +53,9 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
                 if shown.looks(now) {
                     shown.test(app.open());
                 }
+                for why in app.take_refused() {
+                    eprintln!("a test was refused: {why}");
+                }
                 for tested in app.take_tested() {
                     shown.test(tested.meters.clone().iter_mut());
                     let told = (1..).zip(tested.meters).zip(tested.accounts);

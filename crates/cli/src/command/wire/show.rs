@@ -166,6 +166,7 @@ impl Met {
         let malformed = Refusal::ALL.iter().map(|why| (why.name(), c.refusals.of(*why)));
         let others = [
             ("to-another-address", c.not_ours),
+            ("from-nobody", c.martians),
             ("udp", c.not_tcp),
             ("no-connection", c.strangers),
             ("no-room-for-syn", c.syns_dropped),
