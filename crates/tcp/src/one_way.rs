@@ -4,10 +4,10 @@
 //!
 //! Segments are [`Head`]s, small enough to be carried by an event; what few segments have besides is [`Extras`].
 
-use crate::challenge::Challenges;
 use crate::config::{Config, ProbeNegotiation};
 use crate::connection::scale_for;
 use crate::error::Rejected;
+use crate::ration::Ration;
 use crate::receiver::{Data, Receiver};
 use crate::segment::{Extras, Flags, Head, Mark, Seq, Waves};
 use crate::sender::{Arrival, FIRST, Out, Peer, Sender};
@@ -107,7 +107,7 @@ pub fn one_way<S: Store>(
 /// What an end needs once something out of the ordinary has happened.
 #[derive(Clone, Copy, Debug, Default)]
 struct Exception {
-    challenges: Challenges,
+    challenges: Ration,
     /// Acknowledgements that the data end owes.
     acks_due: u32,
     reset_due: Option<Head>,
@@ -451,17 +451,19 @@ impl<S: Store> Sink<S> {
                 return result;
             }
         }
-        let probe = head.mark().is_probe();
-        if !probe && !self.receiver.acceptable(seq, head.len) {
+        let probe = head.mark().is_probe() && self.receiver.answers_probes();
+        if probe {
+            return self.handle_probe(seq, head);
+        }
+        if !self.receiver.acceptable(seq, head.len) {
             return self.unacceptable(seq, head);
         }
         if let (Some(stamps), Some((val, _))) = (&mut self.stamps, head.ts()) {
-            if stamps.is_old(val) && !probe {
+            if stamps.is_old(val) {
                 self.receiver.ack_now();
                 return Err(Rejected::Paws);
             }
-            // Not from a probe: its sequence number is old on purpose.
-            if seq <= self.last_ack_sent && !probe {
+            if seq <= self.last_ack_sent {
                 stamps.recent = val;
             }
         }
@@ -480,6 +482,31 @@ impl<S: Store> Sink<S> {
             probe_id: head.probe_id(),
         };
         self.receiver.handle(now, &data)
+    }
+
+    /// A probe, by the rule of its own; answers are not rationed where a flow has no strangers.
+    fn handle_probe(&mut self, seq: u64, head: &Head) -> Result<(), Rejected> {
+        self.receiver.admits_probe(seq, head.len)?;
+        let mut old = false;
+        if let (Some(stamps), Some((val, _))) = (&self.stamps, head.ts()) {
+            if stamps.is_older_than(val, self.receiver.lifetime()) {
+                self.receiver.ack_now();
+                return Err(Rejected::Paws);
+            }
+            old = stamps.is_old(val);
+        }
+        self.receiver.probe(
+            &Data {
+                seq,
+                len: head.len,
+                fin: false,
+                payload: &[],
+                mark: head.mark(),
+                probe_id: head.probe_id(),
+            },
+            old,
+        );
+        Ok(())
     }
 
     /// Outside of the window: an acknowledgement is owed, nothing else happens.

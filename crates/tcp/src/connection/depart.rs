@@ -1,6 +1,6 @@
 //! Departing segments: what the halves have to say, with current acknowledgement, window and options.
 
-use super::Connection;
+use super::{Connection, State};
 use crate::receiver::ProbeAnswer;
 use crate::segment::{Flags, Mark, Segment, Waves};
 use crate::sender::Out;
@@ -18,7 +18,9 @@ impl<S: Store> Connection<S> {
             return Some(self.syn(now));
         }
         if !self.synchronised() {
-            return None;
+            // What is out of place before the handshake is complete is owed an acknowledgement, too.
+            return (self.state == State::SynReceived && self.receiver.poll_ack())
+                .then(|| self.segment(now, Flags::ACK));
         }
         if let Some(out) = self.sender.poll(now) {
             return Some(self.data_segment(now, out));

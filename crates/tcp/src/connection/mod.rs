@@ -16,10 +16,11 @@
 
 mod arrive;
 mod depart;
+mod door;
 mod open;
 
-use crate::challenge::Challenges;
 use crate::config::{Config, MIN_MSS, ProbeNegotiation};
+use crate::ration::Ration;
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Segment, Seq};
 use crate::sender::{Counters, Judgement, Peer, Sender, Snapshot};
@@ -117,7 +118,10 @@ pub struct Connection<S: Store> {
     events: [Option<Event>; 4],
     config: Arc<Config>,
     rejected: u64,
-    challenges: Challenges,
+    /// Spent on challenges, on answers to what is out of place, and on answers to copies of data.
+    challenges: Ration,
+    strays: Ration,
+    copies: Ration,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -132,9 +136,14 @@ struct Handshake {
 const OPTION_TIMESTAMPS: u32 = 12;
 const OPTION_RATE: u32 = 12;
 
+/// What the window field says at most without a scale, as in a SYN (RFC 7323 §2.2), bytes.
+const UNSCALED: u64 = 65_535;
+
 impl<S: Store> Connection<S> {
     fn new(state: State, config: &Arc<Config>, cc: Algorithm, iss: Seq, rng: Rng) -> Self {
         let sack = config.sack.unwrap_or_else(|| cc.policy().recovery.uses_pipe());
+        let mut receiver = Receiver::new(config);
+        receiver.begin_at_most(UNSCALED);
         Self {
             state,
             iss,
@@ -152,14 +161,16 @@ impl<S: Store> Connection<S> {
             marks_waves: false,
             peer_mss: 536,
             sender: Sender::new(config, cc, rng),
-            receiver: Receiver::new(config),
+            receiver,
             handshake: Handshake::default(),
             deadline: Instant::MAX,
             reset_due: None,
             events: [None; 4],
             config: Arc::clone(config),
             rejected: 0,
-            challenges: Challenges::default(),
+            challenges: Ration::default(),
+            strays: Ration::default(),
+            copies: Ration::default(),
         }
     }
 
@@ -200,6 +211,7 @@ impl<S: Store> Connection<S> {
             c.our_scale = 0;
             e.peer.first_receive_buffer().min(65_535)
         };
+        c.receiver.begin_at_most(UNSCALED << c.our_scale);
         c.begin(
             now,
             &Peer {
