@@ -42,7 +42,8 @@ mod tests {
     fn so_much_in_each_period_and_no_more() {
         let ms = |n| Instant::ZERO + Duration::from_millis(n);
         let mut r = Ration::default();
-        let mut spent = |at| (0..50).filter(|_| r.may_spend(ms(at), 300, 1000, Duration::from_millis(20))).count();
+        let mut spent =
+            |at| (0..50).filter(|_| r.may_spend(ms(at), 300, 1000, Duration::from_millis(20))).count();
         assert_eq!([0, 19, 20, 1000, 1019].map(&mut spent), [3, 0, 3, 3, 0]);
         let mut r = Ration::default();
         assert_eq!((0..10_000).filter(|n| r.may_send(ms(*n))).count(), 20, "two periods of ten");

@@ -28,8 +28,9 @@ impl<S: Store> Connection<S> {
             State::SynSent => self.on_syn_sent(now, seg),
             _ => self.synchronised_segment(now, seg, payload),
         };
-        if result.is_err() {
-            self.rejected += 1;
+        match result {
+            Ok(()) => self.silence.heard = now,
+            Err(_) => self.rejected += 1,
         }
         result
     }
@@ -157,7 +158,11 @@ impl<S: Store> Connection<S> {
     ) -> Result<(), Rejected> {
         let Some(seq) = self.rcv_offset(seg.seq) else {
             let answered = !seg.flags.has(Flags::RST);
-            return if answered { self.stray(now, Rejected::OutOfWindow) } else { Err(Rejected::OutOfWindow) };
+            return if answered {
+                self.stray(now, Rejected::OutOfWindow)
+            } else {
+                Err(Rejected::OutOfWindow)
+            };
         };
         if seg.flags.has(Flags::RST) {
             // RFC 5961 §3.2: only the exact next sequence number resets; others in the window are challenged.
@@ -196,7 +201,8 @@ impl<S: Store> Connection<S> {
         }
         let (span, fin) = (seg.span(), seg.flags.has(Flags::FIN));
         if !self.receiver.acceptable(seq, span) {
-            if self.state == State::TimeWait && fin && seq + u64::from(span) == self.receiver.next_expected() {
+            if self.state == State::TimeWait && fin && seq + u64::from(span) == self.receiver.next_expected()
+            {
                 // The last acknowledgement was lost; TIME-WAIT starts anew (RFC 9293 §3.10.7.4).
                 if self.timestamps {
                     self.check_timestamps(now, seg)?;
@@ -225,14 +231,7 @@ impl<S: Store> Connection<S> {
         let had_finished = self.receiver.finished();
         let mut outcome = Ok(());
         if span > 0 {
-            let data = Data {
-                seq,
-                len: seg.len,
-                fin,
-                payload,
-                mark: Mark::None,
-                probe_id: seg.probe_id,
-            };
+            let data = Data { seq, len: seg.len, fin, payload, mark: Mark::None, probe_id: seg.probe_id };
             if let (Some(wave), true) = (seg.waves.number, seg.len > 0) {
                 self.receiver.measure(now, wave, seg.len);
             }

@@ -63,6 +63,11 @@ impl<S: Store> Connection<S> {
         if out.fin {
             flags = flags.with(Flags::FIN);
         }
+        // On a real wire the end of what was written is pushed (RFC 9293 §3.9.1.2): there are peers that wait for it.
+        let ends = || self.sender.ends_write(out.seq + u64::from(out.len));
+        if self.config.segment_limit.is_some() && out.mark == Mark::None && out.len > 0 && ends() {
+            flags = flags.with(Flags::PSH);
+        }
         let mut seg = self.segment(now, flags);
         seg.seq = self.iss.add(out.seq as u32);
         seg.len = out.len;

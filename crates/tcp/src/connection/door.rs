@@ -5,6 +5,7 @@
 //! answer leaves for it. Probes have a rule of their own, since they copy what was sent before.
 
 use super::{Connection, State};
+use crate::config::ProbeNegotiation;
 use crate::error::Rejected;
 use crate::receiver::Data;
 use crate::segment::{Flags, Mark, Segment};
@@ -31,7 +32,11 @@ impl<S: Store> Connection<S> {
             Mark::None => true,
             _ if seg.flags.has(Flags::SYN) => false,
             Mark::Dummy | Mark::Nil => self.receiver.answers_probes(),
-            Mark::DummyAck | Mark::NilAck => self.sender.probe_support() != ProbeSupport::No,
+            // Without negotiation whoever sends probes understands the answers, also late ones.
+            Mark::DummyAck | Mark::NilAck => {
+                self.config.probes == ProbeNegotiation::Paper
+                    || self.sender.probe_support() != ProbeSupport::No
+            }
         };
         if !understood {
             (agreed.mark, agreed.probe_id) = (Mark::None, None);
@@ -46,7 +51,7 @@ impl<S: Store> Connection<S> {
     }
 
     /// Outside of the window: an acknowledgement is owed, nothing else happens (RFC 9293 §3.10.7.4). What was received
-    /// before and lies no more than a window back may be sent again because an acknowledgement was lost; all else is stray.
+    /// before and lies no more than two windows back may be sent again because an acknowledgement was lost; all else is stray.
     #[cold]
     pub(super) fn unacceptable(&mut self, now: Instant, seq: u64, seg: &Segment) -> Result<(), Rejected> {
         if seg.flags.has(Flags::RST) {
@@ -118,7 +123,7 @@ impl<S: Store> Connection<S> {
     }
 
     /// A probe of a peer with which probes were agreed on, in a synchronised state. The acceptance test is as strict as
-    /// that of data: it lies within a window behind and the window ahead of what was received, its timestamp is no older
+    /// that of data: it lies within two windows behind and the window ahead of what was received, its timestamp is no older
     /// than a segment can be, and it acknowledges what was sent. It tells nothing of the window.
     #[cold]
     pub(super) fn probe_segment(

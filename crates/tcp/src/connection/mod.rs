@@ -17,6 +17,7 @@
 mod arrive;
 mod depart;
 mod door;
+mod keepalive;
 mod open;
 
 use crate::config::{Config, MIN_MSS, ProbeNegotiation};
@@ -115,6 +116,7 @@ pub struct Connection<S: Store> {
     handshake: Handshake,
     deadline: Instant,
     reset_due: Option<Segment>,
+    silence: keepalive::Silence,
     events: [Option<Event>; 4],
     config: Arc<Config>,
     rejected: u64,
@@ -165,6 +167,7 @@ impl<S: Store> Connection<S> {
             handshake: Handshake::default(),
             deadline: Instant::MAX,
             reset_due: None,
+            silence: keepalive::Silence::default(),
             events: [None; 4],
             config: Arc::clone(config),
             rejected: 0,
@@ -239,6 +242,7 @@ impl<S: Store> Connection<S> {
         self.sender.start(now, peer);
         self.wl1 = self.receiver.next_expected();
         self.wl2 = self.sender.una();
+        self.listen_for_silence(now);
     }
 
     /// What this connection has learnt of its path, for [`Self::recall`] of the next one to the same peer; `None` if
@@ -440,6 +444,7 @@ impl<S: Store> Connection<S> {
     fn close(&mut self) {
         self.state = State::Closed;
         self.deadline = Instant::MAX;
+        self.silence = keepalive::Silence::default();
         self.handshake.syn_due = false;
         self.sender.stop();
     }
@@ -451,7 +456,8 @@ impl<S: Store> Connection<S> {
     #[inline]
     #[must_use]
     pub fn next_timeout(&self) -> Instant {
-        self.deadline.min(self.sender.next_timeout()).min(self.receiver.next_timeout())
+        let half = self.sender.next_timeout().min(self.receiver.next_timeout());
+        self.deadline.min(half).min(self.silence.ask_at)
     }
 
     /// Handles every deadline that has passed.
@@ -471,6 +477,9 @@ impl<S: Store> Connection<S> {
                 State::TimeWait => self.close(),
                 _ => {}
             }
+        }
+        if self.silence.ask_at <= now {
+            self.keep_alive(now);
         }
         self.sender.handle_timeout(now);
         if self.sender.gave_up() && self.state != State::Closed {

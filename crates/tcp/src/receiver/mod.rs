@@ -104,6 +104,10 @@ pub struct Receiver<S: Store> {
 #[derive(Debug, Default)]
 struct Answers(VecDeque<ProbeAnswer>);
 
+/// How far back a copy of data may lie, in receive windows: one that was in flight when it left, and one that overtook it
+/// in a queue where it has to wait.
+const WINDOWS_BACK: u64 = 2;
+
 /// No FIN has arrived.
 const NO_FIN: u64 = u64::MAX;
 
@@ -234,12 +238,12 @@ impl<S: Store> Receiver<S> {
     pub(crate) fn lifetime(&self) -> Duration {
         self.config.time_wait / 2
     }
-    /// True if no more than a receive window has arrived since what begins at `seq`.
+    /// True if what begins at `seq` may be a copy that was sent lately.
     pub(crate) fn is_recent(&self, seq: u64) -> bool {
-        seq > 0 && seq + self.buffer >= self.nxt
+        seq > 0 && seq + WINDOWS_BACK * self.buffer >= self.nxt
     }
     /// Whether a probe may lie there. It copies what was sent, so that its data may have arrived long ago, but no more than
-    /// a receive window has arrived since; and it is within the window that was announced.
+    /// two receive windows have arrived since; and it is within the window that was announced.
     ///
     /// # Errors
     /// Says why it is none.

@@ -159,6 +159,7 @@ impl<S: Store> Engine<S> {
     fn take(&mut self, now: Instant, a: &Arrival<'_>) -> Taken {
         let una = self.board.una();
         self.counters.acks += 1;
+        self.unanswered = 0;
         let ack = a.ack.max(una);
         let mut t = Taken {
             advanced: ack > una,
@@ -252,7 +253,7 @@ impl<S: Store> Engine<S> {
         if t.advanced && a.answer.is_none() {
             t.rtt = t.acked.sent_at.map(|sent| now - sent);
             let sample = match self.config.rtt_source {
-                RttSource::Timestamps if a.echo.is_some() => a.echo,
+                RttSource::Timestamps if a.echo.is_some_and(|e| self.rtt.believes(e)) => a.echo,
                 RttSource::Timed => self.rtt.timed_sample(t.ack, now),
                 _ => t.rtt,
             };

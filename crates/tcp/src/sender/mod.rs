@@ -176,6 +176,15 @@ impl<S: Store> Sender<S> {
     pub(crate) fn narrow(&mut self, now: Instant, smss: u32) {
         self.general().narrow(now, smss);
     }
+    /// Asks the peer whether it is still there: what leaves is old and empty, and any peer answers it.
+    pub(crate) fn ask(&mut self) {
+        self.general().ask();
+    }
+    /// True if a write ends there, as far as is known: nothing follows yet.
+    #[inline]
+    pub(crate) fn ends_write(&self, end: u64) -> bool {
+        self.engine.space.end == end
+    }
     /// Stops everything: nothing will be sent any more.
     pub(crate) fn stop(&mut self) {
         self.general().stop();

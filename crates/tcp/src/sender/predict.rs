@@ -233,7 +233,7 @@ impl<S: Store> Engine<S> {
         let rtt = acked.sent_at.map(|sent| now - sent);
         let sample = match self.config.rtt_source {
             RttSource::Timed => self.rtt.timed_sample(ack, now),
-            RttSource::Timestamps if echo.is_some() => echo,
+            RttSource::Timestamps if echo.is_some_and(|e| self.rtt.believes(e)) => echo,
             _ => rtt,
         };
         if let Some(sample) = sample {
