@@ -20,5 +20,5 @@ pub mod time;
 pub mod units;
 
 pub use rng::Rng;
-pub use time::{Duration, Instant};
+pub use time::{Duration, Instant, Ticks};
 pub use units::Rate;

@@ -171,6 +171,39 @@ impl fmt::Debug for Duration {
     }
 }
 
+/// Divides times by one and the same span, over and over: by a multiplication, which is several times faster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticks {
+    span: Duration,
+    /// 2^64 divided by the span, rounded up; 0 stands for 2^64.
+    inverse: u64,
+}
+
+impl Ticks {
+    /// Ticks of this length, at least a nanosecond.
+    #[must_use]
+    pub fn every(span: Duration) -> Self {
+        let span = span.max(Duration(1));
+        Self { span, inverse: (u64::MAX / span.0).wrapping_add(1) }
+    }
+    /// The length of a tick.
+    #[must_use]
+    pub fn span(self) -> Duration {
+        self.span
+    }
+    /// How many whole ticks have passed at `t`.
+    #[inline]
+    #[must_use]
+    pub fn at(self, t: Instant) -> u64 {
+        if self.inverse == 0 {
+            return t.0;
+        }
+        // The inverse is too great by less than one unit, so the product is too great by less than one tick.
+        let n = ((u128::from(t.0) * u128::from(self.inverse)) >> 64) as u64;
+        if n.saturating_mul(self.span.0) > t.0 { n - 1 } else { n }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,5 +223,15 @@ mod tests {
         assert_eq!(t - Duration::from_nanos(9), Instant::ZERO);
         assert_eq!(Instant::ZERO - t, Duration::ZERO);
         assert_eq!(Instant::MAX + Duration::from_secs(1), Instant::MAX);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn ticks_are_whole_quotients(t: u64, span in proptest::prop_oneof![1..2000u64, 1..u64::MAX], shift in 0..64u32) {
+            let ticks = Ticks::every(Duration(span));
+            for t in [t >> shift, span, span - 1, (t >> shift) / span * span] {
+                proptest::prop_assert_eq!(ticks.at(Instant(t)), t / span);
+            }
+        }
     }
 }

@@ -20,6 +20,7 @@ pub mod reproduce;
 pub mod results;
 pub mod run;
 pub mod studies;
+pub mod summary;
 pub mod text;
 
 pub use error::LabError;

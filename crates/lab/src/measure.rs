@@ -1,21 +1,19 @@
-//! What a run measured, as tables, as JSON and as text.
+//! What a run measured, as tables and as text.
 
 use crate::text::{Grid, bit_rate, percent, seconds, short};
-use serde_json::{Map, Value, json};
 use skyhaul_base::Duration;
 use skyhaul_scenario::Resolved;
 use skyhaul_scenario::resolved::FlowGroup;
-use skyhaul_sim::quantity::{self, Datum, FLOW, LINK, Quantity, RUN, Source};
+use skyhaul_sim::RunResult;
+use skyhaul_sim::quantity::{self, Datum, FLOW, LINK, Quantity, Source};
 use skyhaul_sim::result::direction;
-use skyhaul_sim::{FlowResult, LinkResult, RunResult};
-use skyhaul_study::runner::CellRunner;
 use skyhaul_study::table::{Column, Table};
 
 /// A group of flows with what they measured together, by column.
-struct Group<'a> {
-    name: &'a str,
-    cc: String,
-    measured: Vec<(String, Datum)>,
+pub(crate) struct Group<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) cc: String,
+    pub(crate) measured: Vec<(String, Datum)>,
 }
 
 impl Group<'_> {
@@ -32,7 +30,7 @@ impl Group<'_> {
 }
 
 /// The groups of a run in the order of the scenario.
-fn groups<'a>(scenario: &'a Resolved, result: &RunResult) -> Vec<Group<'a>> {
+pub(crate) fn groups<'a>(scenario: &'a Resolved, result: &RunResult) -> Vec<Group<'a>> {
     let flows = |name: &str| result.groups().find(|(n, _)| *n == name).map_or(&[][..], |(_, flows)| flows);
     let of = |g: &'a FlowGroup| Group {
         name: &g.name,
@@ -40,58 +38,6 @@ fn groups<'a>(scenario: &'a Resolved, result: &RunResult) -> Vec<Group<'a>> {
         measured: quantity::group(flows(&g.name), result.duration),
     };
     scenario.flows.iter().map(of).collect()
-}
-
-/// The whole result as JSON: the content of `summary.json` and of `run --json`. Quantities have the names of columns.
-#[must_use]
-pub fn json(scenario: &Resolved, seed: u64, result: &RunResult) -> Value {
-    let duration = result.duration;
-    let mut all = Map::new();
-    all.insert("version".into(), json!(crate::VERSION));
-    all.insert("engine".into(), json!(crate::engine::simulator().engine()));
-    all.insert("title".into(), json!(scenario.title));
-    all.insert("scenario".into(), json!(scenario.hash()));
-    all.insert("seed".into(), json!(seed));
-    all.insert("digest".into(), json!(result.digest.map(|d| format!("{d:016x}"))));
-    quantities(&mut all, RUN, result, duration);
-    let group = |g: Group<'_>| {
-        let mut row = Map::new();
-        row.insert("group".into(), json!(g.name));
-        row.insert("cc".into(), json!(g.cc));
-        row.extend(g.measured.into_iter().map(|(name, x)| (name, value(x))));
-        Value::Object(row)
-    };
-    let flow = |f: &FlowResult| {
-        let mut row = Map::new();
-        row.insert("group".into(), json!(f.group));
-        row.insert("index".into(), json!(f.index));
-        quantities(&mut row, FLOW, f, duration);
-        Value::Object(row)
-    };
-    let link = |l: &LinkResult| {
-        let mut row = Map::new();
-        row.insert("link".into(), json!(l.name));
-        row.insert("direction".into(), json!(direction(l.forward)));
-        quantities(&mut row, LINK, l, duration);
-        Value::Object(row)
-    };
-    all.insert("groups".into(), groups(scenario, result).into_iter().map(group).collect());
-    all.insert("flows".into(), result.flows.iter().map(flow).collect());
-    all.insert("links".into(), result.links.iter().map(link).collect());
-    Value::Object(all)
-}
-
-fn value(x: Datum) -> Value {
-    match x {
-        Datum::Count(n) => json!(n),
-        Datum::Real(x) => json!(x),
-        Datum::Missing => Value::Null,
-    }
-}
-
-/// Puts all quantities of a subject under the names of their columns.
-fn quantities<T>(to: &mut Map<String, Value>, list: &[Quantity<T>], of: &T, duration: Duration) {
-    to.extend(list.iter().map(|q| (q.column(), value(q.value(of, duration)))));
 }
 
 /// The table `flows`: a row per flow.

@@ -11,6 +11,8 @@ use crate::cases::Case;
 use crate::error::LabError;
 use crate::measure;
 use crate::parquet::Parquet;
+use crate::summary::Summary;
+use serde::Serialize;
 use serde_json::{Value, json};
 use skyhaul_sim::RunResult;
 use skyhaul_study::runner::CellRunner;
@@ -51,7 +53,7 @@ pub fn prepare(folder: &Path) -> Result<(), LabError> {
 /// The file that could not be written, and why.
 pub fn write(folder: &Path, case: &Case, result: &RunResult, took: Option<f64>) -> Result<(), LabError> {
     prepare(folder)?;
-    let summary = measure::json(&case.scenario, case.seed, result);
+    let summary = Summary { scenario: &case.scenario, seed: case.seed, result, choice: None };
     let mut manifest = manifest("run");
     manifest["scenario"] = json!(case.scenario.hash());
     manifest["seed"] = json!(case.seed);
@@ -128,8 +130,19 @@ pub fn text(path: &Path, text: &str) -> Result<(), LabError> {
 ///
 /// # Errors
 /// The file and why.
-pub fn json_file(path: &Path, value: &Value) -> Result<(), LabError> {
-    text(path, &format!("{value:#}\n"))
+pub fn json_file(path: &Path, value: &impl Serialize) -> Result<(), LabError> {
+    text(path, &json_text(value))
+}
+
+/// JSON for people and programs, with a line break at the end.
+///
+/// # Panics
+/// Never for what this crate writes: all its keys are strings.
+#[must_use]
+pub fn json_text(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("keys are strings");
+    text.push('\n');
+    text
 }
 
 fn table(path: &Path, table: &Table) -> Result<(), LabError> {

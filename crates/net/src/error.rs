@@ -13,6 +13,14 @@ pub enum NetError {
         /// What was tried.
         what: String,
     },
+    /// Refused although the process is in a user namespace of its own, where it has all capabilities.
+    #[error(
+        "the kernel refuses to {what} in this user namespace: run it as root (and look at the mode of /dev/net/tun)"
+    )]
+    Rootless {
+        /// What was tried.
+        what: String,
+    },
     /// There is no TUN driver.
     #[error("there is no /dev/net/tun: load the driver (modprobe tun), or give the container the device")]
     NoTun,
@@ -63,10 +71,17 @@ impl NetError {
     pub fn os(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
         let (what, source) = (what.into(), source.into());
         match source.raw_os_error().map(Errno::from_raw) {
+            Some(Errno::EPERM | Errno::EACCES) if in_user_namespace() => Self::Rootless { what },
             Some(Errno::EPERM | Errno::EACCES) => Self::Privileges { what },
             _ => Self::Os { what, source },
         }
     }
+}
+
+/// True in a user namespace other than the first one, whose map is the identity (user_namespaces(7)).
+fn in_user_namespace() -> bool {
+    std::fs::read_to_string("/proc/self/uid_map")
+        .is_ok_and(|map| map.split_whitespace().collect::<Vec<_>>() != ["0", "0", "4294967295"])
 }
 
 /// What the system says, without the number that nobody knows.

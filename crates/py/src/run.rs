@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use skyhaul_cc::Controls;
 use skyhaul_lab::cases::{self, Case};
 use skyhaul_lab::run::{Watch, single};
+use skyhaul_lab::summary::Summary;
 use skyhaul_lab::{LabError, measure, results};
 use skyhaul_scenario::resolved::Series;
 use skyhaul_scenario::{Document, Resolved};
@@ -57,7 +58,9 @@ impl RunResult {
 
     /// What the command line prints with `--json`.
     fn summary_json(&self) -> String {
-        measure::json(&self.case.scenario, self.case.seed, &self.result).to_string()
+        let Case { scenario, seed, .. } = &self.case;
+        let summary = Summary { scenario, seed: *seed, result: &self.result, choice: None };
+        serde_json::to_string(&summary).unwrap_or_default()
     }
 
     /// What the command line prints.

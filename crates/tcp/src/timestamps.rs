@@ -2,22 +2,22 @@
 
 use crate::config::Config;
 use crate::error::Rejected;
-use skyhaul_base::{Duration, Instant};
+use skyhaul_base::{Duration, Instant, Ticks};
 
 /// State of the option.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Timestamps {
     /// The last acknowledgement carried this timestamp of the peer (`TS.Recent`).
     pub(crate) recent: u32,
     offset: u32,
-    tick: Duration,
+    tick: Ticks,
 }
 
 impl Timestamps {
     pub(crate) fn new(config: &Config) -> Self {
         let tick = config.timestamp_tick;
         let tick = if tick.is_zero() { Duration::from_millis(1) } else { tick };
-        Self { recent: 0, offset: 0, tick }
+        Self { recent: 0, offset: 0, tick: Ticks::every(tick) }
     }
 
     /// Timestamps start here instead of at 1.
@@ -31,7 +31,7 @@ impl Timestamps {
         (self.value(now), self.recent)
     }
     fn value(&self, now: Instant) -> u32 {
-        ((now.as_nanos() / self.tick.as_nanos()) as u32).wrapping_add(self.offset).wrapping_add(1)
+        (self.tick.at(now) as u32).wrapping_add(self.offset).wrapping_add(1)
     }
 
     /// PAWS (RFC 7323 §5): whether the segment is older than one already seen.
@@ -50,7 +50,7 @@ impl Timestamps {
     pub(crate) fn rtt(&self, now: Instant, echo: u32) -> Option<Duration> {
         let ticks = self.value(now).wrapping_sub(echo);
         // An echo from the future or of an age beyond reason is noise.
-        (echo != 0 && ticks < 1 << 31).then(|| self.tick * u64::from(ticks))
+        (echo != 0 && ticks < 1 << 31).then(|| self.tick.span() * u64::from(ticks))
     }
     /// PAWS, then the RTT. `exempt`: segments that are old on purpose, and resets.
     pub(crate) fn check(

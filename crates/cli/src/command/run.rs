@@ -4,11 +4,15 @@ use crate::args::{RunArgs, jobs};
 use crate::output::print;
 use crate::progress::Runs;
 use crate::stop::Stop;
-use serde_json::json;
+use serde_json::Value;
 use skyhaul_lab::capture::{self, CaptureOptions};
 use skyhaul_lab::clock::Stopwatch;
+use skyhaul_lab::results::json_text;
 use skyhaul_lab::run::{captured, execute};
+use skyhaul_lab::summary::Summary;
 use skyhaul_lab::{cases, measure, results};
+use skyhaul_sim::RunResult;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
@@ -41,7 +45,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
         }
     }
     if args.scenario.json {
-        return print(&format!("{:#}\n", as_json(&cases, &done)));
+        return print(&as_json(&cases, &done));
     }
     let mut out = String::new();
     for (i, (case, result)) in cases.iter().zip(&done).enumerate() {
@@ -62,18 +66,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
     print(&out)
 }
 
-fn as_json(cases: &[cases::Case], done: &[skyhaul_sim::RunResult]) -> serde_json::Value {
-    let one = |(case, result): (&cases::Case, &skyhaul_sim::RunResult)| {
-        measure::json(&case.scenario, case.seed, result)
-    };
+fn as_json(cases: &[cases::Case], done: &[RunResult]) -> String {
     match (cases, done) {
-        ([case], [result]) => one((case, result)),
-        _ => json!({
-            "cases": cases.iter().zip(done).map(|(case, result)| {
-                let mut value = one((case, result));
-                value["choice"] = results::choice(case);
-                value
-            }).collect::<Vec<_>>(),
-        }),
+        ([case], [result]) => json_text(&summary(case, result, None)),
+        _ => {
+            let choices: Vec<_> = cases.iter().map(results::choice).collect();
+            let runs = cases.iter().zip(done).zip(&choices);
+            let runs: Vec<_> = runs.map(|((case, result), c)| summary(case, result, Some(c))).collect();
+            json_text(&BTreeMap::from([("cases", runs)]))
+        }
     }
+}
+
+fn summary<'a>(case: &'a cases::Case, result: &'a RunResult, choice: Option<&'a Value>) -> Summary<'a> {
+    Summary { scenario: &case.scenario, seed: case.seed, result, choice }
 }

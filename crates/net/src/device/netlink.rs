@@ -1,10 +1,10 @@
-//! The two things that are said to the kernel by rtnetlink: an interface goes up, and a route is added.
+//! What is said to the kernel by rtnetlink: an interface goes up, its queue has a length, and a route is added.
 
 use crate::error::NetError;
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
 };
-use netlink_packet_route::link::{LinkFlags, LinkMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
@@ -42,6 +42,14 @@ pub(crate) fn link_up(index: u32) -> Result<(), NetError> {
     m.header.flags = LinkFlags::Up;
     m.header.change_mask = LinkFlags::Up;
     ask("take an interface up", RouteNetlinkMessage::SetLink(m), 0)
+}
+
+/// Sets how many packets may wait at an interface of the calling thread's namespace.
+pub(crate) fn set_queue(index: u32, packets: u32) -> Result<(), NetError> {
+    let mut m = LinkMessage::default();
+    m.header.index = index;
+    m.attributes.push(LinkAttribute::TxQueueLen(packets));
+    ask("set the queue length of an interface", RouteNetlinkMessage::SetLink(m), 0)
 }
 
 /// Adds a route in the calling thread's namespace.

@@ -1,5 +1,6 @@
 //! TUN devices: interfaces of the kernel whose packets we read and write.
 
+use crate::device::netlink;
 use crate::error::NetError;
 use nix::errno::Errno;
 use std::fs;
@@ -34,6 +35,7 @@ pub struct Tun {
     name: String,
     longest: usize,
     offload: bool,
+    short_queue: Option<String>,
 }
 
 impl std::fmt::Debug for Tun {
@@ -66,8 +68,7 @@ impl Tun {
         if !Path::new("/dev/net/tun").exists() {
             return Err(NetError::NoTun);
         }
-        let mut b =
-            DeviceBuilder::new().mtu(config.mtu).tx_queue_len(QUEUE).offload(config.offload).enable(true);
+        let mut b = DeviceBuilder::new().mtu(config.mtu).offload(config.offload).enable(true);
         if let Some(name) = &config.name {
             b = b.name(name);
         }
@@ -80,6 +81,12 @@ impl Tun {
         let device = b.build_sync().map_err(fail)?;
         device.set_nonblocking(true).map_err(fail)?;
         let name = device.name().map_err(fail)?;
+        // Not by the builder, whose ioctl the kernel refuses in a user namespace; rtnetlink it allows. A short queue is
+        // no reason to give up: what it drops is counted.
+        let short_queue =
+            device.if_index().map_err(fail).and_then(|index| netlink::set_queue(index, QUEUE)).err().map(
+                |e| format!("{name} keeps a short queue, and may drop packets before they are read: {e}"),
+            );
         // Addresses are usable at once: there is nobody to be a duplicate of.
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{name}/accept_dad"), "0");
         for (address, prefix) in &config.addresses {
@@ -95,7 +102,7 @@ impl Tun {
         settle_v6(config, &name);
         // A super-packet is as long as IP allows; everything else fits the MTU.
         let longest = if config.offload { 1 << 16 } else { usize::from(config.mtu) };
-        Ok(Self { device, name, longest, offload: config.offload })
+        Ok(Self { device, name, longest, offload: config.offload, short_queue })
     }
 
     /// Its name.
@@ -114,6 +121,11 @@ impl Tun {
     #[must_use]
     pub fn longest(&self) -> usize {
         self.longest
+    }
+    /// Why the queue of [`QUEUE`] packets was refused, for the user; `None` if it was not.
+    #[must_use]
+    pub fn warning(&self) -> Option<&str> {
+        self.short_queue.as_deref()
     }
     /// Packets carry a virtio-net header, and may be super-packets.
     #[must_use]

@@ -1,5 +1,6 @@
 //! What a host answers to segments of no connection and to ICMP messages, and what it makes of what those say.
 
+use super::ends::Ends;
 use super::{Host, segment_limit};
 use crate::outlet::{Merge, Outlet};
 use skyhaul_base::{Duration, Instant};
@@ -76,7 +77,7 @@ impl Host {
 
     /// The connection that a message is about, if the segment that it quotes is outstanding (RFC 5927 §4).
     fn genuine(&mut self, quoted: &Quoted) -> Option<u32> {
-        let slot = self.demux.get(quoted.src, quoted.dst);
+        let slot = self.demux.get(&Ends::new(quoted.src, quoted.dst));
         let slot = slot.filter(|&s| {
             let conn = self.slots[s as usize].conn.as_deref();
             conn.is_some_and(|c| c.tcp().state() == State::SynSent || c.tcp().is_outstanding(quoted.seq))
@@ -108,7 +109,7 @@ impl Host {
         }
     }
 
-    fn may_answer(&mut self, now: Instant) -> bool {
+    pub(super) fn may_answer(&mut self, now: Instant) -> bool {
         if now >= self.answers_until {
             self.answers_until = now + Duration::from_secs(1);
             self.answers = 0;

@@ -20,10 +20,12 @@ pub struct HostConfig {
     pub seed: u64,
     /// Identifier of the option for probes ([`skyhaul_wire::PROBE_EXID`]).
     pub probe_exid: u32,
-    /// Most connections, half-open ones included.
+    /// Most connections; half-open ones and those in TIME-WAIT have tables of their own.
     pub most: usize,
-    /// Most half-open connections per listener.
+    /// Most half-open connections; beyond them cookies answer (RFC 4987 §3.6).
     pub backlog: usize,
+    /// Most connections in TIME-WAIT that no application holds; beyond them the oldest goes.
+    pub most_waiting: usize,
     /// How long the host waits for the FIN of a peer after the application has let go of a connection (Linux:
     /// `tcp_fin_timeout`).
     pub orphan: Duration,
@@ -44,6 +46,7 @@ impl HostConfig {
             probe_exid: skyhaul_wire::PROBE_EXID,
             most: 65_536,
             backlog: 4096,
+            most_waiting: 65_536,
             orphan: Duration::from_secs(60),
             record: false,
         }

@@ -50,7 +50,6 @@ pub struct Conn {
     pub(super) told: bool,
     pub(super) ready: bool,
     pub(super) released: bool,
-    pub(super) half_open: bool,
     pub(super) listener: Option<u16>,
     pub(super) armed: Instant,
     orphan_until: Instant,
@@ -96,7 +95,6 @@ impl Conn {
             told: true,
             ready: false,
             released: false,
-            half_open: listener.is_some(),
             listener,
             armed: Instant::MAX,
             orphan_until: Instant::MAX,
@@ -269,14 +267,28 @@ impl Conn {
     pub(super) fn handle(&mut self, now: Instant, tcp: &Tcp<'_>) -> Result<(), Rejected> {
         let (_, shift) = self.tcp.scales();
         self.theirs.window_shift = shift;
-        let mut seg = tcp.segment(&self.theirs);
+        let states = match tcp.options.probe(self.ours.probe_exid) {
+            Some(ProbeOption::Capability(c)) => Some(c),
+            _ => None,
+        };
+        self.take(now, tcp.segment(&self.theirs), states, tcp.payload)
+    }
+
+    /// The same for a segment that was read; `states`: what it states of probes, if it is a SYN.
+    pub(super) fn take(
+        &mut self,
+        now: Instant,
+        mut seg: Segment,
+        states: Option<Capability>,
+        payload: &[u8],
+    ) -> Result<(), Rejected> {
         if seg.flags.has(Flags::SYN) {
-            self.negotiate(now, tcp, &mut seg);
+            self.negotiate(now, states, &mut seg);
         } else if !seg.mark.is_answer() {
             self.watch_bits(now, &seg);
         }
         let refused_syn = self.tcp.state() == State::SynSent && seg.flags.has(Flags::RST);
-        let outcome = self.tcp.handle(now, &seg, tcp.payload);
+        let outcome = self.tcp.handle(now, &seg, payload);
         if self.journal.is_some() {
             self.note(now, Op::Handle(Box::new(seg)));
         }
@@ -287,8 +299,8 @@ impl Conn {
     }
 
     /// What the peer's SYN states of probes against what we want.
-    fn negotiate(&mut self, now: Instant, tcp: &Tcp<'_>, seg: &mut Segment) {
-        let Some(ProbeOption::Capability(c)) = tcp.options.probe(self.ours.probe_exid) else { return };
+    fn negotiate(&mut self, now: Instant, states: Option<Capability>, seg: &mut Segment) {
+        let Some(c) = states else { return };
         if !self.ours.profile.negotiates() {
             return;
         }
@@ -340,26 +352,35 @@ impl Conn {
             if seg.mark.is_probe() && seg.probe_id.is_none() {
                 self.last_probe = Some((seg.seq, seg.len));
             }
-            self.ours.window_shift = self.tcp.scales().0;
-            let envelope = Envelope::new(self.local, self.remote);
-            let merge =
-                if seg.mark == Mark::None && !seg.low_priority { Merge::Allowed } else { Merge::Alone };
-            // From the send buffer to where the packet leaves from: the one copy on the way to the kernel.
-            let write = |room: &mut [u8]| {
-                skyhaul_wire::encode_with(room, &envelope, &self.ours, &seg, |room| {
-                    self.tcp.payload(&seg, room)
-                })
-            };
-            match out.send(MAX_HEADER + seg.len as usize, merge, write) {
-                Ok(()) => counts.packets_out += 1,
-                Err(e) => {
-                    debug_assert!(false, "{e}: {seg:?}");
-                    counts.unwritable += 1;
-                }
-            }
+            self.say(&seg, counts, out);
         }
         if self.journal.is_some() {
             self.note(now, Op::Sent(sent));
+        }
+    }
+
+    /// The next segment that is due, for somebody else to send.
+    pub(super) fn next_segment(&mut self, now: Instant) -> Option<Segment> {
+        let seg = self.tcp.poll_transmit(now);
+        self.note(now, Op::Sent(seg.into_iter().collect()));
+        seg
+    }
+
+    /// Sends a segment.
+    pub(super) fn say(&mut self, seg: &Segment, counts: &mut Counts, out: &mut impl Outlet) {
+        self.ours.window_shift = self.tcp.scales().0;
+        let envelope = Envelope::new(self.local, self.remote);
+        let merge = if seg.mark == Mark::None && !seg.low_priority { Merge::Allowed } else { Merge::Alone };
+        // From the send buffer to where the packet leaves from: the one copy on the way to the kernel.
+        let write = |room: &mut [u8]| {
+            skyhaul_wire::encode_with(room, &envelope, &self.ours, seg, |room| self.tcp.payload(seg, room))
+        };
+        match out.send(MAX_HEADER + seg.len as usize, merge, write) {
+            Ok(()) => counts.packets_out += 1,
+            Err(e) => {
+                debug_assert!(false, "{e}: {seg:?}");
+                counts.unwritable += 1;
+            }
         }
     }
 
@@ -396,14 +417,9 @@ impl Conn {
             }
         }
     }
-    /// True once: the handshake of a connection that a listener took is complete.
-    pub(super) fn take_accepted(&mut self) -> bool {
-        let established = !matches!(self.tcp.state(), State::Listen | State::SynReceived);
-        self.half_open && established
-    }
     /// True if an application would see something new.
     pub(super) fn has_news(&mut self) -> bool {
-        if self.half_open || self.released {
+        if self.released {
             return false;
         }
         let now = Seen {
@@ -424,7 +440,7 @@ impl Conn {
     /// Nothing will happen any more, and nobody wants to know.
     pub(super) fn is_gone(&self) -> bool {
         let dead = self.tcp.state() == State::Closed || self.failure == Some(Failure::Unreachable);
-        dead && (self.released || self.half_open || self.tcp.state() == State::Listen)
+        dead && self.released
     }
 
     fn note(&mut self, now: Instant, op: Op) {

@@ -29,8 +29,16 @@ pub struct Counts {
     pub datagrams_dropped: u64,
     /// Segments of no connection.
     pub strangers: u64,
-    /// SYNs that found no room.
+    /// SYNs, and acknowledgements that complete a handshake, that found as many connections as there may be.
     pub syns_dropped: u64,
+    /// SYNs answered with a cookie, since there were as many half-open connections as there may be.
+    pub cookies_sent: u64,
+    /// Connections that began with a cookie of ours.
+    pub cookies_taken: u64,
+    /// Half-open connections that nobody completed.
+    pub half_open_expired: u64,
+    /// Connections that left TIME-WAIT early, since too many waited.
+    pub time_waits_cut: u64,
     /// Resets sent to strangers.
     pub resets_out: u64,
     /// Resets and echo replies not sent because there were too many.

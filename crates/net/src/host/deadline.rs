@@ -4,6 +4,9 @@ use skyhaul_base::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// Deadlines that there is always room for.
+const KEPT: usize = 1024;
+
 /// Deadlines of many connections, lazily kept: an entry is added only when a deadline moves towards now; one that has
 /// moved away is found out when it comes up. The retransmission timer, which moves away with every acknowledgement,
 /// costs nothing that way.
@@ -19,6 +22,10 @@ impl Deadlines {
             self.heap.push(Reverse((at, slot, generation)));
         }
     }
+    /// Bytes that they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.heap.capacity() * size_of::<Reverse<(Instant, u32, u32)>>()
+    }
     /// The first deadline; a connection may have put it off since.
     pub(super) fn next(&self) -> Instant {
         self.heap.peek().map_or(Instant::MAX, |Reverse((at, ..))| *at)
@@ -28,6 +35,11 @@ impl Deadlines {
         if self.next() > now {
             return None;
         }
-        self.heap.pop().map(|Reverse((_, slot, generation))| (slot, generation))
+        let first = self.heap.pop();
+        // What a crowd needed is given back.
+        if self.heap.capacity() > KEPT && self.heap.len() < self.heap.capacity() / 4 {
+            self.heap.shrink_to(self.heap.capacity() / 2);
+        }
+        first.map(|Reverse((_, slot, generation))| (slot, generation))
     }
 }

@@ -1,9 +1,9 @@
 //! Which connection a segment belongs to.
 
+use super::ends::Ends;
 use super::secret::Secret;
 use siphasher::sip::SipHasher13;
 use std::hash::{BuildHasher, Hash, Hasher};
-use std::net::{IpAddr, SocketAddr};
 
 /// Connections by their ends, (local, remote). The hash has a key, so that strangers who choose addresses and ports
 /// cannot make a search long. Nothing goes through it from end to end: the order would be that of the hash.
@@ -18,25 +18,10 @@ impl std::fmt::Debug for Demux {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Ends(SocketAddr, SocketAddr);
-
 impl Hash for Ends {
     fn hash<H: Hasher>(&self, h: &mut H) {
         // In one piece: a hash of many small ones costs several times as much.
-        let (mut key, mut n) = ([0; 36], 0);
-        for end in [self.0, self.1] {
-            let mut add = |bytes: &[u8]| {
-                key[n..n + bytes.len()].copy_from_slice(bytes);
-                n += bytes.len();
-            };
-            match end.ip() {
-                IpAddr::V4(a) => add(&a.octets()),
-                IpAddr::V6(a) => add(&a.octets()),
-            }
-            add(&end.port().to_be_bytes());
-        }
-        h.write(&key[..n]);
+        h.write(self.bytes());
     }
 }
 
@@ -54,10 +39,7 @@ impl Demux {
     /// No connections; the key comes from `secret`.
     #[expect(clippy::disallowed_types, reason = "looked up, never iterated")]
     pub(super) fn new(secret: &Secret) -> Self {
-        let mut key = [0; 16];
-        key[..8].copy_from_slice(&secret.of(b"demux", &[]).to_be_bytes());
-        key[8..].copy_from_slice(&secret.of(b"demux, second half", &[]).to_be_bytes());
-        Self { slots: std::collections::HashMap::with_hasher(Keyed(key)) }
+        Self { slots: std::collections::HashMap::with_hasher(Keyed(secret.key(b"demux"))) }
     }
 
     /// How many there are.
@@ -65,26 +47,27 @@ impl Demux {
         self.slots.len()
     }
     /// Where the connection between these ends is.
-    pub(super) fn get(&self, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
-        self.slots.get(&Ends(local, remote)).copied()
+    pub(super) fn get(&self, ends: &Ends) -> Option<u32> {
+        self.slots.get(ends).copied()
     }
     /// There is a connection between these ends.
-    pub(super) fn has(&self, local: SocketAddr, remote: SocketAddr) -> bool {
-        self.slots.contains_key(&Ends(local, remote))
+    pub(super) fn has(&self, ends: &Ends) -> bool {
+        self.slots.contains_key(ends)
     }
     /// The connection between these ends is there.
-    pub(super) fn insert(&mut self, local: SocketAddr, remote: SocketAddr, slot: u32) {
-        self.slots.insert(Ends(local, remote), slot);
+    pub(super) fn insert(&mut self, ends: Ends, slot: u32) {
+        self.slots.insert(ends, slot);
     }
     /// There is none between these ends any more.
-    pub(super) fn remove(&mut self, local: SocketAddr, remote: SocketAddr) {
-        self.slots.remove(&Ends(local, remote));
+    pub(super) fn remove(&mut self, ends: &Ends) {
+        self.slots.remove(ends);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::SocketAddr;
 
     #[test]
     fn connections_are_told_apart_by_both_ends() {
@@ -98,13 +81,13 @@ mod tests {
             (end("[fd00::1]:80"), end("[fd00::3]:1000")),
         ];
         for (slot, (local, remote)) in (0..).zip(all) {
-            d.insert(local, remote, slot);
+            d.insert(Ends::new(local, remote), slot);
         }
         for (slot, (local, remote)) in (0..).zip(all) {
-            assert_eq!(d.get(local, remote), Some(slot));
+            assert_eq!(d.get(&Ends::new(local, remote)), Some(slot));
         }
-        d.remove(all[1].0, all[1].1);
-        assert!(!d.has(all[1].0, all[1].1) && d.has(all[0].0, all[0].1));
+        d.remove(&Ends::new(all[1].0, all[1].1));
+        assert!(!d.has(&Ends::new(all[1].0, all[1].1)) && d.has(&Ends::new(all[0].0, all[0].1)));
         assert_eq!(d.len(), 4);
     }
 }

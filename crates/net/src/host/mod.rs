@@ -11,15 +11,20 @@ mod answer;
 mod app;
 mod config;
 mod conn;
+mod cookie;
 mod count;
 mod datagram;
 mod deadline;
 mod demux;
 pub mod driver;
 mod endpoint;
+mod ends;
 mod error;
+mod half_open;
 mod journal;
 mod secret;
+mod table;
+mod time_wait;
 
 pub use crate::outlet::{Merge, Outlet};
 pub use app::{App, Turn};
@@ -35,6 +40,8 @@ pub use secret::Secret;
 use datagram::Datagrams;
 use deadline::Deadlines;
 use demux::Demux;
+use ends::Ends;
+use half_open::HalfOpen;
 use journal::Origin;
 use skyhaul_base::{Instant, Rng};
 use skyhaul_cc::PathState;
@@ -43,6 +50,8 @@ use skyhaul_wire::tcp::Tcp;
 use skyhaul_wire::{Packet, Transport, ip};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
+use table::Table;
+use time_wait::Waiting;
 
 /// Names a connection of a host; never given to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,12 +62,6 @@ pub struct ConnId {
 
 /// First of the ports for connections that we open (RFC 6335: the dynamic ones).
 const FIRST_PORT: u16 = 49_152;
-
-#[derive(Debug)]
-struct Listener {
-    endpoint: Endpoint,
-    half_open: usize,
-}
 
 #[derive(Debug, Default)]
 struct Slot {
@@ -73,7 +76,11 @@ pub struct Host {
     slots: Vec<Slot>,
     free: Vec<u32>,
     demux: Demux,
-    listeners: BTreeMap<u16, Listener>,
+    half_open: Table<HalfOpen>,
+    waiting: Table<Waiting>,
+    /// Until when an acknowledgement may bring a cookie back.
+    cookies_until: Instant,
+    listeners: BTreeMap<u16, Endpoint>,
     datagrams: Datagrams,
     deadlines: Deadlines,
     /// Connections that may have something to send.
@@ -95,6 +102,9 @@ impl Host {
         Self {
             next_port: FIRST_PORT + (config.secret.of(b"port", &[]) % 16_000) as u16,
             demux: Demux::new(&config.secret),
+            half_open: Table::new(&config.secret),
+            waiting: Table::new(&config.secret),
+            cookies_until: Instant::ZERO,
             config,
             slots: Vec::new(),
             free: Vec::new(),
@@ -124,7 +134,23 @@ impl Host {
     /// Connections, half-open ones and those in TIME-WAIT included.
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.demux.len()
+        self.demux.len() + self.half_open.len() + self.waiting.len()
+    }
+    /// Half-open connections.
+    #[must_use]
+    pub fn half_open(&self) -> usize {
+        self.half_open.len()
+    }
+    /// Connections in TIME-WAIT that no application holds.
+    #[must_use]
+    pub fn time_waits(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Bytes that half-open connections take, and those that take connections in TIME-WAIT.
+    #[must_use]
+    pub fn bytes_of_strangers(&self) -> [usize; 2] {
+        [self.half_open.bytes(), self.waiting.bytes()]
     }
 
     // ----- the application ----------------------------------------------------------------------------------
@@ -137,7 +163,7 @@ impl Host {
         if self.listeners.contains_key(&port) {
             return Err(HostError::PortInUse(port));
         }
-        self.listeners.insert(port, Listener { endpoint, half_open: 0 });
+        self.listeners.insert(port, endpoint);
         Ok(())
     }
     /// Takes no more connections to `port`; those that exist stay.
@@ -163,11 +189,18 @@ impl Host {
         let mut local = local;
         if local.port() == 0 {
             local.set_port(self.free_port(local.ip(), remote).ok_or(HostError::NoPort(remote))?);
-        } else if self.demux.has(local, remote) {
+        } else if self.is_taken(local, remote) {
             return Err(HostError::InUse { local, remote });
         }
-        let origin = self.origin(now, local, remote, endpoint, true);
-        Ok(self.insert(origin, local, remote, endpoint, None))
+        let origin = self.origin(now, local, remote, endpoint);
+        let agreed = endpoint.agreement(self.config.plan, self.config.probe_exid);
+        let mut conn = Conn::new(origin.open(), local, remote, agreed, None);
+        if self.config.record {
+            conn.journal = Some(Box::new(Journal::new(origin)));
+        }
+        let slot = self.install(conn, Ends::new(local, remote));
+        self.mark_ready(slot);
+        Ok(self.id(slot))
     }
 
     /// Tells a new connection what an earlier one to the same peer has learnt of the path
@@ -267,7 +300,7 @@ impl Host {
     /// When [`Self::handle_timeout`] is due; [`Instant::MAX`] for never.
     #[must_use]
     pub fn next_timeout(&mut self) -> Instant {
-        self.deadlines.next()
+        self.deadlines.next().min(self.half_open.next()).min(self.waiting.next())
     }
     /// Handles every deadline that has passed, and sends what that causes.
     pub fn handle_timeout(&mut self, now: Instant, out: &mut impl Outlet) {
@@ -280,6 +313,8 @@ impl Host {
             conn.handle_timeout(now);
             self.pump(now, slot, out);
         }
+        self.grow_old(now, out);
+        self.bury(now);
     }
 
     // ----- arrivals -----------------------------------------------------------------------------------------
@@ -288,40 +323,31 @@ impl Host {
         let local = SocketAddr::new(ip.dst, tcp.dst_port);
         let remote = SocketAddr::new(ip.src, tcp.src_port);
         self.counts.segments_in += 1;
-        if let Some(slot) = self.demux.get(local, remote) {
-            if !self.reopens(slot, tcp) {
-                self.give(now, slot, tcp, out);
-                return;
+        let ends = Ends::new(local, remote);
+        if let Some(slot) = self.demux.get(&ends) {
+            let old = self.slots[slot as usize].conn.as_deref().map(Conn::tcp);
+            let old = old.filter(|c| c.state() == State::TimeWait).map(skyhaul_tcp::Connection::remains);
+            match old.filter(|r| self.begins_anew(r, &ends, tcp)) {
+                Some(remains) => {
+                    self.remove(slot);
+                    self.begin(now, ends, tcp, Some(remains.next), out);
+                }
+                None => self.give(now, slot, tcp, out),
             }
-            self.remove(slot);
+        } else if let Some(at) = self.waiting.find(&ends) {
+            if let Some(beyond) = self.late(now, at, tcp, out) {
+                self.begin(now, ends, tcp, Some(beyond), out);
+            }
+        } else if let Some(at) = self.half_open.find(&ends) {
+            self.half_open_segment(now, at, tcp, out);
+        } else {
+            let syn = tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST);
+            if syn && self.listeners.contains_key(&local.port()) {
+                self.begin(now, ends, tcp, None, out);
+            } else if !self.redeem(now, &ends, tcp, out) {
+                self.stranger(now, local, remote, tcp, out);
+            }
         }
-        let syn = tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST);
-        let Some(listener) = self.listeners.get(&local.port()).filter(|_| syn) else {
-            self.stranger(now, local, remote, tcp, out);
-            return;
-        };
-        if listener.half_open >= self.config.backlog || self.demux.len() >= self.config.most {
-            // Silence: the peer tries again, by when there may be room.
-            self.counts.syns_dropped += 1;
-            return;
-        }
-        let endpoint = listener.endpoint.clone();
-        let origin = self.origin(now, local, remote, &endpoint, false);
-        let id = self.insert(origin, local, remote, &endpoint, Some(local.port()));
-        if let Some(l) = self.listeners.get_mut(&local.port()) {
-            l.half_open += 1;
-        }
-        self.give(now, id.slot, tcp, out);
-    }
-
-    /// A SYN may take the place of a connection in TIME-WAIT if its number is beyond what that one received
-    /// (RFC 9293 §3.10.7.4, RFC 6191).
-    fn reopens(&self, slot: u32, tcp: &Tcp<'_>) -> bool {
-        let Some(c) = self.slots[slot as usize].conn.as_deref() else { return true };
-        tcp.flags == Flags::SYN
-            && c.tcp().state() == State::TimeWait
-            && tcp.seq.diff(c.tcp().expected()) > 0
-            && self.listeners.contains_key(&c.local().port())
     }
 
     fn give(&mut self, now: Instant, slot: u32, tcp: &Tcp<'_>, out: &mut impl Outlet) {
@@ -351,75 +377,53 @@ impl Host {
             conn.armed = deadline;
             self.deadlines.arm(deadline, slot, s.generation);
         }
-        let accepted = conn.take_accepted();
         conn.collect_events();
         if conn.told && conn.has_news() {
             conn.told = false;
             self.changed.push_back(slot);
         }
-        let (dead, listener) = (conn.is_gone(), conn.listener);
-        if accepted || (dead && conn.half_open) {
-            conn.half_open = false;
-            if let Some(l) = listener.and_then(|port| self.listeners.get_mut(&port)) {
-                l.half_open = l.half_open.saturating_sub(1);
-            }
-        }
-        if dead {
+        if conn.is_gone() {
             self.remove(slot);
+        } else if time_wait::may_lie_down(conn) {
+            self.lay_down(slot);
         }
     }
 
     // ----- the table ----------------------------------------------------------------------------------------
 
-    fn origin(
-        &mut self,
-        now: Instant,
-        local: SocketAddr,
-        remote: SocketAddr,
-        endpoint: &Endpoint,
-        active: bool,
-    ) -> Origin {
+    fn origin(&mut self, now: Instant, local: SocketAddr, remote: SocketAddr, endpoint: &Endpoint) -> Origin {
         self.opened += 1;
         let secret = &self.config.secret;
         Origin {
             config: endpoint.config(self.limit(now, remote.ip(), endpoint.longest)),
             cc: endpoint.cc.clone(),
-            active,
+            active: true,
             opened_at: now,
             iss: secret.isn(now, local, remote),
             timestamp_offset: secret.timestamp_offset(local, remote),
-            rng: Rng::stream(self.config.seed, &format!("connection.{}", self.opened)),
+            rng: self.stream(self.opened),
         }
     }
+    /// The random stream of a connection, by its number.
+    fn stream(&self, number: u64) -> Rng {
+        Rng::stream(self.config.seed, &format!("connection.{number}"))
+    }
 
-    fn insert(
-        &mut self,
-        origin: Origin,
-        local: SocketAddr,
-        remote: SocketAddr,
-        endpoint: &Endpoint,
-        listener: Option<u16>,
-    ) -> ConnId {
-        let agreed = endpoint.agreement(self.config.plan, self.config.probe_exid);
-        let mut conn = Box::new(Conn::new(origin.open(), local, remote, agreed, listener));
-        if self.config.record {
-            conn.journal = Some(Box::new(Journal::new(origin)));
-        }
+    fn install(&mut self, conn: Conn, ends: Ends) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             (self.slots.len() - 1) as u32
         });
-        self.slots[slot as usize].conn = Some(conn);
-        self.demux.insert(local, remote, slot);
-        self.mark_ready(slot);
-        self.id(slot)
+        self.slots[slot as usize].conn = Some(Box::new(conn));
+        self.demux.insert(ends, slot);
+        slot
     }
 
     fn remove(&mut self, slot: u32) {
         let s = &mut self.slots[slot as usize];
         if let Some(conn) = s.conn.take() {
             s.generation = s.generation.wrapping_add(1);
-            self.demux.remove(conn.local(), conn.remote());
+            self.demux.remove(&Ends::new(conn.local(), conn.remote()));
             self.free.push(slot);
         }
     }
@@ -450,11 +454,15 @@ impl Host {
         for _ in FIRST_PORT..=u16::MAX {
             let port = self.next_port;
             self.next_port = if port == u16::MAX { FIRST_PORT } else { port + 1 };
-            if !self.demux.has(SocketAddr::new(local, port), remote) {
+            if !self.is_taken(SocketAddr::new(local, port), remote) {
                 return Some(port);
             }
         }
         None
+    }
+    fn is_taken(&self, local: SocketAddr, remote: SocketAddr) -> bool {
+        let ends = Ends::new(local, remote);
+        self.demux.has(&ends) || self.waiting.find(&ends).is_some() || self.half_open.find(&ends).is_some()
     }
     fn check_ends(&self, local: IpAddr, remote: IpAddr) -> Result<(), HostError> {
         if !self.config.addresses.contains(&local) {

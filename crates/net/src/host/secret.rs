@@ -47,6 +47,14 @@ impl Secret {
         h.finish()
     }
 
+    /// A key for a hash table of this purpose.
+    pub(super) fn key(&self, purpose: &[u8]) -> [u8; 16] {
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&self.of(purpose, &[]).to_be_bytes());
+        key[8..].copy_from_slice(&self.of(&[purpose, b", second half"].concat(), &[]).to_be_bytes());
+        key
+    }
+
     /// ISN = M + F(ends, key), M a clock of 4 µs (RFC 6528 §3).
     pub(super) fn isn(&self, now: Instant, local: SocketAddr, remote: SocketAddr) -> Seq {
         let clock = (now.as_nanos() / 4000) as u32;

@@ -19,6 +19,9 @@ mod depart;
 mod door;
 mod keepalive;
 mod open;
+mod remains;
+
+pub use remains::Remains;
 
 use crate::config::{Config, MIN_MSS, ProbeNegotiation};
 use crate::ration::Ration;

@@ -203,6 +203,11 @@ impl<S: Store> Receiver<S> {
         self.edge.saturating_sub(self.nxt)
     }
 
+    /// The window last announced, less what has arrived since, bytes.
+    pub(crate) fn announced(&self) -> u64 {
+        self.edge.saturating_sub(self.nxt)
+    }
+
     /// True if a segment of `span` at `seq` is acceptable (RFC 9293 §3.10.7.4).
     #[inline]
     #[must_use]

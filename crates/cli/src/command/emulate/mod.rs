@@ -44,6 +44,9 @@ pub(crate) fn run(args: &EmulateArgs, arguments: usize) -> Result<(), Stop> {
     keep_up(scenario, group, args)?;
     let metrics = args.metrics.map(metrics::Metrics::open).transpose()?;
     let ends = ends(args)?;
+    for why in ends.iter().filter_map(|e| e.device.warning()) {
+        eprintln!("warning: {why}");
+    }
     interrupt::listen();
     let options = Options {
         seed: case.seed,

@@ -92,6 +92,9 @@ impl Stack {
             }
         }
         let tun = Tun::open(&self.tun).map_err(Stop::bad)?;
+        if let Some(why) = tun.warning() {
+            eprintln!("warning: {why}");
+        }
         let mut driver = Driver::new(tun, Host::new(self.host.clone())).map_err(Stop::bad)?;
         if let Some(path) = &self.pcap {
             let failed = |e: std::io::Error| Stop::write(path, &e);

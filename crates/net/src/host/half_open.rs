@@ -1,0 +1,358 @@
+//! Half-open connections: a SYN has come, its answer has not been acknowledged. Strangers can make them at will, so they
+//! cost few bytes, leave after a minute, and beyond a limit cost nothing at all ([`super::cookie`]).
+//!
+//! What is kept is the SYN. Whenever a segment of the connection is needed the endpoint is made from it anew: once to
+//! answer, again for each repetition, and at last to stay, when the acknowledgement comes.
+
+use super::conn::Conn;
+use super::cookie::{self, Offer};
+use super::ends::Ends;
+use super::journal::{Journal, Origin};
+use super::{Endpoint, Host};
+use crate::outlet::{Merge, Outlet};
+use skyhaul_base::{Duration, Instant};
+use skyhaul_tcp::{Flags, Segment, Seq, State, SynOptions, Waves};
+use skyhaul_wire::tcp::{ProbeOption, Tcp};
+use skyhaul_wire::{Agreement, Capability, Envelope};
+use std::num::NonZeroU16;
+
+/// Half-open connections leave after this long.
+const LIFE: Duration = Duration::from_secs(60);
+/// Repetitions of a SYN-ACK, and those while more than half of the table is in use.
+const REPEATS: u8 = 4;
+const REPEATS_IN_A_CROWD: u8 = 1;
+/// A repeated SYN is answered no more often than this (as in Linux: `tcp_invalid_ratelimit`).
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What a SYN said.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Syn {
+    seq: Seq,
+    timestamp: u32,
+    window: u16,
+    mss: Option<NonZeroU16>,
+    scale: Option<u8>,
+    flags: Flags,
+    has_timestamp: bool,
+    sack: bool,
+    probes: bool,
+    waves: bool,
+    states: Option<Capability>,
+}
+
+impl Syn {
+    fn of(seg: &Segment, states: Option<Capability>) -> Self {
+        Self {
+            seq: seg.seq,
+            timestamp: seg.ts.map_or(0, |(val, _)| val),
+            window: seg.window.min(65_535) as u16,
+            mss: seg.syn.mss.and_then(NonZeroU16::new),
+            scale: seg.syn.window_scale,
+            flags: seg.flags,
+            has_timestamp: seg.ts.is_some(),
+            sack: seg.syn.sack_permitted,
+            probes: seg.syn.probes,
+            waves: seg.waves.number.is_some(),
+            states,
+        }
+    }
+    fn segment(&self) -> Segment {
+        Segment {
+            seq: self.seq,
+            window: self.window.into(),
+            ts: self.has_timestamp.then_some((self.timestamp, 0)),
+            syn: SynOptions {
+                mss: self.mss.map(NonZeroU16::get),
+                window_scale: self.scale,
+                sack_permitted: self.sack,
+                probes: self.probes,
+            },
+            flags: self.flags,
+            waves: Waves { number: self.waves.then_some(NonZeroU16::MIN), rate: None },
+            ..Segment::default()
+        }
+    }
+    /// What a cookie can say of it: without timestamps only the segment size.
+    fn for_cookie(mut self) -> Self {
+        self.mss = NonZeroU16::new(cookie::size(self.mss.map_or(536, NonZeroU16::get)));
+        self.flags = Flags::SYN;
+        self.waves = false;
+        if !self.has_timestamp {
+            (self.scale, self.sack, self.probes) = (None, false, false);
+        }
+        self.states = self.probes.then_some(PROBES);
+        self
+    }
+    /// What the echo of a cookie says that it was.
+    fn from_cookie(seq: Seq, mss: u16, ts: Option<(u32, u32)>) -> Self {
+        let o = ts.map(|(_, echo)| cookie::read(echo));
+        let o = o.unwrap_or(Offer { scale: None, sack: false, probes: false });
+        Self {
+            seq,
+            timestamp: ts.map_or(0, |(val, _)| val),
+            window: 0,
+            mss: NonZeroU16::new(mss),
+            scale: o.scale,
+            flags: Flags::SYN,
+            has_timestamp: ts.is_some(),
+            sack: o.sack,
+            probes: o.probes,
+            waves: false,
+            states: o.probes.then_some(PROBES),
+        }
+    }
+}
+
+/// All that a cookie's one bit says of probes.
+const PROBES: Capability = Capability { flags: Capability::ANSWERS | Capability::NIL, log2_most: 0 };
+
+/// A half-open connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HalfOpen {
+    syn: Syn,
+    iss: Seq,
+    /// Which connection of the host it is.
+    number: u64,
+    began: Instant,
+    sent: Instant,
+    repeats: u8,
+}
+
+impl Host {
+    /// A SYN to a listener. If it takes the place of a connection in TIME-WAIT, our numbers begin beyond `beyond`.
+    pub(super) fn begin(
+        &mut self,
+        now: Instant,
+        ends: Ends,
+        tcp: &Tcp<'_>,
+        beyond: Option<Seq>,
+        out: &mut impl Outlet,
+    ) {
+        let Some(endpoint) = self.listeners.get(&ends.local().port()).cloned() else { return };
+        if self.demux.len() >= self.config.most {
+            // Silence: the peer tries again, by when there may be room.
+            self.counts.syns_dropped += 1;
+            return;
+        }
+        let agreed = endpoint.agreement(self.config.plan, self.config.probe_exid);
+        let states = match tcp.options.probe(agreed.probe_exid) {
+            Some(ProbeOption::Capability(c)) => Some(c),
+            _ => None,
+        };
+        let syn = Syn::of(&tcp.segment(&agreed), states);
+        if self.half_open.len() >= self.config.backlog && beyond.is_none() {
+            self.answer_with_cookie(now, &ends, syn, &endpoint, out);
+            return;
+        }
+        self.opened += 1;
+        let mut iss = self.config.secret.isn(now, ends.local(), ends.remote());
+        // RFC 6191 §2, as far as Linux goes beyond.
+        if let Some(old) = beyond.filter(|old| iss.diff(*old) < NEW_NUMBERS as i32) {
+            iss = old.add(NEW_NUMBERS);
+        }
+        let half = HalfOpen { syn, iss, number: self.opened, began: now, sent: now, repeats: 0 };
+        let (mut conn, synack) = self.made(&half, &ends, &endpoint);
+        if let Some(seg) = synack {
+            conn.say(&seg, &mut self.counts, out);
+        }
+        let at = self.half_open.insert(ends, half);
+        self.half_open.arm(at, now + endpoint.tcp.rto.initial.min(LIFE));
+    }
+
+    /// The endpoint of a half-open connection, and the SYN-ACK that it has sent.
+    fn made(&self, half: &HalfOpen, ends: &Ends, endpoint: &Endpoint) -> (Conn, Option<Segment>) {
+        let (local, remote) = (ends.local(), ends.remote());
+        let secret = &self.config.secret;
+        let origin = Origin {
+            config: endpoint.config(self.limit(half.began, remote.ip(), endpoint.longest)),
+            cc: endpoint.cc.clone(),
+            active: false,
+            opened_at: half.began,
+            iss: half.iss,
+            timestamp_offset: secret.timestamp_offset(local, remote),
+            rng: self.stream(half.number),
+        };
+        let agreed = endpoint.agreement(self.config.plan, self.config.probe_exid);
+        let mut conn = Conn::new(origin.open(), local, remote, agreed, Some(local.port()));
+        if self.config.record {
+            conn.journal = Some(Box::new(Journal::new(origin)));
+        }
+        let mut said = None;
+        // A repetition counts: its acknowledgement tells no round trip (Karn).
+        for at in [Some(half.began), (half.repeats > 0).then_some(half.sent)].into_iter().flatten() {
+            let _ = conn.take(at, half.syn.segment(), half.syn.states, &[]);
+            said = conn.next_segment(at);
+        }
+        (conn, said)
+    }
+
+    /// There is no room: the answer itself remembers.
+    fn answer_with_cookie(
+        &mut self,
+        now: Instant,
+        ends: &Ends,
+        syn: Syn,
+        endpoint: &Endpoint,
+        out: &mut impl Outlet,
+    ) {
+        let syn = syn.for_cookie();
+        let mss = syn.mss.map_or(0, NonZeroU16::get);
+        let iss = cookie::bake(&self.config.secret, now, ends, syn.seq, mss);
+        let half = HalfOpen { syn, iss, number: 0, began: now, sent: now, repeats: 0 };
+        let (mut conn, synack) = self.made(&half, ends, endpoint);
+        let Some(mut seg) = synack else { return };
+        let offer = Offer { scale: syn.scale, sack: syn.sack, probes: syn.probes };
+        match &mut seg.ts {
+            Some((val, _)) => *val = cookie::write(*val, offer),
+            // We use no timestamps: nothing of it can be remembered.
+            None => (seg.syn.window_scale, seg.syn.sack_permitted, seg.syn.probes) = (None, false, false),
+        }
+        conn.say(&seg, &mut self.counts, out);
+        self.counts.cookies_sent += 1;
+        self.cookies_until = now + Duration::from_secs(2 * cookie::PERIOD);
+    }
+
+    /// An acknowledgement of no connection, to a listener: it may bring a cookie back. False if it does not.
+    pub(super) fn redeem(&mut self, now: Instant, ends: &Ends, tcp: &Tcp<'_>, out: &mut impl Outlet) -> bool {
+        let plain = tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::RST);
+        if !plain || now >= self.cookies_until {
+            return false;
+        }
+        let Some(endpoint) = self.listeners.get(&ends.local().port()).cloned() else { return false };
+        let (iss, irs) = (tcp.ack.add(u32::MAX), tcp.seq.add(u32::MAX));
+        let Some(mss) = cookie::taste(&self.config.secret, now, ends, irs, iss) else { return false };
+        if self.demux.len() >= self.config.most {
+            self.counts.syns_dropped += 1;
+            return true;
+        }
+        self.opened += 1;
+        let ts = tcp.options.timestamps.filter(|_| endpoint.tcp.timestamps);
+        let syn = Syn::from_cookie(irs, mss, ts);
+        // It was sent some time ago: as if it had been repeated, so that no round trip is taken from it.
+        let half = HalfOpen { syn, iss, number: self.opened, began: now, sent: now, repeats: 1 };
+        let (conn, _) = self.made(&half, ends, &endpoint);
+        let taken = self.establish(now, ends, conn, tcp, out);
+        self.counts.cookies_taken += u64::from(taken);
+        taken
+    }
+
+    /// A segment of a half-open connection (RFC 9293 §3.10.7.4, RFC 5961).
+    pub(super) fn half_open_segment(&mut self, now: Instant, at: u32, tcp: &Tcp<'_>, out: &mut impl Outlet) {
+        let (ends, Some(&half)) = (self.half_open.ends(at), self.half_open.get(at)) else { return };
+        let expected = half.syn.seq.add(1);
+        let Some(endpoint) = self.listeners.get(&ends.local().port()).cloned() else {
+            self.half_open.remove(at);
+            return self.stranger(now, ends.local(), ends.remote(), tcp, out);
+        };
+        let f = tcp.flags;
+        if f.has(Flags::RST) {
+            // Only the exact number resets; nobody has heard of the connection yet, so there is nothing to challenge for.
+            if tcp.seq == expected {
+                self.half_open.remove(at);
+            }
+        } else if f.has(Flags::SYN) {
+            if !f.has(Flags::ACK) && tcp.seq == half.syn.seq {
+                // Our SYN-ACK was lost, or the peer is in a hurry.
+                if now >= half.sent + PAUSE {
+                    self.repeat(now, at, &endpoint, out);
+                }
+            } else {
+                self.challenge(now, &ends, &half, out);
+            }
+        } else if !f.has(Flags::ACK) {
+            self.counts.rejected(skyhaul_tcp::Rejected::Flags);
+        } else if tcp.ack != half.iss.add(1) {
+            self.stranger(now, ends.local(), ends.remote(), tcp, out);
+        } else if self.demux.len() >= self.config.most {
+            // No room now: the peer repeats what it has to say.
+            self.counts.syns_dropped += 1;
+        } else {
+            let (conn, _) = self.made(&half, &ends, &endpoint);
+            if self.establish(now, &ends, conn, tcp, out) {
+                self.half_open.remove(at);
+            } else {
+                self.challenge(now, &ends, &half, out);
+            }
+        }
+    }
+
+    /// A segment that may complete the handshake; false if it does not, and then nothing has happened.
+    fn establish(
+        &mut self,
+        now: Instant,
+        ends: &Ends,
+        mut conn: Conn,
+        tcp: &Tcp<'_>,
+        out: &mut impl Outlet,
+    ) -> bool {
+        if let Err(why) = conn.handle(now, tcp) {
+            self.counts.rejected(why);
+        }
+        if matches!(conn.tcp().state(), State::Listen | State::SynReceived | State::Closed) {
+            return false;
+        }
+        let slot = self.install(conn, *ends);
+        self.pump(now, slot, out);
+        true
+    }
+
+    /// What is wrong in the window is answered with where we are (RFC 5961 §4).
+    fn challenge(&mut self, now: Instant, ends: &Ends, half: &HalfOpen, out: &mut impl Outlet) {
+        if !self.may_answer(now) {
+            return;
+        }
+        let ack = Segment {
+            seq: half.iss.add(1),
+            ack: half.syn.seq.add(1),
+            flags: Flags::ACK,
+            ..Segment::default()
+        };
+        let agreed = Agreement { plan: self.config.plan, ..Agreement::default() };
+        let envelope = Envelope::new(ends.local(), ends.remote());
+        let write = |room: &mut [u8]| skyhaul_wire::encode_with(room, &envelope, &agreed, &ack, |_| {});
+        if out.send(skyhaul_wire::MAX_HEADER, Merge::Alone, write).is_ok() {
+            self.counts.packets_out += 1;
+        }
+    }
+
+    fn repeat(&mut self, now: Instant, at: u32, endpoint: &Endpoint, out: &mut impl Outlet) {
+        let ends = self.half_open.ends(at);
+        let Some(half) = self.half_open.get_mut(at) else { return };
+        half.sent = now;
+        half.repeats = half.repeats.saturating_add(1);
+        let half = *half;
+        let (mut conn, synack) = self.made(&half, &ends, endpoint);
+        if let Some(seg) = synack {
+            conn.say(&seg, &mut self.counts, out);
+        }
+    }
+
+    /// Repeats answers and forgets who never acknowledged them.
+    pub(super) fn grow_old(&mut self, now: Instant, out: &mut impl Outlet) {
+        while let Some(at) = self.half_open.due(now) {
+            let Some(half) = self.half_open.get(at) else { continue };
+            let end = half.began + LIFE;
+            let crowd = self.half_open.len() > self.config.backlog / 2;
+            let most = if crowd { REPEATS_IN_A_CROWD } else { REPEATS };
+            let done = half.repeats >= most;
+            let port = self.half_open.ends(at).local().port();
+            let endpoint = self.listeners.get(&port).cloned();
+            match endpoint {
+                Some(endpoint) if now < end && !done => {
+                    let wait = endpoint.tcp.rto.initial * (1 << (half.repeats + 1));
+                    self.repeat(now, at, &endpoint, out);
+                    self.half_open.arm(at, (now + wait).min(end));
+                }
+                // Its last answer may be acknowledged still.
+                Some(_) if now < end && !crowd => self.half_open.arm(at, end),
+                _ => {
+                    self.half_open.remove(at);
+                    self.counts.half_open_expired += 1;
+                }
+            }
+        }
+    }
+}
+
+/// How far a connection that takes the place of one in TIME-WAIT begins beyond the numbers of that.
+const NEW_NUMBERS: u32 = 65_537;
