@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_write_ends_a_super_packet() {
-        let mut d = Device::new(Plan::LowerEffort, Profile::Off, true);
+        let mut d = Device::new(Plan::LowerEffort, Profile::Off, false);
         let end = |n| Segment { flags: Flags::ACK.with(Flags::PSH), ..data(n, 1000) };
         for s in [data(0, 1000), data(1, 1000), end(2), data(3, 1000), end(4), end(5), data(6, 1000)] {
             d.push(&s, Merge::Allowed);
