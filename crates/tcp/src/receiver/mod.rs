@@ -154,6 +154,11 @@ impl<S: Store> Receiver<S> {
     /// What the window field of a segment says at most from now on, bytes: with the scale that was agreed on.
     pub(crate) fn announce_at_most(&mut self, bytes: u64) {
         self.announces = bytes;
+        // A step of less than a segment would be announced by an acknowledgement that looks like a duplicate.
+        let edge = self.nxt + self.buffer.saturating_sub(self.unread).min(bytes);
+        if edge < self.edge + u64::from(self.config.mss) {
+            self.edge = self.edge.max(edge);
+        }
     }
     /// The application reads everything at once and looks at nothing.
     pub fn discard(&mut self) {
