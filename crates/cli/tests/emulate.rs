@@ -243,9 +243,59 @@ fn interfaces_carry_and_metrics_tell() {
         text
     };
     assert!(soon(|| page().contains("skyhaul_packets_offered_total{direction=\"forward\"")), "{}", page());
-    assert!(page().starts_with("HTTP/1.1 200") && page().trim_end().ends_with("# EOF"));
+    assert!(page().starts_with("HTTP/1.1 200"));
+    in_order(page().split_once("\r\n\r\n").expect("a head").1);
     assert_eq!(interfaces(&ns), 3, "loopback and two of ours");
     child.kill().expect("runs");
     child.wait().expect("ends");
     assert!(soon(|| interfaces(&ns) == 1), "they vanish with the command");
+}
+
+/// What `promtool check metrics` asks of a page: each family has help and type before its samples and once; counters and
+/// only they end in `_total`; a quantile is one of a summary; samples are different and have numbers.
+fn in_order(page: &str) {
+    let (mut kinds, mut samples) = (std::collections::BTreeMap::new(), std::collections::BTreeSet::new());
+    let (mut helped, mut present) = (String::new(), String::new());
+    for line in page.lines() {
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            let (name, words) = help.split_once(' ').expect("words");
+            assert!(!words.is_empty() && !kinds.contains_key(name), "{line}");
+            helped = name.to_owned();
+        } else if let Some(kind) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = kind.split_once(' ').expect("a type");
+            assert_eq!(name, helped, "help comes first: {line}");
+            assert_eq!(name.ends_with("_total"), kind == "counter", "{line}");
+            kinds.insert(name.to_owned(), kind.to_owned());
+            present = name.to_owned();
+        } else {
+            let (series, value) = line.rsplit_once(' ').expect("a value");
+            let name = series.split('{').next().expect("a name");
+            assert!(name == present || name == format!("{present}_count"), "{line} stands under {present}");
+            assert!(value.parse::<f64>().is_ok() && samples.insert(series.to_owned()), "{line}");
+            assert_eq!(
+                series.contains("quantile=") || name.ends_with("_count"),
+                kinds[&present] == "summary",
+                "{line}"
+            );
+        }
+    }
+    assert!(samples.len() > 20 && kinds.len() == 8, "{page}");
+}
+
+#[test]
+fn a_second_emulation_on_the_same_net_is_refused() {
+    let Some(ns) = space() else { return };
+    let path = scenario("twice");
+    let path = path.to_str().expect("UTF-8");
+    let mut first = skyhaul(&["emulate", path, "--net", "8", "--", "sleep", "30"]);
+    let mut first = ns.within(|| first.spawn()).expect("enters").expect("starts");
+    assert!(soon(|| interfaces(&ns) == 2), "the first one has its interface");
+    let second = |net: &str| within(&ns, skyhaul(&["emulate", path, "--net", net, "--", "true"]));
+    let out = second("8");
+    let line = text(&out.stderr);
+    assert_eq!((out.status.code(), line.matches('\n').count()), (Some(2), 1), "{line}");
+    assert!(line.contains("--net 8") && line.contains("10.83.8.2"), "{line}");
+    assert_eq!(second("9").status.code(), Some(0), "another one is free");
+    first.kill().expect("runs");
+    first.wait().expect("ends");
 }

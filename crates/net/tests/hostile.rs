@@ -404,3 +404,62 @@ fn strangers_get_resets_but_not_without_limit() {
     });
     assert_eq!(out.len(), before);
 }
+
+/// A SYN from an address that nobody can have is not answered: the answer would go to many, or to us.
+#[test]
+fn martians_get_no_answer() {
+    let mut w = World::new(Instant::ZERO + ms(10), false, Weather::calm(ms(1)));
+    w.hosts[1].listen(80, peach(Profile::Off)).unwrap();
+    let to = SocketAddr::from(([10, 84, 0, 2], 80));
+    let martians =
+        [[224, 0, 0, 1], [255, 255, 255, 255], [127, 0, 0, 1], [240, 1, 2, 3], [0, 0, 0, 0], [10, 84, 0, 2]];
+    for from in
+        martians.map(|a| SocketAddr::from((a, 5000))).into_iter().chain([([192, 0, 2, 1], 5000).into()])
+    {
+        let seg = Segment { seq: Seq(1), window: 1000, flags: Flags::SYN, ..Segment::default() };
+        let mut room = vec![0; 200];
+        let (envelope, agreed) = (Envelope::new(from, to), Agreement::default());
+        let n = skyhaul_wire::encode(&mut room, &envelope, &agreed, &seg, Payload::Bytes(&[])).expect("fits");
+        w.inject(1, &room[..n.written]);
+    }
+    assert_eq!((w.hosts[1].counts().martians, w.sent[1], w.hosts[1].half_open()), (6, 1, 1));
+}
+
+/// An ICMP message about a connection that is being opened has to quote its SYN, and says nothing of the path (RFC 5927).
+#[test]
+fn messages_with_a_wrong_number_neither_end_an_open_nor_poison_the_path() {
+    let mut w = World::new(Instant::ZERO + ms(10), false, Weather { loss: 2.0, ..Weather::calm(ms(1)) });
+    let id = w.open(false, 80, &peach(Profile::Off));
+    let c = w.hosts[0].conn(id).unwrap();
+    let (local, remote) = (c.local(), c.remote());
+    // The SYN has the number before the first byte.
+    let iss = c.tcp().acknowledged().add(u32::MAX);
+    let message = |kind: u8, code: u8, seq: Seq| {
+        let quote = Segment { seq, flags: Flags::SYN, ..Segment::default() };
+        let mut room = vec![0; 200];
+        let envelope = Envelope::new(local, remote);
+        let n =
+            skyhaul_wire::encode(&mut room, &envelope, &Agreement::default(), &quote, Payload::Bytes(&[]));
+        let quoted = &room[..n.expect("fits").written];
+        let mut p = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, 1, 0, 0, 192, 0, 2, 1, 10, 84, 0, 1];
+        p.extend([kind, code, 0, 0, 0, 0, 0x02, 0x58]);
+        p.extend(quoted);
+        let len = p.len() as u16;
+        p[2..4].copy_from_slice(&len.to_be_bytes());
+        let sum = Sum::default().bytes(&p[..20]).finish();
+        p[10..12].copy_from_slice(&sum.to_be_bytes());
+        let sum = Sum::default().bytes(&p[20..]).finish();
+        p[22..24].copy_from_slice(&sum.to_be_bytes());
+        p
+    };
+    for (kind, code, seq) in
+        [(3, 3, iss.add(1)), (3, 3, Seq(iss.0 ^ 0x4000)), (3, 4, iss.add(9)), (3, 4, iss)]
+    {
+        w.inject(0, &message(kind, code, seq));
+        assert_eq!(w.hosts[0].conn(id).unwrap().failure(), None, "{kind} {code}");
+    }
+    let c = w.hosts[0].counts();
+    assert_eq!((c.messages_refused, c.paths_narrowed, c.refusals.total()), (4, 0, 0), "{c:?}");
+    w.inject(0, &message(3, 3, iss));
+    assert_eq!(w.hosts[0].conn(id).unwrap().failure(), Some(skyhaul_net::host::Failure::Unreachable));
+}

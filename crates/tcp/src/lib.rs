@@ -29,7 +29,7 @@ mod timestamps;
 mod wave;
 
 pub use config::Config;
-pub use connection::{Connection, Established, Event, Remains, State, scale_for};
+pub use connection::{Connection, Established, Event, Held, Remains, State, scale_for};
 pub use error::Rejected;
 pub use loss::rack::{Rack, RackReport};
 pub use loss::scoreboard::{NextSeg, Scoreboard};

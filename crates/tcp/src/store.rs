@@ -1,6 +1,8 @@
 //! Where payload lives: nowhere (simulation) or in memory (wire).
 
-use alloc::collections::VecDeque;
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 use core::fmt::Debug;
 
 /// Payload of one direction of a stream, addressed relative to its first retained byte.
@@ -10,14 +12,24 @@ pub trait Store: Default + Debug {
 
     /// Appends `n` bytes; `data` holds them, or is empty where only lengths are kept.
     fn append(&mut self, data: &[u8], n: u64);
-    /// Writes `data` at `at`, growing the store as needed (reassembly).
+    /// Writes `data` at `at`, behind a gap or not (reassembly). What is there already stays.
     fn write_at(&mut self, at: u64, data: &[u8]);
     /// Copies the bytes from `at` into `out`.
     fn read_at(&self, at: u64, out: &mut [u8]);
     /// Forgets the first `n` bytes.
     fn release(&mut self, n: u64);
-    /// Keeps only the first `n` bytes.
+    /// Keeps only the first `n` bytes, and nothing that lies beyond a gap.
     fn truncate(&mut self, n: u64);
+    /// Memory that it takes, bytes; room that is kept for what may come included.
+    fn held(&self) -> usize {
+        0
+    }
+    /// What of that lies beyond a gap.
+    fn beyond(&self) -> usize {
+        0
+    }
+    /// Gives room back that nothing is in.
+    fn trim(&mut self) {}
 }
 
 /// Lengths only: nothing is stored.
@@ -34,13 +46,84 @@ impl Store for Counted {
     fn truncate(&mut self, _n: u64) {}
 }
 
-/// What stands for bytes that have not come.
-static GAP: [u8; 1 << 12] = [0; 1 << 12];
-
-/// The bytes themselves.
+/// The bytes themselves: a ring of what is in order, and what lies beyond a gap by itself, so that a byte at the far edge
+/// of a window costs a few bytes and not the window.
 #[derive(Clone, Debug, Default)]
 pub struct Bytes {
     ring: VecDeque<u8>,
+    /// Bytes released so far: what lies beyond a gap is found by its place in the whole stream.
+    released: u64,
+    islands: Option<Box<Islands>>,
+}
+
+/// What lies beyond a gap, by the place of its first byte; no two overlap.
+#[derive(Clone, Debug, Default)]
+struct Islands {
+    pieces: BTreeMap<u64, Vec<u8>>,
+    /// Bytes that they take.
+    held: usize,
+}
+
+/// Pieces grow up to so many bytes: a longer one would be copied too often while it grows.
+const LONGEST_PIECE: usize = 1 << 16;
+/// About what a piece costs besides its bytes: its place in the tree, and what the allocator adds.
+const PIECE: usize = 64;
+
+impl Islands {
+    /// Adds what is new of `data` at `from`. What came first stays.
+    fn add(&mut self, from: u64, data: &[u8]) {
+        let end = from + data.len() as u64;
+        let mut at = from;
+        while at < end {
+            // As far as the next piece begins.
+            let free = self.pieces.range(at + 1..).next().map_or(end, |(start, _)| (*start).min(end));
+            let before = self.pieces.range_mut(..=at).next_back();
+            match before.map(|(start, piece)| (*start + piece.len() as u64, piece)) {
+                Some((reaches, _)) if reaches > at => at = reaches,
+                Some((reaches, piece)) if reaches == at && piece.len() < LONGEST_PIECE => {
+                    let n = ((free - at) as usize).min(LONGEST_PIECE - piece.len());
+                    let old = piece.capacity();
+                    piece.extend_from_slice(&data[(at - from) as usize..][..n]);
+                    self.held += piece.capacity() - old;
+                    at += n as u64;
+                }
+                _ => {
+                    let piece = data[(at - from) as usize..(free - from) as usize].to_vec();
+                    self.held += piece.capacity() + PIECE;
+                    self.pieces.insert(at, piece);
+                    at = free;
+                }
+            }
+        }
+    }
+    /// The first piece if it begins no later than `at`.
+    fn joins(&mut self, at: u64) -> Option<(u64, Vec<u8>)> {
+        let first = self.pieces.first_entry().filter(|p| *p.key() <= at)?;
+        let (start, piece) = first.remove_entry();
+        self.held -= piece.capacity() + PIECE;
+        Some((start, piece))
+    }
+}
+
+impl Bytes {
+    /// What follows the ring without a gap belongs to it.
+    #[cold]
+    fn join(&mut self) {
+        while let Some(islands) = &mut self.islands {
+            let end = self.released + self.ring.len() as u64;
+            match islands.joins(end) {
+                Some((start, piece)) => {
+                    self.ring.extend(piece.get((end - start) as usize..).unwrap_or_default());
+                }
+                None => {
+                    if islands.pieces.is_empty() {
+                        self.islands = None;
+                    }
+                    return;
+                }
+            }
+        }
+    }
 }
 
 impl Store for Bytes {
@@ -51,24 +134,16 @@ impl Store for Bytes {
         self.ring.extend(data);
     }
     fn write_at(&mut self, at: u64, data: &[u8]) {
-        let at = at as usize;
-        // Most data arrives in order: it goes behind what is there, written once.
-        if at == self.ring.len() {
-            self.ring.extend(data);
+        let len = self.ring.len() as u64;
+        if at > len {
+            self.islands.get_or_insert_default().add(self.released + at, data);
             return;
         }
-        while self.ring.len() < at {
-            let gap = &GAP[..GAP.len().min(at - self.ring.len())];
-            self.ring.extend(gap);
+        // Most data arrives in order: it goes behind what is there.
+        self.ring.extend(data.get((len - at) as usize..).unwrap_or_default());
+        if self.islands.is_some() {
+            self.join();
         }
-        let (over, beyond) = data.split_at(data.len().min(self.ring.len() - at));
-        let (head, tail) = self.ring.as_mut_slices();
-        let in_head = over.len().min(head.len().saturating_sub(at));
-        head.get_mut(at..at + in_head).unwrap_or_default().copy_from_slice(&over[..in_head]);
-        let at = (at + in_head).saturating_sub(head.len());
-        let rest = &over[in_head..];
-        tail.get_mut(at..at + rest.len()).unwrap_or_default().copy_from_slice(rest);
-        self.ring.extend(beyond);
     }
     fn read_at(&self, at: u64, out: &mut [u8]) {
         let at = at as usize;
@@ -85,10 +160,22 @@ impl Store for Bytes {
         }
     }
     fn release(&mut self, n: u64) {
-        self.ring.drain(..(n as usize).min(self.ring.len()));
+        let n = n.min(self.ring.len() as u64);
+        self.ring.drain(..n as usize);
+        self.released += n;
     }
     fn truncate(&mut self, n: u64) {
         self.ring.truncate(usize::try_from(n).unwrap_or(usize::MAX));
+        self.islands = None;
+    }
+    fn held(&self) -> usize {
+        self.ring.capacity() + self.beyond()
+    }
+    fn beyond(&self) -> usize {
+        self.islands.as_ref().map_or(0, |i| i.held)
+    }
+    fn trim(&mut self) {
+        self.ring.shrink_to_fit();
     }
 }
 
@@ -113,28 +200,62 @@ mod tests {
         assert_eq!(out, [3, 4]);
     }
 
+    /// Random pieces in any order, with releases and truncations, against a stream that is known.
     #[test]
-    fn writes_in_any_order_are_those_to_plain_memory() {
-        let (mut ring, mut plain, mut state) = (Bytes::default(), Vec::new(), 1u64);
+    fn pieces_in_any_order_make_the_stream() {
+        let byte = |at: u64| (at ^ (at >> 8)) as u8;
+        let (mut store, mut state) = (Bytes::default(), 1u64);
         let mut draw = |n: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % n
         };
-        for round in 0..3000u32 {
-            let at = draw(9000) as usize;
-            let data: Vec<u8> = (0..draw(1500) as u32).map(|i| (i ^ round) as u8).collect();
-            ring.write_at(at as u64, &data);
-            if plain.len() < at + data.len() {
-                plain.resize(at + data.len(), 0);
+        // Which bytes of the stream have come, from the first that was not released.
+        let (mut base, mut come) = (0u64, VecDeque::new());
+        for round in 0..6000 {
+            // Now and then the first gap is filled.
+            let first = come.iter().take_while(|c| **c).count() as u64;
+            let at = if round % 3 == 0 { first.saturating_sub(draw(50)) } else { draw(9000) };
+            let n = draw(1500);
+            let data: Vec<u8> = (0..n).map(|i| byte(base + at + i)).collect();
+            store.write_at(at, &data);
+            while come.len() < (at + n) as usize {
+                come.push_back(false);
             }
-            plain[at..at + data.len()].copy_from_slice(&data);
-            let gone = (draw(2000) as usize).min(plain.len());
-            ring.release(gone as u64);
-            plain.drain(..gone);
-            let mut out = alloc::vec![0; plain.len()];
-            ring.read_at(0, &mut out);
-            assert_eq!(out, plain);
+            (at..at + n).for_each(|i| come[i as usize] = true);
+            let in_order = come.iter().take_while(|c| **c).count() as u64;
+            let mut out = alloc::vec![0; in_order as usize];
+            store.read_at(0, &mut out);
+            assert!(out.iter().zip(base..).all(|(b, at)| *b == byte(at)), "round {round}");
+            assert_eq!(store.ring.len() as u64, in_order);
+            if round % 500 == 499 {
+                store.truncate(in_order);
+                come.truncate(in_order as usize);
+                assert_eq!((store.beyond(), store.held()), (0, store.ring.capacity()));
+            }
+            let gone = draw(3000).min(in_order);
+            store.release(gone);
+            come.drain(..gone as usize);
+            base += gone;
         }
+        assert!(base > 1_000_000, "{base} bytes went through");
+    }
+
+    #[test]
+    fn a_byte_at_the_far_edge_costs_bytes() {
+        let mut s = Bytes::default();
+        s.write_at(6 << 20, &[1]);
+        assert!(s.held() < 100, "{} bytes", s.held());
+        // Neighbours become one piece: about twice what they hold, at most.
+        (0..10_000).for_each(|i| s.write_at(1000 + i, &[2]));
+        assert!(s.held() < 25_000, "{} bytes", s.held());
+        let (whole, kept) = (alloc::vec![3; 1000], alloc::vec![2; 10_000]);
+        s.write_at(0, &whole);
+        let mut out = alloc::vec![0; 11_000];
+        s.read_at(0, &mut out);
+        assert_eq!((&out[..1000], &out[1000..]), (&whole[..], &kept[..]));
+        s.release(11_000);
+        s.trim();
+        assert!(s.held() < 100, "{} bytes", s.held());
     }
 
     #[test]

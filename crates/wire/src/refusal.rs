@@ -17,6 +17,10 @@ pub enum Refusal {
     Fragment,
     /// An IPv6 extension header that is cut short, or one of too many.
     ExtensionHeader,
+    /// The packet was sent by way of others, or asks to be (RFC 7126 §4.3 and 4.4, RFC 5095).
+    SourceRoute,
+    /// An option that is unknown and asks to be discarded with its packet (RFC 8200 §4.2).
+    IpOption,
     /// Neither TCP nor UDP nor ICMP.
     Protocol,
     /// Shorter than a TCP header.
@@ -41,7 +45,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// How many reasons there are.
-    pub const COUNT: usize = 16;
+    pub const COUNT: usize = 18;
     /// All reasons, in the order of their index (`reason as usize`).
     pub const ALL: [Self; Self::COUNT] = [
         Self::IpVersion,
@@ -50,6 +54,8 @@ impl Refusal {
         Self::IpChecksum,
         Self::Fragment,
         Self::ExtensionHeader,
+        Self::SourceRoute,
+        Self::IpOption,
         Self::Protocol,
         Self::TcpTruncated,
         Self::DataOffset,
@@ -72,6 +78,8 @@ impl Refusal {
             Self::IpChecksum => "ip-checksum",
             Self::Fragment => "fragment",
             Self::ExtensionHeader => "extension-header",
+            Self::SourceRoute => "source-route",
+            Self::IpOption => "ip-option",
             Self::Protocol => "protocol",
             Self::TcpTruncated => "tcp-truncated",
             Self::DataOffset => "data-offset",

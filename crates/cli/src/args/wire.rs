@@ -95,6 +95,10 @@ pub(crate) struct StackArgs {
     /// sndbuf=SIZE; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+    /// Memory that all connections may hold together, such as 256MB: beyond it applications write less and data is not
+    /// taken.
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = quantity::<Size>)]
+    pub(crate) memory: Size,
     /// How probes are negotiated and marked.
     #[arg(long, value_enum, default_value_t = Marking::Option)]
     pub(crate) profile: Marking,

@@ -38,7 +38,7 @@ impl Interval {
 }
 
 /// Counters at one moment.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Totals {
     bytes: u64,
     retransmissions: u64,
@@ -59,6 +59,9 @@ pub struct Meter {
     intervals: Vec<Interval>,
     told: usize,
     finished: bool,
+    /// An interval in which nothing happened is the last one until something does.
+    dozes: bool,
+    asleep: bool,
 }
 
 impl Meter {
@@ -74,7 +77,16 @@ impl Meter {
             intervals: Vec::new(),
             told: 0,
             finished: false,
+            dozes: false,
+            asleep: false,
         }
+    }
+    /// With it a time in which nothing happens is one interval, however long: one of many idle connections costs neither
+    /// time nor memory.
+    #[must_use]
+    pub fn dozing(mut self) -> Self {
+        self.dozes = true;
+        self
     }
 
     /// It counts what comes in.
@@ -108,13 +120,39 @@ impl Meter {
     /// When the present interval ends.
     #[must_use]
     pub fn next(&self) -> Instant {
-        if self.began.is_some() && !self.finished { self.at + self.every } else { Instant::MAX }
+        if self.began.is_some() && !self.finished && !self.asleep {
+            self.at + self.every
+        } else {
+            Instant::MAX
+        }
     }
-    /// Ends the intervals that are over.
+    /// Ends the intervals that are over. Something may have happened.
     pub fn turn(&mut self, now: Instant, c: &Conn) {
+        if self.asleep {
+            self.wake(now, c);
+        }
         while self.next() <= now {
             self.close(self.next(), c);
         }
+    }
+    /// The time in which nothing happened is over: whole intervals of it become one.
+    fn wake(&mut self, now: Instant, c: &Conn) {
+        let (Some(began), every) = (self.began, self.every.as_nanos()) else { return };
+        self.asleep = false;
+        let slept = Duration::from_nanos((now - self.at).as_nanos() / every * every);
+        if slept.is_zero() {
+            return;
+        }
+        let (s, to) = (c.snapshot(), self.at + slept);
+        self.intervals.push(Interval {
+            from: self.at - began,
+            to: to - began,
+            cwnd: (s.cwnd * f64::from(c.segment_size())) as u64,
+            cwnd_segments: s.cwnd,
+            srtt: s.srtt,
+            ..Interval::default()
+        });
+        self.at = to;
     }
     /// Ends the last interval now, once.
     pub fn finish(&mut self, now: Instant, c: &Conn) {
@@ -127,6 +165,10 @@ impl Meter {
     fn close(&mut self, at: Instant, c: &Conn) {
         let Some(began) = self.began else { return };
         let (now, old) = (self.totals(c), self.last);
+        self.asleep = self.dozes && now == old;
+        if self.asleep {
+            return;
+        }
         let s = c.snapshot();
         self.intervals.push(Interval {
             from: self.at - began,
@@ -147,6 +189,11 @@ impl Meter {
     #[must_use]
     pub fn intervals(&self) -> &[Interval] {
         &self.intervals
+    }
+    /// True if there are intervals that were not told yet.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        self.told < self.intervals.len()
     }
     /// Intervals that were not told yet.
     pub fn news(&mut self) -> &[Interval] {

@@ -5,7 +5,7 @@ use super::meter::Meter;
 use crate::host::{App, Turn};
 use crate::host::{ConnId, Failure, Host};
 use skyhaul_base::{Duration, Instant};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 /// How long a server that is to end waits for its peers to take notice of the FIN.
@@ -55,6 +55,8 @@ struct Served<T> {
     meter: Meter,
     closing: bool,
     wake: Instant,
+    /// When it is called, as the list of calls has it.
+    due: Instant,
 }
 
 /// A server: `greet` says how to talk on a connection to a port.
@@ -64,6 +66,10 @@ pub struct Serve<T, G> {
     /// Meters count what comes in; otherwise what goes out.
     receiving: bool,
     served: BTreeMap<ConnId, Served<T>>,
+    /// Who wants to be called when: nobody looks through all connections for it.
+    due: BTreeSet<(Instant, ConnId)>,
+    /// Connections whose meters have intervals that were not told.
+    fresh: BTreeSet<ConnId>,
     ended: Vec<Ended>,
     /// Ends after so many connections.
     most: Option<u64>,
@@ -92,6 +98,8 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
             every,
             receiving: true,
             served,
+            due: BTreeSet::new(),
+            fresh: BTreeSet::new(),
             ended,
             most,
             taken: 0,
@@ -109,12 +117,36 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
     pub fn take_ended(&mut self) -> Vec<Ended> {
         std::mem::take(&mut self.ended)
     }
-    /// The meters of connections that are open: who, and what.
-    pub fn open(&mut self) -> impl Iterator<Item = (ConnId, &mut Meter)> {
-        self.served.iter_mut().map(|(id, s)| (*id, &mut s.meter))
+    /// Tells of connections that are open and have intervals that were not told, with their meters.
+    pub fn tell_fresh(&mut self, mut tell: impl FnMut(ConnId, &mut Meter)) {
+        while let Some(id) = self.fresh.pop_first() {
+            if let Some(s) = self.served.get_mut(&id) {
+                tell(id, &mut s.meter);
+            }
+        }
     }
 
+    /// Calls the talker of a connection, and takes note of when it wants to be called again.
     fn one(&mut self, now: Instant, host: &mut Host, id: ConnId) {
+        self.talk(now, host, id);
+        self.plan(id);
+    }
+    fn plan(&mut self, id: ConnId) {
+        let Some(s) = self.served.get_mut(&id) else { return };
+        let due = s.wake.min(s.meter.next());
+        if due != s.due {
+            self.due.remove(&(s.due, id));
+            if due < Instant::MAX {
+                self.due.insert((due, id));
+            }
+            s.due = due;
+        }
+        if s.meter.has_news() {
+            self.fresh.insert(id);
+        }
+    }
+
+    fn talk(&mut self, now: Instant, host: &mut Host, id: ConnId) {
         let Some(s) = self.served.get_mut(&id) else { return };
         if let Some(c) = host.conn(id) {
             s.meter.turn(now, c);
@@ -164,6 +196,8 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
                 counters: c.counters(),
                 failure: c.failure(),
             });
+            self.due.remove(&(s.due, id));
+            self.fresh.remove(&id);
             self.served.remove(&id);
             host.release(now, id);
         }
@@ -176,19 +210,16 @@ impl<T: Talker, G: FnMut(u16) -> T> App for Serve<T, G> {
             if let (Some(c), false) = (host.conn(id), self.served.contains_key(&id)) {
                 let port = c.accepted_at().unwrap_or(0);
                 self.taken += 1;
-                let mut meter = Meter::new(self.receiving, self.every);
+                let mut meter = Meter::new(self.receiving, self.every).dozing();
                 meter.begin(now);
                 let talker = (self.greet)(port);
-                self.served.insert(id, Served { talker, meter, closing: false, wake: Instant::MAX });
+                let (wake, due) = (Instant::MAX, Instant::MAX);
+                self.served.insert(id, Served { talker, meter, closing: false, wake, due });
             }
             self.one(now, host, id);
         }
-        let due: Vec<ConnId> = self
-            .served
-            .iter()
-            .filter(|(_, s)| s.wake.min(s.meter.next()) <= now)
-            .map(|(id, _)| *id)
-            .collect();
+        // Each once: whoever wants to be called at once is called with the next turn.
+        let due: Vec<ConnId> = self.due.range(..=(now, ConnId::LAST)).map(|(_, id)| *id).collect();
         for id in due {
             self.one(now, host, id);
         }
@@ -197,7 +228,7 @@ impl<T: Talker, G: FnMut(u16) -> T> App for Serve<T, G> {
     }
 
     fn next_timeout(&self) -> Instant {
-        self.served.values().map(|s| s.wake.min(s.meter.next())).min().unwrap_or(Instant::MAX)
+        self.due.first().map_or(Instant::MAX, |(at, _)| *at)
     }
 
     fn stop(&mut self, now: Instant, host: &mut Host) {
@@ -209,6 +240,8 @@ impl<T: Talker, G: FnMut(u16) -> T> App for Serve<T, G> {
             host.take_back(now, *id);
             host.shutdown(now, *id);
         }
+        let all: Vec<ConnId> = self.served.keys().copied().collect();
+        all.into_iter().for_each(|id| self.plan(id));
     }
 }
 

@@ -91,6 +91,7 @@ pub fn examine() -> Vec<Check> {
     checks.push(controls(space.as_ref()));
     checks.push(forwarding());
     checks.push(descriptors());
+    checks.push(memory());
     checks.extend(space.map(|s| speed(&s)));
     checks
 }
@@ -268,6 +269,30 @@ fn descriptors() -> Check {
     }
 }
 
+/// Bytes that a text like /proc/meminfo says are available.
+fn available(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Whether the memory that connections may hold is there.
+fn memory() -> Check {
+    let mb = |n: u64| n / 1_000_000;
+    let limit = crate::host::MEMORY;
+    match available(&fs::read_to_string("/proc/meminfo").unwrap_or_default()) {
+        Some(n) => {
+            let found =
+                format!("{} MB available; connections of a stack may hold {} MB together", mb(n), mb(limit));
+            if n >= limit {
+                Check::ok("memory", found)
+            } else {
+                Check::warn("memory", found, "skyhaul wire --memory with less than is available")
+            }
+        }
+        None => Check::warn("memory", "unknown", "mount /proc"),
+    }
+}
+
 fn speed(space: &Namespace) -> Check {
     match measure::forwarded(space, PACKETS) {
         Ok(rate) => {
@@ -296,6 +321,12 @@ mod tests {
         assert_eq!(missing("CapEff:\t0000000000000000\n"), Some(vec!["CAP_NET_ADMIN", "CAP_SYS_ADMIN"]));
         assert_eq!(missing("CapEff:\tnonsense\n"), None);
         assert_eq!(missing(""), None);
+    }
+
+    #[test]
+    fn available_memory_is_read() {
+        assert_eq!(available("MemTotal: 9 kB\nMemAvailable:    2000 kB\n"), Some(2_048_000));
+        assert_eq!(available("MemTotal: 9 kB\n"), None);
     }
 
     /// Where namespaces are granted, all checks are there and packets were really counted.

@@ -1,20 +1,23 @@
 //! What a host answers to segments of no connection and to ICMP messages, and what it makes of what those say.
 
 use super::ends::Ends;
-use super::{Host, segment_limit};
+use super::{Conn, Host, segment_limit};
 use crate::outlet::{Merge, Outlet};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::{Flags, Segment, State};
 use skyhaul_wire::icmp::{self, Icmp, Quoted};
 use skyhaul_wire::tcp::Tcp;
 use skyhaul_wire::{Agreement, Envelope, ip};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Resets and echo replies per second, at most: what strangers can make us send.
 const ANSWERS_PER_SECOND: u32 = 200;
 /// How long a narrower path is remembered for new connections (RFC 1191 §6.3), and for how many destinations.
 const PATH_MTU_AGE: Duration = Duration::from_secs(600);
 const PATH_MTUS: usize = 4096;
+
+/// First byte of the addresses that are reserved (RFC 1112 §4), and of the broadcast to all.
+const CLASS_E: u8 = 240;
 
 impl Host {
     /// A segment of no connection (RFC 9293 §3.10.7.1).
@@ -75,12 +78,24 @@ impl Host {
         }
     }
 
+    /// True if nobody can have this address: an answer would go to many, to ourselves or to nobody (RFC 1122 §3.2.1.3,
+    /// RFC 6890).
+    pub(super) fn is_martian(&self, src: IpAddr) -> bool {
+        let nobody = match src {
+            IpAddr::V4(a) => {
+                a.is_multicast() || a.is_loopback() || a.octets()[0] == 0 || a.octets()[0] >= CLASS_E
+            }
+            IpAddr::V6(a) => a.is_multicast() || a.is_loopback() || a.is_unspecified(),
+        };
+        nobody || self.config.addresses.contains(&src)
+    }
+
     /// The connection that a message is about, if the segment that it quotes is outstanding (RFC 5927 §4).
     fn genuine(&mut self, quoted: &Quoted) -> Option<u32> {
         let slot = self.demux.get(&Ends::new(quoted.src, quoted.dst));
         let slot = slot.filter(|&s| {
             let conn = self.slots[s as usize].conn.as_deref();
-            conn.is_some_and(|c| c.tcp().state() == State::SynSent || c.tcp().is_outstanding(quoted.seq))
+            conn.is_some_and(|c| c.tcp().is_outstanding(quoted.seq))
         });
         if slot.is_none() {
             self.counts.messages_refused += 1;
@@ -90,6 +105,11 @@ impl Host {
 
     fn too_big(&mut self, now: Instant, mtu: u32, quoted: &Quoted, out: &mut impl Outlet) {
         let Some(slot) = self.genuine(quoted) else { return };
+        // Nothing longer than any path takes is sent before: who says so may have guessed.
+        if !self.slots[slot as usize].conn.as_deref().is_some_and(Conn::is_connected) {
+            self.counts.messages_refused += 1;
+            return;
+        }
         let least = if quoted.dst.is_ipv4() { icmp::LEAST_MTU_V4 } else { icmp::LEAST_MTU_V6 };
         let mtu = mtu.max(least);
         if mtu >= self.config.mtu {

@@ -5,6 +5,9 @@ use skyhaul_base::Duration;
 use skyhaul_wire::Plan;
 use std::net::IpAddr;
 
+/// Memory that connections may hold together by default, bytes.
+pub const MEMORY: u64 = 1 << 30;
+
 /// What a host is.
 #[derive(Clone, Debug)]
 pub struct HostConfig {
@@ -26,6 +29,9 @@ pub struct HostConfig {
     pub backlog: usize,
     /// Most connections in TIME-WAIT that no application holds; beyond them the oldest goes.
     pub most_waiting: usize,
+    /// Memory that connections may hold together, bytes ([`crate::host::Memory`]). Beyond it data is not taken; 16 KiB in each
+    /// direction are allowed to every connection all the same.
+    pub memory: u64,
     /// How long the host waits for the FIN of a peer after the application has let go of a connection (Linux:
     /// `tcp_fin_timeout`).
     pub orphan: Duration,
@@ -47,6 +53,7 @@ impl HostConfig {
             most: 65_536,
             backlog: 4096,
             most_waiting: 65_536,
+            memory: MEMORY,
             orphan: Duration::from_secs(60),
             record: false,
         }

@@ -3,8 +3,9 @@
 use super::count::Counts;
 use super::journal::Journal;
 use super::journal::Op;
+use super::memory;
 use crate::outlet::{Merge, Outlet};
-use skyhaul_base::Instant;
+use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{PathState, ProbeSupport};
 use skyhaul_tcp::{Bytes, Connection, Counters, Event, Flags, Mark, Rejected, Segment, Seq, Snapshot, State};
 use skyhaul_wire::tcp::{ProbeOption, Tcp};
@@ -13,6 +14,9 @@ use std::net::SocketAddr;
 
 /// Probes without a marked answer after which bits are taken to be zeroed on the way, if the peer is seen to receive them.
 const BITS_ZEROED_AFTER: u64 = 8;
+
+/// How long empty buffers keep their room.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// Why a connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,6 +57,12 @@ pub struct Conn {
     pub(super) listener: Option<u16>,
     pub(super) armed: Instant,
     orphan_until: Instant,
+    /// When its buffers give their room back, if nothing is in them then.
+    trim_at: Instant,
+    /// What it has been counted with, bytes.
+    pub(super) booked: u64,
+    /// Memory is short: it may hold little.
+    pub(super) pressed: bool,
     /// The last probe sent in bits, and whether the peer was seen to receive one as an ordinary duplicate.
     last_probe: Option<(Seq, u32)>,
     received_unmarked: bool,
@@ -98,6 +108,9 @@ impl Conn {
             listener,
             armed: Instant::MAX,
             orphan_until: Instant::MAX,
+            trim_at: Instant::MAX,
+            booked: 0,
+            pressed: false,
             last_probe: None,
             received_unmarked: false,
             bytes_read: 0,
@@ -201,7 +214,7 @@ impl Conn {
     // ----- the application ----------------------------------------------------------------------------------
 
     pub(super) fn write(&mut self, now: Instant, data: &[u8]) -> usize {
-        let n = (data.len() as u64).min(self.tcp.writable());
+        let n = (data.len() as u64).min(self.room());
         let taken = self.tcp.write(now, &data[..n as usize], n);
         self.note(now, Op::Write(taken));
         self.bytes_written += taken;
@@ -386,9 +399,17 @@ impl Conn {
 
     pub(super) fn next_timeout(&self) -> Instant {
         let orphan = if self.tcp.state() == State::TimeWait { Instant::MAX } else { self.orphan_until };
-        self.tcp.next_timeout().min(orphan)
+        self.tcp.next_timeout().min(orphan).min(self.trim_at)
     }
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    /// Returns true if it gave room back.
+    pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
+        let idle = self.trim_at <= now && self.is_idle();
+        if self.trim_at <= now {
+            self.trim_at = Instant::MAX;
+        }
+        if idle {
+            self.trim();
+        }
         if self.orphan_until <= now && self.tcp.state() != State::TimeWait {
             self.orphan_until = Instant::MAX;
             self.abort(now);
@@ -397,6 +418,37 @@ impl Conn {
             self.tcp.handle_timeout(now);
             self.note(now, Op::Timeout);
         }
+        idle
+    }
+
+    // ----- memory -------------------------------------------------------------------------------------------
+
+    /// What it takes, bytes.
+    pub(super) fn weight(&self) -> u64 {
+        (size_of::<Self>() + self.tcp.held().all) as u64
+    }
+    /// Bytes that may be written now.
+    fn room(&self) -> u64 {
+        let room = self.tcp.writable();
+        if self.pressed { room.min(memory::ALWAYS.saturating_sub(self.tcp.unacked())) } else { room }
+    }
+    /// Room is kept in which nothing is.
+    pub(super) fn is_idle(&self) -> bool {
+        self.tcp.holds_nothing() && self.tcp.held().all > 0
+    }
+    /// Buffers that nothing is in give their room back after a while.
+    pub(super) fn notice_idleness(&mut self, now: Instant) {
+        if self.trim_at == Instant::MAX && self.is_idle() {
+            self.trim_at = now + IDLE;
+        }
+    }
+    pub(super) fn trim(&mut self) {
+        self.tcp.trim();
+    }
+    /// Forgets what has arrived beyond a gap.
+    pub(super) fn renege(&mut self, now: Instant) {
+        self.tcp.renege();
+        self.note(now, Op::Renege);
     }
 
     // ----- news ---------------------------------------------------------------------------------------------
@@ -424,7 +476,7 @@ impl Conn {
         }
         let now = Seen {
             readable: self.tcp.readable() > 0,
-            writable: self.connected && self.tcp.writable() > 0,
+            writable: self.connected && self.room() > 0,
             connected: self.connected,
             finished: self.tcp.peer_finished(),
             over: self.is_over(),

@@ -17,6 +17,8 @@ pub struct Counts {
     pub refusals: Refusals,
     /// Segments that their connection dropped, by reason.
     pub rejected: BTreeMap<&'static str, u64>,
+    /// Packets from addresses that nobody can have: of groups, loopback, reserved ones, our own.
+    pub martians: u64,
     /// Packets to somebody else.
     pub not_ours: u64,
     /// UDP datagrams to ports that nobody has bound.

@@ -19,6 +19,8 @@ pub enum Op {
     Sink,
     /// The application took back what was not sent yet.
     TakeBack,
+    /// What had arrived beyond a gap was forgotten.
+    Renege,
     /// The application has no more data.
     Shutdown,
     /// The application gave up.
@@ -118,6 +120,7 @@ impl Journal {
                 Op::Read(n) => drop(c.read(&mut [], *n)),
                 Op::Sink => c.discard_reads(),
                 Op::TakeBack => drop(c.truncate()),
+                Op::Renege => c.renege(),
                 Op::Shutdown => c.shutdown(now),
                 Op::Abort => c.abort(now),
                 Op::Narrow(limit) => c.narrow(now, *limit),

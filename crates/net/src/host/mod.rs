@@ -22,19 +22,21 @@ mod ends;
 mod error;
 mod half_open;
 mod journal;
+mod memory;
 mod secret;
 mod table;
 mod time_wait;
 
 pub use crate::outlet::{Merge, Outlet};
 pub use app::{App, Turn};
-pub use config::HostConfig;
+pub use config::{HostConfig, MEMORY};
 pub use conn::{Conn, Failure};
 pub use count::Counts;
 pub use datagram::Arrived;
 pub use endpoint::Endpoint;
 pub use error::HostError;
 pub use journal::{Difference, Journal, Op};
+pub use memory::Memory;
 pub use secret::Secret;
 
 use datagram::Datagrams;
@@ -43,6 +45,7 @@ use demux::Demux;
 use ends::Ends;
 use half_open::HalfOpen;
 use journal::Origin;
+use memory::Ledger;
 use skyhaul_base::{Instant, Rng};
 use skyhaul_cc::PathState;
 use skyhaul_tcp::{Flags, Rejected, State};
@@ -58,6 +61,11 @@ use time_wait::Waiting;
 pub struct ConnId {
     slot: u32,
     generation: u32,
+}
+
+impl ConnId {
+    /// None comes after it.
+    pub(crate) const LAST: Self = Self { slot: u32::MAX, generation: u32::MAX };
 }
 
 /// First of the ports for connections that we open (RFC 6335: the dynamic ones).
@@ -91,6 +99,7 @@ pub struct Host {
     answers: u32,
     answers_until: Instant,
     opened: u64,
+    ledger: Ledger,
     next_port: u16,
     counts: Counts,
 }
@@ -99,6 +108,7 @@ impl Host {
     /// A host without connections.
     #[must_use]
     pub fn new(config: HostConfig) -> Self {
+        let limit = config.memory;
         Self {
             next_port: FIRST_PORT + (config.secret.of(b"port", &[]) % 16_000) as u16,
             demux: Demux::new(&config.secret),
@@ -117,6 +127,7 @@ impl Host {
             answers: 0,
             answers_until: Instant::ZERO,
             opened: 0,
+            ledger: Ledger::new(limit),
             counts: Counts::default(),
         }
     }
@@ -279,6 +290,10 @@ impl Host {
             self.counts.not_ours += 1;
             return;
         }
+        if self.is_martian(packet.ip.src) {
+            self.counts.martians += 1;
+            return;
+        }
         match packet.transport {
             Transport::Tcp(tcp) => self.segment(now, &packet.ip, &tcp, out),
             Transport::Icmp(message) => self.message(now, &packet.ip, &message, out),
@@ -310,7 +325,7 @@ impl Host {
             };
             let Some(conn) = s.conn.as_deref_mut() else { continue };
             conn.armed = Instant::MAX;
-            conn.handle_timeout(now);
+            self.ledger.memory.trimmed += u64::from(conn.handle_timeout(now));
             self.pump(now, slot, out);
         }
         self.grow_old(now, out);
@@ -351,8 +366,9 @@ impl Host {
     }
 
     fn give(&mut self, now: Instant, slot: u32, tcp: &Tcp<'_>, out: &mut impl Outlet) {
+        let tcp = self.admitted(slot, tcp);
         let Some(conn) = self.at_mut(slot) else { return };
-        if let Err(why) = conn.handle(now, tcp) {
+        if let Err(why) = conn.handle(now, &tcp) {
             self.counts.rejected(why);
         }
         self.pump(now, slot, out);
@@ -365,13 +381,15 @@ impl Host {
         let Self { slots, counts, .. } = self;
         let Some(conn) = slots[slot as usize].conn.as_deref_mut() else { return };
         conn.depart(now, counts, out);
-        self.settle(slot);
+        self.settle(now, slot);
     }
 
     /// Deadline, news for the application, end.
-    fn settle(&mut self, slot: u32) {
+    fn settle(&mut self, now: Instant, slot: u32) {
         let Some(s) = self.slots.get_mut(slot as usize) else { return };
         let Some(conn) = s.conn.as_deref_mut() else { return };
+        self.ledger.book(conn);
+        conn.notice_idleness(now);
         let deadline = conn.next_timeout();
         if deadline < conn.armed {
             conn.armed = deadline;
@@ -387,6 +405,7 @@ impl Host {
         } else if time_wait::may_lie_down(conn) {
             self.lay_down(slot);
         }
+        self.relieve(now);
     }
 
     // ----- the table ----------------------------------------------------------------------------------------
@@ -423,6 +442,7 @@ impl Host {
         let s = &mut self.slots[slot as usize];
         if let Some(conn) = s.conn.take() {
             s.generation = s.generation.wrapping_add(1);
+            self.ledger.strike(&conn);
             self.demux.remove(&Ends::new(conn.local(), conn.remote()));
             self.free.push(slot);
         }

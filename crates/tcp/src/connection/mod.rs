@@ -18,9 +18,11 @@ mod arrive;
 mod depart;
 mod door;
 mod keepalive;
+mod memory;
 mod open;
 mod remains;
 
+pub use memory::Held;
 pub use remains::Remains;
 
 use crate::config::{Config, MIN_MSS, ProbeNegotiation};
@@ -309,6 +311,10 @@ impl<S: Store> Connection<S> {
     /// (RFC 5927 §4).
     #[must_use]
     pub fn is_outstanding(&self, seq: Seq) -> bool {
+        // Of a connection that is being opened only the SYN is.
+        if self.state == State::SynSent {
+            return seq == self.iss;
+        }
         let una = self.acknowledged();
         seq.diff(una) >= 0 && seq.diff(self.iss.add(self.sender.max() as u32)) < 0
     }

@@ -28,6 +28,12 @@ impl Beyond {
         self.is_empty() && self.duplicate.is_none()
     }
 
+    /// Nothing of it is there any more.
+    pub(super) fn forget(&mut self) {
+        self.ranges.clear();
+        self.recent = [0; 4];
+    }
+
     /// Adds `[from, to)`, which lies beyond `nxt`. True if all of it was there.
     pub(super) fn insert(&mut self, from: u64, to: u64, nxt: u64) -> bool {
         let ranges = &mut self.ranges;

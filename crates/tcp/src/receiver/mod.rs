@@ -440,6 +440,26 @@ impl<S: Store> Receiver<S> {
         }
     }
 
+    /// Memory that payload takes, bytes: all of it, and what lies beyond a gap.
+    pub(crate) fn held(&self) -> (usize, usize) {
+        (self.store.held(), self.store.beyond())
+    }
+    /// Gives room back that nothing is in.
+    pub(crate) fn trim(&mut self) {
+        self.store.trim();
+    }
+    /// Forgets what lies beyond a gap, although it was reported: the sender has to keep it until it is acknowledged
+    /// (RFC 2018 §8).
+    pub(crate) fn renege(&mut self) {
+        self.store.truncate(self.unread);
+        if let Some(beyond) = &mut self.beyond {
+            beyond.forget();
+            if beyond.is_over() {
+                self.beyond = None;
+            }
+        }
+    }
+
     fn take_fin(&mut self) -> bool {
         if self.fin_at == self.nxt {
             self.nxt += 1;

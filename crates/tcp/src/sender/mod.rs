@@ -164,6 +164,14 @@ impl<S: Store> Sender<S> {
     pub fn truncate(&mut self) -> u64 {
         self.general().truncate()
     }
+    /// Memory that payload takes, bytes.
+    pub(crate) fn held(&self) -> usize {
+        self.engine.store.held()
+    }
+    /// Gives room back that nothing is in.
+    pub(crate) fn trim(&mut self) {
+        self.engine.store.trim();
+    }
     /// No more data will be written: a FIN follows the last byte.
     pub(crate) fn finish(&mut self) {
         self.general().finish();

@@ -42,6 +42,9 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Refusal> {
     if Sum::default().bytes(head).finish() != 0 {
         return Err(Refusal::IpChecksum);
     }
+    if source_routed(&head[V4_HEADER..]) {
+        return Err(Refusal::SourceRoute);
+    }
     // More fragments, or an offset.
     if u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff != 0 {
         return Err(Refusal::Fragment);
@@ -58,6 +61,24 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Refusal> {
         flow_label: 0,
     };
     Ok((h, payload))
+}
+
+/// True if there is an option that says which way the packet is to take (RFC 791 §3.1), loosely or strictly.
+fn source_routed(mut options: &[u8]) -> bool {
+    const END: u8 = 0;
+    const NOTHING: u8 = 1;
+    const LOOSE: u8 = 131;
+    const STRICT: u8 = 137;
+    loop {
+        match *options {
+            [] | [END, ..] => return false,
+            [LOOSE | STRICT, ..] => return true,
+            [NOTHING, ref rest @ ..] => options = rest,
+            // What makes no sense ends the list: nobody else reads it either.
+            [_, len, ..] if len >= 2 => options = options.get(usize::from(len)..).unwrap_or_default(),
+            _ => return false,
+        }
+    }
 }
 
 /// Changes the differentiated services of a packet where it lies, and repairs the checksum that covers them. Anything
@@ -77,5 +98,26 @@ pub fn remark(packet: &mut [u8], dscp: u8) {
             *next = dscp << 6 | *next & 0x3f;
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn source_routes_are_found_behind_other_options() {
+        for (options, found) in [
+            (&[][..], false),
+            (&[1, 1, 1, 0], false),
+            (&[131, 7, 4, 10, 0, 0, 1, 0], true),
+            (&[1, 137, 7, 4, 10, 0, 0, 1], true),
+            (&[148, 4, 0, 0, 131, 3, 4, 0], true),
+            (&[148, 4, 0, 0, 0, 131, 3, 4], false),
+            (&[148, 0, 131, 3], false),
+            (&[148, 9, 131, 3], false),
+        ] {
+            assert_eq!(source_routed(options), found, "{options:?}");
+        }
     }
 }

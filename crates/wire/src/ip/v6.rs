@@ -31,6 +31,21 @@ pub(super) fn write(
     Ok(V6_HEADER)
 }
 
+/// Options of a header (RFC 8200 §4.2): what we do not know says itself whether the packet may be taken all the same.
+fn options(mut list: &[u8]) -> Result<(), Refusal> {
+    const PAD: u8 = 0;
+    const DISCARD: u8 = 0xc0;
+    loop {
+        match *list {
+            [] => return Ok(()),
+            [PAD, ref rest @ ..] => list = rest,
+            [kind, ..] if kind & DISCARD != 0 => return Err(Refusal::IpOption),
+            [_, len, ref rest @ ..] => list = rest.get(usize::from(len)..).ok_or(Refusal::ExtensionHeader)?,
+            _ => return Err(Refusal::ExtensionHeader),
+        }
+    }
+}
+
 pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Refusal> {
     let (fixed, rest) = bytes.split_first_chunk::<V6_HEADER>().ok_or(Refusal::IpTruncated)?;
     let length = usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
@@ -41,7 +56,15 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Refusal> {
         match next {
             HOP_BY_HOP | ROUTING | DESTINATION => {
                 let [after, eighths, ..] = *payload else { return Err(Refusal::ExtensionHeader) };
-                payload = payload.get(usize::from(eighths) * 8 + 8..).ok_or(Refusal::ExtensionHeader)?;
+                let length = usize::from(eighths) * 8 + 8;
+                let (header, rest) = payload.split_at_checked(length).ok_or(Refusal::ExtensionHeader)?;
+                match next {
+                    // Segments left: we are not where it ends (RFC 8200 §4.4).
+                    ROUTING if header[3] > 0 => return Err(Refusal::SourceRoute),
+                    ROUTING => {}
+                    _ => options(&header[2..])?,
+                }
+                payload = rest;
                 next = after;
             }
             FRAGMENT => {
@@ -79,4 +102,31 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Refusal> {
         flow_label: first & 0xf_ffff,
     };
     Ok((h, payload))
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::vec;
+
+    /// A packet without payload behind one extension header.
+    fn with(kind: u8, header: &[u8]) -> Result<(), Refusal> {
+        let mut bytes = vec![0x60, 0, 0, 0, 0, header.len() as u8, kind, 64];
+        bytes.extend([0xfd; 32]);
+        bytes.extend(header);
+        parse(&bytes).map(|_| ())
+    }
+
+    #[test]
+    fn options_say_whether_they_may_be_skipped_and_routes_must_have_ended() {
+        assert_eq!(with(DESTINATION, &[6, 0, 1, 4, 0, 0, 0, 0]), Ok(()), "padding");
+        assert_eq!(with(HOP_BY_HOP, &[6, 0, 5, 2, 0, 0, 0, 0]), Ok(()), "router alert");
+        for kind in [0x40, 0x80, 0xc2] {
+            assert_eq!(with(DESTINATION, &[6, 0, kind, 4, 0, 0, 0, 0]), Err(Refusal::IpOption), "{kind}");
+        }
+        assert_eq!(with(DESTINATION, &[6, 0, 1, 9, 0, 0, 0, 0]), Err(Refusal::ExtensionHeader), "cut");
+        assert_eq!(with(ROUTING, &[6, 0, 0, 0, 0, 0, 0, 0]), Ok(()));
+        assert_eq!(with(ROUTING, &[6, 0, 4, 1, 0, 0, 0, 0]), Err(Refusal::SourceRoute));
+    }
 }

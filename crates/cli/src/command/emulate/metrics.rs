@@ -1,19 +1,11 @@
 //! What an emulation counts, for Prometheus (text exposition over HTTP).
 
 use crate::stop::Stop;
-use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::Registry;
 use skyhaul_net::emulator::Report;
-use skyhaul_path::DropReason;
+use skyhaul_path::{DropReason, KindCounters};
+use std::fmt::{Display, Write as _};
 use std::net::SocketAddr;
-use std::sync::atomic::AtomicU64;
 use tiny_http::{Header, Response, Server};
-
-type Labels = Vec<(String, String)>;
-type Real = Gauge<f64, AtomicU64>;
 
 /// An HTTP server that is asked from time to time.
 pub(super) struct Metrics(Server);
@@ -32,7 +24,7 @@ impl Metrics {
     pub(super) fn answer(&self, report: Option<&Report>) {
         while let Ok(Some(request)) = self.0.try_recv() {
             let text = report.map(text).unwrap_or_default();
-            let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            let kind = "text/plain; version=0.0.4; charset=utf-8";
             let mut response = Response::from_string(text);
             if let Ok(h) = Header::from_bytes(&b"Content-Type"[..], kind.as_bytes()) {
                 response.add_header(h);
@@ -43,53 +35,89 @@ impl Metrics {
     }
 }
 
+/// A page in Prometheus' text format, version 0.0.4: families one after the other, each with its help and its type.
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    /// Begins a family: its name ends in `_total` exactly if it is a counter.
+    fn family(&mut self, name: &'static str, kind: &str, help: &str) -> Family<'_> {
+        debug_assert_eq!(name.ends_with("_total"), kind == "counter");
+        let _ = writeln!(self.0, "# HELP skyhaul_{name} {help}.\n# TYPE skyhaul_{name} {kind}");
+        Family { page: &mut self.0, name }
+    }
+}
+
+struct Family<'a> {
+    page: &'a mut String,
+    name: &'static str,
+}
+
+impl Family<'_> {
+    fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) {
+        self.suffixed("", labels, value);
+    }
+    fn suffixed(&mut self, suffix: &str, labels: &[(&str, &str)], value: impl Display) {
+        let labels: Vec<String> = labels.iter().map(|(k, v)| format!("{k}=\"{}\"", escaped(v))).collect();
+        let _ = writeln!(self.page, "skyhaul_{}{suffix}{{{}}} {value}", self.name, labels.join(","));
+    }
+}
+
+/// A label's value as it stands between quotes.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// Counters of one priority.
+type Of = fn(&KindCounters) -> u64;
+const COUNTERS: [(&str, &str, Of); 3] = [
+    ("packets_offered_total", "Packets offered to a link", |c| c.offered),
+    ("packets_delivered_total", "Packets delivered by a link", |c| c.delivered),
+    ("bytes_delivered_total", "Bytes delivered by a link", |c| c.delivered_bytes),
+];
+
 /// Everything in the report.
 fn text(report: &Report) -> String {
-    let (offered, delivered, bytes, lost) = (
-        Family::<Labels, Counter>::default(),
-        Family::<Labels, Counter>::default(),
-        Family::<Labels, Counter>::default(),
-        Family::<Labels, Counter>::default(),
-    );
-    let (queue, late) = (Family::<Labels, Gauge>::default(), Family::<Labels, Real>::default());
-    let (cpu, refused) =
-        (Family::<Labels, Counter<f64, AtomicU64>>::default(), Family::<Labels, Counter>::default());
-    for lane in &report.lanes {
-        let with = |more: &[(&str, &str)]| -> Labels {
-            let own = |(k, v): &(&str, &str)| ((*k).to_owned(), (*v).to_owned());
-            std::iter::once(own(&("direction", lane.name))).chain(more.iter().map(own)).collect()
-        };
-        for link in &lane.links {
-            let name = link.name.as_str();
+    let mut page = Page::default();
+    let links = || report.lanes.iter().flat_map(|lane| lane.links.iter().map(move |link| (lane, link)));
+    for (name, help, of) in COUNTERS {
+        let mut family = page.family(name, "counter", help);
+        for (lane, link) in links() {
             for (class, c) in [("high", link.counters.high()), ("low", link.counters.low())] {
-                let labels = with(&[("link", name), ("priority", class)]);
-                offered.get_or_create(&labels).inc_by(c.offered);
-                delivered.get_or_create(&labels).inc_by(c.delivered);
-                bytes.get_or_create(&labels).inc_by(c.delivered_bytes);
-                for why in DropReason::ALL {
-                    let labels = with(&[("link", name), ("priority", class), ("cause", why.name())]);
-                    lost.get_or_create(&labels).inc_by(c.dropped(why));
-                }
+                let labels = [("direction", lane.name), ("link", link.name.as_str()), ("priority", class)];
+                family.sample(&labels, of(&c));
             }
-            queue.get_or_create(&with(&[("link", name)])).set(link.queue.into());
         }
-        for (quantile, d) in [("0.5", lane.p50), ("0.99", lane.p99), ("1", lane.max)] {
-            late.get_or_create(&with(&[("quantile", quantile)])).set(d.as_secs_f64());
-        }
-        cpu.get_or_create(&with(&[])).inc_by(lane.cpu.as_secs_f64());
-        refused.get_or_create(&with(&[])).inc_by(lane.refused);
     }
-    let mut r = Registry::with_prefix("skyhaul");
-    r.register("packets_offered", "Packets offered to a link", offered);
-    r.register("packets_delivered", "Packets delivered by a link", delivered);
-    r.register("bytes_delivered", "Bytes delivered by a link", bytes);
-    r.register("packets_lost", "Packets lost on a link, by cause", lost);
-    r.register("queue_packets", "Packets waiting on a link", queue);
-    r.register("lateness_seconds", "How late packets left, at this quantile since the start", late);
-    r.register("cpu_seconds", "Processor time of a direction's thread", cpu);
-    r.register("packets_refused", "Packets that the interface at the end did not take", refused);
-    let mut out = String::new();
-    // Writing to a string cannot fail.
-    let _ = encode(&mut out, &r);
-    out
+    let mut lost = page.family("packets_lost_total", "counter", "Packets lost on a link, by cause");
+    for (lane, link) in links() {
+        for (class, c) in [("high", link.counters.high()), ("low", link.counters.low())] {
+            for why in DropReason::ALL {
+                let at = [("direction", lane.name), ("link", link.name.as_str())];
+                let labels = [at[0], at[1], ("priority", class), ("cause", why.name())];
+                lost.sample(&labels, c.dropped(why));
+            }
+        }
+    }
+    let mut queue = page.family("queue_packets", "gauge", "Packets waiting on a link");
+    for (lane, link) in links() {
+        queue.sample(&[("direction", lane.name), ("link", link.name.as_str())], link.queue);
+    }
+    let mut late = page.family("lateness_seconds", "summary", "How late packets left, since the start");
+    for lane in &report.lanes {
+        for (quantile, d) in [("0.5", lane.p50), ("0.99", lane.p99), ("1", lane.max)] {
+            late.sample(&[("direction", lane.name), ("quantile", quantile)], d.as_secs_f64());
+        }
+        late.suffixed("_count", &[("direction", lane.name)], lane.releases);
+    }
+    let mut cpu = page.family("cpu_seconds_total", "counter", "Processor time of a direction's thread");
+    for lane in &report.lanes {
+        cpu.sample(&[("direction", lane.name)], lane.cpu.as_secs_f64());
+    }
+    let help = "Packets that the interface at the end did not take";
+    let mut refused = page.family("packets_refused_total", "counter", help);
+    for lane in &report.lanes {
+        refused.sample(&[("direction", lane.name)], lane.refused);
+    }
+    page.0
 }

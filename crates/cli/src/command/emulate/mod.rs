@@ -12,7 +12,7 @@ use skyhaul_base::Duration;
 use skyhaul_lab::cases;
 use skyhaul_net::emulator::{Emulation, End, LATE, Options};
 use skyhaul_net::enclosure::{self, Enclosed};
-use skyhaul_net::tun::TunConfig;
+use skyhaul_net::tun::{self, TunConfig};
 use skyhaul_net::{Clock, Namespace};
 use skyhaul_scenario::Resolved;
 use skyhaul_scenario::resolved::FlowGroup;
@@ -23,6 +23,10 @@ use std::net::IpAddr;
 const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
 /// How long a program may take to end once its time is over.
 const GRACE: Duration = Duration::from_secs(3);
+/// How long the links go on at most once the program has ended, and how long beyond a round trip nothing may have moved:
+/// news of the links come some times per second.
+const LINGER: Duration = Duration::from_secs(5);
+const QUIET: Duration = Duration::from_millis(300);
 /// Packets per second that a core forwards on a common machine: 300,000 to 700,000 were measured.
 const MOST_PACKETS: u64 = 300_000;
 /// Looks between two refreshments of the view.
@@ -67,6 +71,9 @@ pub(crate) fn run(args: &EmulateArgs, arguments: usize) -> Result<(), Stop> {
         Some(enclosure::start(&here, &again, &args.program).map_err(Stop::bad)?)
     };
     watch(args, &emulation, program.as_ref(), metrics.as_ref());
+    if program.is_some() {
+        linger(&emulation, scenario.propagation_rtt(group));
+    }
     // Its last packets have left; what is still on its way has nobody to arrive at.
     let status = match program {
         Some(p) if emulation.has_ended() => {
@@ -131,14 +138,23 @@ fn ends(args: &EmulateArgs) -> Result<[End; 2], Stop> {
     };
     let open = |namespace: &Namespace, end| {
         let addresses = addresses(args.net, end).to_vec();
-        End::open(namespace, &TunConfig { name: None, addresses, mtu: args.mtu, offload: false })
+        for (address, length) in &addresses {
+            // The kernel itself gives the same network to two interfaces without a word, and one of them gets nothing.
+            let found = namespace.within(|| tun::overlap(*address, *length)).map_err(Stop::bad)?;
+            if let Some((name, theirs)) = found.map_err(Stop::bad)? {
+                return Err(Stop::bad(format!(
+                    "--net {}: the network of {address}/{length} is in use already, {name} has {theirs}: choose another \
+                     number",
+                    args.net
+                )));
+            }
+        }
+        let config = TunConfig { name: None, addresses, mtu: args.mtu, offload: false };
+        End::open(namespace, &config).map_err(Stop::bad)
     };
     if !args.program.is_empty() {
         let inside = Namespace::new().map_err(Stop::bad)?;
-        let ends = [
-            open(&inside, 1).map_err(Stop::bad)?,
-            open(&Namespace::current().map_err(Stop::bad)?, 2).map_err(Stop::bad)?,
-        ];
+        let ends = [open(&inside, 1)?, open(&Namespace::current().map_err(Stop::bad)?, 2)?];
         for ((any, _), (router, _)) in defaults().into_iter().zip(addresses(args.net, 2)) {
             inside.route((any, 0), ends[0].device.name(), Some(router)).map_err(Stop::bad)?;
         }
@@ -160,7 +176,7 @@ fn ends(args: &EmulateArgs) -> Result<[End; 2], Stop> {
     }
     let (client, server) =
         (find(&args.ns_client).map_err(Stop::bad)?, find(&args.ns_server).map_err(Stop::bad)?);
-    Ok([open(&client, 1).map_err(Stop::bad)?, open(&server, 2).map_err(Stop::bad)?])
+    Ok([open(&client, 1)?, open(&server, 2)?])
 }
 
 /// Where everything is.
@@ -211,6 +227,28 @@ fn watch(
     }
     if let Some(view) = view {
         view.finish_and_clear();
+    }
+}
+
+/// What a program said last still has its way before it, and so have the answers of the system it ran on: returns when
+/// nothing has moved for a round trip, or some seconds later.
+fn linger(emulation: &Emulation, rtt: Duration) {
+    let began = Clock::now();
+    let (mut before, mut since) = (Vec::new(), began);
+    while !emulation.has_ended() && !interrupt::requested() && Clock::now() < began + LINGER {
+        let moved: Vec<u64> = emulation
+            .news()
+            .iter()
+            .flat_map(|report| report.lanes.iter().flat_map(|lane| &lane.links))
+            .map(|link| link.counters.total().offered)
+            .collect();
+        if moved != before {
+            (before, since) = (moved, Clock::now());
+        }
+        if Clock::now() >= since + rtt + QUIET {
+            return;
+        }
+        std::thread::sleep(LOOK);
     }
 }
 

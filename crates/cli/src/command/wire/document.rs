@@ -136,6 +136,7 @@ impl Document<'_> {
 
     fn ours(&self) -> Value {
         let (packets_in, packets_out) = self.met.packets();
+        let m = &self.met.memory;
         let connections = self.told.iter().map(|t| {
             let (a, c) = (&t.account, &t.account.counters);
             json!({
@@ -159,6 +160,13 @@ impl Document<'_> {
                 "packets_in": packets_in, "packets_out": packets_out, "refused": self.met.reasons(),
                 "refused_by_interface": self.met.refused, "dropped_in_queue": self.met.dropped,
                 "cpu_s": self.met.cpu.as_secs_f64(),
+                "cookies_sent": self.met.counts.cookies_sent, "cookies_taken": self.met.counts.cookies_taken,
+                "time_waits_cut": self.met.counts.time_waits_cut,
+                "memory": {
+                    "limit_bytes": m.limit, "held_bytes": m.held, "most_bytes": m.most,
+                    "connections_reneged": m.reneged, "buffers_trimmed": m.trimmed,
+                    "segments_refused": m.refused,
+                },
             },
         })
     }

@@ -89,10 +89,10 @@ fn talk<T: Talker, G: FnMut(u16) -> T>(
     let sending = shown.args.mode == Mode::Http;
     driver.run(&mut app, |now, app, host| {
         if shown.looks(now) {
-            for (id, meter) in app.open() {
+            app.tell_fresh(|id, meter| {
                 let number = shown.number(id);
                 shown.rows(number, meter.news(), sending);
-            }
+            });
         }
         for ended in app.take_ended() {
             let number = shown.number(ended.id);

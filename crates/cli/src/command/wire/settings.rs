@@ -19,6 +19,8 @@ use toml::Value;
 pub(super) const PORT: u16 = 5201;
 /// IPv6 asks every link for at least this (RFC 8200 §5), bytes.
 const LEAST_MTU_V6: u16 = 1280;
+/// Less than this holds not even a few connections, bytes.
+const LEAST_MEMORY: u64 = 1_000_000;
 /// A flow whose keys the options change, so that they are read as in a scenario file.
 const FLOW: &str = r#"schema = 1
 duration = "1 s"
@@ -58,6 +60,10 @@ impl Stack {
         };
         let mut host = HostConfig::new(args.address.clone(), Secret::draw().map_err(Stop::bad)?);
         host.mtu = args.mtu.into();
+        host.memory = args.memory.0;
+        if host.memory < LEAST_MEMORY {
+            return Err(Stop::bad("--memory: write at least 1MB"));
+        }
         host.plan = match args.priority {
             Priority::LowerEffort => Plan::LowerEffort,
             Priority::Scavenger => Plan::Scavenger,

@@ -6,7 +6,7 @@ use skyhaul_base::Duration;
 use skyhaul_cc::ProbeSupport;
 use skyhaul_lab::text::{bit_rate, seconds, short};
 use skyhaul_net::app::{Account, Interval, Meter};
-use skyhaul_net::host::{Counts, Failure, Host};
+use skyhaul_net::host::{Counts, Failure, Host, Memory};
 use skyhaul_wire::Refusal;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -142,7 +142,8 @@ pub(super) fn results(told: &[Told], stack: &Stack) -> String {
 
 /// What the stack as a whole met.
 pub(super) struct Met {
-    counts: Counts,
+    pub(super) counts: Counts,
+    pub(super) memory: Memory,
     /// Packets that the interface did not take.
     pub(super) refused: u64,
     /// Packets of the kernel that found the interface's queue full.
@@ -153,7 +154,7 @@ pub(super) struct Met {
 impl Met {
     pub(super) fn new(host: &Host, refused: u64, interface: &str, cpu: Duration) -> Self {
         let dropped = skyhaul_net::tun::dropped(interface).unwrap_or(0);
-        Self { counts: host.counts().clone(), refused, dropped, cpu }
+        Self { counts: host.counts().clone(), memory: host.memory(), refused, dropped, cpu }
     }
     /// Packets in and out.
     pub(super) fn packets(&self) -> (u64, u64) {
@@ -165,9 +166,12 @@ impl Met {
         let malformed = Refusal::ALL.iter().map(|why| (why.name(), c.refusals.of(*why)));
         let others = [
             ("to-another-address", c.not_ours),
+            ("from-nobody", c.martians),
             ("udp", c.not_tcp),
             ("no-connection", c.strangers),
             ("no-room-for-syn", c.syns_dropped),
+            ("never-completed", c.half_open_expired),
+            ("no-memory", self.memory.refused),
             ("icmp-about-nothing", c.messages_refused),
         ];
         let rejected = c.rejected.iter().map(|(why, n)| (*why, *n));
