@@ -149,13 +149,13 @@ impl<S: Store> Receiver<S> {
     /// What the window field of a SYN says at most; nothing has been announced before.
     pub(crate) fn begin_at_most(&mut self, bytes: u64) {
         self.announces = bytes;
-        // A step of less than a segment would be announced by an acknowledgement that looks like a duplicate.
-        let whole = self.buffer < bytes + u64::from(self.config.mss);
-        self.edge = self.nxt + if whole { self.buffer } else { bytes };
+        self.edge = self.nxt + self.buffer.min(bytes);
     }
     /// What the window field of a segment says at most from now on, bytes: with the scale that was agreed on.
     pub(crate) fn announce_at_most(&mut self, bytes: u64) {
         self.announces = bytes;
+        // At once: a step of the window would be told by an acknowledgement that looks like a duplicate.
+        self.edge = self.edge.max(self.nxt + self.buffer.min(bytes));
     }
     /// The application reads everything at once and looks at nothing.
     pub fn discard(&mut self) {
