@@ -36,6 +36,9 @@ pub struct Rto {
     pub initial: Duration,
     /// Lower bound.
     pub min: Duration,
+    /// What the timeout exceeds the smoothed RTT by at least. As in Linux, whose lower bound is one of the variation: on a
+    /// steady long path `min` alone leaves no room for a delayed acknowledgement.
+    pub margin: Duration,
     /// Upper bound, also of the backed-off value.
     pub max: Duration,
     /// The lower bound is applied before the backoff doubles (ns-2.35), not after (ns-2.1b8a).
@@ -57,6 +60,22 @@ pub struct DelayedAck {
 impl DelayedAck {
     /// One acknowledgement per segment [Peach §II-A].
     pub const OFF: Self = Self { every: 1, delay: Duration::ZERO };
+}
+
+/// Whether the peer is still there, asked where nothing else would tell (RFC 9293 §3.8.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keepalive {
+    /// After so long without a segment of the peer; zero never.
+    pub idle: Duration,
+    /// Then so often, until it answers.
+    pub interval: Duration,
+    /// So many times; then it is given up.
+    pub probes: u32,
+}
+
+impl Keepalive {
+    /// Never; the other values are those of Linux.
+    pub const OFF: Self = Self { idle: Duration::ZERO, interval: Duration::from_secs(75), probes: 9 };
 }
 
 /// How a loss shows.
@@ -163,8 +182,14 @@ pub struct Config {
     pub receiver_rate: bool,
     /// Wait in TIME-WAIT (2 MSL).
     pub time_wait: Duration,
-    /// Give up after this many retransmissions of the same segment (R2 of RFC 1122); 0 never.
+    /// Give up after this many retransmissions of the same segment, or questions for the window, without any answer
+    /// (R2 of RFC 1122 §4.2.3.5); 0 never.
     pub max_retransmissions: u32,
+    /// Give up when data has waited for so long without any of it being acknowledged, whatever the peer answers (RFC 9293
+    /// §3.9.1, RFC 5482; the peer is not told of it); zero never.
+    pub user_timeout: Duration,
+    /// Asks a silent peer whether it is still there.
+    pub keepalive: Keepalive,
 }
 
 impl From<&Config> for Arc<Config> {
@@ -202,6 +227,7 @@ impl Config {
                 tick: Duration::from_millis(100),
                 initial: Duration::from_secs(3),
                 min: Duration::from_secs(1),
+                margin: Duration::ZERO,
                 max: Duration::from_secs(64),
                 min_before_backoff: false,
                 restart_on_first_partial_only: false,
@@ -230,6 +256,8 @@ impl Config {
             receiver_rate: true,
             time_wait: Duration::from_secs(60),
             max_retransmissions: 0,
+            user_timeout: Duration::ZERO,
+            keepalive: Keepalive::OFF,
         }
     }
 
@@ -294,6 +322,7 @@ impl Config {
             rto: Rto {
                 tick: Duration::from_millis(1),
                 min: Duration::from_millis(200),
+                margin: Duration::from_millis(200),
                 max: Duration::from_secs(120),
                 ..old.rto
             },

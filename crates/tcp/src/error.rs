@@ -23,6 +23,12 @@ pub enum Rejected {
     /// A reset or SYN that an attacker could have sent blindly; a challenge ACK is owed (RFC 5961 §3, §4).
     #[error("reset or SYN without the exact sequence number")]
     Challenged,
+    /// Text or a FIN beyond the FIN that was received before (RFC 9293 §3.10.7.4).
+    #[error("beyond the FIN")]
+    BeyondFin,
+    /// One of too many copies: no more than two receive windows of them are answered per round trip.
+    #[error("too many copies")]
+    Rationed,
     /// Lacks the ACK flag or has flags that make no sense together.
     #[error("impossible flags")]
     Flags,

@@ -9,7 +9,6 @@
 extern crate alloc;
 
 mod autotune;
-mod challenge;
 pub mod config;
 mod connection;
 mod delivery_rate;
@@ -18,6 +17,7 @@ mod loss;
 mod one_way;
 mod pacer;
 mod probing;
+mod ration;
 mod receiver;
 mod recovery;
 mod rtt;

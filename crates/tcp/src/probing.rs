@@ -98,11 +98,12 @@ impl Prober {
     }
 
     /// A data segment was transmitted: the next dummy copies it. A full-sized one is preferred, so that a
-    /// dummy occupies the path as data would.
+    /// dummy occupies the path as data would, but not one that lies more than `window` back: what is older than the
+    /// largest window of the peer it does not take for a copy any more.
     #[inline]
-    pub(crate) fn transmitted(&mut self, seq: u64, len: u32, mss: u32) {
+    pub(crate) fn transmitted(&mut self, seq: u64, len: u32, mss: u32, window: u64) {
         // Without one the last length is 0, which is less than any.
-        if len > 0 && (len == mss || self.last.1 < mss) {
+        if len > 0 && (len == mss || self.last.1 < mss || self.last.0 + window < seq + u64::from(len)) {
             self.last = (seq, len);
         }
     }
@@ -292,7 +293,7 @@ mod tests {
     fn prober() -> Prober {
         let mut p = Prober::new(true);
         p.support = ProbeSupport::Yes;
-        p.transmitted(1, 1000, 1000);
+        p.transmitted(1, 1000, 1000, 60_000);
         p
     }
 
@@ -385,9 +386,13 @@ mod tests {
     #[test]
     fn a_dummy_copies_the_last_full_segment() {
         let mut p = prober();
-        p.transmitted(5001, 1000, 1000);
-        p.transmitted(6001, 10, 1000);
+        p.transmitted(5001, 1000, 1000, 2000);
+        p.transmitted(6001, 10, 1000, 2000);
         p.ask(ProbeSource::LastSegment, 1);
         assert_eq!(p.poll(true, none).map(|x| (x.seq, x.len)), Some((5001, 1000)));
+        // More than a window later the peer would not take that for a copy.
+        p.transmitted(7001, 10, 1000, 2000);
+        p.ask(ProbeSource::LastSegment, 1);
+        assert_eq!(p.poll(true, none).map(|x| (x.seq, x.len)), Some((7001, 10)));
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Estimator {
     /// One segment being timed: its end and when it left.
     timed_end: u64,
     timed_at: Instant,
-    /// `srtt + max(G, 4·rttvar)`, before bounds and backoff.
+    /// `srtt + max(G, margin, 4·rttvar)`, before bounds and backoff.
     base: Duration,
     backoff: u32,
 }
@@ -47,7 +47,7 @@ impl Estimator {
         if self.srtt == NONE {
             self.srtt = srtt;
             self.rttvar = rttvar;
-            self.base = srtt + config.tick.max(rttvar * 4);
+            self.base = srtt + config.tick.max(config.margin).max(rttvar * 4);
             self.settle(config);
         }
     }
@@ -66,7 +66,7 @@ impl Estimator {
         }
         self.min = self.min.min(rtt);
         self.backoff = 0;
-        self.base = self.srtt + config.tick.max(self.rttvar * 4);
+        self.base = self.srtt + config.tick.max(config.margin).max(self.rttvar * 4);
         self.settle(config);
     }
 
@@ -90,6 +90,12 @@ impl Estimator {
     #[inline]
     pub(crate) fn rto(&self) -> Duration {
         self.rto
+    }
+    /// Whether an RTT that an echo tells can be true. The oldest segment outstanding left no more than a round trip before
+    /// the timer began to run, which has not expired since; more than twice the timeout is a forgery, or noise.
+    #[inline]
+    pub(crate) fn believes(&self, echo: Duration) -> bool {
+        echo <= self.rto * 2
     }
     pub(crate) fn back_off(&mut self, config: &Rto) {
         self.backoff = (self.backoff + 1).min(32);
@@ -181,6 +187,22 @@ mod tests {
         assert_eq!(e.rto(), ms(60_000));
         e.sample(ms(100), &RTO);
         assert_eq!(e.backoff(), 0);
+    }
+
+    #[test]
+    fn the_margin_outlasts_a_steady_path() {
+        let steady = |rto: Rto| {
+            let mut e = Estimator::new(&rto);
+            (0..200).for_each(|_| e.sample(ms(400), &rto));
+            e.rto()
+        };
+        let modern = Config::modern().rto;
+        assert_eq!(steady(modern), ms(600));
+        assert!(steady(Rto { margin: Duration::ZERO, ..modern }) < ms(410), "the variation is all there is");
+        // A short path: no less than the lower bound.
+        let mut e = Estimator::new(&modern);
+        (0..200).for_each(|_| e.sample(ms(1), &modern));
+        assert_eq!(e.rto(), ms(201));
     }
 
     #[test]

@@ -74,6 +74,11 @@ impl Flags {
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
+    /// True if ACK is set and no other but PSH may be.
+    #[must_use]
+    pub const fn only_acknowledges(self) -> bool {
+        self.0 & !Self::PSH.0 == Self::ACK.0
+    }
 }
 
 /// What a probe mark says (none on ordinary segments).

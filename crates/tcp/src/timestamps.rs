@@ -39,6 +39,12 @@ impl Timestamps {
     pub(crate) fn is_old(&self, val: u32) -> bool {
         (val.wrapping_sub(self.recent) as i32) < 0
     }
+    /// As [`Self::is_old`] for a probe, which waits behind everything else on its way: it may be older than what has
+    /// overtaken it by as long as a segment lives in the network, `lifetime`.
+    pub(crate) fn is_older_than(&self, val: u32, lifetime: Duration) -> bool {
+        let ticks = self.tick.at(Instant::ZERO + lifetime).min(1 << 30) as u32;
+        self.is_old(val.wrapping_add(ticks))
+    }
     /// The RTT by an echo.
     #[inline]
     pub(crate) fn rtt(&self, now: Instant, echo: u32) -> Option<Duration> {

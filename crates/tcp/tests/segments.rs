@@ -298,6 +298,6 @@ fn dummies_are_answered_at_once_and_change_nothing() {
 fn without_support_a_dummy_is_an_ordinary_duplicate() {
     let mut s = talk(&Config { probes: ProbeNegotiation::Off, ..config() });
     s.accept(". 1:1001 ack 1 win 9000").drain();
-    s.accept(". 1:1001 ack 1 win 9000 <dummy>");
+    assert_eq!(s.inject(". 1:1001 ack 1 win 9000 <dummy>"), Err(Rejected::Duplicate));
     s.expect(". 1:1 ack 1001 win 99000 <sack 1:1001>").expect_nothing();
 }

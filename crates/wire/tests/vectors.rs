@@ -122,6 +122,8 @@ fn every_wrong_byte_is_refused_for_its_reason() {
     assert_eq!(reason(&options(&[(58, 9)])), R::OptionCut, "beyond the header");
     assert_eq!(reason(&options(&[(41, 3)])), R::OptionLength, "an MSS of one byte");
     assert_eq!(reason(&options(&[(44, 5)])), R::OptionLength, "SACK without blocks");
+    // An option that is not known is skipped, and of two bytes as well: an experiment that has no identifier.
+    assert!(Packet::parse(&options(&[(44, 253)])).is_ok(), "{:?}", v4.get(44..46));
     let v6 = bytes(UDP_V6);
     let v6_with = |changes: &[(usize, u8)]| {
         let mut b = v6.clone();

@@ -54,7 +54,8 @@ struct Joined {
     full: bool,
 }
 
-/// Where the parts of a packet lie that may be joined with others: TCP with no flag but ACK, with payload.
+/// Where the parts of a packet lie that may be joined with others: TCP with no flag but ACK, and PSH on the last one, with
+/// payload.
 fn parts(p: &[u8]) -> Option<(usize, usize)> {
     let (ip, protocol) = match *p.first()? >> 4 {
         4 => (usize::from(p[0] & 15) * 4, *p.get(9)?),
@@ -62,7 +63,7 @@ fn parts(p: &[u8]) -> Option<(usize, usize)> {
         _ => return None,
     };
     let headers = ip + usize::from(*p.get(ip + 12)? >> 4) * 4;
-    let plain = protocol == tcp::PROTOCOL && p[ip + 13] == Flags::ACK.bits();
+    let plain = protocol == tcp::PROTOCOL && Flags::from_bits(p[ip + 13]).only_acknowledges();
     (plain && headers < p.len()).then_some((ip, headers))
 }
 
@@ -70,11 +71,16 @@ fn seq(p: &[u8], ip: usize) -> u32 {
     u32::from_be_bytes([p[ip + 4], p[ip + 5], p[ip + 6], p[ip + 7]])
 }
 
+/// What is written ends with this packet, whose header stands at `ip`.
+fn pushes(p: &[u8], ip: usize) -> bool {
+    Flags::from_bits(p[ip + 13]).has(Flags::PSH)
+}
+
 /// True if two headers of the same length differ only in what each packet of a super-packet has of its own: lengths,
-/// identification, sequence number, checksums.
+/// identification, sequence number, flags of which PSH is one, checksums.
 fn alike(a: &[u8], b: &[u8], ip: usize) -> bool {
     let own = |i: usize| match i.checked_sub(ip) {
-        Some(i) => matches!(i, 4..8 | 16..18),
+        Some(i) => matches!(i, 4..8 | 13 | 16..18),
         None if ip == ip::V6_HEADER => matches!(i, 4..6),
         None => matches!(i, 2..6 | 10..12),
     };
@@ -127,13 +133,18 @@ impl Departures {
             && n - j.headers <= j.each
             && seq(packet, j.ip) == seq(first, j.ip).wrapping_add(payload)
             && alike(&first[..j.headers], &packet[..j.headers], j.ip);
+        let pushed = joins && pushes(packet, j.ip);
         if !joins {
             self.aside[..n].copy_from_slice(packet);
         }
         packet_head(&mut self.buffer, at, saved);
         written?;
         if joins {
-            j.full = n - j.headers < j.each;
+            // PSH of a super-packet is that of its last packet: nothing follows it.
+            j.full = n - j.headers < j.each || pushed;
+            if pushed {
+                self.buffer[VIRTIO_NET_HDR_LEN + j.ip + 13] |= Flags::PSH.bits();
+            }
             j.packets += 1;
             j.end = at + n;
             self.joined = Some(j);
@@ -150,7 +161,10 @@ impl Departures {
         let end = VIRTIO_NET_HDR_LEN + n;
         let single = Joined { headers: 0, ip: 0, each: 0, packets: 1, end, full: true };
         self.joined = Some(match parts(&self.buffer[VIRTIO_NET_HDR_LEN..end]) {
-            Some((ip, headers)) if !alone => Joined { headers, ip, each: n - headers, full: false, ..single },
+            Some((ip, headers)) if !alone => {
+                let full = pushes(&self.buffer[VIRTIO_NET_HDR_LEN..end], ip);
+                Joined { headers, ip, each: n - headers, full, ..single }
+            }
             _ => single,
         });
     }
@@ -335,6 +349,19 @@ mod tests {
                 assert_eq!(read(p), read(seen), "packet {i}");
             }
         }
+    }
+
+    #[test]
+    fn the_end_of_a_write_ends_a_super_packet() {
+        let mut d = Device::new(Plan::LowerEffort, Profile::Off, false);
+        let end = |n| Segment { flags: Flags::ACK.with(Flags::PSH), ..data(n, 1000) };
+        for s in [data(0, 1000), data(1, 1000), end(2), data(3, 1000), end(4), end(5), data(6, 1000)] {
+            d.push(&s, Merge::Allowed);
+        }
+        d.flush();
+        let apart = d.taken_apart();
+        assert_eq!(apart.iter().map(Vec::len).collect::<Vec<_>>(), [3, 2, 1, 1]);
+        assert_eq!(apart.concat(), d.seen);
     }
 
     #[test]

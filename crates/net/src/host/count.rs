@@ -62,6 +62,8 @@ pub(super) const fn name(why: Rejected) -> &'static str {
         Rejected::OutOfWindow => "out-of-window",
         Rejected::Paws => "paws",
         Rejected::Challenged => "challenged",
+        Rejected::BeyondFin => "beyond-fin",
+        Rejected::Rationed => "rationed",
         Rejected::Flags => "flags",
         Rejected::Closed => "closed",
     }

@@ -112,6 +112,8 @@ endpoint_keys! {
     initial_rto: Time => rto.initial;
     /// Lower bound of the retransmission timeout.
     rto_min: Time => rto.min;
+    /// What the retransmission timeout exceeds the smoothed RTT by at least (Linux: 200 ms).
+    rto_margin: Time => rto.margin;
     /// Upper bound of the retransmission timeout.
     rto_max: Time => rto.max;
     /// The lower bound is applied before the backoff.
@@ -160,8 +162,16 @@ endpoint_keys! {
     receiver_rate: bool => receiver_rate;
     /// Time in TIME-WAIT.
     time_wait: Time => time_wait;
-    /// Give up after so many retransmissions of one segment; 0: never.
+    /// Give up after so many retransmissions of one segment, or questions for a closed window, without any answer; 0: never.
     max_retransmissions: u32 => max_retransmissions;
+    /// Give up when data has waited for so long without any of it being acknowledged; "0 s": never (RFC 5482).
+    user_timeout: Time => user_timeout;
+    /// Ask whether the peer is still there after so long without a segment of it; "0 s": never (RFC 9293).
+    keepalive_idle: Time => keepalive.idle;
+    /// Then ask so often.
+    keepalive_interval: Time => keepalive.interval;
+    /// And give up after so many questions.
+    keepalive_probes: u32 => keepalive.probes;
 }
 
 impl ShortForm for EndpointSpec {
@@ -407,6 +417,8 @@ mod tests {
             receiver_rate: _,
             time_wait: _,
             max_retransmissions: _,
+            user_timeout: _,
+            keepalive: _,
         } = Config::modern();
         // All keys of one preset on top of another give the one; the buffers have keys of their own.
         for from in PRESETS.iter().map(|name| Config::preset(name).unwrap()) {

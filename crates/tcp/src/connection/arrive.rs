@@ -3,7 +3,7 @@
 use super::{Connection, Event, State};
 use crate::error::Rejected;
 use crate::receiver::Data;
-use crate::segment::{Flags, Segment, Seq};
+use crate::segment::{Flags, Mark, Segment, Seq};
 use crate::sender::Arrival;
 use crate::store::Store;
 use skyhaul_base::{Duration, Instant};
@@ -15,15 +15,22 @@ impl<S: Store> Connection<S> {
     /// Says why the segment was dropped; what the RFCs owe the peer (an acknowledgement) is sent all the same.
     #[inline]
     pub fn handle(&mut self, now: Instant, seg: &Segment, payload: &[u8]) -> Result<(), Rejected> {
+        let marked = seg.mark != Mark::None || !seg.waves.is_none();
+        let agreed = if marked { self.as_agreed(seg) } else { None };
+        let seg = agreed.as_ref().unwrap_or(seg);
         let result = match self.state {
-            State::Established if seg.flags == Flags::ACK => self.established_segment(now, seg, payload),
+            _ if seg.mark.is_probe() && self.synchronised() => self.probe_segment(now, seg, payload),
+            State::Established if seg.flags.only_acknowledges() => {
+                self.established_segment(now, seg, payload)
+            }
             State::Closed => self.on_closed(seg),
             State::Listen => self.on_listen(now, seg),
             State::SynSent => self.on_syn_sent(now, seg),
             _ => self.synchronised_segment(now, seg, payload),
         };
-        if result.is_err() {
-            self.rejected += 1;
+        match result {
+            Ok(()) => self.silence.heard = now,
+            Err(_) => self.rejected += 1,
         }
         result
     }
@@ -37,7 +44,8 @@ impl<S: Store> Connection<S> {
         seq.unwrap(una, self.iss.add(una as u32))
     }
 
-    /// RFC 9293 §3.10.7.4 for a segment whose only flag is ACK.
+    /// RFC 9293 §3.10.7.4 for a segment that has no flag but ACK, and PSH, which says nothing to a receiver that holds
+    /// nothing back.
     #[inline]
     pub(super) fn established_segment(
         &mut self,
@@ -45,12 +53,14 @@ impl<S: Store> Connection<S> {
         seg: &Segment,
         payload: &[u8],
     ) -> Result<(), Rejected> {
-        let Some(seq) = self.rcv_offset(seg.seq) else { return Err(Rejected::OutOfWindow) };
-        // A probe may copy data long acknowledged, so the window does not apply to it.
-        if !seg.mark.is_probe() && !self.receiver.acceptable(seq, seg.span()) {
-            return self.unacceptable(seq, seg);
+        let Some(seq) = self.rcv_offset(seg.seq) else { return self.stray(now, Rejected::OutOfWindow) };
+        if !self.receiver.acceptable(seq, seg.span()) {
+            return self.unacceptable(now, seq, seg);
         }
         let echo = if self.timestamps { self.check_timestamps(now, seg)? } else { None };
+        if seg.len > 0 && self.receiver.contradicts_end(seq + u64::from(seg.len), false) {
+            return self.stray(now, Rejected::BeyondFin);
+        }
         // Half of all segments of a one-way transfer say nothing to the sending half that receives them.
         let says_nothing = seg.len > 0 && self.sender.nothing_new(self.iss, seg.ack, seg.window);
         if !says_nothing {
@@ -59,7 +69,7 @@ impl<S: Store> Connection<S> {
         self.take_timestamp(seg, seq);
         if seg.len > 0 {
             let data =
-                Data { seq, len: seg.len, fin: false, payload, mark: seg.mark, probe_id: seg.probe_id };
+                Data { seq, len: seg.len, fin: false, payload, mark: Mark::None, probe_id: seg.probe_id };
             if let Some(wave) = seg.waves.number {
                 self.receiver.measure(now, wave, seg.len);
             }
@@ -71,50 +81,27 @@ impl<S: Store> Connection<S> {
         Ok(())
     }
 
-    /// Outside of the window: an acknowledgement is owed, nothing else happens.
-    #[cold]
-    pub(super) fn unacceptable(&mut self, seq: u64, seg: &Segment) -> Result<(), Rejected> {
-        if seg.flags.has(Flags::RST) {
-            return Err(Rejected::OutOfWindow);
-        }
-        self.receiver.ack_now();
-        let end = seq + u64::from(seg.len);
-        if seg.len > 0 && end <= self.receiver.next_expected() {
-            self.receiver.note_duplicate(seq, end);
-            return Err(Rejected::Duplicate);
-        }
-        Err(Rejected::OutOfWindow)
-    }
-
     /// PAWS (RFC 7323 §5); the RTT by the echo.
     pub(super) fn check_timestamps(
         &mut self,
         now: Instant,
         seg: &Segment,
     ) -> Result<Option<Duration>, Rejected> {
-        let exempt = seg.mark.is_probe() || seg.flags.has(Flags::RST);
-        let checked = self.stamps.check(now, seg.ts, exempt);
-        if checked.is_err() {
-            self.receiver.ack_now();
+        let checked = self.stamps.check(now, seg.ts, seg.flags.has(Flags::RST));
+        match checked {
+            Err(why) => self.stray(now, why),
+            ok => ok,
         }
-        checked
     }
 
     /// `TS.Recent` (RFC 7323 §4.3), once the acknowledgement has proved acceptable: a blind segment must not set it, or
-    /// the peer's own ones would be old (RFC 5961 §5). Not from a probe: its sequence number is old on purpose.
+    /// the peer's own ones would be old (RFC 5961 §5).
     #[inline]
     fn take_timestamp(&mut self, seg: &Segment, seq: u64) {
         if let Some((val, _)) = seg.ts.filter(|_| self.timestamps) {
-            if seq <= self.last_ack_sent && !seg.mark.is_probe() {
+            if seq <= self.last_ack_sent {
                 self.stamps.recent = val;
             }
-        }
-    }
-
-    /// A challenge acknowledgement, unless there were too many lately (RFC 5961 §7).
-    fn challenge(&mut self, now: Instant) {
-        if self.challenges.may_send(now) {
-            self.receiver.ack_now();
         }
     }
 
@@ -137,12 +124,11 @@ impl<S: Store> Connection<S> {
         seq: u64,
         echo: Option<Duration>,
     ) -> Result<(), Rejected> {
-        let Some(ack) = self.snd_offset(seg.ack) else {
-            return Err(Rejected::AckTooOld);
-        };
+        let ack = self.admitted_ack(now, seg)?;
         let mut blocks = [(0, 0); 4];
         let n = if seg.sack.is_empty() { 0 } else { self.sack_offsets(seg, &mut blocks) };
-        let fresh = self.wl1 < seq || (self.wl1 == seq && self.wl2 <= ack);
+        // A probe may have waited for long: what it says of the window may be old.
+        let fresh = !seg.mark.is_probe() && (self.wl1 < seq || (self.wl1 == seq && self.wl2 <= ack));
         let arrival = Arrival {
             ack,
             window: u64::from(seg.window),
@@ -151,23 +137,16 @@ impl<S: Store> Connection<S> {
             pure: seg.len == 0 && !seg.flags.has(Flags::FIN),
             answer: seg.mark.is_answer().then_some(seg.probe_id),
             echo,
-            ece: seg.flags.has(Flags::ECE),
+            // ECN was not negotiated, so that an echo means nothing (RFC 3168 §6.1.1).
+            ece: false,
             receiver_rate: seg.waves.rate,
         };
-        match self.sender.acknowledge(now, &arrival) {
-            Ok(()) => {
-                if fresh {
-                    self.wl1 = seq;
-                    self.wl2 = ack;
-                }
-                Ok(())
-            }
-            Err(e) => {
-                // RFC 5961 §5.2.
-                self.challenge(now);
-                Err(e)
-            }
+        self.sender.acknowledge(now, &arrival)?;
+        if fresh {
+            self.wl1 = seq;
+            self.wl2 = ack;
         }
+        Ok(())
     }
 
     /// Everything beyond plain data and acknowledgements, in any synchronised state.
@@ -177,7 +156,14 @@ impl<S: Store> Connection<S> {
         seg: &Segment,
         payload: &[u8],
     ) -> Result<(), Rejected> {
-        let Some(seq) = self.rcv_offset(seg.seq) else { return Err(Rejected::OutOfWindow) };
+        let Some(seq) = self.rcv_offset(seg.seq) else {
+            let answered = !seg.flags.has(Flags::RST);
+            return if answered {
+                self.stray(now, Rejected::OutOfWindow)
+            } else {
+                Err(Rejected::OutOfWindow)
+            };
+        };
         if seg.flags.has(Flags::RST) {
             // RFC 5961 §3.2: only the exact next sequence number resets; others in the window are challenged.
             if self.state == State::TimeWait {
@@ -213,20 +199,29 @@ impl<S: Store> Connection<S> {
         if !seg.flags.has(Flags::ACK) {
             return Err(Rejected::Flags);
         }
-        let span = seg.span();
-        if !seg.mark.is_probe() && !self.receiver.acceptable(seq, span) {
-            if self.state == State::TimeWait && span > 0 {
+        let (span, fin) = (seg.span(), seg.flags.has(Flags::FIN));
+        if !self.receiver.acceptable(seq, span) {
+            if self.state == State::TimeWait && fin && seq + u64::from(span) == self.receiver.next_expected()
+            {
                 // The last acknowledgement was lost; TIME-WAIT starts anew (RFC 9293 §3.10.7.4).
+                if self.timestamps {
+                    self.check_timestamps(now, seg)?;
+                }
                 self.deadline = now + self.config.time_wait;
+                if self.strays.may_send(now) {
+                    self.receiver.ack_now();
+                }
+                return Ok(());
             }
-            return self.unacceptable(seq, seg);
+            return self.unacceptable(now, seq, seg);
         }
         let echo = if self.timestamps { self.check_timestamps(now, seg)? } else { None };
+        if span > 0 && self.receiver.contradicts_end(seq + u64::from(seg.len), fin) {
+            return self.stray(now, Rejected::BeyondFin);
+        }
         if self.state == State::SynReceived {
             if self.snd_offset(seg.ack) != Some(1) {
-                let mut rst = self.blank(Flags::RST);
-                rst.seq = seg.ack;
-                self.reset_due = Some(rst);
+                self.reset_stray(now, seg);
                 return Err(Rejected::AckOfUnsent);
             }
             self.establish(now, u64::from(seg.window), self.handshake.rtt(now));
@@ -236,14 +231,7 @@ impl<S: Store> Connection<S> {
         let had_finished = self.receiver.finished();
         let mut outcome = Ok(());
         if span > 0 {
-            let data = Data {
-                seq,
-                len: seg.len,
-                fin: seg.flags.has(Flags::FIN),
-                payload,
-                mark: seg.mark,
-                probe_id: seg.probe_id,
-            };
+            let data = Data { seq, len: seg.len, fin, payload, mark: Mark::None, probe_id: seg.probe_id };
             if let (Some(wave), true) = (seg.waves.number, seg.len > 0) {
                 self.receiver.measure(now, wave, seg.len);
             }

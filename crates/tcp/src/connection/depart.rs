@@ -1,6 +1,6 @@
 //! Departing segments: what the halves have to say, with current acknowledgement, window and options.
 
-use super::Connection;
+use super::{Connection, State};
 use crate::receiver::ProbeAnswer;
 use crate::segment::{Flags, Mark, Segment, Waves};
 use crate::sender::Out;
@@ -18,7 +18,9 @@ impl<S: Store> Connection<S> {
             return Some(self.syn(now));
         }
         if !self.synchronised() {
-            return None;
+            // What is out of place before the handshake is complete is owed an acknowledgement, too.
+            return (self.state == State::SynReceived && self.receiver.poll_ack())
+                .then(|| self.segment(now, Flags::ACK));
         }
         if let Some(out) = self.sender.poll(now) {
             return Some(self.data_segment(now, out));
@@ -60,6 +62,11 @@ impl<S: Store> Connection<S> {
         let mut flags = Flags::ACK;
         if out.fin {
             flags = flags.with(Flags::FIN);
+        }
+        // On a real wire the end of what was written is pushed (RFC 9293 §3.9.1.2): there are peers that wait for it.
+        let ends = || self.sender.ends_write(out.seq + u64::from(out.len));
+        if self.config.segment_limit.is_some() && out.mark == Mark::None && out.len > 0 && ends() {
+            flags = flags.with(Flags::PSH);
         }
         let mut seg = self.segment(now, flags);
         seg.seq = self.iss.add(out.seq as u32);

@@ -16,6 +16,8 @@
 
 mod arrive;
 mod depart;
+mod door;
+mod keepalive;
 mod memory;
 mod open;
 mod remains;
@@ -23,8 +25,8 @@ mod remains;
 pub use memory::Held;
 pub use remains::Remains;
 
-use crate::challenge::Challenges;
 use crate::config::{Config, MIN_MSS, ProbeNegotiation};
+use crate::ration::Ration;
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Segment, Seq};
 use crate::sender::{Counters, Judgement, Peer, Sender, Snapshot};
@@ -119,10 +121,14 @@ pub struct Connection<S: Store> {
     handshake: Handshake,
     deadline: Instant,
     reset_due: Option<Segment>,
+    silence: keepalive::Silence,
     events: [Option<Event>; 4],
     config: Arc<Config>,
     rejected: u64,
-    challenges: Challenges,
+    /// Spent on challenges, on answers to what is out of place, and on answers to copies of data.
+    challenges: Ration,
+    strays: Ration,
+    copies: Ration,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -137,9 +143,14 @@ struct Handshake {
 const OPTION_TIMESTAMPS: u32 = 12;
 const OPTION_RATE: u32 = 12;
 
+/// What the window field says at most without a scale, as in a SYN (RFC 7323 §2.2), bytes.
+const UNSCALED: u64 = 65_535;
+
 impl<S: Store> Connection<S> {
     fn new(state: State, config: &Arc<Config>, cc: Algorithm, iss: Seq, rng: Rng) -> Self {
         let sack = config.sack.unwrap_or_else(|| cc.policy().recovery.uses_pipe());
+        let mut receiver = Receiver::new(config);
+        receiver.begin_at_most(UNSCALED);
         Self {
             state,
             iss,
@@ -157,14 +168,17 @@ impl<S: Store> Connection<S> {
             marks_waves: false,
             peer_mss: 536,
             sender: Sender::new(config, cc, rng),
-            receiver: Receiver::new(config),
+            receiver,
             handshake: Handshake::default(),
             deadline: Instant::MAX,
             reset_due: None,
+            silence: keepalive::Silence::default(),
             events: [None; 4],
             config: Arc::clone(config),
             rejected: 0,
-            challenges: Challenges::default(),
+            challenges: Ration::default(),
+            strays: Ration::default(),
+            copies: Ration::default(),
         }
     }
 
@@ -205,6 +219,7 @@ impl<S: Store> Connection<S> {
             c.our_scale = 0;
             e.peer.first_receive_buffer().min(65_535)
         };
+        c.receiver.begin_at_most(UNSCALED << c.our_scale);
         c.begin(
             now,
             &Peer {
@@ -232,6 +247,7 @@ impl<S: Store> Connection<S> {
         self.sender.start(now, peer);
         self.wl1 = self.receiver.next_expected();
         self.wl2 = self.sender.una();
+        self.listen_for_silence(now);
     }
 
     /// What this connection has learnt of its path, for [`Self::recall`] of the next one to the same peer; `None` if
@@ -437,6 +453,7 @@ impl<S: Store> Connection<S> {
     fn close(&mut self) {
         self.state = State::Closed;
         self.deadline = Instant::MAX;
+        self.silence = keepalive::Silence::default();
         self.handshake.syn_due = false;
         self.sender.stop();
     }
@@ -448,7 +465,8 @@ impl<S: Store> Connection<S> {
     #[inline]
     #[must_use]
     pub fn next_timeout(&self) -> Instant {
-        self.deadline.min(self.sender.next_timeout()).min(self.receiver.next_timeout())
+        let half = self.sender.next_timeout().min(self.receiver.next_timeout());
+        self.deadline.min(half).min(self.silence.ask_at)
     }
 
     /// Handles every deadline that has passed.
@@ -468,6 +486,9 @@ impl<S: Store> Connection<S> {
                 State::TimeWait => self.close(),
                 _ => {}
             }
+        }
+        if self.silence.ask_at <= now {
+            self.keep_alive(now);
         }
         self.sender.handle_timeout(now);
         if self.sender.gave_up() && self.state != State::Closed {

@@ -1,6 +1,6 @@
 //! The handshake: SYN, its options, and what both sides agree on (RFC 9293 §3.10.7.2, §3.10.7.3).
 
-use super::{Connection, Event, State, scale_for};
+use super::{Connection, Event, State, UNSCALED, scale_for};
 use crate::config::ProbeNegotiation;
 use crate::error::Rejected;
 use crate::segment::{Flags, Segment, SynOptions, Waves};
@@ -35,9 +35,7 @@ impl<S: Store> Connection<S> {
         let acks_syn = seg.flags.has(Flags::ACK) && seg.ack == self.iss.add(1);
         if seg.flags.has(Flags::ACK) && !acks_syn {
             if !seg.flags.has(Flags::RST) {
-                let mut rst = self.blank(Flags::RST);
-                rst.seq = seg.ack;
-                self.reset_due = Some(rst);
+                self.reset_stray(now, seg);
             }
             return Err(Rejected::AckOfUnsent);
         }
@@ -93,6 +91,7 @@ impl<S: Store> Connection<S> {
 
     pub(super) fn establish(&mut self, now: Instant, window: u64, rtt: Option<Duration>) {
         self.state = State::Established;
+        self.receiver.announce_at_most(UNSCALED << self.our_scale);
         self.deadline = Instant::MAX;
         self.handshake.syn_due = false;
         // The smaller limit of both ends, less the options of each segment (RFC 6691).

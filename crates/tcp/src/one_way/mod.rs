@@ -7,10 +7,10 @@
 mod sink;
 mod source;
 
-use crate::challenge::Challenges;
 use crate::config::{Config, ProbeNegotiation};
 use crate::connection::scale_for;
 use crate::error::Rejected;
+use crate::ration::Ration;
 use crate::receiver::Receiver;
 #[cfg(doc)]
 use crate::segment::Extras;
@@ -114,7 +114,7 @@ pub fn one_way<S: Store>(
 /// What an end needs once something out of the ordinary has happened.
 #[derive(Clone, Copy, Debug, Default)]
 struct Exception {
-    challenges: Challenges,
+    challenges: Ration,
     /// Acknowledgements that the data end owes.
     acks_due: u32,
     reset_due: Option<Head>,

@@ -19,6 +19,10 @@ impl Beyond {
     pub(super) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
+    /// Where the last range ends; 0 without any.
+    pub(super) fn end(&self) -> u64 {
+        self.ranges.back().map_or(0, |r| r.1)
+    }
     /// Nothing is left to be remembered.
     pub(super) fn is_over(&self) -> bool {
         self.is_empty() && self.duplicate.is_none()

@@ -78,6 +78,8 @@ pub struct Receiver<S: Store> {
     unread: u64,
     /// Receive buffer, bytes.
     buffer: u64,
+    /// What the field of a segment can announce at most, bytes.
+    announces: u64,
     /// What has arrived beyond a gap, or is to be reported as a duplicate.
     beyond: Option<Box<Beyond>>,
     delayed_until: Instant,
@@ -102,6 +104,10 @@ pub struct Receiver<S: Store> {
 #[derive(Debug, Default)]
 struct Answers(VecDeque<ProbeAnswer>);
 
+/// How far back a copy of data may lie, in receive windows: one that was in flight when it left, and one that overtook it
+/// in a queue where it has to wait.
+const WINDOWS_BACK: u64 = 2;
+
 /// No FIN has arrived.
 const NO_FIN: u64 = u64::MAX;
 
@@ -115,6 +121,7 @@ impl<S: Store> Receiver<S> {
             edge: 1 + config.first_receive_buffer(),
             unread: 0,
             buffer: config.first_receive_buffer(),
+            announces: u64::MAX,
             beyond: None,
             delayed_until: Instant::MAX,
             acks_due: 0,
@@ -138,6 +145,17 @@ impl<S: Store> Receiver<S> {
             self.sack_blocks = 0;
         }
         self.answer_probes = answer_probes;
+    }
+    /// What the window field of a SYN says at most; nothing has been announced before.
+    pub(crate) fn begin_at_most(&mut self, bytes: u64) {
+        self.announces = bytes;
+        self.edge = self.nxt + self.buffer.min(bytes);
+    }
+    /// What the window field of a segment says at most from now on, bytes: with the scale that was agreed on.
+    pub(crate) fn announce_at_most(&mut self, bytes: u64) {
+        self.announces = bytes;
+        // At once: a step of the window would be told by an acknowledgement that looks like a duplicate.
+        self.edge = self.edge.max(self.nxt + self.buffer.min(bytes));
     }
     /// The application reads everything at once and looks at nothing.
     pub fn discard(&mut self) {
@@ -180,7 +198,7 @@ impl<S: Store> Receiver<S> {
     /// never back (RFC 9293 §3.8.6.2.2).
     #[inline(always)]
     pub fn window(&mut self) -> u64 {
-        let edge = self.nxt + self.buffer.saturating_sub(self.unread);
+        let edge = self.nxt + self.buffer.saturating_sub(self.unread).min(self.announces);
         if edge >= self.edge + u64::from(self.config.mss).min(self.buffer / 2).max(1) {
             self.edge = edge;
         }
@@ -203,6 +221,50 @@ impl<S: Store> Receiver<S> {
         let end = seq + u64::from(span);
         let first = seq >= self.nxt && seq < self.edge;
         self.edge > self.nxt && (first || (end > self.nxt && end <= self.edge))
+    }
+
+    /// True if text up to `end`, and a FIN there if `fin`, contradict a FIN or text that has arrived: nothing lies beyond a
+    /// FIN (RFC 9293 §3.10.7.4).
+    #[inline]
+    pub(crate) fn contradicts_end(&self, end: u64, fin: bool) -> bool {
+        end > self.fin_at || (fin && self.contradicts_text(end))
+    }
+    /// Whether a FIN at `end` contradicts what has arrived.
+    #[cold]
+    fn contradicts_text(&self, end: u64) -> bool {
+        let beyond = self.beyond.as_ref().is_some_and(|b| b.end() > end);
+        end < self.nxt || beyond || (self.fin_at != NO_FIN && end != self.fin_at)
+    }
+
+    /// Probes are understood and answered.
+    #[inline]
+    pub(crate) fn answers_probes(&self) -> bool {
+        self.answer_probes
+    }
+    /// How long a segment may live in the network: half of the time in TIME-WAIT.
+    pub(crate) fn lifetime(&self) -> Duration {
+        self.config.time_wait / 2
+    }
+    /// True if what begins at `seq` may be a copy that was sent lately.
+    pub(crate) fn is_recent(&self, seq: u64) -> bool {
+        seq > 0 && seq + WINDOWS_BACK * self.buffer >= self.nxt
+    }
+    /// Whether a probe may lie there. It copies what was sent, so that its data may have arrived long ago, but no more than
+    /// two receive windows have arrived since; and it is within the window that was announced.
+    ///
+    /// # Errors
+    /// Says why it is none.
+    pub(crate) fn admits_probe(&self, seq: u64, len: u32) -> Result<(), Rejected> {
+        let end = seq + u64::from(len);
+        if len == 0 || end > self.edge || !self.is_recent(seq) {
+            return Err(Rejected::OutOfWindow);
+        }
+        if self.contradicts_end(end, false) { Err(Rejected::BeyondFin) } else { Ok(()) }
+    }
+    /// What the answers to copies may cost in one round trip, bytes: two windows, since those of one round trip may arrive
+    /// in the time of half of one.
+    pub(crate) fn ration(&self) -> u64 {
+        2 * self.buffer
     }
 
     /// Payload or a FIN has arrived. What it owes the peer is polled for afterwards.
@@ -262,7 +324,7 @@ impl<S: Store> Receiver<S> {
     fn handle_any(&mut self, now: Instant, d: &Data<'_>) -> Result<(), Rejected> {
         let end = d.seq + u64::from(d.len);
         if d.mark.is_probe() && self.answer_probes {
-            self.probe(d, end);
+            self.probe(d, false);
             return Ok(());
         }
         let span_end = end + u64::from(d.fin);
@@ -313,15 +375,19 @@ impl<S: Store> Receiver<S> {
         Ok(())
     }
 
-    /// A dummy is answered and forgotten; a NIL segment's payload is kept.
-    fn probe(&mut self, d: &Data<'_>, end: u64) {
+    /// A probe that was admitted. A dummy is answered and forgotten; a NIL segment's payload is kept, unless the segment is
+    /// `old` by its timestamp: the payload may then be of another round of the sequence numbers (RFC 7323 §5).
+    pub(crate) fn probe(&mut self, d: &Data<'_>, old: bool) {
+        let end = d.seq + u64::from(d.len);
         let mark = if d.mark == Mark::Nil { Mark::NilAck } else { Mark::DummyAck };
-        if d.mark == Mark::Nil && end > self.nxt && d.seq < self.edge {
+        if d.mark == Mark::Nil && !old && end > self.nxt && d.seq < self.edge {
             let (from, to) = (d.seq.max(self.nxt), end.min(self.edge));
             let bytes = d.payload.get((from - d.seq) as usize..(to - d.seq) as usize).unwrap_or_default();
             self.store.write_at(self.unread + (from - self.nxt), bytes);
             if from > self.nxt {
-                self.insert(from, to);
+                // That it was there the answer reports, once.
+                let nxt = self.nxt;
+                self.beyond().insert(from, to, nxt);
             } else {
                 self.advance(to);
                 self.take_fin();

@@ -114,15 +114,16 @@ impl<S: Store> Sender<S> {
         if a.is_plain() && self.acknowledge_plain(now, a.ack, a.window, a.echo) {
             return Ok(());
         }
-        self.general().acknowledge(now, a)
+        self.engine.admits(a.ack)?;
+        self.general().acknowledge(now, a);
+        Ok(())
     }
 }
 
 impl<S: Store> Engine<S> {
     /// RFC 9293 §3.10.7.4 with RFC 5681, 6298, 6675 and 8985: the order of events that [`skyhaul_cc`] promises.
     #[inline(never)]
-    pub(super) fn acknowledge(&mut self, now: Instant, a: &Arrival<'_>) -> Result<(), Rejected> {
-        self.check(a)?;
+    pub(super) fn acknowledge(&mut self, now: Instant, a: &Arrival<'_>) {
         let mut t = self.take(now, a);
         self.measure(now, a, &mut t);
         self.detect_losses(now, a, &t);
@@ -139,16 +140,16 @@ impl<S: Store> Engine<S> {
         self.doubt(now, a, &t);
         self.react(now, a, &t);
         self.pending = Some(if a.answer.is_some() { Clock::Probe } else { Clock::Ack });
-        Ok(())
     }
 
-    /// Whether the acknowledgement can be genuine.
-    fn check(&self, a: &Arrival<'_>) -> Result<(), Rejected> {
-        if a.ack > self.board.max() {
+    /// Whether an acknowledgement number can be genuine.
+    #[inline]
+    pub(super) fn admits(&self, ack: u64) -> Result<(), Rejected> {
+        if ack > self.board.max() {
             return Err(Rejected::AckOfUnsent);
         }
         // RFC 5961 §5.2: older than the largest window ever seen cannot be genuine.
-        if a.ack + self.space.max_window < self.board.una() {
+        if ack + self.space.max_window < self.board.una() {
             return Err(Rejected::AckTooOld);
         }
         Ok(())
@@ -158,6 +159,7 @@ impl<S: Store> Engine<S> {
     fn take(&mut self, now: Instant, a: &Arrival<'_>) -> Taken {
         let una = self.board.una();
         self.counters.acks += 1;
+        self.unanswered = 0;
         let ack = a.ack.max(una);
         let mut t = Taken {
             advanced: ack > una,
@@ -271,7 +273,7 @@ impl<S: Store> Engine<S> {
     ) -> bool {
         let sample = match self.config.rtt_source {
             RttSource::Timed => self.rtt.timed_sample(ack, now),
-            RttSource::Timestamps if echo.is_some() => echo,
+            RttSource::Timestamps if echo.is_some_and(|e| self.rtt.believes(e)) => echo,
             _ => rtt,
         };
         if let Some(rtt) = sample {

@@ -80,6 +80,10 @@ pub(crate) struct Engine<S: Store> {
     /// What an earlier connection on the path left.
     pub(super) cached: Option<Box<PathState>>,
     pub(super) persist_backoff: u32,
+    /// Questions for the window that nothing has answered.
+    pub(super) unanswered: u32,
+    /// `SND.UNA` when a timer looked at it last, and since when nothing beyond it has been acknowledged.
+    pub(super) stuck: (u64, Instant),
     pub(super) waves: Option<Box<Marker>>,
     /// Bytes that dummies copy after they were acknowledged.
     pub(super) copy: Option<Box<copy::Copy>>,
@@ -134,6 +138,8 @@ impl<S: Store> Engine<S> {
             beginning: None,
             cached: None,
             persist_backoff: 0,
+            unanswered: 0,
+            stuck: (0, Instant::ZERO),
             waves: None,
             copy: None,
             store: S::default(),

@@ -51,10 +51,7 @@ impl<S: Store> Engine<S> {
         }
         let head = self.board.head();
         let tries = head.map_or(0, |h| h.rtx_count);
-        let most = self.config.max_retransmissions;
-        if most > 0 && tries >= most {
-            self.gave_up = true;
-            self.stop();
+        if self.is_hopeless(now, tries) {
             return;
         }
         self.counters.timeouts += 1;
@@ -78,7 +75,37 @@ impl<S: Store> Engine<S> {
         self.begin_frto(now, before, reneged);
         // Re-armed when the head is retransmitted; a closed window must not leave it stopped.
         self.restart_timer(now);
+        self.hasten(Timer::Retransmission);
         self.pending = Some(Clock::Timer);
+    }
+
+    /// The peer is given up if so much was sent in vain, or if data has waited for too long. The timer that has expired ran
+    /// since the last progress, unless it has expired without any before.
+    fn is_hopeless(&mut self, now: Instant, tries: u32) -> bool {
+        let una = self.board.una();
+        if self.stuck.0 != una {
+            self.stuck = (una, now - self.rtt.rto());
+        }
+        let (most, limit) = (self.config.max_retransmissions, self.config.user_timeout);
+        let hopeless = (most > 0 && tries >= most) || (!limit.is_zero() && now - self.stuck.1 >= limit);
+        if hopeless {
+            self.gave_up = true;
+            self.stop();
+        }
+        hopeless
+    }
+
+    /// A timer expires no later than the user timeout.
+    fn hasten(&mut self, timer: Timer) {
+        let limit = self.config.user_timeout;
+        if !limit.is_zero() {
+            self.timers.set(timer, self.timers.at(timer).min(self.stuck.1 + limit));
+        }
+    }
+
+    /// An old sequence number is sent, which any peer answers.
+    pub(super) fn ask(&mut self) {
+        self.window_probe_due = true;
     }
 
     fn on_persist_timer(&mut self, now: Instant) {
@@ -93,10 +120,13 @@ impl<S: Store> Engine<S> {
             self.space.force_small = true;
             self.run_loop(Clock::Timer);
             self.timers.stop(Timer::Persist);
-        } else {
-            self.window_probe_due = true;
+        } else if !self.is_hopeless(now, self.unanswered) {
+            // A peer that answers is never given up for that (RFC 9293 §3.8.6.1), but one that has vanished is.
+            self.unanswered += 1;
+            self.ask();
             let wait = self.rtt.rto() * (1 << self.persist_backoff);
             self.timers.set(Timer::Persist, now + wait.min(self.config.rto.max));
+            self.hasten(Timer::Persist);
         }
     }
 }

@@ -32,6 +32,7 @@ mod transmit;
 
 use crate::config::Config;
 use crate::delivery_rate::Sampler;
+use crate::error::Rejected;
 use crate::loss::rack::Rack;
 use crate::loss::scoreboard::Scoreboard;
 use crate::segment::Mark;
@@ -183,6 +184,15 @@ impl<S: Store> Sender<S> {
     pub(crate) fn narrow(&mut self, now: Instant, smss: u32) {
         self.general().narrow(now, smss);
     }
+    /// Asks the peer whether it is still there: what leaves is old and empty, and any peer answers it.
+    pub(crate) fn ask(&mut self) {
+        self.general().ask();
+    }
+    /// True if a write ends there, as far as is known: nothing follows yet.
+    #[inline]
+    pub(crate) fn ends_write(&self, end: u64) -> bool {
+        self.engine.space.end == end
+    }
     /// Stops everything: nothing will be sent any more.
     pub(crate) fn stop(&mut self) {
         self.general().stop();
@@ -282,6 +292,18 @@ impl<S: Store> Sender<S> {
     #[must_use]
     pub fn max(&self) -> u64 {
         self.engine.board.max()
+    }
+    /// Whether an acknowledgement number can be genuine.
+    ///
+    /// # Errors
+    /// Says why it cannot (RFC 5961 §5.2).
+    #[inline]
+    pub fn admits(&self, ack: u64) -> Result<(), Rejected> {
+        self.engine.admits(ack)
+    }
+    /// The smoothed RTT; `None` before the first sample.
+    pub(crate) fn srtt(&self) -> Option<Duration> {
+        self.engine.rtt.srtt()
     }
     /// Copies payload of `[seq, seq + out.len())`. Of what was acknowledged meanwhile only that is left which the next
     /// dummy copies; the rest, which nothing sends, reads as zeros.

@@ -333,7 +333,7 @@ impl<S: Store> Engine<S> {
         self.rtt.time(self.space.nxt, now);
         self.counters.segments_sent += 1;
         self.last_sent_at = now;
-        self.prober.transmitted(seq, len, len);
+        self.prober.transmitted(seq, len, len, u64::MAX / 2);
         if self.timers.at(Timer::Retransmission) == Instant::MAX {
             self.restart_timer(now);
         }

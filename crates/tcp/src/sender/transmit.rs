@@ -349,7 +349,7 @@ impl<S: Store> Engine<S> {
     fn after_send(&mut self, now: Instant, seq: u64, len: u32, retransmission: bool) {
         self.counters.segments_sent += 1;
         self.last_sent_at = now;
-        self.prober.transmitted(seq, len, self.space.smss);
+        self.prober.transmitted(seq, len, self.space.smss, self.space.max_window);
         if self.timers.at(Timer::Retransmission) == Instant::MAX {
             self.restart_timer(now);
         }

@@ -93,8 +93,7 @@ impl<'a> Options<'a> {
                 (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) => {
                     return Err(Refusal::OptionLength);
                 }
-                // RFC 6994: the identifier comes first. Of other experiments nothing is known.
-                (EXPERIMENT, content) if content.len() < 2 => return Err(Refusal::OptionLength),
+                // What is not known is skipped, an experiment without the identifier of RFC 6994 too (RFC 9293 MUST-6).
                 _ => {}
             }
         }

@@ -1,0 +1,50 @@
+//! Keepalive (RFC 9293 §3.8.4): a peer that says nothing for long is asked whether it is still there.
+
+use super::{Connection, Event, State};
+use crate::store::Store;
+use skyhaul_base::Instant;
+
+/// How long the peer has been silent, and what was asked since.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Silence {
+    /// When the last acceptable segment arrived.
+    pub(super) heard: Instant,
+    /// When to look again; never where keepalive is off.
+    pub(super) ask_at: Instant,
+    asked: u32,
+}
+
+impl Default for Silence {
+    fn default() -> Self {
+        Self { heard: Instant::ZERO, ask_at: Instant::MAX, asked: 0 }
+    }
+}
+
+impl<S: Store> Connection<S> {
+    /// The connection is established.
+    pub(super) fn listen_for_silence(&mut self, now: Instant) {
+        let idle = self.config.keepalive.idle;
+        let ask_at = if idle.is_zero() { Instant::MAX } else { now + idle };
+        self.silence = Silence { heard: now, ask_at, asked: 0 };
+    }
+
+    /// Looks how long the peer has been silent. While data waits, other timers find out.
+    #[cold]
+    pub(super) fn keep_alive(&mut self, now: Instant) {
+        let keepalive = self.config.keepalive;
+        let Silence { heard, asked, .. } = self.silence;
+        if self.state == State::TimeWait || !self.synchronised() {
+            self.silence.ask_at = Instant::MAX;
+        } else if now < heard + keepalive.idle || self.sender.unacked() > 0 {
+            self.silence.asked = 0;
+            self.silence.ask_at = (heard + keepalive.idle).max(now + keepalive.interval);
+        } else if asked >= keepalive.probes {
+            self.emit(Event::TimedOut);
+            self.abort(now);
+        } else {
+            self.silence.asked += 1;
+            self.silence.ask_at = now + keepalive.interval;
+            self.sender.ask();
+        }
+    }
+}
