@@ -94,19 +94,17 @@ impl<S: Store> Sink<S> {
                 return result;
             }
         }
-        let probe = head.mark().is_probe() && self.receiver.answers_probes();
-        if probe {
-            return self.handle_probe(seq, head);
-        }
-        if !self.receiver.acceptable(seq, head.len) {
+        let probe = head.mark().is_probe();
+        if !probe && !self.receiver.acceptable(seq, head.len) {
             return self.unacceptable(seq, head);
         }
         if let (Some(stamps), Some((val, _))) = (&mut self.stamps, head.ts()) {
-            if stamps.is_old(val) {
+            if stamps.is_old(val) && !probe {
                 self.receiver.ack_now();
                 return Err(Rejected::Paws);
             }
-            if seq <= self.last_ack_sent {
+            // Not from a probe: its sequence number is old on purpose.
+            if seq <= self.last_ack_sent && !probe {
                 stamps.recent = val;
             }
         }
@@ -124,30 +122,12 @@ impl<S: Store> Sink<S> {
             mark: head.mark(),
             probe_id: head.probe_id(),
         };
-        self.receiver.handle(now, &data)
-    }
-
-    /// A probe, by the rule of its own; answers are not rationed where a flow has no strangers.
-    fn handle_probe(&mut self, seq: u64, head: &Head) -> Result<(), Rejected> {
-        self.receiver.admits_probe(seq, head.len)?;
-        let mut old = false;
-        if let (Some(stamps), Some((val, _))) = (&self.stamps, head.ts()) {
-            if stamps.is_older_than(val, self.receiver.lifetime()) {
-                self.receiver.ack_now();
-                return Err(Rejected::Paws);
-            }
-            old = stamps.is_old(val);
+        // A flow in one direction has no strangers: its probes are taken wherever they lie, and all are answered.
+        if probe && self.receiver.answers_probes() {
+            self.receiver.probe(&data, false);
+            return Ok(());
         }
-        let probe = Data {
-            seq,
-            len: head.len,
-            fin: false,
-            payload: &[],
-            mark: head.mark(),
-            probe_id: head.probe_id(),
-        };
-        self.receiver.probe(&probe, old);
-        Ok(())
+        self.receiver.handle(now, &data)
     }
 
     /// Outside of the window: an acknowledgement is owed, nothing else happens.
