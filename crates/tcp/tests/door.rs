@@ -202,12 +202,12 @@ proptest! {
         let mut s = situation(of, &configs()[config]);
         let mut now = s.now();
         for near in &segments {
-            now = now + Duration::from_millis(near.wait);
+            now += Duration::from_millis(near.wait);
             s.conn.handle_timeout(now);
             departures(&mut s.conn, now);
             if state_of(&s.conn).contains("duplicate: Some") {
                 // Data has left since, without the report that any acknowledgement carries: one leaves first.
-                now = now + Duration::from_secs(5);
+                now += Duration::from_secs(5);
                 s.conn.handle_timeout(now);
                 let seq = s.conn.expected().add(1 << 30);
                 let stray = Segment { seq, ack: s.conn.acknowledged(), flags: Flags::ACK, ..Segment::default() };
@@ -235,7 +235,7 @@ proptest! {
         let (mut marked, mut plain) = (situation(of, &config), situation(of, &config));
         let mut now = marked.now();
         for near in &segments {
-            now = now + Duration::from_millis(near.wait);
+            now += Duration::from_millis(near.wait);
             let seg = near.at(&marked.conn, 1000);
             let unmarked = Segment { mark: Mark::None, probe_id: None, waves: Waves::NONE, ..seg };
             let mut ends = [(&mut marked.conn, seg), (&mut plain.conn, unmarked)].map(|(c, seg)| {
@@ -343,7 +343,7 @@ fn two_ends_that_have_lost_each_other_exchange_few_acknowledgements() {
             probes: true,
         };
         let cc = sack().build(&config().rules);
-        Connection::established(Instant::ZERO, &config(), cc, Rng::stream(1, "storm"), &e)
+        Connection::established(Instant::ZERO, config(), cc, Rng::stream(1, "storm"), &e)
     };
     // Each expects other numbers than the other sends.
     let mut ends = [end(1_000, 2_000), end(900_000_000, 400_000_000)];
