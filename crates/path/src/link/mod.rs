@@ -94,7 +94,7 @@ impl<P: PacketView> Link<P> {
     /// An idle link that is up.
     ///
     /// # Panics
-    /// If the rate is zero: a link that never sends is one that is down. If it foresees departures. If [`error::Config::validate`] refuses the losses.
+    /// If the rate is zero: a link that never sends is one that is down. If [`crate::error::Config::validate`] refuses the losses.
     #[must_use]
     pub fn new(config: &LinkConfig, streams: Streams) -> Self {
         let error = config.error.build();
@@ -195,7 +195,7 @@ impl<P: PacketView> Link<P> {
     /// Changes the rate for transmissions that begin from now on; the present one keeps its end.
     ///
     /// # Panics
-    /// If the rate is zero: a link that never sends is one that is down. If it foresees departures. If [`error::Config::validate`] refuses the losses.
+    /// If the rate is zero: a link that never sends is one that is down. If it foresees departures.
     pub fn set_rate(&mut self, rate: &rate::Config) {
         self.changes();
         self.transmitter.change(rate);

@@ -1,6 +1,6 @@
 //! Delivery opportunities, as recorded and replayed by Mahimahi.
 //!
-//! [Mahimahi] Netravali and others, "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015; the rules are those
+//! \[Mahimahi\] Netravali and others, "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015; the rules are those
 //! of its program `mm-link`. At each opportunity [`OPPORTUNITY_BYTES`] bytes may leave. Several packets that wait share an
 //! opportunity, and a packet that does not fit goes on in the next one; it has left when its last byte has. What an
 //! opportunity has room for beyond what waits is lost: it is no credit for packets that come later. An opportunity at the
