@@ -20,7 +20,7 @@ fn ms(n: u64) -> Duration {
 }
 fn peach(profile: Profile) -> Endpoint {
     let cc = skyhaul_cc::Config::by_name("peach").expect("known");
-    Endpoint { profile, ..Endpoint::modern(cc) }
+    Endpoint { profile, ..Endpoint::host(cc) }
 }
 fn geo() -> World {
     World::new(Instant::ZERO, false, Weather { loss: 0.01, ..Weather::calm(ms(275)) })
@@ -190,7 +190,7 @@ fn answers_that_are_doubled_open_the_window_once() {
     let (parties, ids) = transfer(&mut w, false, [&e, &e], 2 * MB, 50_000, |w, client, _| {
         // Repeats the last answer that arrived, taken from the client's journal.
         let c = w.hosts[0].conn(client).expect("there");
-        let answer = c.journal().expect("recorded").ops().iter().rev().take(4).find_map(|(_, op)| match op {
+        let answer = c.journal().expect("recorded").ops().iter().rev().take(16).find_map(|(_, op)| match op {
             skyhaul_net::host::Op::Handle(s) if s.mark.is_answer() => Some(**s),
             _ => None,
         });

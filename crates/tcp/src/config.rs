@@ -171,6 +171,9 @@ pub struct Config {
     pub receive_autotuning: bool,
     /// Send buffer, bytes: bounds what is outstanding.
     pub send_buffer: u64,
+    /// An application may write twice the congestion window, and 64 KiB in any case, instead of filling the whole send
+    /// buffer at once, as in Linux.
+    pub send_autotuning: bool,
     /// Window scaling (RFC 7323); without it no more than 65535 bytes are announced.
     pub window_scaling: bool,
     /// How the ability to answer probes is learnt.
@@ -200,7 +203,7 @@ impl From<&Config> for Arc<Config> {
 }
 
 /// Names of the presets, in the order of age.
-pub const PRESETS: &[&str] = &["ns2-2001", "ns2-2004", "rfc", "modern"];
+pub const PRESETS: &[&str] = &["ns2-2001", "ns2-2004", "rfc", "modern", "host"];
 
 impl Config {
     /// The receive buffer with which a connection begins, bytes.
@@ -250,6 +253,7 @@ impl Config {
             receive_buffer: 20 * 960,
             receive_autotuning: false,
             send_buffer: u64::MAX,
+            send_autotuning: false,
             window_scaling: true,
             probes: ProbeNegotiation::Negotiate,
             probe_ids: false,
@@ -340,6 +344,19 @@ impl Config {
         }
     }
 
+    /// What a host on an open network runs: `modern`, and besides it losses that show by time with probes of the tail
+    /// (RFC 8985), and buffers that grow in both directions. Simulations do without, since they are about one thing at a time.
+    #[must_use]
+    pub const fn host() -> Self {
+        Self {
+            loss_detection: LossDetection::Rack,
+            tail_loss_probe: true,
+            receive_autotuning: true,
+            send_autotuning: true,
+            ..Self::modern()
+        }
+    }
+
     /// The preset called `name` (see [`PRESETS`]).
     #[must_use]
     pub fn preset(name: &str) -> Option<Self> {
@@ -348,6 +365,7 @@ impl Config {
             "ns2-2004" => Some(Self::ns2_2004()),
             "rfc" => Some(Self::rfc()),
             "modern" => Some(Self::modern()),
+            "host" => Some(Self::host()),
             _ => None,
         }
     }

@@ -22,10 +22,10 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Today's endpoint with this congestion control; probes are negotiated and marked with an option.
+    /// The endpoint of a host on an open network with this congestion control; probes are negotiated and marked with an option.
     #[must_use]
-    pub fn modern(cc: skyhaul_cc::Config) -> Self {
-        Self { tcp: Config::modern(), cc, profile: Profile::Option, longest: None }
+    pub fn host(cc: skyhaul_cc::Config) -> Self {
+        Self { tcp: Config::host(), cc, profile: Profile::Option, longest: None }
     }
 
     /// The settings of a connection whose packets have room for `limit` bytes of options and payload.

@@ -152,6 +152,8 @@ endpoint_keys! {
     nagle: bool => nagle;
     /// The receive buffer starts at 64 KiB and grows to `rwnd` as data is read, as in Linux.
     receive_autotuning: bool => receive_autotuning;
+    /// An application may write twice the congestion window and no more, instead of all that `sndbuf` holds, as in Linux.
+    send_autotuning: bool => send_autotuning;
     /// Window scaling (RFC 7323).
     window_scaling: bool => window_scaling;
     /// How the ability of the peer to answer probes is learnt.
@@ -411,6 +413,7 @@ mod tests {
             receive_buffer: _,
             receive_autotuning: _,
             send_buffer: _,
+            send_autotuning: _,
             window_scaling: _,
             probes: _,
             probe_ids: _,

@@ -237,7 +237,7 @@ impl<S: Store> Sender<S> {
     /// Room in the send buffer, bytes.
     #[must_use]
     pub(crate) fn room(&self) -> u64 {
-        self.engine.config.send_buffer.saturating_sub(self.unacked())
+        self.engine.buffer().saturating_sub(self.unacked())
     }
     /// What it has done so far.
     #[must_use]

@@ -155,7 +155,7 @@ pub trait Target {
 #[must_use]
 pub fn our_config(given: &Given) -> skyhaul_tcp::Config {
     use skyhaul_tcp::config::{Keepalive, LossDetection};
-    let mut c = skyhaul_tcp::Config::modern();
+    let mut c = skyhaul_tcp::Config::host();
     c.sack = Some(given.sack);
     c.timestamps = given.timestamps;
     if !given.timestamps {
