@@ -121,6 +121,8 @@ pub struct Config {
     /// limit of both ends beside the options that every segment carries. `None`: `mss` is announced, and options
     /// take no room, as in the simulators of the papers.
     pub segment_limit: Option<u32>,
+    /// Payload that a peer takes which does not say how much: 536 bytes over IPv4, 1220 over IPv6 (RFC 9293 §3.7.1).
+    pub unstated_mss: u16,
     /// Window arithmetic handed to the congestion control.
     pub rules: Rules,
     /// RFC 3042.
@@ -221,6 +223,7 @@ impl Config {
             mss: 960,
             header: 40,
             segment_limit: None,
+            unstated_mss: 536,
             rules: Rules::NS2_2001,
             limited_transmit: false,
             dup_thresh: 3,

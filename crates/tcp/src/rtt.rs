@@ -7,6 +7,8 @@ use skyhaul_base::{Duration, Instant};
 
 /// No sample yet.
 const NONE: Duration = Duration::MAX;
+/// RFC 6298 §5.7.
+const AFTER_A_LOST_SYN: Duration = Duration::from_secs(3);
 /// No segment is being timed: no acknowledgement reaches so far.
 const NOTHING: u64 = u64::MAX;
 
@@ -48,6 +50,14 @@ impl Estimator {
             self.srtt = srtt;
             self.rttvar = rttvar;
             self.base = srtt + config.tick.max(config.margin).max(rttvar * 4);
+            self.settle(config);
+        }
+    }
+
+    /// Data begins after a SYN was repeated: without a sample the timeout is 3 s, should it have been less (RFC 6298 §5.7).
+    pub(crate) fn restart_without_sample(&mut self, config: &Rto) {
+        if self.srtt == NONE {
+            self.base = self.base.max(AFTER_A_LOST_SYN);
             self.settle(config);
         }
     }

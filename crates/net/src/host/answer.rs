@@ -70,7 +70,7 @@ impl Host {
                 // RFC 5927 §5.2: hard errors end only what is not established.
                 let Some(slot) = self.genuine(&quoted) else { return };
                 if let Some(c) = self.at_mut(slot).filter(|c| hard && c.tcp().state() == State::SynSent) {
-                    c.unreachable();
+                    c.unreachable(now);
                     self.pump(now, slot, out);
                 }
             }

@@ -270,6 +270,9 @@ impl Conn {
         if self.tcp.readable() > 0 {
             // Data that nobody will read: the peer must not believe that it was taken (RFC 2525 §2.17).
             self.abort(now);
+        } else if self.tcp.state() == State::SynSent {
+            // There is nobody yet to be told of an end (RFC 9293 §3.10.4).
+            self.abort(now);
         } else {
             self.shutdown(now);
         }
@@ -304,6 +307,11 @@ impl Conn {
         let outcome = self.tcp.handle(now, &seg, payload);
         if self.journal.is_some() {
             self.note(now, Op::Handle(Box::new(seg)));
+        }
+        if self.released && self.tcp.readable() > 0 {
+            // More of what nobody will read.
+            self.tcp.turn_away(seg.ack);
+            self.note(now, Op::TurnAway(seg.ack));
         }
         if refused_syn && self.tcp.state() == State::Closed {
             self.failure = Some(Failure::Refused);
@@ -350,8 +358,10 @@ impl Conn {
         self.tcp.narrow(now, limit);
         self.note(now, Op::Narrow(limit));
     }
-    pub(super) fn unreachable(&mut self) {
+    /// A router, or the peer's host, says that there is no way: an attempt to open a connection ends.
+    pub(super) fn unreachable(&mut self, now: Instant) {
         self.failure = Some(Failure::Unreachable);
+        self.abort(now);
     }
 
     // ----- departures ---------------------------------------------------------------------------------------

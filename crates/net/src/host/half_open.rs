@@ -6,6 +6,7 @@
 
 use super::conn::Conn;
 use super::cookie::{self, Offer};
+use super::endpoint::unstated_mss;
 use super::ends::Ends;
 use super::journal::{Journal, Origin};
 use super::{Endpoint, Host};
@@ -73,8 +74,8 @@ impl Syn {
         }
     }
     /// What a cookie can say of it: without timestamps only the segment size.
-    fn for_cookie(mut self) -> Self {
-        self.mss = NonZeroU16::new(cookie::size(self.mss.map_or(536, NonZeroU16::get)));
+    fn for_cookie(mut self, unstated_mss: u16) -> Self {
+        self.mss = NonZeroU16::new(cookie::size(self.mss.map_or(unstated_mss, NonZeroU16::get)));
         self.flags = Flags::SYN;
         self.waves = false;
         if !self.has_timestamp {
@@ -164,7 +165,7 @@ impl Host {
         let (local, remote) = (ends.local(), ends.remote());
         let secret = &self.config.secret;
         let origin = Origin {
-            config: endpoint.config(self.limit(half.began, remote.ip(), endpoint.longest)),
+            config: self.config_for(half.began, remote.ip(), endpoint),
             cc: endpoint.cc.clone(),
             active: false,
             opened_at: half.began,
@@ -195,7 +196,7 @@ impl Host {
         endpoint: &Endpoint,
         out: &mut impl Outlet,
     ) {
-        let syn = syn.for_cookie();
+        let syn = syn.for_cookie(unstated_mss(ends.remote().ip()));
         let mss = syn.mss.map_or(0, NonZeroU16::get);
         let iss = cookie::bake(&self.config.secret, now, ends, syn.seq, mss);
         let half = HalfOpen { syn, iss, number: 0, began: now, sent: now, repeats: 0 };

@@ -25,6 +25,8 @@ pub enum Op {
     Shutdown,
     /// The application gave up.
     Abort,
+    /// Data came that nobody will read, with this acknowledgement.
+    TurnAway(Seq),
     /// The path proved to be narrower.
     Narrow(u32),
     /// Probes carry numbers from now on, or none.
@@ -123,6 +125,7 @@ impl Journal {
                 Op::Renege => c.renege(),
                 Op::Shutdown => c.shutdown(now),
                 Op::Abort => c.abort(now),
+                Op::TurnAway(ack) => c.turn_away(*ack),
                 Op::Narrow(limit) => c.narrow(now, *limit),
                 Op::Number(ids) => c.number_probes(*ids),
                 Op::Recall(state) => c.recall(*state),

@@ -357,8 +357,12 @@ impl Host {
             self.half_open_segment(now, at, tcp, out);
         } else {
             let syn = tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST);
-            if syn && self.listeners.contains_key(&local.port()) {
+            let listens = self.listeners.contains_key(&local.port());
+            if syn && listens {
                 self.begin(now, ends, tcp, None, out);
+            } else if listens && !tcp.flags.has(Flags::ACK) {
+                // Not worth an answer (RFC 9293 §3.10.7.2, fourth).
+                self.counts.strangers += 1;
             } else if !self.redeem(now, &ends, tcp, out) {
                 self.stranger(now, local, remote, tcp, out);
             }
@@ -414,7 +418,7 @@ impl Host {
         self.opened += 1;
         let secret = &self.config.secret;
         Origin {
-            config: endpoint.config(self.limit(now, remote.ip(), endpoint.longest)),
+            config: self.config_for(now, remote.ip(), endpoint),
             cc: endpoint.cc.clone(),
             active: true,
             opened_at: now,
@@ -489,6 +493,10 @@ impl Host {
             return Err(HostError::NotOurs(local));
         }
         if local.is_ipv4() == remote.is_ipv4() { Ok(()) } else { Err(HostError::Families { local, remote }) }
+    }
+    /// The settings of a connection to `remote`.
+    fn config_for(&self, now: Instant, remote: IpAddr, endpoint: &Endpoint) -> skyhaul_tcp::Config {
+        endpoint.config(self.limit(now, remote, endpoint.longest), remote)
     }
     /// TCP options and payload that fit into a packet to `remote`, bytes.
     fn limit(&self, now: Instant, remote: IpAddr, longest: Option<u32>) -> u32 {

@@ -394,6 +394,7 @@ mod tests {
             segment_limit: _,
             rules: _,
             limited_transmit: _,
+            unstated_mss: _,
             dup_thresh: _,
             loss_detection: _,
             tail_loss_probe: _,

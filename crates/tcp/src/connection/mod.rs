@@ -166,7 +166,7 @@ impl<S: Store> Connection<S> {
             peer_probes: false,
             peer_waves: false,
             marks_waves: false,
-            peer_mss: 536,
+            peer_mss: config.unstated_mss.into(),
             sender: Sender::new(config, cc, rng),
             receiver,
             handshake: Handshake::default(),
@@ -447,6 +447,14 @@ impl<S: Store> Connection<S> {
             let mut rst = self.blank(Flags::RST.with(Flags::ACK));
             rst.ack = self.irs.add(self.receiver.next_expected() as u32);
             self.reset_due = Some(rst);
+        }
+        self.close();
+    }
+    /// Gives the connection up because of a segment that acknowledges `ack` and brings data that nobody will read: the reset
+    /// has the number that its sender expects (RFC 9293 §3.6.1, §3.10.7.1).
+    pub fn turn_away(&mut self, ack: Seq) {
+        if self.synchronised() {
+            self.reset_due = Some(Segment { seq: ack, ..self.blank(Flags::RST) });
         }
         self.close();
     }

@@ -84,7 +84,8 @@ impl<S: Store> Connection<S> {
         if let (true, Some((val, _))) = (self.timestamps, seg.ts) {
             self.stamps.recent = val;
         }
-        self.peer_mss = peer.mss.map_or(536, u32::from);
+        // Nothing at all is no size.
+        self.peer_mss = peer.mss.filter(|n| *n > 0).unwrap_or(self.config.unstated_mss).into();
         self.peer_probes = peer.probes;
         self.peer_waves = seg.waves.number.is_some();
     }

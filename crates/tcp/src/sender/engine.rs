@@ -171,6 +171,9 @@ impl<S: Store> Engine<S> {
         if let (Some(rtt), true) = (peer.rtt, peer.rtt_is_sample) {
             self.rtt.sample(rtt, &self.config.rto);
         }
+        if peer.syn_lost {
+            self.rtt.restart_without_sample(&self.config.rto);
+        }
         self.last_sent_at = now;
         self.beginning = Some(Beginning::Established { rtt: peer.rtt, syn_lost: peer.syn_lost });
         self.pending = Some(Clock::App);
