@@ -280,6 +280,18 @@ impl Host {
         self.act(id, |c| c.release(now, orphan));
     }
 
+    /// Gives every connection up with a RST.
+    pub fn abort_all(&mut self, now: Instant) {
+        for slot in 0..self.slots.len() as u32 {
+            self.abort(now, self.id(slot));
+        }
+    }
+    /// True if some connection has data or a FIN that is not acknowledged.
+    #[must_use]
+    pub fn owes(&self) -> bool {
+        self.slots.iter().filter_map(|s| s.conn.as_deref()).any(Conn::owes)
+    }
+
     // ----- the driver ---------------------------------------------------------------------------------------
 
     /// A packet arrived. What it makes us send goes to `out`.
