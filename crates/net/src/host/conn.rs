@@ -163,6 +163,11 @@ impl Conn {
     pub fn at_end(&self) -> bool {
         self.tcp.peer_finished() && self.tcp.readable() == 0
     }
+    /// Data that was written, or the FIN, is not acknowledged yet.
+    pub(super) fn owes(&self) -> bool {
+        let fin = matches!(self.tcp.state(), State::FinWait1 | State::Closing | State::LastAck);
+        !self.is_over() && (fin || self.tcp.unacked() > 0)
+    }
     /// Payload of a full segment, bytes.
     #[must_use]
     pub fn segment_size(&self) -> u32 {
