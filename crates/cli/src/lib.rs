@@ -2,7 +2,7 @@
 //! packets in `skyhaul-net`. The binary of `cargo install` and the entry point of the Python package call the same [`run`].
 //!
 //! Exit status: 0 all is well; 1 a claim does not hold, or results differ; 2 wrong input, output that cannot be
-//! written, or a claim that could not be evaluated, with one line on standard error; 130 stopped with Ctrl-C.
+//! written, or a claim that could not be evaluated, with one line on standard error; 130 stopped with Ctrl-C, 143 with SIGTERM.
 #![forbid(unsafe_code)]
 
 mod args;

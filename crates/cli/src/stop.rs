@@ -1,5 +1,6 @@
 //! Why the program ends other than well, and with which exit status.
 
+use crate::interrupt;
 use skyhaul_lab::LabError;
 use skyhaul_study::StudyError;
 use std::fmt;
@@ -17,7 +18,7 @@ pub(crate) enum Stop {
     /// Everything went well, but two results differ. Status 1.
     #[error("the results differ")]
     Different,
-    /// The user asked to stop: what is kept and how to go on. Status 130.
+    /// The user asked to stop: what is kept and how to go on. Status 130, or 143 after SIGTERM.
     #[error("{0}")]
     Interrupted(String),
     /// Nobody reads our output any more. Status 0.
@@ -34,11 +35,11 @@ pub(crate) enum Stop {
 impl Stop {
     /// The exit status.
     #[must_use]
-    pub(crate) const fn status(&self) -> u8 {
+    pub(crate) fn status(&self) -> u8 {
         match self {
             Self::Bad(_) | Self::Usage(_) => 2,
             Self::Claim | Self::Different => 1,
-            Self::Interrupted(_) => 130,
+            Self::Interrupted(_) => interrupt::status(),
             Self::Closed => 0,
             Self::Status(status) => *status,
         }

@@ -1,7 +1,7 @@
 //! Sends as fast as it may: for a time, or so many bytes, over one connection or several.
 
 use super::account::Account;
-use super::lines::Lines;
+use super::lines::{self, Lines};
 use super::meter::Meter;
 use super::session::Session;
 use crate::host::{App, Turn};
@@ -10,6 +10,10 @@ use skyhaul_apps as apps;
 use skyhaul_base::{Duration, Instant};
 use std::net::SocketAddr;
 use std::sync::Arc;
+
+/// How long the ends of connections are waited for when the user wants an end: service managers lose patience after some
+/// ten seconds.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// When a sender is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,12 +55,12 @@ impl Stream {
     }
 
     /// The time is over, or the user wants an end.
-    fn close(&mut self, now: Instant, host: &mut Host) {
+    fn close(&mut self, now: Instant, host: &mut Host, patience: Duration) {
         if let Some(c) = self.lines.id(0).and_then(|id| host.conn(id)) {
             self.meter.finish(now, c);
         }
         self.session.stop(now, &mut self.lines.on(host));
-        self.lines.hurry(now, host);
+        self.lines.hurry(now, host, patience);
     }
 
     fn turn(&mut self, now: Instant, host: &mut Host) {
@@ -104,6 +108,13 @@ impl Bulk {
     pub fn accounts(&self) -> impl Iterator<Item = (&Meter, Option<&Account>)> {
         self.streams.iter().map(|s| (&s.meter, s.account.as_ref()))
     }
+    fn close(&mut self, now: Instant, host: &mut Host, patience: Duration) {
+        // Once; what follows is waiting.
+        (self.limit, self.deadline) = (Limit::Bytes(0), Instant::MAX);
+        for s in self.streams.iter_mut().filter(|s| s.account.is_none()) {
+            s.close(now, host, patience);
+        }
+    }
     /// The first failure of a connection.
     #[must_use]
     pub fn failure(&self) -> Option<Failure> {
@@ -115,7 +126,7 @@ impl App for Bulk {
     fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
         while host.next_changed().is_some() {}
         if now >= self.deadline {
-            self.stop(now, host);
+            self.close(now, host, lines::PATIENCE);
         }
         for s in self.streams.iter_mut().filter(|s| s.account.is_none()) {
             if let Some(c) = s.lines.id(0).and_then(|id| host.conn(id)) {
@@ -138,10 +149,6 @@ impl App for Bulk {
     }
 
     fn stop(&mut self, now: Instant, host: &mut Host) {
-        // Once; what follows is waiting.
-        (self.limit, self.deadline) = (Limit::Bytes(0), Instant::MAX);
-        for s in self.streams.iter_mut().filter(|s| s.account.is_none()) {
-            s.close(now, host);
-        }
+        self.close(now, host, GRACE);
     }
 }

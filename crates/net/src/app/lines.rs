@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// How long the end of a connection is waited for.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// How long, when our FIN was acknowledged, that of the peer is waited for: whoever goes earlier leaves the peer alone
 /// with a FIN that nobody acknowledges.
 const LINGER: Duration = Duration::from_secs(1);
@@ -111,10 +111,10 @@ impl Lines {
         OnHost { lines: self, host }
     }
 
-    /// From now on the end of every connection is waited for; those that nobody has answered are given up.
-    pub fn hurry(&mut self, now: Instant, host: &mut Host) {
+    /// From now on the end of every connection is waited for so long; those that nobody has answered are given up.
+    pub fn hurry(&mut self, now: Instant, host: &mut Host, patience: Duration) {
         for l in &mut self.lines {
-            l.patience = l.patience.min(now + PATIENCE);
+            l.patience = l.patience.min(now + patience);
             if host.conn(l.id).is_some_and(|c| !c.is_connected()) {
                 // Nobody there to say farewell to.
                 host.abort(now, l.id);

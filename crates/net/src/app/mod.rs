@@ -1,7 +1,9 @@
-//! What runs on a host: the workloads of `skyhaul_apps`, sinks, a small HTTP server, and the other end of iperf3.
+//! What runs on a host: the workloads of `skyhaul_apps`, sinks, a small HTTP server, the other end of iperf3, and what remains
+//! to be done after them.
 
 mod account;
 mod bulk;
+mod farewell;
 mod http;
 mod inbox;
 mod iperf;
@@ -13,6 +15,7 @@ mod tally;
 
 pub use account::Account;
 pub use bulk::{Bulk, Limit};
+pub use farewell::Farewell;
 pub use http::Http;
 pub use inbox::Inbox;
 pub use iperf::{Iperf, Tested};

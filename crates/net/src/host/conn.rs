@@ -56,7 +56,6 @@ pub struct Conn {
     pub(super) released: bool,
     pub(super) listener: Option<u16>,
     pub(super) armed: Instant,
-    orphan_until: Instant,
     /// When its buffers give their room back, if nothing is in them then.
     trim_at: Instant,
     /// What it has been counted with, bytes.
@@ -107,7 +106,6 @@ impl Conn {
             released: false,
             listener,
             armed: Instant::MAX,
-            orphan_until: Instant::MAX,
             trim_at: Instant::MAX,
             booked: 0,
             pressed: false,
@@ -164,6 +162,11 @@ impl Conn {
     #[must_use]
     pub fn at_end(&self) -> bool {
         self.tcp.peer_finished() && self.tcp.readable() == 0
+    }
+    /// Data that was written, or the FIN, is not acknowledged yet.
+    pub(super) fn owes(&self) -> bool {
+        let fin = matches!(self.tcp.state(), State::FinWait1 | State::Closing | State::LastAck);
+        !self.is_over() && (fin || self.tcp.unacked() > 0)
     }
     /// Payload of a full segment, bytes.
     #[must_use]
@@ -261,20 +264,10 @@ impl Conn {
         self.tcp.abort(now);
         self.note(now, Op::Abort);
     }
-    pub(super) fn release(&mut self, now: Instant, orphan_until: Instant) {
-        if self.released {
-            return;
-        }
-        self.released = true;
-        self.orphan_until = orphan_until;
-        if self.tcp.readable() > 0 {
-            // Data that nobody will read: the peer must not believe that it was taken (RFC 2525 §2.17).
-            self.abort(now);
-        } else if self.tcp.state() == State::SynSent {
-            // There is nobody yet to be told of an end (RFC 9293 §3.10.4).
-            self.abort(now);
-        } else {
-            self.shutdown(now);
+    pub(super) fn release(&mut self, now: Instant) {
+        if !core::mem::replace(&mut self.released, true) {
+            self.tcp.abandon(now);
+            self.note(now, Op::Abandon);
         }
     }
 
@@ -307,11 +300,6 @@ impl Conn {
         let outcome = self.tcp.handle(now, &seg, payload);
         if self.journal.is_some() {
             self.note(now, Op::Handle(Box::new(seg)));
-        }
-        if self.released && self.tcp.readable() > 0 {
-            // More of what nobody will read.
-            self.tcp.turn_away(seg.ack);
-            self.note(now, Op::TurnAway(seg.ack));
         }
         if refused_syn && self.tcp.state() == State::Closed {
             self.failure = Some(Failure::Refused);
@@ -408,8 +396,7 @@ impl Conn {
     }
 
     pub(super) fn next_timeout(&self) -> Instant {
-        let orphan = if self.tcp.state() == State::TimeWait { Instant::MAX } else { self.orphan_until };
-        self.tcp.next_timeout().min(orphan).min(self.trim_at)
+        self.tcp.next_timeout().min(self.trim_at)
     }
     /// Returns true if it gave room back.
     pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
@@ -419,10 +406,6 @@ impl Conn {
         }
         if idle {
             self.trim();
-        }
-        if self.orphan_until <= now && self.tcp.state() != State::TimeWait {
-            self.orphan_until = Instant::MAX;
-            self.abort(now);
         }
         if self.tcp.next_timeout() <= now {
             self.tcp.handle_timeout(now);

@@ -22,6 +22,10 @@ impl Deadlines {
             self.heap.push(Reverse((at, slot, generation)));
         }
     }
+    /// How many entries there are.
+    pub(super) fn len(&self) -> usize {
+        self.heap.len()
+    }
     /// Bytes that they take.
     pub(super) fn bytes(&self) -> usize {
         self.heap.capacity() * size_of::<Reverse<(Instant, u32, u32)>>()

@@ -23,10 +23,10 @@ pub enum Op {
     Renege,
     /// The application has no more data.
     Shutdown,
+    /// The application has closed both ways.
+    Abandon,
     /// The application gave up.
     Abort,
-    /// Data came that nobody will read, with this acknowledgement.
-    TurnAway(Seq),
     /// The path proved to be narrower.
     Narrow(u32),
     /// Probes carry numbers from now on, or none.
@@ -124,8 +124,8 @@ impl Journal {
                 Op::TakeBack => drop(c.truncate()),
                 Op::Renege => c.renege(),
                 Op::Shutdown => c.shutdown(now),
+                Op::Abandon => c.abandon(now),
                 Op::Abort => c.abort(now),
-                Op::TurnAway(ack) => c.turn_away(*ack),
                 Op::Narrow(limit) => c.narrow(now, *limit),
                 Op::Number(ids) => c.number_probes(*ids),
                 Op::Recall(state) => c.recall(*state),

@@ -9,6 +9,7 @@
 
 mod answer;
 mod app;
+mod census;
 mod config;
 mod conn;
 mod cookie;
@@ -29,6 +30,7 @@ mod time_wait;
 
 pub use crate::outlet::{Merge, Outlet};
 pub use app::{App, Turn};
+pub use census::{Census, Lives, MemoryUse, Traffic};
 pub use config::{HostConfig, MEMORY};
 pub use conn::{Conn, Failure};
 pub use count::Counts;
@@ -39,6 +41,7 @@ pub use journal::{Difference, Journal, Op};
 pub use memory::Memory;
 pub use secret::Secret;
 
+use census::Past;
 use datagram::Datagrams;
 use deadline::Deadlines;
 use demux::Demux;
@@ -101,6 +104,7 @@ pub struct Host {
     opened: u64,
     ledger: Ledger,
     next_port: u16,
+    past: Past,
     counts: Counts,
 }
 
@@ -128,6 +132,7 @@ impl Host {
             answers_until: Instant::ZERO,
             opened: 0,
             ledger: Ledger::new(limit),
+            past: Past::default(),
             counts: Counts::default(),
         }
     }
@@ -273,11 +278,23 @@ impl Host {
     pub fn abort(&mut self, now: Instant, id: ConnId) {
         self.act(id, |c| c.abort(now));
     }
-    /// The application is done with the connection: it is closed in order if it was not, and vanishes when it may.
+    /// The application is done with the connection: it is closed in order if it was not, and vanishes when it may. How long
+    /// it may wait for the peer is the endpoint's `fin_timeout`.
     pub fn release(&mut self, now: Instant, id: ConnId) {
-        let orphan = now + self.config.orphan;
         // It goes with the next flush: what it has to say until then, such as a RST, is said.
-        self.act(id, |c| c.release(now, orphan));
+        self.act(id, |c| c.release(now));
+    }
+
+    /// Gives every connection up with a RST.
+    pub fn abort_all(&mut self, now: Instant) {
+        for slot in 0..self.slots.len() as u32 {
+            self.abort(now, self.id(slot));
+        }
+    }
+    /// True if some connection has data or a FIN that is not acknowledged.
+    #[must_use]
+    pub fn owes(&self) -> bool {
+        self.slots.iter().filter_map(|s| s.conn.as_deref()).any(Conn::owes)
     }
 
     // ----- the driver ---------------------------------------------------------------------------------------
@@ -433,6 +450,8 @@ impl Host {
     }
 
     fn install(&mut self, conn: Conn, ends: Ends) -> u32 {
+        let lives = &mut self.past.lives;
+        *if conn.accepted_at().is_some() { &mut lives.accepted } else { &mut lives.opened } += 1;
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             (self.slots.len() - 1) as u32
@@ -447,6 +466,7 @@ impl Host {
         if let Some(conn) = s.conn.take() {
             s.generation = s.generation.wrapping_add(1);
             self.ledger.strike(&conn);
+            self.past.add(&conn);
             self.demux.remove(&Ends::new(conn.local(), conn.remote()));
             self.free.push(slot);
         }

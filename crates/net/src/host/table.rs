@@ -54,6 +54,10 @@ impl<T> Table<T> {
     pub(super) fn len(&self) -> usize {
         self.len
     }
+    /// How many deadlines it keeps.
+    pub(super) fn timers(&self) -> usize {
+        self.deadlines.len()
+    }
     /// Bytes that it takes.
     pub(super) fn bytes(&self) -> usize {
         self.buckets.capacity() * size_of::<u32>()

@@ -19,7 +19,6 @@ pub(crate) fn host(given: &Given, secret: Secret) -> Host {
     let mut config = HostConfig::new(vec![addresses(given.v6)[0]], secret);
     config.mtu = given.mtu.into();
     config.backlog = given.backlog.map_or(config.backlog, |n| n as usize);
-    config.orphan = given.fin_timeout.unwrap_or(config.orphan);
     Host::new(config)
 }
 

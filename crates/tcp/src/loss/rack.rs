@@ -154,6 +154,11 @@ impl Rack {
     pub(crate) fn steps(&self) -> u64 {
         self.order.steps
     }
+    /// What is in flight, in the order in which it was sent.
+    #[cfg(test)]
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = u64> + '_ {
+        core::iter::successors(self.order.head(), |s| self.order.after(*s))
+    }
     /// Bytes of retransmissions declared lost since the last call.
     pub(crate) fn take_lost_again(&mut self) -> u64 {
         core::mem::take(&mut self.lost_again)
@@ -354,12 +359,12 @@ impl Rack {
 
     /// Nothing is lost after all: everything is in flight again and watched.
     pub(crate) fn withdraw(&mut self, board: &mut Scoreboard) {
-        let revived = &mut self.newly_sacked;
-        board.withdraw_lost(|i| revived.push(i));
-        for i in 0..self.newly_sacked.len() {
-            self.sent(board, self.newly_sacked[i]);
-        }
-        self.newly_sacked.clear();
+        let (base, order) = (board.base(), &mut self.order);
+        let mut revived = Vec::new();
+        // What was sent again since it was lost is in flight already.
+        board.withdraw_lost(|i| revived.push(base + i as u64));
+        revived.retain(|s| !order.holds(*s));
+        order.revive(board, &mut revived);
     }
 
     /// The lowest segment that is lost and was not sent again.

@@ -19,6 +19,15 @@ impl Beyond {
     pub(super) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
+    /// Ranges.
+    pub(super) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+    /// `[from, to)` would be a range by itself.
+    pub(super) fn is_apart(&self, from: u64, to: u64) -> bool {
+        let next = self.ranges.partition_point(|&(_, e)| e < from);
+        self.ranges.get(next).is_none_or(|&(s, _)| s > to)
+    }
     /// Where the last range ends; 0 without any.
     pub(super) fn end(&self) -> u64 {
         self.ranges.back().map_or(0, |r| r.1)

@@ -108,6 +108,11 @@ struct Answers(VecDeque<ProbeAnswer>);
 /// in a queue where it has to wait.
 const WINDOWS_BACK: u64 = 2;
 
+/// Ranges beyond gaps that are kept in any case, and the segment size, bytes, for which a buffer may hold one range per
+/// segment: the default of RFC 9293 §3.7.1.
+const FEW_RANGES: u64 = 64;
+const SENSIBLE: u32 = 536;
+
 /// No FIN has arrived.
 const NO_FIN: u64 = u64::MAX;
 
@@ -338,12 +343,16 @@ impl<S: Store> Receiver<S> {
             self.acks_due += 1;
             return Err(Rejected::OutOfWindow);
         }
-        if d.fin && end <= self.edge {
-            self.fin_at = end;
-        }
         // What lies before RCV.NXT or beyond the window is cut off.
         let from = d.seq.max(self.nxt);
         let to = end.min(self.edge);
+        if self.is_one_too_many(from, to) {
+            self.acks_due += 1;
+            return Ok(());
+        }
+        if d.fin && end <= self.edge {
+            self.fin_at = end;
+        }
         if d.len > 0 && from < to {
             let bytes = d.payload.get((from - d.seq) as usize..(to - d.seq) as usize).unwrap_or_default();
             self.store.write_at(self.unread + (from - self.nxt), bytes);
@@ -380,8 +389,8 @@ impl<S: Store> Receiver<S> {
     pub(crate) fn probe(&mut self, d: &Data<'_>, old: bool) {
         let end = d.seq + u64::from(d.len);
         let mark = if d.mark == Mark::Nil { Mark::NilAck } else { Mark::DummyAck };
-        if d.mark == Mark::Nil && !old && end > self.nxt && d.seq < self.edge {
-            let (from, to) = (d.seq.max(self.nxt), end.min(self.edge));
+        let (from, to) = (d.seq.max(self.nxt), end.min(self.edge));
+        if d.mark == Mark::Nil && !old && from < to && !self.is_one_too_many(from, to) {
             let bytes = d.payload.get((from - d.seq) as usize..(to - d.seq) as usize).unwrap_or_default();
             self.store.write_at(self.unread + (from - self.nxt), bytes);
             if from > self.nxt {
@@ -414,6 +423,18 @@ impl<S: Store> Receiver<S> {
     #[inline]
     fn has_gap(&self) -> bool {
         self.beyond.as_ref().is_some_and(|b| !b.is_empty())
+    }
+
+    /// Whether `[from, to)` would make one range more than segments of a sensible size can: who sends crumbs with gaps
+    /// between them must not make us keep, and search, an account of each. It is dropped as if the path had lost it.
+    fn is_one_too_many(&self, from: u64, to: u64) -> bool {
+        let Some(beyond) = &self.beyond else { return false };
+        let ranges = beyond.len() as u64;
+        if ranges < FEW_RANGES || from <= self.nxt || from >= to {
+            return false;
+        }
+        let size = u64::from(self.config.mss.clamp(1, SENSIBLE));
+        ranges >= FEW_RANGES + self.buffer / size && beyond.is_apart(from, to)
     }
 
     /// Adds `[from, to)` to the ranges beyond a gap.

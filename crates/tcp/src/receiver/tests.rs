@@ -98,3 +98,24 @@ fn a_reader_that_stalls_closes_the_window_and_never_shrinks_it() {
     assert_eq!(r.window(), 110);
     assert_eq!(r.handle(Instant::ZERO, &seg(601, 100)), Err(Rejected::OutOfWindow));
 }
+
+#[test]
+fn crumbs_with_gaps_between_them_are_not_accounted_for_without_end() {
+    let config = Config { mss: 1448, receive_buffer: 1 << 20, dsack: true, ..Config::ns2_2001() };
+    let mut r = receiver(&config);
+    let most = FEW_RANGES + (1 << 20) / u64::from(SENSIBLE);
+    for n in 1..=4 * most {
+        r.handle(Instant::ZERO, &seg(1 + 2 * n, 1)).unwrap();
+        assert!(r.poll_ack(), "each is answered");
+    }
+    let first = (3, 4);
+    let ranges = || r.beyond.as_ref().map_or(0, |b| b.len() as u64);
+    assert_eq!(ranges(), most);
+    // What joins a range is taken still, and so is what is next.
+    r.handle(Instant::ZERO, &seg(first.1, 1)).unwrap();
+    assert_eq!(r.beyond.as_ref().map_or(0, |b| b.len() as u64), most - 1);
+    r.handle(Instant::ZERO, &seg(1, 1)).unwrap();
+    assert_eq!(r.next_expected(), 2);
+    r.handle(Instant::ZERO, &seg(2, 1)).unwrap();
+    assert_eq!(r.next_expected(), 6);
+}

@@ -50,7 +50,7 @@ impl Case {
     }
     /// The endpoint alone does not do it.
     fn needs_a_host(&self) -> bool {
-        self.given.v6 || self.given.backlog.is_some() || self.given.fin_timeout.is_some()
+        self.given.v6 || self.given.backlog.is_some()
     }
 }
 

@@ -150,8 +150,12 @@ impl Target for Core {
                 conn.read(&mut out, n);
                 Answer::Read(out)
             }
-            Call::Shutdown | Call::Close => {
+            Call::Shutdown => {
                 self.conn()?.shutdown(now);
+                Answer::Done
+            }
+            Call::Close => {
+                self.conn()?.abandon(now);
                 Answer::Done
             }
             Call::Abort => {

@@ -171,6 +171,7 @@ pub fn our_config(given: &Given) -> skyhaul_tcp::Config {
     c.receive_buffer = given.receive_buffer.unwrap_or(c.receive_buffer);
     c.send_buffer = given.send_buffer.unwrap_or(c.send_buffer);
     c.max_retransmissions = given.retries.or(given.syn_retries).unwrap_or(c.max_retransmissions);
+    c.fin_timeout = given.fin_timeout.unwrap_or(c.fin_timeout);
     c.user_timeout = given.user_timeout.unwrap_or(Duration::ZERO);
     if let Some((idle, interval, probes)) = given.keepalive {
         c.keepalive = Keepalive { idle, interval, probes };

@@ -47,11 +47,11 @@ pub(crate) fn run(args: &EmulateArgs, arguments: usize) -> Result<(), Stop> {
     let group = group(scenario, args.flow.as_deref())?;
     keep_up(scenario, group, args)?;
     let metrics = args.metrics.map(metrics::Metrics::open).transpose()?;
+    interrupt::listen();
     let ends = ends(args)?;
     for why in ends.iter().filter_map(|e| e.device.warning()) {
         eprintln!("warning: {why}");
     }
-    interrupt::listen();
     let options = Options {
         seed: case.seed,
         spin: Duration::from_micros(args.spin_us.into()),
@@ -198,8 +198,8 @@ fn watch(
     metrics: Option<&metrics::Metrics>,
 ) {
     let view = args.live.then(view);
-    let over = args.duration.map(|d| emulation.started_at() + d);
-    let mut looks = 0;
+    let mut over = args.duration.map(|d| emulation.started_at() + d);
+    let (mut asked, mut looks) = (0, 0);
     loop {
         if emulation.has_ended() || program.is_some_and(Enclosed::is_over) {
             break;
@@ -209,11 +209,20 @@ fn watch(
             break;
         }
         let now = Clock::now();
+        if interrupt::terminated() {
+            over = Some(over.map_or(now, |o| o.min(now)));
+        }
         if let Some(over) = over.filter(|o| *o <= now) {
             match program {
                 None => break,
                 Some(p) if now >= over + GRACE => p.kill(),
-                Some(p) => p.end(),
+                // Many programs end at once when they are asked again. It is done all the same, late: what comes before
+                // the program is born is lost.
+                Some(p) if asked == 0 || asked == 1 && now >= over + GRACE / 2 => {
+                    asked += 1;
+                    p.end();
+                }
+                Some(_) => {}
             }
         }
         if let (Some(view), 0, Some(news)) = (&view, looks % REFRESH, emulation.news()) {
@@ -231,11 +240,11 @@ fn watch(
 }
 
 /// What a program said last still has its way before it, and so have the answers of the system it ran on: returns when
-/// nothing has moved for a round trip, or some seconds later.
+/// nothing has moved for a round trip, or some seconds later. Whoever has asked for an end may ask again.
 fn linger(emulation: &Emulation, rtt: Duration) {
     let began = Clock::now();
     let (mut before, mut since) = (Vec::new(), began);
-    while !emulation.has_ended() && !interrupt::requested() && Clock::now() < began + LINGER {
+    while !emulation.has_ended() && Clock::now() < began + LINGER {
         let moved: Vec<u64> = emulation
             .news()
             .iter()

@@ -1,7 +1,7 @@
 //! `skyhaul wire send`.
 
 use super::document::{Document, Wanted};
-use super::settings::Stack;
+use super::settings::{self, Stack};
 use super::show::{self, Met, Told};
 use crate::args::SendArgs;
 use crate::interrupt;
@@ -35,6 +35,8 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Stop> {
     if !args.stack.json {
         unprinted = unprinted.or(rows.show(&bulk, true).err());
     }
+    let rtt = bulk.accounts().filter_map(|(meter, _)| meter.sum().srtt).max().unwrap_or_default();
+    let ran = ran.map_err(Stop::bad).and_then(|()| settings::linger(&mut driver, rtt));
     let captured = stack.close(&mut driver);
     let told: Vec<Told> = (1..)
         .zip(bulk.accounts())
@@ -44,7 +46,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Stop> {
         .collect();
     let met = Met::new(driver.host(), driver.refused(), driver.tun().name(), driver.cpu());
     let bytes = told.iter().map(|t| t.meter.sum().bytes).sum();
-    let outcome = outcome(remote, &told).and(ran.map_err(Stop::bad));
+    let outcome = outcome(remote, &told).and(ran);
     let connected = told.iter().any(|t| t.account.connected);
     if let Some(stop) = unprinted {
         return Err(stop);

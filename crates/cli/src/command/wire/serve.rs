@@ -1,7 +1,7 @@
 //! `skyhaul wire serve`.
 
 use super::document::{Document, Wanted};
-use super::settings::Stack;
+use super::settings::{self, Stack};
 use super::show::{self, Met, Told};
 use crate::args::{Mode, ServeArgs};
 use crate::interrupt;
@@ -39,6 +39,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
         next: Instant::ZERO,
         began: Clock::wall_nanos(),
         head: None,
+        rtt: Duration::ZERO,
         stop: None,
     };
     let most = args.once.then_some(1);
@@ -71,6 +72,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
             })
         }
     };
+    let ran = ran.map_err(Stop::bad).and_then(|()| settings::linger(&mut driver, shown.rtt));
     let captured = stack.close(&mut driver);
     if let Some(stop) = shown.stop {
         return Err(stop);
@@ -80,8 +82,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
         print(&met.line(shown.bytes))?;
     }
     captured?;
-    // Whoever serves without --once has no other end than Ctrl-C.
-    ran.map_err(Stop::bad)
+    // Whoever serves without --once has no other end than Ctrl-C and SIGTERM.
+    ran
 }
 
 fn talk<T: Talker, G: FnMut(u16) -> T>(
@@ -123,6 +125,8 @@ struct Shown<'a> {
     began: u64,
     /// Of which kind the last head was.
     head: Option<bool>,
+    /// The longest round trip of a connection that has ended.
+    rtt: Duration,
     stop: Option<Stop>,
 }
 
@@ -167,6 +171,7 @@ impl Shown<'_> {
     /// Connections that began and ended together.
     fn ended(&mut self, told: Vec<Told>, host: &Host, reverse: bool) {
         self.bytes += told.iter().map(|t| t.meter.sum().bytes).sum::<u64>();
+        self.rtt = told.iter().filter_map(|t| t.meter.sum().srtt).fold(self.rtt, Duration::max);
         let text = if self.args.stack.json {
             let cpu = Clock::thread_cpu();
             // Packets that the interface refused are known at the end of everything only.

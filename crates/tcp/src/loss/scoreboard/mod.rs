@@ -8,11 +8,13 @@
 //! is lost by the rule, and each segment is passed once. Runs of acknowledged segments carry a skip distance
 //! with path compression, so that SACK blocks that repeat what is known cost next to nothing.
 
+mod next_seg;
 mod order;
 mod recut;
 mod undo;
 
 use alloc::collections::VecDeque;
+pub use next_seg::NextSeg;
 pub(crate) use order::Order;
 use skyhaul_base::Instant;
 
@@ -87,19 +89,6 @@ pub(crate) struct Acked {
     pub(crate) popped: usize,
     /// When the newest of them that was never retransmitted had been sent.
     pub(crate) sent_at: Option<Instant>,
-}
-
-/// Answer to "what should be sent next?" (RFC 6675 §4, `NextSeg`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NextSeg {
-    /// Rule 1: the lowest lost segment not yet retransmitted; its index.
-    Lost(usize),
-    /// Rule 2: new data.
-    New,
-    /// Rule 3: the lowest unacknowledged segment below the highest acknowledged one; its index.
-    Hole(usize),
-    /// Rule 4: a rescue retransmission of the last segment; its index.
-    Rescue(usize),
 }
 
 /// The scoreboard. Offsets are 64-bit stream positions.
@@ -385,7 +374,7 @@ impl Scoreboard {
         }
         let mut new = 0;
         let start = self.index_of(from);
-        let mut i = start;
+        let (mut i, mut hops) = (start, 0);
         while let Some(s) = self.ring.get(i) {
             #[cfg(test)]
             {
@@ -393,23 +382,40 @@ impl Scoreboard {
             }
             if s.skip > 0 {
                 i += s.skip as usize;
+                hops += 1;
                 continue;
             }
             if s.end() > to {
                 break;
             }
+            hops += 1;
             new += u64::from(self.mark_sacked(i));
             on_new(i);
             i += 1;
         }
-        // Path compression: the next walk from the same place jumps here.
-        if let Some(s) = self.ring.get_mut(start) {
-            if s.skip > 0 {
-                s.skip = (i - start) as u32;
-            }
+        // Path compression: the next walk from any place that was passed jumps here, so that not even blocks that begin
+        // anywhere make somebody walk the same way again and again.
+        if hops > 2 {
+            self.shorten(start, i);
+        } else if let Some(s) = self.ring.get_mut(start).filter(|s| s.skip > 0) {
+            s.skip = (i - start) as u32;
         }
         self.high_sacked = self.high_sacked.max(to);
         new
+    }
+
+    /// All from `i` to `end` is acknowledged.
+    fn shorten(&mut self, mut i: usize, end: usize) {
+        while i < end {
+            #[cfg(test)]
+            {
+                self.steps += 1;
+            }
+            let s = &mut self.ring[i];
+            let next = i + s.skip.max(1) as usize;
+            s.skip = (end - i) as u32;
+            i = next;
+        }
     }
 
     fn mark_sacked(&mut self, i: usize) -> u32 {
@@ -536,79 +542,6 @@ impl Scoreboard {
         self.next_lost = self.base;
         self.next_hole = self.base;
         new
-    }
-
-    /// RFC 6675 §4 `NextSeg`. `new_data` says whether rule 2 can be served.
-    pub fn next_seg(&mut self, new_data: bool) -> Option<NextSeg> {
-        // Rule 1. Everything lost by the rule lies below the cursor `judge`.
-        let mut i = (self.next_lost.max(self.base) - self.base) as usize;
-        let judged = (self.judge - self.base) as usize;
-        // A head that is lost by decree may stand at the cursor itself.
-        while i < judged.max(1) {
-            let Some(s) = self.ring.get(i) else { break };
-            #[cfg(test)]
-            {
-                self.steps += 1;
-            }
-            if s.skip > 0 {
-                i += s.skip as usize;
-                continue;
-            }
-            if s.has(LOST) && !s.has(RTX) {
-                self.next_lost = self.base + i as u64;
-                return Some(NextSeg::Lost(i));
-            }
-            i += 1;
-        }
-        // What is not judged yet may still become lost.
-        self.next_lost = self.base + i.min(judged) as u64;
-        if new_data {
-            return Some(NextSeg::New);
-        }
-        // Rule 3.
-        let mut i = (self.next_hole.max(self.base) - self.base) as usize;
-        while let Some(s) = self.ring.get(i) {
-            #[cfg(test)]
-            {
-                self.steps += 1;
-            }
-            if s.end() > self.high_sacked {
-                break;
-            }
-            if s.skip > 0 {
-                i += s.skip as usize;
-                continue;
-            }
-            if !s.has(RTX) {
-                self.next_hole = self.base + i as u64;
-                return Some(NextSeg::Hole(i));
-            }
-            i += 1;
-        }
-        self.next_hole = self.base + i as u64;
-        None
-    }
-
-    /// RFC 6675 §4 `NextSeg` rule 4: once per episode, the last segment that is not acknowledged.
-    pub fn rescue(&mut self) -> Option<NextSeg> {
-        if self.rescued {
-            return None;
-        }
-        let last = self.ring.iter().rposition(|s| !s.has(SACKED))?;
-        self.rescued = true;
-        Some(NextSeg::Rescue(last))
-    }
-
-    /// The next segment of a go-back-N pass at or after `seq` that is not selectively acknowledged.
-    pub(crate) fn resend_at(&self, seq: u64) -> Option<usize> {
-        let mut i = self.index_of(seq);
-        while let Some(s) = self.ring.get(i) {
-            if s.skip == 0 {
-                return Some(i);
-            }
-            i += s.skip as usize;
-        }
-        None
     }
 }
 

@@ -62,6 +62,11 @@ impl Order {
         &mut self.links[(segment - self.base) as usize]
     }
 
+    #[cfg(test)]
+    pub(crate) fn after(&self, segment: u64) -> Option<u64> {
+        Some(self.links[(segment - self.base) as usize].next).filter(|s| *s != NONE)
+    }
+
     /// The segment that has been in flight longest.
     pub(crate) fn head(&self) -> Option<u64> {
         (self.head != NONE).then_some(self.head)
@@ -74,8 +79,29 @@ impl Order {
         }
         self.remove(segment);
         // Time only passes; among segments of one instant the order of sequence decides.
+        self.enter(board, segment, self.tail);
+    }
+
+    /// The segment is in flight.
+    pub(crate) fn holds(&self, segment: u64) -> bool {
+        segment.checked_sub(self.base).and_then(|i| self.links.get(i as usize)).is_some_and(|l| l.linked)
+    }
+
+    /// These are in flight again, as they were sent then. The latest is entered first and each one looks for its place
+    /// from that of the one before, so that nothing is passed twice.
+    pub(crate) fn revive(&mut self, board: &Scoreboard, segments: &mut [u64]) {
+        segments.sort_unstable_by_key(|s| core::cmp::Reverse(board.sent_at(*s)));
+        let mut from = self.tail;
+        for &mut segment in segments {
+            self.enter(board, segment, from);
+            from = segment;
+        }
+    }
+
+    /// Enters a segment that is not in the list after the last one before it, which is `from` or earlier.
+    fn enter(&mut self, board: &Scoreboard, segment: u64, from: u64) {
         let key = board.sent_at(segment);
-        let mut prev = self.tail;
+        let mut prev = from;
         while prev != NONE && board.sent_at(prev) > key {
             prev = self.at(prev).prev;
         }

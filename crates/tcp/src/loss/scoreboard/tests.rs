@@ -134,3 +134,44 @@ fn detection_by_time_costs_a_few_steps_per_acknowledgement() {
         assert!(steps < 40 * acks, "{window} segments: {steps} steps for {acks} acknowledgements");
     }
 }
+
+#[test]
+fn blocks_that_begin_anywhere_are_not_walked_again_and_again() {
+    let mut b = Scoreboard::new(0, 3, MSS);
+    (0..WINDOW).for_each(|_| b.send(MSS));
+    // Each segment by itself, so that no skip distance spans more than one.
+    for n in 1..WINDOW {
+        b.apply(0, &[(at(n), at(n + 1))]);
+    }
+    let before = b.steps;
+    for n in (1..WINDOW).rev().step_by(7) {
+        b.apply(0, &[(at(WINDOW - n), at(WINDOW)), (at(n), at(WINDOW))]);
+    }
+    let (acks, steps) = (WINDOW / 7, b.steps - before);
+    assert!(steps < 40 * acks, "{steps} steps for {acks} acknowledgements");
+}
+
+#[test]
+fn what_is_withdrawn_returns_to_its_place_in_time_at_a_few_steps_each() {
+    let ms = skyhaul_base::Duration::from_millis;
+    let mut b = Scoreboard::new(0, 3, MSS);
+    let mut rack = crate::Rack::new(&crate::Config::modern());
+    let mut now = Instant::ZERO;
+    for _ in 0..WINDOW {
+        now += ms(1);
+        rack.send(&mut b, MSS, now);
+    }
+    now += ms(9000);
+    rack.timeout(&mut b, now, true, true);
+    // Some are sent again, which is later than all that comes back to where it was.
+    for i in (0..WINDOW as usize).step_by(3) {
+        now += ms(1);
+        rack.resend(&mut b, i, now);
+    }
+    let before = rack.steps();
+    rack.withdraw(&mut b);
+    assert!(rack.steps() - before < 12 * WINDOW, "{} steps", rack.steps() - before);
+    let order: alloc::vec::Vec<_> = rack.in_order().map(|s| b.sent_at(s)).collect();
+    assert_eq!(order.len() as u64, WINDOW);
+    assert!(order.is_sorted());
+}

@@ -25,7 +25,15 @@ impl Scoreboard {
 
     /// Segments within `[from, to)` not known to have arrived.
     pub(crate) fn undelivered(&self, from: u64, to: u64) -> impl Iterator<Item = Item> + '_ {
-        let all = self.ring.range(self.index_of(from)..).take_while(move |s| s.end() <= to);
-        all.filter(|s| !s.has(SACKED)).map(Item::from)
+        let mut i = self.index_of(from);
+        core::iter::from_fn(move || {
+            while let Some(s) = self.ring.get(i).filter(|s| s.end() <= to) {
+                i += s.skip.max(1) as usize;
+                if s.skip == 0 {
+                    return Some(Item::from(s));
+                }
+            }
+            None
+        })
     }
 }
