@@ -190,10 +190,11 @@ fn answers_that_are_doubled_open_the_window_once() {
     let (parties, ids) = transfer(&mut w, false, [&e, &e], 2 * MB, 50_000, |w, client, _| {
         // Repeats the last answer that arrived, taken from the client's journal.
         let c = w.hosts[0].conn(client).expect("there");
-        let answer = c.journal().expect("recorded").ops().iter().rev().take(16).find_map(|(_, op)| match op {
-            skyhaul_net::host::Op::Handle(s) if s.mark.is_answer() => Some(**s),
-            _ => None,
-        });
+        let answer =
+            c.journal().expect("recorded").ops().iter().rev().take(16).find_map(|(_, op)| match op {
+                skyhaul_net::host::Op::Handle(s) if s.mark.is_answer() => Some(**s),
+                _ => None,
+            });
         if let Some(answer) = answer {
             let envelope = Envelope::new(c.remote(), c.local());
             let agreed = Agreement { window_shift: c.tcp().scales().1, ..agreed };

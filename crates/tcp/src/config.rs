@@ -147,7 +147,7 @@ pub struct Config {
     pub sack: Option<bool>,
     /// Report duplicates (RFC 2883).
     pub dsack: bool,
-    /// Most SACK blocks per acknowledgement, at most 4.
+    /// Most SACK blocks per acknowledgement, at most 4; beside timestamps there is room for 3.
     pub sack_blocks: u8,
     /// A reduction is undone if every retransmission is reported as a duplicate (RFC 3708, Linux); needs the peer's
     /// reports.
@@ -341,7 +341,6 @@ impl Config {
             rtt_source: RttSource::Timestamps,
             timestamps: true,
             delayed_ack: DelayedAck { every: 2, delay: Duration::from_millis(40) },
-            sack_blocks: 3,
             dsack_undo: true,
             eifel: true,
             f_rto: true,

@@ -85,7 +85,9 @@ impl Host {
             IpAddr::V4(a) => {
                 a.is_multicast() || a.is_loopback() || a.octets()[0] == 0 || a.octets()[0] >= CLASS_E
             }
-            IpAddr::V6(a) => a.is_multicast() || a.is_loopback() || a.is_unspecified(),
+            IpAddr::V6(a) => {
+                a.is_multicast() || a.is_loopback() || a.is_unspecified() || a.to_ipv4_mapped().is_some()
+            }
         };
         nobody || self.config.addresses.contains(&src)
     }
@@ -110,8 +112,12 @@ impl Host {
             self.counts.messages_refused += 1;
             return;
         }
-        let least = if quoted.dst.is_ipv4() { icmp::LEAST_MTU_V4 } else { icmp::LEAST_MTU_V6 };
-        let mtu = mtu.max(least);
+        if quoted.dst.is_ipv6() && mtu < icmp::LEAST_MTU_V6 {
+            // Every IPv6 path takes more (RFC 8201 §4).
+            self.counts.messages_refused += 1;
+            return;
+        }
+        let mtu = mtu.max(icmp::LEAST_MTU_V4);
         if mtu >= self.config.mtu {
             return;
         }

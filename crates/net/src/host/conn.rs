@@ -342,6 +342,10 @@ impl Conn {
         self.note(now, Op::Number(ids));
     }
 
+    pub(super) fn forget_when_it_began(&mut self, now: Instant) {
+        self.tcp.forget_when_it_began();
+        self.note(now, Op::Untimed);
+    }
     pub(super) fn narrow(&mut self, now: Instant, limit: u32) {
         self.tcp.narrow(now, limit);
         self.note(now, Op::Narrow(limit));

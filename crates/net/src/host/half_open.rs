@@ -22,6 +22,8 @@ const LIFE: Duration = Duration::from_secs(60);
 /// Repetitions of a SYN-ACK, and those while more than half of the table is in use.
 const REPEATS: u8 = 4;
 const REPEATS_IN_A_CROWD: u8 = 1;
+/// What a SYN-ACK announces at most.
+const FIRST_WINDOW: i32 = 65_535;
 /// A repeated SYN is answered no more often than this (as in Linux: `tcp_invalid_ratelimit`).
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -229,9 +231,9 @@ impl Host {
         self.opened += 1;
         let ts = tcp.options.timestamps.filter(|_| endpoint.tcp.timestamps);
         let syn = Syn::from_cookie(irs, mss, ts);
-        // It was sent some time ago: as if it had been repeated, so that no round trip is taken from it.
-        let half = HalfOpen { syn, iss, number: self.opened, began: now, sent: now, repeats: 1 };
-        let (conn, _) = self.made(&half, ends, &endpoint);
+        let half = HalfOpen { syn, iss, number: self.opened, began: now, sent: now, repeats: 0 };
+        let (mut conn, _) = self.made(&half, ends, &endpoint);
+        conn.forget_when_it_began(now);
         let taken = self.establish(now, ends, conn, tcp, out);
         self.counts.cookies_taken += u64::from(taken);
         taken
@@ -247,9 +249,11 @@ impl Host {
         };
         let f = tcp.flags;
         if f.has(Flags::RST) {
-            // Only the exact number resets; nobody has heard of the connection yet, so there is nothing to challenge for.
+            // Only the exact number resets; others in the window are challenged (RFC 5961 §3.2).
             if tcp.seq == expected {
                 self.half_open.remove(at);
+            } else if (0..FIRST_WINDOW).contains(&tcp.seq.diff(expected)) {
+                self.challenge(now, &ends, &half, out);
             }
         } else if f.has(Flags::SYN) {
             if !f.has(Flags::ACK) && tcp.seq == half.syn.seq {

@@ -7,7 +7,8 @@ use nix::sys::socket::sockopt::{
     TcpMaxSeg, TcpNoDelay, TcpUserTimeout,
 };
 use nix::sys::socket::{
-    AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage, bind, connect, getsockopt, listen, setsockopt, socket,
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage, bind, connect, getsockopt, listen,
+    setsockopt, socket,
 };
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::Namespace;
@@ -209,7 +210,8 @@ fn line_of(peer: SocketAddr) -> Option<Look> {
     let file = if peer.is_ipv4() { "tcp" } else { "tcp6" };
     let all = fs::read_to_string(format!("/proc/thread-self/net/{file}")).ok()?;
     let port = format!(":{:04X}", peer.port());
-    let line = all.lines().map(|l| l.split_whitespace().collect::<Vec<_>>()).find(|f| f[2].ends_with(&port))?;
+    let line =
+        all.lines().map(|l| l.split_whitespace().collect::<Vec<_>>()).find(|f| f[2].ends_with(&port))?;
     let state = usize::from_str_radix(line[3], 16).ok()?;
     let field = |n: usize| line.get(n).and_then(|f| f.parse::<i64>().ok()).unwrap_or(0);
     let ssthresh = field(16);

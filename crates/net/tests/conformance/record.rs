@@ -4,7 +4,8 @@ use skyhaul_testkit::conformance::{Case, table};
 use std::fs;
 use std::path::PathBuf;
 
-const BEGIN: &str = "<!-- The table below is written by: cargo test -p skyhaul-net --test conformance -- --record -->\n";
+const BEGIN: &str =
+    "<!-- The table below is written by: cargo test -p skyhaul-net --test conformance -- --record -->\n";
 
 fn page() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/conformance.md")

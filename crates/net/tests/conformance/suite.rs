@@ -32,9 +32,11 @@ fn ask() -> Result<Ask, String> {
             "--record" => a.record = true,
             "--target" => {
                 let name = words.next().unwrap_or_default();
-                let known = [("core", Pace::Core), ("host", Pace::Host), ("tun", Pace::Tun), ("linux", Pace::Linux)];
+                let known =
+                    [("core", Pace::Core), ("host", Pace::Host), ("tun", Pace::Tun), ("linux", Pace::Linux)];
                 let found = known.iter().find(|(n, _)| *n == name);
-                a.target = Some(found.ok_or_else(|| format!("--target core, host, tun or linux, not {name:?}"))?.1);
+                a.target =
+                    Some(found.ok_or_else(|| format!("--target core, host, tun or linux, not {name:?}"))?.1);
             }
             // What the harness of Rust's tests is given besides.
             w if w.starts_with('-') => {}
@@ -119,7 +121,9 @@ fn go() -> Result<bool, String> {
     let kernel = nix::sys::utsname::uname().map_err(|e| e.to_string())?;
     let kernel = kernel.release().to_string_lossy().into_owned();
     let mut fine = true;
-    for (pace, name) in [(Pace::Core, "core"), (Pace::Host, "host"), (Pace::Tun, "tun"), (Pace::Linux, "linux")] {
+    for (pace, name) in
+        [(Pace::Core, "core"), (Pace::Host, "host"), (Pace::Tun, "tun"), (Pace::Linux, "linux")]
+    {
         if ask.target.is_some_and(|t| t != pace) {
             continue;
         }
@@ -134,7 +138,9 @@ fn go() -> Result<bool, String> {
             println!("{name}: {why}");
         }
         if pace == Pace::Linux && !kernel.starts_with(KERNEL) {
-            println!("        this kernel is {kernel}; the table is of {KERNEL}, so that differences are no failures");
+            println!(
+                "        this kernel is {kernel}; the table is of {KERNEL}, so that differences are no failures"
+            );
         } else {
             fine &= failed.is_empty();
         }

@@ -63,7 +63,8 @@ impl OverTun {
         } else {
             (24, [10, 84, 0, 254].into(), [10, 84, 1, 254].into())
         };
-        let config = TunConfig { name: None, addresses: vec![(ours_side, prefix)], mtu: given.mtu, offload: false };
+        let config =
+            TunConfig { name: None, addresses: vec![(ours_side, prefix)], mtu: given.mtu, offload: false };
         let tun = Tun::open(&config).map_err(|e| e.to_string())?;
         let side = ScriptSide::open((peer_side, prefix), given.mtu, peer)?;
         let host = host(given, Secret::draw().map_err(|e| e.to_string())?);
@@ -71,9 +72,8 @@ impl OverTun {
         let waker = driver.waker();
         let (orders, from) = channel();
         let mut puppet = Puppet { ours: Ours::new(given)?, orders: from, over: false };
-        let driver = std::thread::spawn(move || {
-            driver.run(&mut puppet, |_, _, _| false).map_err(|e| e.to_string())
-        });
+        let driver =
+            std::thread::spawn(move || driver.run(&mut puppet, |_, _, _| false).map_err(|e| e.to_string()));
         Ok(Self { side, orders: Some(orders), waker, driver: Some(driver) })
     }
 

@@ -172,6 +172,11 @@ impl Rack {
         self.order.sent(board, board.base() + index as u64);
     }
 
+    /// An RTT was measured otherwise, as by the handshake (§6.2 step 1: of all measurements).
+    pub(crate) fn measured(&mut self, now: Instant, rtt: Duration) {
+        self.min_rtt.sample(now, rtt);
+    }
+
     /// Everything that is outstanding was sent as it says, and is in flight. To be called on a new one.
     pub(crate) fn watch(&mut self, board: &Scoreboard) {
         self.order = Order::beginning_at(board.base());

@@ -173,8 +173,11 @@ impl<S: Store> Engine<S> {
         };
         if let (Some(rtt), true) = (peer.rtt, peer.rtt_is_sample) {
             self.rtt.sample(rtt, &self.config.rto);
+            if let Some(by_time) = &mut self.by_time {
+                by_time.rack.measured(now, rtt);
+            }
         }
-        if peer.syn_lost {
+        if peer.syn_repeated {
             self.rtt.restart_without_sample(&self.config.rto);
         }
         self.last_sent_at = now;

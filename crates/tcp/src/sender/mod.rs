@@ -115,6 +115,8 @@ pub struct Peer {
     /// The handshake's RTT is a measured sample and feeds the estimator.
     pub rtt_is_sample: bool,
     /// The SYN was sent more than once.
+    pub syn_repeated: bool,
+    /// So often that it costs the initial window.
     pub syn_lost: bool,
 }
 

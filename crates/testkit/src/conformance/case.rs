@@ -46,7 +46,9 @@ impl Case {
         let column = if pace == Pace::Linux { &self.linux } else { &self.ours };
         let asked = !matches!(column, Column::NotAsked(_));
         let quick = pace.is_virtual() || self.slow.is_none();
-        asked && quick && (pace != Pace::Core || !self.steps.iter().any(Step::needs_bytes) && !self.needs_a_host())
+        asked
+            && quick
+            && (pace != Pace::Core || !self.steps.iter().any(Step::needs_bytes) && !self.needs_a_host())
     }
     /// The endpoint alone does not do it.
     fn needs_a_host(&self) -> bool {
@@ -76,11 +78,17 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Case>, Mistake> {
             all.push(Case::begin(file, name.trim(), title.trim()));
             continue;
         }
-        let Some(case) = all.last_mut() else { return Err(wrong("the first line is case NAME: TITLE".into())) };
+        let Some(case) = all.last_mut() else {
+            return Err(wrong("the first line is case NAME: TITLE".into()));
+        };
         case.take(line, text).map_err(wrong)?;
     }
     for case in &all {
-        case.check().map_err(|what| Mistake { file: file.to_owned(), line: 0, what: format!("{}: {what}", case.name) })?;
+        case.check().map_err(|what| Mistake {
+            file: file.to_owned(),
+            line: 0,
+            what: format!("{}: {what}", case.name),
+        })?;
     }
     Ok(all)
 }
@@ -140,7 +148,8 @@ impl Case {
 mod tests {
     use super::*;
 
-    const CASE: &str = "case a: title\n source RFC 1\n given sack off, mtu 900\n\n listen # a remark\n +1s > S 0:0\n";
+    const CASE: &str =
+        "case a: title\n source RFC 1\n given sack off, mtu 900\n\n listen # a remark\n +1s > S 0:0\n";
 
     #[test]
     fn cases_are_read() {

@@ -10,7 +10,8 @@ use std::path::Path;
 /// The first mistake in any of them, or that a file cannot be read.
 pub fn all() -> Result<Vec<(String, Vec<Case>)>, Mistake> {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/cases"));
-    let unread = |e: std::io::Error| Mistake { file: folder.display().to_string(), line: 0, what: e.to_string() };
+    let unread =
+        |e: std::io::Error| Mistake { file: folder.display().to_string(), line: 0, what: e.to_string() };
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).map_err(unread)? {
         paths.push(entry.map_err(unread)?.path());

@@ -26,7 +26,12 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// `5`, `5..7`, `5..` (or more), `..7` (or less).
-pub(super) fn range<T>(text: &str, least: T, most: T, read: impl Fn(&str) -> Result<T, String>) -> Result<(T, T), String>
+pub(super) fn range<T>(
+    text: &str,
+    least: T,
+    most: T,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<(T, T), String>
 where
     T: Copy,
 {

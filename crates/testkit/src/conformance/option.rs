@@ -81,7 +81,10 @@ pub fn decode(mut bytes: &[u8]) -> Vec<Opt> {
             }
             _ => {}
         }
-        let Some(len) = rest.first().map(|n| usize::from(*n)).filter(|n| (2..=bytes.len()).contains(n)) else { break };
+        let Some(len) = rest.first().map(|n| usize::from(*n)).filter(|n| (2..=bytes.len()).contains(n))
+        else {
+            break;
+        };
         let content = &bytes[2..len];
         bytes = &bytes[len..];
         all.push(match (*kind, content) {

@@ -6,7 +6,7 @@ use etherparse::{IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader};
 use std::net::{IpAddr, SocketAddr};
 
 /// Flags beyond those of the header's last byte, and all that a script can name.
-pub const FLAGS: [(char, u16); 9] = [
+pub const FLAGS: [(char, u16); 12] = [
     ('S', 0x02),
     ('F', 0x01),
     ('R', 0x04),
@@ -15,6 +15,9 @@ pub const FLAGS: [(char, u16); 9] = [
     ('E', 0x40),
     ('C', 0x80),
     ('A', 0x100),
+    ('Z', 0x200),
+    ('Y', 0x400),
+    ('X', 0x800),
     ('.', 0x10),
 ];
 /// SYN.
@@ -193,8 +196,10 @@ impl Packet {
     fn ip(&self, number: IpNumber, body: &[u8], damage: &Damage, piece: Option<(usize, bool)>) -> Vec<u8> {
         let mut out = match (self.src.ip(), self.dst.ip()) {
             (IpAddr::V4(a), IpAddr::V4(b)) => {
-                let mut h = Ipv4Header::new(body.len() as u16, self.ttl, number, a.octets(), b.octets()).expect("short");
+                let mut h = Ipv4Header::new(body.len() as u16, self.ttl, number, a.octets(), b.octets())
+                    .expect("short");
                 h.options = damage.ip_options.as_slice().try_into().expect("options of IP fit");
+                h.set_payload_len(body.len()).expect("short");
                 h.identification = 0x5359;
                 h.dont_fragment = self.whole;
                 if let Some((at, more)) = piece {

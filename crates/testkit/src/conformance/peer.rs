@@ -59,7 +59,8 @@ impl Peer {
     /// If it cannot be made.
     pub fn make(&mut self, words: &Segment) -> Result<Packet, String> {
         let (from, to) = words.range.ok_or("a range: * is for what is expected")?;
-        let len = usize::try_from(to - from).ok().filter(|n| *n <= 65_000).ok_or("no more than 65000 bytes")?;
+        let len =
+            usize::try_from(to - from).ok().filter(|n| *n <= 65_000).ok_or("no more than 65000 bytes")?;
         if words.flags & SYN != 0 {
             self.syn_at = from;
         }
@@ -68,7 +69,9 @@ impl Peer {
         for word in &words.options {
             options.push(match word {
                 Word::Plain(o) => o.clone(),
-                Word::Sack(blocks) => Opt::Sack(blocks.iter().map(|(a, b)| (add(iss, *a), add(iss, *b))).collect()),
+                Word::Sack(blocks) => {
+                    Opt::Sack(blocks.iter().map(|(a, b)| (add(iss, *a), add(iss, *b))).collect())
+                }
                 Word::Stamps(Some(a), Some(b)) => Opt::Stamps(self.stamp(*a)?, self.stamp(*b)?),
                 Word::Stamps(..) | Word::No(_) => return Err("* and no are for what is expected".into()),
             });
@@ -90,7 +93,7 @@ impl Peer {
             src,
             dst: self.other,
             ttl: b.ttl.unwrap_or(64),
-            tos: b.ecn.unwrap_or(0),
+            tos: b.ecn.unwrap_or(0) | b.dscp.unwrap_or(0) << 2,
             whole: b.whole.unwrap_or(true),
             transport: Transport::Tcp(tcp),
         })
@@ -146,7 +149,14 @@ impl Peer {
         }
         let src = SocketAddr::new(words.from.unwrap_or(self.at.ip()), 0);
         let dst = SocketAddr::new(self.other.ip(), 0);
-        Ok(Packet { src, dst, ttl: 64, tos: 0, whole: true, transport: Transport::Icmp { kind, code, word, quote } })
+        Ok(Packet {
+            src,
+            dst,
+            ttl: 64,
+            tos: 0,
+            whole: true,
+            transport: Transport::Icmp { kind, code, word, quote },
+        })
     }
 
     /// Learns what a packet of the TCP under test tells of its numbers.
@@ -160,7 +170,8 @@ impl Peer {
         for o in &tcp.options {
             if let Opt::Stamps(value, _) = o {
                 let newer = self.newest.is_none_or(|n| value.wrapping_sub(n) as i32 >= 0);
-                self.newest = Some(if newer || tcp.flags & SYN != 0 { *value } else { self.newest.unwrap_or(*value) });
+                self.newest =
+                    Some(if newer || tcp.flags & SYN != 0 { *value } else { self.newest.unwrap_or(*value) });
             }
         }
     }
@@ -214,10 +225,15 @@ impl Peer {
         }
         let b = &words.besides;
         let ecn = b.ecn.is_none_or(|e| packet.tos & 3 == e);
+        let ecn = ecn && b.dscp.is_none_or(|d| packet.tos >> 2 == d);
         let whole = b.whole.is_none_or(|w| packet.whole == w);
         let ttl = b.ttl.is_none_or(|t| packet.ttl == t);
         let urgent = b.urgent.is_none_or(|u| tcp.urgent == u);
-        if ecn && whole && ttl && urgent { Ok(()) } else { Err("the header of IP, or the urgent pointer, differs".into()) }
+        if ecn && whole && ttl && urgent {
+            Ok(())
+        } else {
+            Err("the header of IP, or the urgent pointer, differs".into())
+        }
     }
 
     fn compare_option(&self, word: &Word, options: &[Opt]) -> Result<(), String> {

@@ -229,7 +229,13 @@ impl<T: Target> Runner<'_, T> {
         self.target.arrives(&packet, damage)
     }
 
-    fn leaves(&mut self, began: Instant, from: Duration, to: Duration, words: &Wording) -> Result<(), String> {
+    fn leaves(
+        &mut self,
+        began: Instant,
+        from: Duration,
+        to: Duration,
+        words: &Wording,
+    ) -> Result<(), String> {
         let pace = self.target.pace();
         let latest = began + to + pace.tolerance(to);
         let earliest = began.as_nanos() + from.as_nanos();

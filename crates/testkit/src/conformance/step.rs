@@ -197,7 +197,9 @@ fn repeated(text: &str) -> Result<(u32, Wording), String> {
 
 fn act(text: &str) -> Result<Act, String> {
     let (count, rest) = match text.split_once(char::is_whitespace) {
-        Some((n, rest)) if n.ends_with('x') && n[..n.len() - 1].bytes().all(|b| b.is_ascii_digit()) && n.len() > 1 => {
+        Some((n, rest))
+            if n.ends_with('x') && n[..n.len() - 1].bytes().all(|b| b.is_ascii_digit()) && n.len() > 1 =>
+        {
             (whole::<u32>(&n[..n.len() - 1])?, rest.trim())
         }
         _ => (1, text),
@@ -238,7 +240,11 @@ fn act(text: &str) -> Result<Act, String> {
             "timeout" => Sight::TimedOut,
             "unreachable" => Sight::Unreachable,
             "end" => Sight::End,
-            _ => return Err(format!("sees nothing, reset, refused, timeout, unreachable or end, not {what:?}")),
+            _ => {
+                return Err(format!(
+                    "sees nothing, reset, refused, timeout, unreachable or end, not {what:?}"
+                ));
+            }
         }),
         ["state", name] if STATES.contains(name) => Act::Shows(Show::State((*name).into())),
         ["state", name] => return Err(format!("one of {}, not {name:?}", STATES.join(", "))),
@@ -268,7 +274,9 @@ impl Step {
     pub fn needs_bytes(&self) -> bool {
         match &self.act {
             Act::Arrives(_, Wording::Icmp(_)) | Act::Leaves(_, Wording::Icmp(_)) => true,
-            Act::Arrives(_, Wording::Segment(s)) | Act::Leaves(_, Wording::Segment(s)) => s.besides.needs_bytes(),
+            Act::Arrives(_, Wording::Segment(s)) | Act::Leaves(_, Wording::Segment(s)) => {
+                s.besides.needs_bytes()
+            }
             Act::Peer(_) | Act::Again => true,
             _ => false,
         }

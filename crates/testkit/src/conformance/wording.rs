@@ -8,12 +8,13 @@
 //! . 1:1001 ack 1 <ts 200 echo> {ce}                      marked by a router
 //! icmp host-unreachable quote 1                          an ICMP message that quotes a segment
 //! ```
-//! Flags are letters of `SFRPUECA.`, the point being ACK; `-` is none at all. Numbers count from the initial sequence
+//! Flags are letters of `SFRPUECAXYZ.`, the point being ACK and the last three the reserved bits from the left; `-` is none at
+//! all. Numbers count from the initial sequence
 //! numbers, and may be negative.
 //!
 //! **Where a packet is expected**, what is not written is not looked at: window, options, acknowledgement. `*` stands for
 //! any range or number, and `...` for any segment at all. PSH counts only where it is written. `win 1..` is a range, `no sack` says that there
-//! is no such option, `{ce}`, `{ect0}`, `{not-ect}` and `{df}` look at the IP header.
+//! is no such option, `{ce}`, `{ect0}`, `{not-ect}`, `{dscp 1}` and `{df}` look at the IP header.
 //!
 //! **Options**: `mss 1460`, `wscale 3`, `sackOK`, `sack 1:2 3:4`, `ts 100 echo`, `nop`, `end`, `capable` (probes), `dummy 7`, `nil 7`,
 //! `dummy-ack 7`, `nil-ack 7`, and `raw 30 0a0b` for any other kind with its content.
@@ -98,6 +99,8 @@ pub enum Absent {
 pub struct Besides {
     /// Bits of ECN: 0 not capable, 1 ECT(1), 2 ECT(0), 3 CE.
     pub ecn: Option<u8>,
+    /// Differentiated services, the six bits.
+    pub dscp: Option<u8>,
     /// Urgent pointer.
     pub urgent: Option<u16>,
     /// Time to live.
@@ -167,7 +170,7 @@ fn flags(word: &str) -> Result<u16, String> {
     }
     word.chars().try_fold(0, |all, c| {
         let flag = FLAGS.iter().find(|f| f.0 == c);
-        flag.map(|f| all | f.1).ok_or_else(|| format!("flags are letters of SFRPUECA. or -, not {word:?}"))
+        flag.map(|f| all | f.1).ok_or_else(|| format!("flags are letters of SFRPUECAXYZ. or -, not {word:?}"))
     })
 }
 
@@ -273,6 +276,7 @@ impl Besides {
             ["df"] => self.whole = Some(true),
             ["no-df"] => self.whole = Some(false),
             ["foreign"] => self.foreign = true,
+            ["dscp", n] => self.dscp = Some(whole(n)?),
             ["urgent", n] => self.urgent = Some(whole(n)?),
             ["ttl", n] => self.ttl = Some(whole(n)?),
             ["from", a] => self.from = Some(a.parse().map_err(|_| format!("an address, not {a:?}"))?),
@@ -293,6 +297,7 @@ impl Besides {
     #[must_use]
     pub fn needs_bytes(&self) -> bool {
         self.ecn.is_some()
+            || self.dscp.is_some()
             || self.urgent.is_some()
             || self.ttl.is_some()
             || self.whole.is_some()
@@ -330,13 +335,17 @@ mod tests {
 
     #[test]
     fn packets_in_words() {
-        let Ok(Wording::Segment(s)) = Wording::parse("S. 0:0 ack 1 win 1.. <mss 1460,ts * 7,no sack> {ce,urgent 5}") else {
+        let Ok(Wording::Segment(s)) =
+            Wording::parse("S. 0:0 ack 1 win 1.. <mss 1460,ts * 7,no sack> {ce,urgent 5}")
+        else {
             panic!("a segment")
         };
         assert_eq!((s.flags, s.range, s.ack, s.window), (0x12, Some((0, 0)), Some(1), Some((1, 65_535))));
         assert_eq!(s.options.len(), 3);
         assert_eq!((s.besides.ecn, s.besides.urgent), (Some(3), Some(5)));
-        let Ok(Wording::Icmp(m)) = Wording::parse("icmp too-big 1200 quote 1 {from 10.0.0.9}") else { panic!("a message") };
+        let Ok(Wording::Icmp(m)) = Wording::parse("icmp too-big 1200 quote 1 {from 10.0.0.9}") else {
+            panic!("a message")
+        };
         assert_eq!((m.what, m.quote, m.from.is_some()), (Unwelcome::TooBig(1200), 1, true));
         assert_eq!(Wording::parse("..."), Ok(Wording::Any));
     }
@@ -344,7 +353,7 @@ mod tests {
     #[test]
     fn nonsense_is_refused_with_what_would_be_right() {
         for (text, part) in [
-            ("X 0:0", "letters of"),
+            ("Q 0:0", "letters of"),
             (". 1", "a range such as"),
             (". 5:1", "backwards"),
             (". 1:1 seq 4", "ack or win"),
