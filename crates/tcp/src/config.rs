@@ -43,6 +43,9 @@ pub struct Rto {
     pub max: Duration,
     /// The lower bound is applied before the backoff doubles (ns-2.35), not after (ns-2.1b8a).
     pub min_before_backoff: bool,
+    /// All samples of a round trip together weigh as much as one (RFC 7323 §4.2, appendix G): a window of acknowledgements
+    /// does not make the estimator forget what it knew before. Otherwise each has the weight of RFC 6298.
+    pub per_round: bool,
     /// NewReno restarts the timer on the first partial acknowledgement only (the "impatient" variant of
     /// RFC 6582), not on each.
     pub restart_on_first_partial_only: bool,
@@ -240,6 +243,7 @@ impl Config {
                 margin: Duration::ZERO,
                 max: Duration::from_secs(64),
                 min_before_backoff: false,
+                per_round: false,
                 restart_on_first_partial_only: false,
             },
             rtt_source: RttSource::Timed,
@@ -360,6 +364,7 @@ impl Config {
             tail_loss_probe: true,
             receive_autotuning: true,
             send_autotuning: true,
+            rto: Rto { per_round: true, ..Self::modern().rto },
             ..Self::modern()
         }
     }

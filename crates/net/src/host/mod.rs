@@ -423,6 +423,12 @@ impl Host {
         }
         if conn.is_gone() {
             self.remove(slot);
+        } else if conn.tcp().state() == State::Closed {
+            // Only the application knows it still: its ends are free (RFC 9293 §3.10.7.4: the TCB is deleted).
+            let ends = Ends::new(conn.local(), conn.remote());
+            if self.demux.get(&ends) == Some(slot) {
+                self.demux.remove(&ends);
+            }
         } else if time_wait::may_lie_down(conn) {
             self.lay_down(slot);
         }
@@ -467,7 +473,10 @@ impl Host {
             s.generation = s.generation.wrapping_add(1);
             self.ledger.strike(&conn);
             self.past.add(&conn);
-            self.demux.remove(&Ends::new(conn.local(), conn.remote()));
+            let ends = Ends::new(conn.local(), conn.remote());
+            if self.demux.get(&ends) == Some(slot) {
+                self.demux.remove(&ends);
+            }
             self.free.push(slot);
         }
     }

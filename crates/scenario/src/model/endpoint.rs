@@ -118,6 +118,8 @@ endpoint_keys! {
     rto_max: Time => rto.max;
     /// The lower bound is applied before the backoff.
     rto_min_before_backoff: bool => rto.min_before_backoff;
+    /// All RTT samples of a round trip together weigh as much as one (RFC 7323, appendix G).
+    rto_per_round: bool => rto.per_round;
     /// NewReno restarts the timer on the first partial acknowledgement only.
     restart_on_first_partial_only: bool => rto.restart_on_first_partial_only;
     /// Where RTT samples come from.

@@ -172,7 +172,7 @@ impl<S: Store> Engine<S> {
             _ => ProbeSupport::No,
         };
         if let (Some(rtt), true) = (peer.rtt, peer.rtt_is_sample) {
-            self.rtt.sample(rtt, &self.config.rto);
+            self.rtt.sample(rtt, 1, &self.config.rto);
             if let Some(by_time) = &mut self.by_time {
                 by_time.rack.measured(now, rtt);
             }
