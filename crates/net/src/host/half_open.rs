@@ -24,7 +24,7 @@ const REPEATS: u8 = 4;
 const REPEATS_IN_A_CROWD: u8 = 1;
 /// What a SYN-ACK announces at most.
 const FIRST_WINDOW: i32 = 65_535;
-/// A repeated SYN is answered no more often than this (as in Linux: `tcp_invalid_ratelimit`).
+/// A repeated SYN is answered, and a strange segment challenged, no more often than this (as in Linux: `tcp_invalid_ratelimit`).
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// What a SYN said.
@@ -118,7 +118,17 @@ pub(super) struct HalfOpen {
     number: u64,
     began: Instant,
     sent: Instant,
+    /// From when on it may be challenged again.
+    challenge_from: Instant,
     repeats: u8,
+    /// Memory was short when it began: little was offered.
+    pressed: bool,
+}
+
+impl HalfOpen {
+    fn new(syn: Syn, iss: Seq, number: u64, now: Instant, pressed: bool) -> Self {
+        Self { syn, iss, number, began: now, sent: now, challenge_from: now, repeats: 0, pressed }
+    }
 }
 
 impl Host {
@@ -153,7 +163,8 @@ impl Host {
         if let Some(old) = beyond.filter(|old| iss.diff(*old) < NEW_NUMBERS as i32) {
             iss = old.add(NEW_NUMBERS);
         }
-        let half = HalfOpen { syn, iss, number: self.opened, began: now, sent: now, repeats: 0 };
+        let pressed = self.ledger.presses();
+        let half = HalfOpen::new(syn, iss, self.opened, now, pressed);
         let (mut conn, synack) = self.made(&half, &ends, &endpoint);
         if let Some(seg) = synack {
             conn.say(&seg, &mut self.counts, out);
@@ -180,6 +191,7 @@ impl Host {
         if self.config.record {
             conn.journal = Some(Box::new(Journal::new(origin)));
         }
+        conn.feel(half.began, half.pressed);
         let mut said = None;
         // A repetition counts: its acknowledgement tells no round trip (Karn).
         for at in [Some(half.began), (half.repeats > 0).then_some(half.sent)].into_iter().flatten() {
@@ -201,7 +213,8 @@ impl Host {
         let syn = syn.for_cookie(unstated_mss(ends.remote().ip()));
         let mss = syn.mss.map_or(0, NonZeroU16::get);
         let iss = cookie::bake(&self.config.secret, now, ends, syn.seq, mss);
-        let half = HalfOpen { syn, iss, number: 0, began: now, sent: now, repeats: 0 };
+        let pressed = self.ledger.presses();
+        let half = HalfOpen::new(syn, iss, 0, now, pressed);
         let (mut conn, synack) = self.made(&half, ends, endpoint);
         let Some(mut seg) = synack else { return };
         let offer = Offer { scale: syn.scale, sack: syn.sack, probes: syn.probes };
@@ -231,7 +244,8 @@ impl Host {
         self.opened += 1;
         let ts = tcp.options.timestamps.filter(|_| endpoint.tcp.timestamps);
         let syn = Syn::from_cookie(irs, mss, ts);
-        let half = HalfOpen { syn, iss, number: self.opened, began: now, sent: now, repeats: 0 };
+        // Nor is it known what was offered: no more than this.
+        let half = HalfOpen::new(syn, iss, self.opened, now, false);
         let (mut conn, _) = self.made(&half, ends, &endpoint);
         conn.forget_when_it_began(now);
         let taken = self.establish(now, ends, conn, tcp, out);
@@ -253,7 +267,7 @@ impl Host {
             if tcp.seq == expected {
                 self.half_open.remove(at);
             } else if (0..FIRST_WINDOW).contains(&tcp.seq.diff(expected)) {
-                self.challenge(now, &ends, &half, out);
+                self.challenge(now, at, out);
             }
         } else if f.has(Flags::SYN) {
             if !f.has(Flags::ACK) && tcp.seq == half.syn.seq {
@@ -262,7 +276,7 @@ impl Host {
                     self.repeat(now, at, &endpoint, out);
                 }
             } else {
-                self.challenge(now, &ends, &half, out);
+                self.challenge(now, at, out);
             }
         } else if !f.has(Flags::ACK) {
             self.counts.rejected(skyhaul_tcp::Rejected::Flags);
@@ -276,7 +290,7 @@ impl Host {
             if self.establish(now, &ends, conn, tcp, out) {
                 self.half_open.remove(at);
             } else {
-                self.challenge(now, &ends, &half, out);
+                self.challenge(now, at, out);
             }
         }
     }
@@ -302,8 +316,12 @@ impl Host {
     }
 
     /// What is wrong in the window is answered with where we are (RFC 5961 §4).
-    fn challenge(&mut self, now: Instant, ends: &Ends, half: &HalfOpen, out: &mut impl Outlet) {
-        if !self.may_answer(now) {
+    fn challenge(&mut self, now: Instant, at: u32, out: &mut impl Outlet) {
+        let ends = self.half_open.ends(at);
+        let Some(half) = self.half_open.get_mut(at).filter(|h| now >= h.challenge_from) else { return };
+        half.challenge_from = now + PAUSE;
+        let half = *half;
+        if !self.may_answer(now, ends.remote().ip()) {
             return;
         }
         let ack = Segment {

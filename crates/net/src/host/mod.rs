@@ -7,6 +7,7 @@
 //! A host reads no clock and owns no device, so that the same code runs over TUN ([`driver`]) and, in tests, over
 //! paths that lose, duplicate, reorder, mangle and strip whatever a script says.
 
+mod allowance;
 mod answer;
 mod app;
 mod census;
@@ -42,6 +43,7 @@ pub use memory::Memory;
 pub use secret::Secret;
 
 use census::Past;
+use allowance::Allowance;
 use datagram::Datagrams;
 use deadline::Deadlines;
 use demux::Demux;
@@ -99,8 +101,7 @@ pub struct Host {
     /// Connections of which the application has not heard since something changed.
     changed: VecDeque<u32>,
     narrow: BTreeMap<IpAddr, (u32, Instant)>,
-    answers: u32,
-    answers_until: Instant,
+    answers: Allowance,
     opened: u64,
     ledger: Ledger,
     next_port: u16,
@@ -128,8 +129,7 @@ impl Host {
             ready: VecDeque::new(),
             changed: VecDeque::new(),
             narrow: BTreeMap::new(),
-            answers: 0,
-            answers_until: Instant::ZERO,
+            answers: Allowance::new(),
             opened: 0,
             ledger: Ledger::new(limit),
             past: Past::default(),
@@ -214,6 +214,7 @@ impl Host {
         if self.config.record {
             conn.journal = Some(Box::new(Journal::new(origin)));
         }
+        conn.feel(now, self.ledger.presses());
         let slot = self.install(conn, Ends::new(local, remote));
         self.mark_ready(slot);
         Ok(self.id(slot))
@@ -409,7 +410,7 @@ impl Host {
     fn settle(&mut self, now: Instant, slot: u32) {
         let Some(s) = self.slots.get_mut(slot as usize) else { return };
         let Some(conn) = s.conn.as_deref_mut() else { return };
-        self.ledger.book(conn);
+        self.ledger.book(now, conn);
         conn.notice_idleness(now);
         let deadline = conn.next_timeout();
         if deadline < conn.armed {
