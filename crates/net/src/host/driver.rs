@@ -144,6 +144,18 @@ impl Driver {
         Ok(Self { tun, wait, host, capture: None, arriving, departing, merged, refused: 0, cpu })
     }
 
+    /// Goes on with the same host on another device, when the old one has gone. Connections do not notice but for the time
+    /// without packets.
+    ///
+    /// # Errors
+    /// If the system has no more descriptors.
+    pub fn renew(&mut self, tun: Tun) -> Result<(), NetError> {
+        self.merged = tun.offloads().then(|| (Arrivals::new(), Departures::new()));
+        // The old one is closed first.
+        self.tun = tun;
+        self.wait.replace(0, &self.tun)
+    }
+
     /// Writes every packet, in and out, to a file.
     ///
     /// # Errors
