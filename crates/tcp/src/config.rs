@@ -190,6 +190,10 @@ pub struct Config {
     pub user_timeout: Duration,
     /// Asks a silent peer whether it is still there.
     pub keepalive: Keepalive,
+    /// How long a connection that the application has closed both ways ([`Connection::abandon`](crate::Connection::abandon))
+    /// waits in FIN-WAIT-2 for the peer's FIN, and at a closed window for the peer to take what is left (RFC 1122 §4.2.2.13,
+    /// RFC 6429); zero: for ever.
+    pub fin_timeout: Duration,
 }
 
 impl From<&Config> for Arc<Config> {
@@ -258,6 +262,7 @@ impl Config {
             max_retransmissions: 0,
             user_timeout: Duration::ZERO,
             keepalive: Keepalive::OFF,
+            fin_timeout: Duration::from_secs(60),
         }
     }
 

@@ -221,6 +221,12 @@ impl<S: Store> Script<S> {
         self.collect();
         self
     }
+    /// The application closes both directions.
+    pub fn abandon(&mut self) -> &mut Self {
+        self.conn.abandon(self.now);
+        self.collect();
+        self
+    }
     /// The application aborts.
     pub fn abort(&mut self) -> &mut Self {
         self.conn.abort(self.now);

@@ -1,7 +1,6 @@
 //! What a host is.
 
 use super::secret::Secret;
-use skyhaul_base::Duration;
 use skyhaul_wire::Plan;
 use std::net::IpAddr;
 
@@ -32,9 +31,6 @@ pub struct HostConfig {
     /// Memory that connections may hold together, bytes ([`crate::host::Memory`]). Beyond it data is not taken; 16 KiB in each
     /// direction are allowed to every connection all the same.
     pub memory: u64,
-    /// How long the host waits for the FIN of a peer after the application has let go of a connection (Linux:
-    /// `tcp_fin_timeout`).
-    pub orphan: Duration,
     /// Keep what each connection does, so that it can be done again ([`crate::host::Journal::replay`]). Memory grows with each segment.
     pub record: bool,
 }
@@ -54,7 +50,6 @@ impl HostConfig {
             backlog: 4096,
             most_waiting: 65_536,
             memory: MEMORY,
-            orphan: Duration::from_secs(60),
             record: false,
         }
     }

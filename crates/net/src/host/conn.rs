@@ -56,7 +56,6 @@ pub struct Conn {
     pub(super) released: bool,
     pub(super) listener: Option<u16>,
     pub(super) armed: Instant,
-    orphan_until: Instant,
     /// When its buffers give their room back, if nothing is in them then.
     trim_at: Instant,
     /// What it has been counted with, bytes.
@@ -107,7 +106,6 @@ impl Conn {
             released: false,
             listener,
             armed: Instant::MAX,
-            orphan_until: Instant::MAX,
             trim_at: Instant::MAX,
             booked: 0,
             pressed: false,
@@ -266,17 +264,10 @@ impl Conn {
         self.tcp.abort(now);
         self.note(now, Op::Abort);
     }
-    pub(super) fn release(&mut self, now: Instant, orphan_until: Instant) {
-        if self.released {
-            return;
-        }
-        self.released = true;
-        self.orphan_until = orphan_until;
-        if self.tcp.readable() > 0 {
-            // Data that nobody will read: the peer must not believe that it was taken (RFC 2525 §2.17).
-            self.abort(now);
-        } else {
-            self.shutdown(now);
+    pub(super) fn release(&mut self, now: Instant) {
+        if !core::mem::replace(&mut self.released, true) {
+            self.tcp.abandon(now);
+            self.note(now, Op::Abandon);
         }
     }
 
@@ -403,8 +394,7 @@ impl Conn {
     }
 
     pub(super) fn next_timeout(&self) -> Instant {
-        let orphan = if self.tcp.state() == State::TimeWait { Instant::MAX } else { self.orphan_until };
-        self.tcp.next_timeout().min(orphan).min(self.trim_at)
+        self.tcp.next_timeout().min(self.trim_at)
     }
     /// Returns true if it gave room back.
     pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
@@ -414,10 +404,6 @@ impl Conn {
         }
         if idle {
             self.trim();
-        }
-        if self.orphan_until <= now && self.tcp.state() != State::TimeWait {
-            self.orphan_until = Instant::MAX;
-            self.abort(now);
         }
         if self.tcp.next_timeout() <= now {
             self.tcp.handle_timeout(now);

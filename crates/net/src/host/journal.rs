@@ -23,6 +23,8 @@ pub enum Op {
     Renege,
     /// The application has no more data.
     Shutdown,
+    /// The application has closed both ways.
+    Abandon,
     /// The application gave up.
     Abort,
     /// The path proved to be narrower.
@@ -122,6 +124,7 @@ impl Journal {
                 Op::TakeBack => drop(c.truncate()),
                 Op::Renege => c.renege(),
                 Op::Shutdown => c.shutdown(now),
+                Op::Abandon => c.abandon(now),
                 Op::Abort => c.abort(now),
                 Op::Narrow(limit) => c.narrow(now, *limit),
                 Op::Number(ids) => c.number_probes(*ids),

@@ -278,11 +278,11 @@ impl Host {
     pub fn abort(&mut self, now: Instant, id: ConnId) {
         self.act(id, |c| c.abort(now));
     }
-    /// The application is done with the connection: it is closed in order if it was not, and vanishes when it may.
+    /// The application is done with the connection: it is closed in order if it was not, and vanishes when it may. How long
+    /// it may wait for the peer is the endpoint's `fin_timeout`.
     pub fn release(&mut self, now: Instant, id: ConnId) {
-        let orphan = now + self.config.orphan;
         // It goes with the next flush: what it has to say until then, such as a RST, is said.
-        self.act(id, |c| c.release(now, orphan));
+        self.act(id, |c| c.release(now));
     }
 
     /// Gives every connection up with a RST.

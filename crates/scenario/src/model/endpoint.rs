@@ -172,6 +172,9 @@ endpoint_keys! {
     keepalive_interval: Time => keepalive.interval;
     /// And give up after so many questions.
     keepalive_probes: u32 => keepalive.probes;
+    /// Wait so long for the FIN of the peer, or at its closed window, once the application has closed both ways; "0 s": for
+    /// ever (Linux: `tcp_fin_timeout`, 60 s).
+    fin_timeout: Time => fin_timeout;
 }
 
 impl ShortForm for EndpointSpec {
@@ -418,6 +421,7 @@ mod tests {
             time_wait: _,
             max_retransmissions: _,
             user_timeout: _,
+            fin_timeout: _,
             keepalive: _,
         } = Config::modern();
         // All keys of one preset on top of another give the one; the buffers have keys of their own.

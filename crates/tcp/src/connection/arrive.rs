@@ -228,6 +228,9 @@ impl<S: Store> Connection<S> {
         }
         self.acknowledgement(now, seg, seq, echo)?;
         self.take_timestamp(seg, seq);
+        if self.abandoned && self.refuses_text(now, seq, seg.len) {
+            return Ok(());
+        }
         let had_finished = self.receiver.finished();
         let mut outcome = Ok(());
         if span > 0 {
@@ -248,6 +251,9 @@ impl<S: Store> Connection<S> {
         }
         let acked = self.sender.fin_acked();
         let peer_done = self.receiver.finished();
+        if self.state == State::FinWait2 && peer_done {
+            self.deadline = Instant::MAX; // what was awaited has come
+        }
         self.state = match self.state {
             State::Established if peer_done => State::CloseWait,
             State::FinWait1 if acked && peer_done => State::TimeWait,
@@ -268,6 +274,7 @@ impl<S: Store> Connection<S> {
                 self.emit(Event::Closed);
                 self.close();
             }
+            State::FinWait2 => self.await_fin(now),
             _ => {}
         }
     }

@@ -14,6 +14,7 @@
 //!         +--FIN--+--------+           Closed
 //! ```
 
+mod abandon;
 mod arrive;
 mod depart;
 mod door;
@@ -123,6 +124,8 @@ pub struct Connection<S: Store> {
     reset_due: Option<Segment>,
     silence: keepalive::Silence,
     events: [Option<Event>; 4],
+    /// The application has closed both ways.
+    abandoned: bool,
     config: Arc<Config>,
     rejected: u64,
     /// Spent on challenges, on answers to what is out of place, and on answers to copies of data.
@@ -174,6 +177,7 @@ impl<S: Store> Connection<S> {
             reset_due: None,
             silence: keepalive::Silence::default(),
             events: [None; 4],
+            abandoned: false,
             config: Arc::clone(config),
             rejected: 0,
             challenges: Ration::default(),
@@ -484,6 +488,7 @@ impl<S: Store> Connection<S> {
                     }
                 }
                 State::TimeWait => self.close(),
+                State::FinWait2 => self.give_up_on_fin(now),
                 _ => {}
             }
         }

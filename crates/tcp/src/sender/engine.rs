@@ -84,6 +84,8 @@ pub(crate) struct Engine<S: Store> {
     pub(super) unanswered: u32,
     /// `SND.UNA` when a timer looked at it last, and since when nothing beyond it has been acknowledged.
     pub(super) stuck: (u64, Instant),
+    /// How long a closed window is waited for, at the most; zero for ever.
+    pub(super) patience: Duration,
     pub(super) waves: Option<Box<Marker>>,
     /// Bytes that dummies copy after they were acknowledged.
     pub(super) copy: Option<Box<copy::Copy>>,
@@ -140,6 +142,7 @@ impl<S: Store> Engine<S> {
             persist_backoff: 0,
             unanswered: 0,
             stuck: (0, Instant::ZERO),
+            patience: Duration::ZERO,
             waves: None,
             copy: None,
             store: S::default(),

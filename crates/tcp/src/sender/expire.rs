@@ -4,7 +4,7 @@ use super::space::FinState;
 use super::{Clock, Engine, Phase, Sender, Sign};
 use crate::store::Store;
 use crate::timer::Timer;
-use skyhaul_base::Instant;
+use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::CongestionControl;
 
 impl<S: Store> Sender<S> {
@@ -51,7 +51,8 @@ impl<S: Store> Engine<S> {
         }
         let head = self.board.head();
         let tries = head.map_or(0, |h| h.rtx_count);
-        if self.is_hopeless(now, tries) {
+        let limit = self.config.user_timeout;
+        if self.is_hopeless(now, tries, limit) {
             return;
         }
         self.counters.timeouts += 1;
@@ -75,18 +76,18 @@ impl<S: Store> Engine<S> {
         self.begin_frto(now, before, reneged);
         // Re-armed when the head is retransmitted; a closed window must not leave it stopped.
         self.restart_timer(now);
-        self.hasten(Timer::Retransmission);
+        self.hasten(Timer::Retransmission, limit);
         self.pending = Some(Clock::Timer);
     }
 
     /// The peer is given up if so much was sent in vain, or if data has waited for too long. The timer that has expired ran
     /// since the last progress, unless it has expired without any before.
-    fn is_hopeless(&mut self, now: Instant, tries: u32) -> bool {
+    fn is_hopeless(&mut self, now: Instant, tries: u32, limit: Duration) -> bool {
         let una = self.board.una();
         if self.stuck.0 != una {
             self.stuck = (una, now - self.rtt.rto());
         }
-        let (most, limit) = (self.config.max_retransmissions, self.config.user_timeout);
+        let most = self.config.max_retransmissions;
         let hopeless = (most > 0 && tries >= most) || (!limit.is_zero() && now - self.stuck.1 >= limit);
         if hopeless {
             self.gave_up = true;
@@ -95,9 +96,8 @@ impl<S: Store> Engine<S> {
         hopeless
     }
 
-    /// A timer expires no later than the user timeout.
-    fn hasten(&mut self, timer: Timer) {
-        let limit = self.config.user_timeout;
+    /// A timer expires no later than this limit of the time without progress.
+    fn hasten(&mut self, timer: Timer, limit: Duration) {
         if !limit.is_zero() {
             self.timers.set(timer, self.timers.at(timer).min(self.stuck.1 + limit));
         }
@@ -115,18 +115,20 @@ impl<S: Store> Engine<S> {
             self.timers.stop(Timer::Persist);
             return;
         }
+        let limits = [self.config.user_timeout, self.patience];
+        let limit = limits.into_iter().filter(|l| !l.is_zero()).min().unwrap_or(Duration::ZERO);
         if self.space.edge > self.board.max() {
             // The window is open but small: after a timeout a small segment may go (RFC 9293 §3.8.6.2.1).
             self.space.force_small = true;
             self.run_loop(Clock::Timer);
             self.timers.stop(Timer::Persist);
-        } else if !self.is_hopeless(now, self.unanswered) {
+        } else if !self.is_hopeless(now, self.unanswered, limit) {
             // A peer that answers is never given up for that (RFC 9293 §3.8.6.1), but one that has vanished is.
             self.unanswered += 1;
             self.ask();
             let wait = self.rtt.rto() * (1 << self.persist_backoff);
             self.timers.set(Timer::Persist, now + wait.min(self.config.rto.max));
-            self.hasten(Timer::Persist);
+            self.hasten(Timer::Persist, limit);
         }
     }
 }

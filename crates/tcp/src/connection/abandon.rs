@@ -1,0 +1,52 @@
+//! Connections that the application has closed both ways: nobody reads any more. They go on until what was written has
+//! arrived, but nobody keeps them open for ever (RFC 1122 §4.2.2.13, RFC 6429).
+
+use super::{Connection, Event, State};
+use crate::store::Store;
+use skyhaul_base::Instant;
+
+impl<S: Store> Connection<S> {
+    /// The application has closed both ways: a FIN follows what was written, and nothing will be read. What the peer has
+    /// sent and nobody has read, or sends from now on, ends the connection with a RST, so that it does not believe that it
+    /// was taken (RFC 1122 §4.2.2.13, RFC 2525 §2.17). The peer's FIN is awaited for `fin-timeout`; a peer that keeps its
+    /// window closed for so long is given up.
+    pub fn abandon(&mut self, now: Instant) {
+        if self.readable() > 0 {
+            self.abort(now);
+            return;
+        }
+        self.shutdown(now);
+        self.abandoned = true;
+        self.sender.limit_patience(self.config.fin_timeout);
+        if self.state == State::FinWait2 {
+            self.await_fin(now);
+        }
+    }
+
+    /// In FIN-WAIT-2: from now on the time runs.
+    pub(super) fn await_fin(&mut self, now: Instant) {
+        let wait = self.config.fin_timeout;
+        if self.abandoned && self.deadline == Instant::MAX && !wait.is_zero() {
+            self.deadline = now + wait;
+        }
+    }
+
+    /// The peer has not closed its side in time.
+    pub(super) fn give_up_on_fin(&mut self, now: Instant) {
+        if self.abandoned {
+            self.emit(Event::TimedOut);
+            self.abort(now);
+        }
+    }
+
+    /// Text has come that nobody will read: the connection is over.
+    #[cold]
+    pub(super) fn refuses_text(&mut self, now: Instant, seq: u64, len: u32) -> bool {
+        let new = len > 0 && seq + u64::from(len) > self.receiver.next_expected();
+        if new {
+            self.emit(Event::Closed);
+            self.abort(now);
+        }
+        new
+    }
+}
