@@ -251,7 +251,16 @@ impl Host {
     }
     /// Writes what there is room for; returns how many bytes.
     pub fn write(&mut self, now: Instant, id: ConnId, data: &[u8]) -> usize {
-        self.act(id, |c| c.write(now, data)).unwrap_or(0)
+        let pressed = self.ledger.presses();
+        let written = self.act(id, |c| {
+            c.pressed = pressed;
+            c.write(now, data)
+        });
+        // Counted at once: many applications may write much before anything of it leaves.
+        if let Some(conn) = self.slots.get_mut(id.slot as usize).and_then(|s| s.conn.as_deref_mut()) {
+            self.ledger.book(conn);
+        }
+        written.unwrap_or(0)
     }
     /// Reads into `out`; returns how many bytes.
     pub fn read(&mut self, now: Instant, id: ConnId, out: &mut [u8]) -> usize {
