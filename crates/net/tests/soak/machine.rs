@@ -1,26 +1,7 @@
 //! The machine that the scenes run on.
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use std::fs;
-
-/// Descriptors that a scene of 20,000 connections needs.
-const DESCRIPTORS: u64 = 100_000;
-
-/// Asks for as many descriptors as there may be; what is granted shows in [`descriptors`].
-pub fn allow_descriptors() {
-    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        for wanted in [hard.max(DESCRIPTORS), hard] {
-            if setrlimit(Resource::RLIMIT_NOFILE, wanted, wanted.max(hard)).is_ok() {
-                break;
-            }
-        }
-    }
-}
-/// Descriptors that this process may have.
-pub fn descriptors() -> u64 {
-    getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(soft, _)| soft)
-}
 
 /// Memory of this process that is in use, bytes.
 pub fn resident() -> f64 {

@@ -9,6 +9,7 @@
 //! make soak                                  # the long form, about an hour
 //! make soak SOAK="--short --only flood"      # a scene of the short one
 //! ```
+#![allow(clippy::disallowed_methods, reason = "it takes the time that it takes")]
 #![allow(missing_docs, missing_debug_implementations, unreachable_pub, reason = "a program")]
 
 #[cfg(target_os = "linux")]
@@ -18,6 +19,8 @@ mod client;
 #[cfg(target_os = "linux")]
 #[path = "../common/mod.rs"]
 mod common;
+#[cfg(target_os = "linux")]
+mod crowd;
 #[cfg(target_os = "linux")]
 mod finding;
 #[cfg(target_os = "linux")]
@@ -36,14 +39,17 @@ fn main() {}
 fn main() -> std::process::ExitCode {
     // Before there is any other thread.
     stop::listen();
-    let wish = match Wish::read(std::env::args().skip(1)) {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.first().is_some_and(|a| a == crowd::WORD) {
+        return crowd::play(&args[1..]);
+    }
+    let wish = match Wish::read(args.into_iter()) {
         Ok(wish) => wish,
         Err(line) => {
             eprintln!("soak: {line}");
             return 2.into();
         }
     };
-    machine::allow_descriptors();
     let mut failed = 0;
     for (name, about, scene) in scene::ALL {
         if wish.only.as_deref().is_some_and(|only| only != *name) || stop::requested() {

@@ -3,20 +3,20 @@
 use super::{Outcome, Run};
 use crate::bed::{self, Server};
 use crate::client;
+use crate::crowd::Crowd;
 use crate::finding::Finding;
-use crate::{machine, stop};
+use crate::stop;
 use skyhaul_net::Namespace;
 use std::io::{self, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
 pub fn play(run: &Run) -> Outcome {
-    let wanted: usize = run.choose(20_000, 300);
+    let n: usize = run.choose(20_000, 300);
     let (bytes, repetitions): (usize, usize) = run.choose((400_000_000, 9), (5_000_000, 2));
     let spaces = [bed::space()?, bed::space()?];
     let servers = [Server::start(&spaces[0], false, |_| {})?, Server::start(&spaces[1], false, |_| {})?];
-    let n = wanted.min(machine::descriptors().saturating_sub(200) as usize);
-    let idle = spaces[1].within(|| idle(n)).map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
+    let (idle, _) = Crowd::new(&spaces[1], n)?;
     // Their buffers are given back.
     bed::sleep(Duration::from_millis(2500));
     // Megabits per second by direction: beside none, beside many.
@@ -51,16 +51,6 @@ pub fn play(run: &Run) -> Outcome {
         server.end()?;
     }
     Ok(findings)
-}
-
-fn idle(n: usize) -> io::Result<Vec<TcpStream>> {
-    let mut all = Vec::with_capacity(n);
-    for i in 0..n {
-        let mut s = client::connect(bed::at(i as u32, bed::HTTP))?;
-        client::fetch(&mut s, 10, false)?;
-        all.push(s);
-    }
-    Ok(all)
 }
 
 /// Megabits per second of a connection that sends to the server, or fetches from it.

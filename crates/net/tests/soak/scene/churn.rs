@@ -18,7 +18,7 @@ const EACH: u64 = 2;
 /// How many connections one client lets lie.
 const IDLE: usize = 100;
 /// Between two things that one client does: other programs want to run, too.
-const REST: Duration = Duration::from_millis(3);
+const REST: Duration = Duration::from_millis(10);
 
 /// What the host holds at a moment.
 #[derive(Clone, Copy, Debug, Default)]

@@ -59,7 +59,7 @@ impl Side {
     }
     fn jump(&mut self, jump: Jump) {
         match jump {
-            Jump::Forwards(by) => self.clock = self.clock + by,
+            Jump::Forwards(by) => self.clock += by,
             Jump::Backwards(by) => self.clock = self.clock - by,
             Jump::Sleep(time, ticks) => {
                 (self.asleep, self.ticks) = (time.as_nanos() / STEP.as_nanos(), ticks)
@@ -73,14 +73,14 @@ impl Side {
         if self.asleep > 0 {
             self.asleep -= 1;
             if self.ticks {
-                self.clock = self.clock + STEP;
+                self.clock += STEP;
             }
             while self.arriving.front().is_some_and(|(when, _)| *when <= at) {
                 self.arriving.pop_front();
             }
             return out;
         }
-        self.clock = self.clock + STEP;
+        self.clock += STEP;
         let now = self.clock;
         let mut say = |p: &[u8]| out.push(p.to_vec());
         while self.arriving.front().is_some_and(|(when, _)| *when <= at) {

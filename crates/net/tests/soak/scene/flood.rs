@@ -17,7 +17,7 @@ const LINKS: &str = "[links.sat]\nrate = \"100 Mbit/s\"\ndelay = \"20 ms\"\nqueu
 /// SYNs per second: an honest flood that leaves the interface's queue room, since what that drops is not the stack's doing.
 const RATE: f64 = 50_000.0;
 /// Time between two genuine clients.
-const GAP: Duration = Duration::from_millis(100);
+const GAP: Duration = Duration::from_millis(50);
 const BYTES: usize = 20_000;
 
 pub fn play(run: &Run) -> Outcome {
