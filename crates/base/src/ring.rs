@@ -27,6 +27,18 @@ impl<T> Ring<T> {
     pub fn len(&self) -> usize {
         self.len
     }
+    /// Elements that it has room for.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.places.capacity()
+    }
+    /// Gives the room back, if nothing is in it.
+    pub fn trim(&mut self) {
+        if self.len == 0 {
+            self.places = Vec::new();
+            self.head = 0;
+        }
+    }
     /// True if there are none.
     #[inline]
     #[must_use]

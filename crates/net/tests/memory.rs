@@ -165,3 +165,64 @@ fn what_lies_beyond_gaps_goes_first() {
         }
     }
 }
+
+/// While readers that do not read take most of the memory, another connection is offered little, and gets on.
+#[test]
+fn windows_are_small_while_memory_is_short_and_grow_again() {
+    const EACH: u64 = 100_000;
+    let mut w = world(2 << 20);
+    w.hosts[0] = Host::new(HostConfig { memory: 1 << 30, ..w.hosts[0].config().clone() });
+    let short = |w: &World| w.hosts[1].memory().held > w.hosts[1].memory().limit / 4 * 3;
+    // What is news of the others must not pass for the new one.
+    let open = |w: &mut World| {
+        while w.hosts[1].next_changed().is_some() {}
+        open(w)
+    };
+    let mut sleepers = Vec::new();
+    while w.hosts[1].memory().held < w.hosts[1].memory().limit / 5 * 4 {
+        let (client, server) = open(&mut w);
+        let mut filler = Party::new(EACH);
+        let until = w.now + ms(500);
+        while w.now < until {
+            filler.turn(w.now, &mut w.hosts[0], client);
+            w.flush();
+            w.step_by(w.now + ms(50));
+        }
+        sleepers.push((client, filler, server, Party::new(1)));
+    }
+    let other = open(&mut w);
+    let (mut writer, mut reader) = (Party::new(6_000_000), Party::new(1));
+    let (mut pressed, mut free) = (Vec::new(), Vec::new());
+    let again = w.now + Duration::from_secs(5);
+    while !(reader.at_end && sleepers.iter().all(|s| s.3.at_end)) {
+        assert!(w.now < again + Duration::from_secs(100), "somebody waits for ever");
+        writer.turn(w.now, &mut w.hosts[0], other.0);
+        reader.turn(w.now, &mut w.hosts[1], other.1);
+        for (client, filler, server, sleeper) in &mut sleepers {
+            filler.turn(w.now, &mut w.hosts[0], *client);
+            if w.now >= again {
+                sleeper.turn(w.now, &mut w.hosts[1], *server);
+            }
+        }
+        w.flush();
+        w.step_by(w.now + ms(5));
+        let flight = w.hosts[0].conn(other.0).map_or(0, |c| c.snapshot().in_flight);
+        if w.now >= again {
+            free.push(flight);
+        } else {
+            assert!(short(&w), "{:?}", w.hosts[1].memory());
+            pressed.push(flight);
+        }
+    }
+    assert_eq!(reader.hash(), hash_of(6_000_000));
+    assert!(sleepers.iter().all(|s| s.3.hash() == hash_of(EACH)));
+    assert!(pressed.iter().all(|f| *f <= 16 << 10), "{:?}", pressed.iter().max());
+    let busy = pressed.iter().filter(|f| **f > 8 << 10).count();
+    assert!(busy > pressed.len() / 2, "it gets on: {busy} of {}", pressed.len());
+    assert!(free.iter().any(|f| *f > 64 << 10), "{:?}", free.iter().max());
+    for side in 0..2 {
+        let journal =
+            w.hosts[side].conn([other.0, other.1][side]).and_then(|c| c.journal()).expect("recorded");
+        assert_eq!(journal.replay(), Ok(()));
+    }
+}

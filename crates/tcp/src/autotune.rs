@@ -51,6 +51,11 @@ impl Autotune {
         }
     }
 
+    /// The buffer could not grow for a while, with everything before `read` read: what is read then tells nothing.
+    pub(crate) fn begin_anew(&mut self, read: u64) {
+        (self.window_end, self.read_before) = (0, read);
+    }
+
     /// Data has arrived up to `nxt` and was read up to `read`; `edge` is the end of the window announced. Returns the
     /// size that a buffer of `buffer` bytes should have.
     pub(crate) fn arrived(&mut self, now: Instant, nxt: u64, read: u64, edge: u64, buffer: u64) -> u64 {

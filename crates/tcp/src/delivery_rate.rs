@@ -39,6 +39,16 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
+    /// Memory that the records take, bytes.
+    pub(crate) fn held(&self) -> usize {
+        self.snapshots.capacity() * size_of::<Snapshot>() + self.lost.capacity() * size_of::<Lost>()
+    }
+    /// Gives room back that nothing is in.
+    pub(crate) fn trim(&mut self) {
+        self.snapshots.shrink_to_fit();
+        self.lost.shrink_to_fit();
+    }
+
     /// A segment was sent. `index` counts from the oldest outstanding one; `in_flight` includes it.
     pub(crate) fn sent(
         &mut self,

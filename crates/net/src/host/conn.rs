@@ -436,6 +436,16 @@ impl Conn {
     pub(super) fn trim(&mut self) {
         self.tcp.trim();
     }
+    /// Memory is short, or no more.
+    pub(super) fn feel(&mut self, now: Instant, pressed: bool) {
+        if self.pressed == pressed {
+            return;
+        }
+        self.pressed = pressed;
+        let most = pressed.then_some(memory::ALWAYS);
+        self.tcp.offer_at_most(most);
+        self.note(now, Op::Offer(most));
+    }
     /// Forgets what has arrived beyond a gap.
     pub(super) fn renege(&mut self, now: Instant) {
         self.tcp.renege();

@@ -116,6 +116,8 @@ pub(super) struct HalfOpen {
     began: Instant,
     sent: Instant,
     repeats: u8,
+    /// Memory was short when it began: little was offered.
+    pressed: bool,
 }
 
 impl Host {
@@ -150,7 +152,8 @@ impl Host {
         if let Some(old) = beyond.filter(|old| iss.diff(*old) < NEW_NUMBERS as i32) {
             iss = old.add(NEW_NUMBERS);
         }
-        let half = HalfOpen { syn, iss, number: self.opened, began: now, sent: now, repeats: 0 };
+        let pressed = self.ledger.presses();
+        let half = HalfOpen { syn, iss, number: self.opened, began: now, sent: now, repeats: 0, pressed };
         let (mut conn, synack) = self.made(&half, &ends, &endpoint);
         if let Some(seg) = synack {
             conn.say(&seg, &mut self.counts, out);
@@ -177,6 +180,7 @@ impl Host {
         if self.config.record {
             conn.journal = Some(Box::new(Journal::new(origin)));
         }
+        conn.feel(half.began, half.pressed);
         let mut said = None;
         // A repetition counts: its acknowledgement tells no round trip (Karn).
         for at in [Some(half.began), (half.repeats > 0).then_some(half.sent)].into_iter().flatten() {
@@ -198,7 +202,8 @@ impl Host {
         let syn = syn.for_cookie();
         let mss = syn.mss.map_or(0, NonZeroU16::get);
         let iss = cookie::bake(&self.config.secret, now, ends, syn.seq, mss);
-        let half = HalfOpen { syn, iss, number: 0, began: now, sent: now, repeats: 0 };
+        let pressed = self.ledger.presses();
+        let half = HalfOpen { syn, iss, number: 0, began: now, sent: now, repeats: 0, pressed };
         let (mut conn, synack) = self.made(&half, ends, endpoint);
         let Some(mut seg) = synack else { return };
         let offer = Offer { scale: syn.scale, sack: syn.sack, probes: syn.probes };
@@ -229,7 +234,9 @@ impl Host {
         let ts = tcp.options.timestamps.filter(|_| endpoint.tcp.timestamps);
         let syn = Syn::from_cookie(irs, mss, ts);
         // It was sent some time ago: as if it had been repeated, so that no round trip is taken from it.
-        let half = HalfOpen { syn, iss, number: self.opened, began: now, sent: now, repeats: 1 };
+        // Nor is it known what was offered: no more than this.
+        let pressed = false;
+        let half = HalfOpen { syn, iss, number: self.opened, began: now, sent: now, repeats: 1, pressed };
         let (conn, _) = self.made(&half, ends, &endpoint);
         let taken = self.establish(now, ends, conn, tcp, out);
         self.counts.cookies_taken += u64::from(taken);

@@ -21,6 +21,8 @@ pub enum Op {
     TakeBack,
     /// What had arrived beyond a gap was forgotten.
     Renege,
+    /// Memory was short, and no more than so many bytes were offered; or it was short no more.
+    Offer(Option<u64>),
     /// The application has no more data.
     Shutdown,
     /// The application has closed both ways.
@@ -123,6 +125,7 @@ impl Journal {
                 Op::Sink => c.discard_reads(),
                 Op::TakeBack => drop(c.truncate()),
                 Op::Renege => c.renege(),
+                Op::Offer(most) => c.offer_at_most(*most),
                 Op::Shutdown => c.shutdown(now),
                 Op::Abandon => c.abandon(now),
                 Op::Abort => c.abort(now),

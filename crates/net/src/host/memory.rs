@@ -1,8 +1,8 @@
 //! What all connections hold together, and what is done when that is too much.
 //!
-//! Beyond three quarters of the limit applications write less, and what can be done without is given up: first data
-//! beyond gaps, which the peer has to keep and sends again (RFC 2018 §8), then the room of idle buffers. Beyond the
-//! limit data is not taken, as if the path had lost it; acknowledgements are. A little is allowed to each connection
+//! Beyond three quarters of the limit applications write less, peers are offered smaller windows, no receive buffer
+//! grows, and what can be done without is given up: first data beyond gaps, which the peer has to keep and sends again
+//! (RFC 2018 §8), then the room of idle buffers. A window that was offered is never taken back. Beyond the limit data is not taken, as if the path had lost it; acknowledgements are. A little is allowed to each connection
 //! always, so that every one gets on.
 
 use super::Host;
@@ -21,8 +21,8 @@ const SWEEP: Duration = Duration::from_millis(100);
 pub struct Memory {
     /// The limit, bytes.
     pub limit: u64,
-    /// Bytes now: payload in both directions with the room kept for it, and a record per connection; half-open ones and
-    /// those in TIME-WAIT.
+    /// Bytes now: payload in both directions with the room kept for it, records of segments on their way, and a record
+    /// per connection; half-open ones and those in TIME-WAIT.
     pub held: u64,
     /// The most that it has been, bytes.
     pub most: u64,
@@ -47,13 +47,13 @@ impl Ledger {
         Self { memory, swept: Instant::ZERO }
     }
     /// A connection holds something else than before.
-    pub(super) fn book(&mut self, conn: &mut Conn) {
+    pub(super) fn book(&mut self, now: Instant, conn: &mut Conn) {
         let weight = conn.weight();
         let m = &mut self.memory;
         m.held = m.held + weight - conn.booked;
         conn.booked = weight;
         m.most = m.most.max(m.held);
-        conn.pressed = self.presses();
+        conn.feel(now, self.presses());
     }
     /// A connection is gone.
     pub(super) fn strike(&mut self, conn: &Conn) {
@@ -99,7 +99,7 @@ impl Host {
                 } else {
                     continue;
                 }
-                self.ledger.book(conn);
+                self.ledger.book(now, conn);
             }
         }
     }

@@ -214,6 +214,7 @@ impl Host {
         if self.config.record {
             conn.journal = Some(Box::new(Journal::new(origin)));
         }
+        conn.feel(now, self.ledger.presses());
         let slot = self.install(conn, Ends::new(local, remote));
         self.mark_ready(slot);
         Ok(self.id(slot))
@@ -414,7 +415,7 @@ impl Host {
     fn settle(&mut self, now: Instant, slot: u32) {
         let Some(s) = self.slots.get_mut(slot as usize) else { return };
         let Some(conn) = s.conn.as_deref_mut() else { return };
-        self.ledger.book(conn);
+        self.ledger.book(now, conn);
         conn.notice_idleness(now);
         let deadline = conn.next_timeout();
         if deadline < conn.armed {

@@ -234,6 +234,21 @@ impl Board {
         self.full = None;
     }
 
+    /// Memory that entries take, bytes.
+    pub(crate) fn held(&self) -> usize {
+        let times = self.times.as_ref().map_or(0, |t| t.capacity() * size_of::<Instant>());
+        times + self.full.as_ref().map_or(0, |s| s.held())
+    }
+    /// Gives room back that no entry is in.
+    pub(crate) fn trim(&mut self) {
+        if let Some(times) = &mut self.times {
+            times.trim();
+        }
+        if let Some(full) = &mut self.full {
+            full.trim();
+        }
+    }
+
     /// Full segments have another size from now on; see [`Scoreboard::recut`].
     pub(crate) fn recut(&mut self, smss: u32) {
         self.change(|s| s.recut(smss));

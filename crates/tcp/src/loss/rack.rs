@@ -164,6 +164,24 @@ impl Rack {
         core::mem::take(&mut self.lost_again)
     }
 
+    /// Memory that grows with what is outstanding, bytes.
+    pub(crate) fn held(&self) -> usize {
+        self.order.held()
+            + self.awaiting.capacity() * size_of::<Reverse<u64>>()
+            + self.fresh.capacity() * size_of::<Delivered>()
+            + self.newly_sacked.capacity() * size_of::<usize>()
+            + self.losses.capacity() * size_of::<(usize, u32, u64)>()
+    }
+    /// Gives room back that nothing is in. `board`: what is out of date is forgotten.
+    pub(crate) fn trim(&mut self, board: &Scoreboard) {
+        self.awaiting.retain(|&Reverse(segment)| board.awaits_repair(segment));
+        self.awaiting.shrink_to_fit();
+        self.order.trim();
+        self.fresh.shrink_to_fit();
+        self.newly_sacked.shrink_to_fit();
+        self.losses.shrink_to_fit();
+    }
+
     // ----- §6.1 ---------------------------------------------------------------------------------------------
 
     /// The segment at `index` was sent, for the first time or again.

@@ -23,6 +23,13 @@ impl Beyond {
     pub(super) fn len(&self) -> usize {
         self.ranges.len()
     }
+    /// Memory that the ranges take, bytes.
+    pub(super) fn held(&self) -> usize {
+        self.ranges.capacity() * size_of::<(u64, u64)>()
+    }
+    pub(super) fn trim(&mut self) {
+        self.ranges.shrink_to_fit();
+    }
     /// `[from, to)` would be a range by itself.
     pub(super) fn is_apart(&self, from: u64, to: u64) -> bool {
         let next = self.ranges.partition_point(|&(_, e)| e < from);
@@ -39,7 +46,7 @@ impl Beyond {
 
     /// Nothing of it is there any more.
     pub(super) fn forget(&mut self) {
-        self.ranges.clear();
+        self.ranges = VecDeque::new();
         self.recent = [0; 4];
     }
 

@@ -80,6 +80,8 @@ pub struct Receiver<S: Store> {
     buffer: u64,
     /// What the field of a segment can announce at most, bytes.
     announces: u64,
+    /// What memory allows of the buffer, bytes.
+    allowed: u64,
     /// What has arrived beyond a gap, or is to be reported as a duplicate.
     beyond: Option<Box<Beyond>>,
     delayed_until: Instant,
@@ -127,6 +129,7 @@ impl<S: Store> Receiver<S> {
             unread: 0,
             buffer: config.first_receive_buffer(),
             announces: u64::MAX,
+            allowed: u64::MAX,
             beyond: None,
             delayed_until: Instant::MAX,
             acks_due: 0,
@@ -154,13 +157,13 @@ impl<S: Store> Receiver<S> {
     /// What the window field of a SYN says at most; nothing has been announced before.
     pub(crate) fn begin_at_most(&mut self, bytes: u64) {
         self.announces = bytes;
-        self.edge = self.nxt + self.buffer.min(bytes);
+        self.edge = self.nxt + self.room();
     }
     /// What the window field of a segment says at most from now on, bytes: with the scale that was agreed on.
     pub(crate) fn announce_at_most(&mut self, bytes: u64) {
         self.announces = bytes;
         // At once: a step of the window would be told by an acknowledgement that looks like a duplicate.
-        self.edge = self.edge.max(self.nxt + self.buffer.min(bytes));
+        self.edge = self.edge.max(self.nxt + self.room());
     }
     /// The application reads everything at once and looks at nothing.
     pub fn discard(&mut self) {
@@ -203,11 +206,17 @@ impl<S: Store> Receiver<S> {
     /// never back (RFC 9293 §3.8.6.2.2).
     #[inline(always)]
     pub fn window(&mut self) -> u64 {
-        let edge = self.nxt + self.buffer.saturating_sub(self.unread).min(self.announces);
+        let edge = self.nxt + self.room();
         if edge >= self.edge + u64::from(self.config.mss).min(self.buffer / 2).max(1) {
             self.edge = edge;
         }
         self.edge.saturating_sub(self.nxt)
+    }
+
+    /// What could be announced now, bytes.
+    #[inline(always)]
+    fn room(&self) -> u64 {
+        self.buffer.min(self.allowed).saturating_sub(self.unread).min(self.announces)
     }
 
     /// The window last announced, less what has arrived since, bytes.
@@ -370,7 +379,7 @@ impl<S: Store> Receiver<S> {
         }
         let filled_gap = self.has_gap();
         self.advance(to.max(self.nxt));
-        if let Some(tune) = &mut self.autotune {
+        if let Some(tune) = self.autotune.as_mut().filter(|_| self.allowed == u64::MAX) {
             self.buffer = tune.arrived(now, self.nxt, self.nxt - self.unread, self.edge, self.buffer);
         }
         let finished = self.take_fin();
@@ -461,13 +470,33 @@ impl<S: Store> Receiver<S> {
         }
     }
 
-    /// Memory that payload takes, bytes: all of it, and what lies beyond a gap.
-    pub(crate) fn held(&self) -> (usize, usize) {
-        (self.store.held(), self.store.beyond())
+    /// Memory that payload takes, bytes: all of it, and what lies beyond a gap; and what the account of that takes.
+    pub(crate) fn held(&self) -> (usize, usize, usize) {
+        let ranges = self.beyond.as_ref().map_or(0, |b| b.held());
+        let answers = self.probe_answers.as_ref().map_or(0, |a| a.0.capacity() * size_of::<ProbeAnswer>());
+        (self.store.held(), self.store.beyond(), ranges + answers)
     }
     /// Gives room back that nothing is in.
     pub(crate) fn trim(&mut self) {
         self.store.trim();
+        if let Some(beyond) = &mut self.beyond {
+            beyond.trim();
+        }
+        if self.probe_answers.as_ref().is_some_and(|a| a.0.is_empty()) {
+            self.probe_answers = None;
+        }
+    }
+    /// Memory is short: no more than so many bytes of the buffer are offered from now on, but the right edge of what was
+    /// offered stays (RFC 9293 §3.8.6.2.1); the buffer does not grow. `u64::MAX`: it is short no more.
+    pub(crate) fn offer_at_most(&mut self, bytes: u64) {
+        if self.allowed == bytes {
+            return;
+        }
+        self.allowed = bytes;
+        let read = self.nxt - self.unread;
+        if let Some(tune) = &mut self.autotune {
+            tune.begin_anew(read);
+        }
     }
     /// Forgets what lies beyond a gap, although it was reported: the sender has to keep it until it is acknowledged
     /// (RFC 2018 §8).
@@ -504,7 +533,7 @@ impl<S: Store> Receiver<S> {
     }
     /// After a read: an acknowledgement tells the peer of a window that has opened, unless one is due anyway.
     pub(crate) fn tell_window(&mut self) {
-        let edge = self.nxt + self.buffer.saturating_sub(self.unread);
+        let edge = self.nxt + self.room();
         let opened = edge >= self.edge + (2 * u64::from(self.config.mss)).min(self.buffer / 2).max(1);
         if opened && self.acks_due + self.advance_due == 0 {
             self.acks_due = 1;

@@ -418,6 +418,18 @@ impl<S: Store> Engine<S> {
         }
     }
 
+    pub(super) fn trim(&mut self) {
+        self.store.trim();
+        let Self { by_time, board, sampler, .. } = self;
+        if let (Some(by_time), Some(board)) = (by_time, board.scoreboard()) {
+            by_time.rack.trim(board);
+        }
+        board.trim();
+        if let Some(sampler) = sampler {
+            sampler.trim();
+        }
+    }
+
     pub(super) fn fast_recovery(&self) -> bool {
         self.phase == Phase::Recovery
     }

@@ -164,13 +164,16 @@ impl<S: Store> Sender<S> {
     pub fn truncate(&mut self) -> u64 {
         self.general().truncate()
     }
-    /// Memory that payload takes, bytes.
-    pub(crate) fn held(&self) -> usize {
-        self.engine.store.held()
+    /// Memory that payload takes, and what records of the segments on their way take, bytes.
+    pub(crate) fn held(&self) -> (usize, usize) {
+        let e = &self.engine;
+        let by_time = e.by_time.as_ref().map_or(0, |t| t.rack.held());
+        let records = e.board.held() + by_time + e.sampler.as_ref().map_or(0, |s| s.held());
+        (e.store.held(), records)
     }
     /// Gives room back that nothing is in.
     pub(crate) fn trim(&mut self) {
-        self.engine.store.trim();
+        self.general().trim();
     }
     /// No more data will be written: a FIN follows the last byte.
     pub(crate) fn finish(&mut self) {

@@ -245,6 +245,15 @@ impl Scoreboard {
         self.ring.get(index).is_some_and(|s| s.has(LOST) && !s.has(SACKED))
     }
 
+    /// Memory that the entries take, bytes.
+    pub(crate) fn held(&self) -> usize {
+        self.ring.capacity() * size_of::<Sent>()
+    }
+    /// Gives room back that no entry is in.
+    pub(crate) fn trim(&mut self) {
+        self.ring.shrink_to_fit();
+    }
+
     /// A new segment of `span` bytes of sequence space was sent.
     pub(crate) fn push(&mut self, span: u32, fin: bool, now: Instant) {
         debug_assert!(span > 0);

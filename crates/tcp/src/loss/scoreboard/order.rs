@@ -62,6 +62,14 @@ impl Order {
         Some(self.links[(segment - self.base) as usize].next).filter(|s| *s != NONE)
     }
 
+    /// Memory that it takes, bytes.
+    pub(crate) fn held(&self) -> usize {
+        self.links.capacity() * size_of::<Link>()
+    }
+    pub(crate) fn trim(&mut self) {
+        self.links.shrink_to_fit();
+    }
+
     /// The segment that has been in flight longest.
     pub(crate) fn head(&self) -> Option<u64> {
         (self.head != NONE).then_some(self.head)
