@@ -19,7 +19,7 @@ impl<S: Store> Connection<S> {
         }
         self.shutdown(now);
         self.abandoned = true;
-        self.sender.limit_patience(self.config.fin_timeout);
+        self.sender.abandon();
         if self.state == State::FinWait2 {
             self.await_fin(now);
         }

@@ -79,9 +79,9 @@ pub struct Receiver<S: Store> {
     /// Receive buffer, bytes.
     buffer: u64,
     /// What the field of a segment can announce at most, bytes.
-    announces: u64,
+    announces: u32,
     /// What memory allows of the buffer, bytes.
-    allowed: u64,
+    allowed: u32,
     /// What has arrived beyond a gap, or is to be reported as a duplicate.
     beyond: Option<Box<Beyond>>,
     delayed_until: Instant,
@@ -115,6 +115,13 @@ const WINDOWS_BACK: u64 = 2;
 const FEW_RANGES: u64 = 64;
 const SENSIBLE: u32 = 536;
 
+/// Limits of windows: no segment can announce more.
+const UNLIMITED: u32 = u32::MAX;
+
+fn limit(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(UNLIMITED)
+}
+
 /// No FIN has arrived.
 const NO_FIN: u64 = u64::MAX;
 
@@ -128,8 +135,8 @@ impl<S: Store> Receiver<S> {
             edge: 1 + config.first_receive_buffer(),
             unread: 0,
             buffer: config.first_receive_buffer(),
-            announces: u64::MAX,
-            allowed: u64::MAX,
+            announces: UNLIMITED,
+            allowed: UNLIMITED,
             beyond: None,
             delayed_until: Instant::MAX,
             acks_due: 0,
@@ -160,12 +167,12 @@ impl<S: Store> Receiver<S> {
     }
     /// What the window field of a SYN says at most; nothing has been announced before.
     pub(crate) fn begin_at_most(&mut self, bytes: u64) {
-        self.announces = bytes;
+        self.announces = limit(bytes);
         self.edge = self.nxt + self.room();
     }
     /// What the window field of a segment says at most from now on, bytes: with the scale that was agreed on.
     pub(crate) fn announce_at_most(&mut self, bytes: u64) {
-        self.announces = bytes;
+        self.announces = limit(bytes);
         // At once: a step of the window would be told by an acknowledgement that looks like a duplicate.
         self.edge = self.edge.max(self.nxt + self.room());
     }
@@ -220,7 +227,7 @@ impl<S: Store> Receiver<S> {
     /// What could be announced now, bytes.
     #[inline(always)]
     fn room(&self) -> u64 {
-        self.buffer.min(self.allowed).saturating_sub(self.unread).min(self.announces)
+        self.buffer.min(self.allowed.into()).saturating_sub(self.unread).min(self.announces.into())
     }
 
     /// The window last announced, less what has arrived since, bytes.
@@ -383,7 +390,7 @@ impl<S: Store> Receiver<S> {
         }
         let filled_gap = self.has_gap();
         self.advance(to.max(self.nxt));
-        if let Some(tune) = self.autotune.as_mut().filter(|_| self.allowed == u64::MAX) {
+        if let Some(tune) = self.autotune.as_mut().filter(|_| self.allowed == UNLIMITED) {
             self.buffer = tune.arrived(now, self.nxt, self.nxt - self.unread, self.edge, self.buffer);
         }
         let finished = self.take_fin();
@@ -493,10 +500,10 @@ impl<S: Store> Receiver<S> {
     /// Memory is short: no more than so many bytes of the buffer are offered from now on, but the right edge of what was
     /// offered stays (RFC 9293 §3.8.6.2.1); the buffer does not grow. `u64::MAX`: it is short no more.
     pub(crate) fn offer_at_most(&mut self, bytes: u64) {
-        if self.allowed == bytes {
+        if self.allowed == limit(bytes) {
             return;
         }
-        self.allowed = bytes;
+        self.allowed = limit(bytes);
         let read = self.nxt - self.unread;
         if let Some(tune) = &mut self.autotune {
             tune.begin_anew(read);

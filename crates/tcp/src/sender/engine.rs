@@ -52,6 +52,8 @@ pub(crate) struct Engine<S: Store> {
     /// What `recover` guards is repaired by sending everything again, not by a fast recovery.
     pub(super) went_back: bool,
     pub(super) gave_up: bool,
+    /// The application has closed both ways: a closed window is waited for no longer than the FIN of the peer is.
+    pub(super) abandoned: bool,
     /// There is a judgement to be taken.
     pub(super) judged: bool,
     pub(super) dupacks: u32,
@@ -87,8 +89,6 @@ pub(crate) struct Engine<S: Store> {
     pub(super) unanswered: u32,
     /// `SND.UNA` when a timer looked at it last, and since when nothing beyond it has been acknowledged.
     pub(super) stuck: (u64, Instant),
-    /// How long a closed window is waited for, at the most; zero for ever.
-    pub(super) patience: Duration,
     pub(super) waves: Option<Box<Marker>>,
     /// Bytes that dummies copy after they were acknowledged.
     pub(super) copy: Option<Box<copy::Copy>>,
@@ -145,7 +145,7 @@ impl<S: Store> Engine<S> {
             persist_backoff: 0,
             unanswered: 0,
             stuck: (0, Instant::ZERO),
-            patience: Duration::ZERO,
+            abandoned: false,
             waves: None,
             copy: None,
             store: S::default(),

@@ -115,7 +115,8 @@ impl<S: Store> Engine<S> {
             self.timers.stop(Timer::Persist);
             return;
         }
-        let limits = [self.config.user_timeout, self.patience];
+        let patience = if self.abandoned { self.config.fin_timeout } else { Duration::ZERO };
+        let limits = [self.config.user_timeout, patience];
         let limit = limits.into_iter().filter(|l| !l.is_zero()).min().unwrap_or(Duration::ZERO);
         if self.space.edge > self.board.max() {
             // The window is open but small: after a timeout a small segment may go (RFC 9293 §3.8.6.2.1).

@@ -198,9 +198,9 @@ impl<S: Store> Sender<S> {
     pub(crate) fn ends_write(&self, end: u64) -> bool {
         self.engine.space.end == end
     }
-    /// A window that stays closed for so long is given up, whatever the peer answers; zero never.
-    pub(crate) fn limit_patience(&mut self, limit: Duration) {
-        self.general().patience = limit;
+    /// The application has closed both ways.
+    pub(crate) fn abandon(&mut self) {
+        self.general().abandoned = true;
     }
     /// Stops everything: nothing will be sent any more.
     pub(crate) fn stop(&mut self) {
