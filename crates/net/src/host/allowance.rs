@@ -70,7 +70,8 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         for second in 1..20 {
             let now = Instant::ZERO + PERIOD * second;
-            let n = (0..60_000u32).filter(|n| a.take(&secret, now, IpAddr::from(n.to_be_bytes()))).count() as u64;
+            let n =
+                (0..60_000u32).filter(|n| a.take(&secret, now, IpAddr::from(n.to_be_bytes()))).count() as u64;
             assert!((LEAST..LEAST + MORE).contains(&n), "{n}");
             seen.insert(n);
         }

@@ -42,8 +42,8 @@ pub use journal::{Difference, Journal, Op};
 pub use memory::Memory;
 pub use secret::Secret;
 
-use census::Past;
 use allowance::Allowance;
+use census::Past;
 use datagram::Datagrams;
 use deadline::Deadlines;
 use demux::Demux;
