@@ -56,8 +56,8 @@ impl Core {
         let cc = our_control(&self.given)?.build(&config.rules);
         let rng = Rng::stream(1, "conformance");
         self.conn = Some(match active {
-            true => Connection::connect(self.now, &config, cc, ISS, rng),
-            false => Connection::listen(&config, cc, ISS, rng),
+            true => Connection::connect(self.now, config, cc, ISS, rng),
+            false => Connection::listen(config, cc, ISS, rng),
         });
         Ok(())
     }
