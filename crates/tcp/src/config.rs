@@ -112,6 +112,23 @@ pub enum ProbeNegotiation {
     Paper,
 }
 
+/// Explicit congestion notification (RFC 3168).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "EcnSpec", description = "Explicit congestion notification (RFC 3168).")
+)]
+pub enum Ecn {
+    /// Neither asked for nor granted.
+    Off,
+    /// Granted to who asks for it, as Linux does by default.
+    Grant,
+    /// Asked for, and granted.
+    Ask,
+}
+
 /// Configuration of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
@@ -128,6 +145,8 @@ pub struct Config {
     pub unstated_mss: u16,
     /// Window arithmetic handed to the congestion control.
     pub rules: Rules,
+    /// Explicit congestion notification.
+    pub ecn: Ecn,
     /// RFC 3042.
     pub limited_transmit: bool,
     /// Duplicate acknowledgements that reveal a loss.
@@ -232,6 +251,7 @@ impl Config {
             segment_limit: None,
             unstated_mss: 536,
             rules: Rules::NS2_2001,
+            ecn: Ecn::Off,
             limited_transmit: false,
             dup_thresh: 3,
             loss_detection: LossDetection::DupAcks,
@@ -364,6 +384,7 @@ impl Config {
             tail_loss_probe: true,
             receive_autotuning: true,
             send_autotuning: true,
+            ecn: Ecn::Grant,
             rto: Rto { per_round: true, ..Self::modern().rto },
             ..Self::modern()
         }

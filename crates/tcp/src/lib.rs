@@ -35,6 +35,6 @@ pub use loss::rack::{Rack, RackReport};
 pub use loss::scoreboard::{NextSeg, Scoreboard};
 pub use one_way::{Known, Sink, Source, one_way};
 pub use receiver::{Blocks, Data, ProbeAnswer, Receiver};
-pub use segment::{Extras, Flags, Head, Mark, SackBlocks, Segment, Seq, SynOptions, Waves};
+pub use segment::{Codepoint, Extras, Flags, Head, Mark, SackBlocks, Segment, Seq, SynOptions, Waves};
 pub use sender::{Arrival, Counters, Judgement, Out, Peer, Sender, Sign, Snapshot};
 pub use store::{Bytes, Counted, Store};

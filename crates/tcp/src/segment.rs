@@ -81,6 +81,18 @@ impl Flags {
     }
 }
 
+/// The field of explicit congestion notification in the header of IP (RFC 3168 §5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Codepoint {
+    /// Routers drop it where they would mark others.
+    #[default]
+    NotCapable,
+    /// Routers may mark it: ECT(0), and of what arrives ECT(1) too.
+    Capable,
+    /// A router has marked it: CE.
+    Marked,
+}
+
 /// What a probe mark says (none on ordinary segments).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Mark {
@@ -248,6 +260,8 @@ impl Head {
     const NUMBERED: u8 = 0x08;
     const LOW_PRIORITY: u8 = 0x10;
     const STAMPED: u8 = 0x20;
+    const CAPABLE: u8 = 0x40;
+    const MARKED: u8 = 0x80;
     /// Of the bits that [`Self::to_raw`] returns those that are set only on probes and answers to probes.
     pub const PROBE_BITS: u8 = Self::MARK | Self::NUMBERED;
 
@@ -287,10 +301,32 @@ impl Head {
     pub const fn low_priority(&self) -> bool {
         self.bits & Self::LOW_PRIORITY != 0
     }
+    /// What routers may make of it, or have made.
+    #[inline]
+    #[must_use]
+    pub const fn ecn(&self) -> Codepoint {
+        if self.bits & Self::MARKED != 0 {
+            Codepoint::Marked
+        } else if self.bits & Self::CAPABLE != 0 {
+            Codepoint::Capable
+        } else {
+            Codepoint::NotCapable
+        }
+    }
+    /// Sets what [`Self::ecn`] returns.
+    #[inline]
+    pub const fn set_ecn(&mut self, ecn: Codepoint) {
+        self.bits &= !(Self::CAPABLE | Self::MARKED);
+        self.bits |= match ecn {
+            Codepoint::NotCapable => 0,
+            Codepoint::Capable => Self::CAPABLE,
+            Codepoint::Marked => Self::MARKED,
+        };
+    }
     /// Marks it.
     #[inline]
     pub const fn set_mark(&mut self, mark: Mark, probe_id: Option<u16>, low_priority: bool) {
-        self.bits = (self.bits & Self::STAMPED) | mark as u8;
+        self.bits = (self.bits & !(Self::PROBE_BITS | Self::LOW_PRIORITY)) | mark as u8;
         if let Some(id) = probe_id {
             self.probe = id;
             self.bits |= Self::NUMBERED;
@@ -375,6 +411,8 @@ pub struct Segment {
     pub low_priority: bool,
     /// The option of TCP-Real.
     pub waves: Waves,
+    /// What routers may make of it, or have made.
+    pub ecn: Codepoint,
 }
 
 impl Segment {
@@ -390,6 +428,7 @@ impl Segment {
         let Self { seq, ack, len, window, flags, .. } = *self;
         let mut head = Head { seq, ack, len, window, flags, ..Head::default() };
         head.set_mark(self.mark, self.probe_id, self.low_priority);
+        head.set_ecn(self.ecn);
         if let Some(ts) = self.ts {
             head.set_ts(ts);
         }
@@ -412,6 +451,7 @@ impl Segment {
             probe_id: head.probe_id(),
             low_priority: head.low_priority(),
             waves: extras.waves,
+            ecn: head.ecn(),
         }
     }
 }
@@ -439,6 +479,8 @@ mod tests {
         for s in [
             plain,
             Segment { ts: Some((0, 0)), sack, waves, ..plain },
+            Segment { ecn: Codepoint::Capable, mark: Mark::Dummy, ..plain },
+            Segment { ecn: Codepoint::Marked, ts: Some((1, 0)), ..plain },
             Segment { mark: Mark::Nil, probe_id: Some(0), low_priority: true, ts: Some((5, 6)), ..plain },
             Segment { mark: Mark::DummyAck, probe_id: Some(65_535), ..plain },
             Segment { mark: Mark::NilAck, ..plain },

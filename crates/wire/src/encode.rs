@@ -5,7 +5,11 @@ use crate::ip::Header;
 use crate::tcp::{self, BIT_ANSWER, BIT_NIL, BIT_PROBE, OPTION_SPACE, Writer, aligned, may_be_marked};
 use crate::{Agreement, Capability, EncodeError, Profile, udp};
 use core::net::SocketAddr;
-use skyhaul_tcp::{Flags, Mark, Segment};
+use skyhaul_tcp::{Codepoint, Flags, Mark, Segment};
+
+/// Codepoints of RFC 3168 §5.
+const ECT_0: u8 = 2;
+const CE: u8 = 3;
 
 /// Where the payload comes from.
 #[derive(Clone, Copy, Debug)]
@@ -40,13 +44,13 @@ impl Envelope {
         Self { src, dst, ttl: 64, id: 0, flow_label: 0, ecn: 0 }
     }
 
-    fn header(&self, protocol: u8, agreed: &Agreement, low_priority: bool) -> Header {
+    fn header(&self, protocol: u8, agreed: &Agreement, low_priority: bool, ecn: u8) -> Header {
         Header {
             src: self.src.ip(),
             dst: self.dst.ip(),
             protocol,
             dscp: agreed.plan.dscp(low_priority),
-            ecn: if low_priority { 0 } else { self.ecn & 3 },
+            ecn: if low_priority { 0 } else { (self.ecn | ecn) & 3 },
             ttl: self.ttl,
             id: self.id,
             flow_label: self.flow_label,
@@ -121,7 +125,12 @@ impl Head {
     ) -> Result<Self, EncodeError> {
         let (options, bits) = options(agreed, segment)?;
         let header = tcp::HEADER + options.as_slice().len();
-        let ip = envelope.header(tcp::PROTOCOL, agreed, segment.low_priority);
+        let ecn = match segment.ecn {
+            Codepoint::NotCapable => 0,
+            Codepoint::Capable => ECT_0,
+            Codepoint::Marked => CE,
+        };
+        let ip = envelope.header(tcp::PROTOCOL, agreed, segment.low_priority, ecn);
         let length = header + segment.len as usize;
         let at = ip.write(out, length)?;
         let head = out.get_mut(at..at + header).ok_or(EncodeError::Buffer)?;
@@ -160,7 +169,7 @@ pub fn encode_udp(
     payload: Payload<'_>,
 ) -> Result<Encoded, EncodeError> {
     let data = bytes_of(payload, len)?;
-    let ip = envelope.header(udp::PROTOCOL, agreed, low_priority);
+    let ip = envelope.header(udp::PROTOCOL, agreed, low_priority, 0);
     let at = ip.write(out, udp::HEADER + len)?;
     let out = out.get_mut(at..).ok_or(EncodeError::Buffer)?;
     udp::write(&ip, (envelope.src.port(), envelope.dst.port()), out, len, data)?;

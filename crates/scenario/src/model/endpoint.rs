@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 use skyhaul_base::Duration;
 use skyhaul_cc::{CaGrowth, HalvingBase, InitialSsthresh, InitialWindow};
 use skyhaul_tcp::Config;
-use skyhaul_tcp::config::{DelayedAck, LossDetection, PRESETS, ProbeNegotiation, RttSource};
+use skyhaul_tcp::config::{DelayedAck, Ecn, LossDetection, PRESETS, ProbeNegotiation, RttSource};
 use std::borrow::Cow;
 
 /// Endpoint where none is named.
@@ -98,6 +98,9 @@ endpoint_keys! {
     abc_limit: f64 => rules.abc_limit;
     /// After an idle period the window falls back to the initial window.
     restart_after_idle: bool => rules.restart_after_idle;
+    /// Explicit congestion notification (RFC 3168): "off", "grant" to who asks for it, or "ask". No queue marks yet: it is for
+    /// the wire.
+    ecn: Ecn => ecn;
     /// RFC 3042.
     limited_transmit: bool => limited_transmit;
     /// Duplicate acknowledgements that reveal a loss.
@@ -204,7 +207,7 @@ macro_rules! same {
         fn of(value: $type) -> Self { value }
     })* };
 }
-same!(bool, u8, u32, f64, HalvingBase, CaGrowth, LossDetection, ProbeNegotiation, RttSource);
+same!(bool, u8, u32, f64, HalvingBase, CaGrowth, LossDetection, ProbeNegotiation, RttSource, Ecn);
 
 impl Key<Duration> for Time {
     fn into_value(self) -> Result<Duration, ValueError> {
@@ -398,6 +401,7 @@ mod tests {
             header: _,
             segment_limit: _,
             rules: _,
+            ecn: _,
             limited_transmit: _,
             unstated_mss: _,
             dup_thresh: _,

@@ -70,6 +70,7 @@ impl<S: Store> Connection<S> {
             self.acknowledgement(now, seg, seq, echo)?;
         }
         self.take_timestamp(now, seg, seq);
+        self.take_notification(seg);
         if seg.len > 0 {
             let data =
                 Data { seq, len: seg.len, fin: false, payload, mark: Mark::None, probe_id: seg.probe_id };
@@ -147,8 +148,7 @@ impl<S: Store> Connection<S> {
             pure: seg.len == 0 && !seg.flags.has(Flags::FIN),
             answer: seg.mark.is_answer().then_some(seg.probe_id),
             echo,
-            // ECN was not negotiated, so that an echo means nothing (RFC 3168 §6.1.1).
-            ece: false,
+            ece: self.is_echo(seg),
             receiver_rate: seg.waves.rate,
         };
         self.sender.acknowledge(now, &arrival)?;
@@ -238,6 +238,7 @@ impl<S: Store> Connection<S> {
         }
         self.acknowledgement(now, seg, seq, echo)?;
         self.take_timestamp(now, seg, seq);
+        self.take_notification(seg);
         if self.abandoned && self.refuses_text(seg, seq) {
             return Ok(());
         }

@@ -51,7 +51,7 @@ impl<S: Store> Connection<S> {
             ack: self.irs.add(self.last_ack_sent as u32),
             window: window as u32,
             ts: self.timestamps.then(|| self.stamps.stamp(now)),
-            flags,
+            flags: flags.with(self.ecn_flags()),
             waves: Waves { number: None, rate: self.receiver.rate() },
             ..Segment::default()
         }
@@ -76,6 +76,7 @@ impl<S: Store> Connection<S> {
         seg.low_priority = out.low_priority;
         if out.mark == Mark::None {
             self.report_with_data(&mut seg);
+            self.notify(&mut seg, &out);
             self.receiver.carried();
             if self.marks_waves && out.len > 0 {
                 seg.waves.number = Some(self.sender.wave(now, out.seq + u64::from(out.len)));

@@ -18,6 +18,7 @@ mod abandon;
 mod arrive;
 mod depart;
 mod door;
+mod ecn;
 mod keepalive;
 mod memory;
 mod open;
@@ -124,6 +125,7 @@ pub struct Connection<S: Store> {
     handshake: Handshake,
     deadline: Instant,
     reset_due: Option<Segment>,
+    ecn: ecn::Notification,
     silence: keepalive::Silence,
     events: [Option<Event>; 4],
     /// The application has closed both ways.
@@ -179,6 +181,7 @@ impl<S: Store> Connection<S> {
             handshake: Handshake::default(),
             deadline: Instant::MAX,
             reset_due: None,
+            ecn: ecn::Notification::default(),
             silence: keepalive::Silence::default(),
             events: [None; 4],
             abandoned: false,

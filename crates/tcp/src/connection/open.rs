@@ -72,6 +72,7 @@ impl<S: Store> Connection<S> {
 
     /// Options of the peer's SYN against ours.
     pub(super) fn agree(&mut self, seg: &Segment) {
+        self.agree_on_ecn(seg);
         let peer = &seg.syn;
         self.sack_ok = self.sack_ok && peer.sack_permitted;
         match peer.window_scale {
@@ -158,8 +159,9 @@ impl<S: Store> Connection<S> {
             ts: (self.config.timestamps && (!answering || self.timestamps)).then(|| self.stamps.stamp(now)),
             ..Segment::default()
         };
+        seg.flags = seg.flags.with(self.ecn_of_syn(answering));
         if answering {
-            seg.flags = Flags::SYN.with(Flags::ACK);
+            seg.flags = seg.flags.with(Flags::ACK);
             seg.ack = self.irs.add(1);
         }
         seg

@@ -56,6 +56,8 @@ pub(crate) struct Engine<S: Store> {
     pub(super) abandoned: bool,
     /// There is a judgement to be taken.
     pub(super) judged: bool,
+    /// The window was reduced, and the peer has not been told (ECN).
+    pub(super) reduced: bool,
     pub(super) dupacks: u32,
     pub(super) loop_sent: u32,
     pub(super) timers: Timers,
@@ -126,6 +128,7 @@ impl<S: Store> Engine<S> {
             went_back: false,
             gave_up: false,
             judged: false,
+            reduced: false,
             dupacks: 0,
             loop_sent: 0,
             timers: Timers::NONE,

@@ -58,6 +58,7 @@ impl<S: Store> Engine<S> {
         self.tell_with(now, path, event);
         let after = self.control.cc.window();
         let cut = after.cwnd < level || after.ssthresh < before.ssthresh;
+        self.reduced |= cut;
         self.judged = true;
         self.judgement = Some(Judgement { sign, offset, transmissions, cut });
     }

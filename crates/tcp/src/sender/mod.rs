@@ -57,6 +57,8 @@ pub struct Out {
     pub len: u32,
     /// The FIN follows the last byte.
     pub fin: bool,
+    /// It leaves for the first time.
+    pub first: bool,
     /// To be marked as low priority at the IP layer.
     pub low_priority: bool,
     /// Probe mark.
@@ -247,6 +249,10 @@ impl<S: Store> Sender<S> {
     #[must_use]
     pub(crate) fn room(&self) -> u64 {
         self.engine.buffer().saturating_sub(self.unacked())
+    }
+    /// The window was reduced since the last call.
+    pub(crate) fn take_reduction(&mut self) -> bool {
+        core::mem::take(&mut self.engine.reduced)
     }
     /// What it has done so far.
     #[must_use]

@@ -339,7 +339,7 @@ impl<S: Store> Engine<S> {
         }
         self.loop_sent += 1;
         let low_priority = self.control.low_priority(seq - FIRST, false);
-        Out { seq, len, fin: false, low_priority, mark: Mark::None, probe_id: None }
+        Out { seq, len, fin: false, first: true, low_priority, mark: Mark::None, probe_id: None }
     }
 
     /// [`Self::loop_ended`] where no window is closed for good.

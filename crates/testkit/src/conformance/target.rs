@@ -167,6 +167,7 @@ pub fn our_config(given: &Given) -> skyhaul_tcp::Config {
     c.loss_detection = if by_time { LossDetection::Rack } else { LossDetection::DupAcks };
     c.tail_loss_probe = given.tail_loss_probe && by_time;
     c.f_rto = given.f_rto;
+    c.ecn = if given.ecn { skyhaul_tcp::config::Ecn::Ask } else { skyhaul_tcp::config::Ecn::Off };
     c.nagle = given.nagle;
     c.receive_buffer = given.receive_buffer.unwrap_or(c.receive_buffer);
     c.send_buffer = given.send_buffer.unwrap_or(c.send_buffer);

@@ -7,7 +7,7 @@ pub(crate) use options::{Writer, aligned};
 
 use crate::ip::{self, Header};
 use crate::{Agreement, Refusal};
-use skyhaul_tcp::{Flags, Mark, Segment, Seq, SynOptions, Waves};
+use skyhaul_tcp::{Codepoint, Flags, Mark, Segment, Seq, SynOptions, Waves};
 
 /// Number of the protocol.
 pub const PROTOCOL: u8 = ip::TCP;
@@ -47,6 +47,7 @@ pub struct Tcp<'a> {
     /// What it carries.
     pub payload: &'a [u8],
     dscp: u8,
+    ecn: u8,
 }
 
 impl<'a> Tcp<'a> {
@@ -72,6 +73,7 @@ impl<'a> Tcp<'a> {
             options: Options::parse(&bytes[HEADER..header])?,
             payload: &bytes[header..],
             dscp: ip.dscp,
+            ecn: ip.ecn,
         })
     }
 
@@ -111,6 +113,11 @@ impl<'a> Tcp<'a> {
             probe_id,
             low_priority: agreed.plan.is_low(self.dscp),
             waves: Waves { number, rate },
+            ecn: match self.ecn {
+                0 => Codepoint::NotCapable,
+                3 => Codepoint::Marked,
+                _ => Codepoint::Capable,
+            },
         }
     }
 
