@@ -96,7 +96,15 @@ impl<S: Store> Engine<S> {
             item.filter(|i| i.len > 0).map(|i| (i.seq, i.len))
         };
         let p = self.prober.poll(self.space.window > 0, unacked)?;
-        Some(Out { seq: p.seq, len: p.len, fin: false, first: false, low_priority: true, mark: p.mark, probe_id: p.id })
+        Some(Out {
+            seq: p.seq,
+            len: p.len,
+            fin: false,
+            first: false,
+            low_priority: true,
+            mark: p.mark,
+            probe_id: p.id,
+        })
     }
 
     /// A question for the window, if it is due.
@@ -107,7 +115,15 @@ impl<S: Store> Engine<S> {
         self.counters.window_probes += 1;
         // An old sequence number without payload makes any receiver answer with its window.
         let seq = self.board.una() - 1;
-        Some(Out { seq, len: 0, fin: false, first: false, low_priority: false, mark: Mark::None, probe_id: None })
+        Some(Out {
+            seq,
+            len: 0,
+            fin: false,
+            first: false,
+            low_priority: false,
+            mark: Mark::None,
+            probe_id: None,
+        })
     }
 
     /// What the next turn of the send loop would say, where a glance tells.

@@ -113,7 +113,9 @@ impl<'a> Tcp<'a> {
             probe_id,
             low_priority: agreed.plan.is_low(self.dscp),
             waves: Waves { number, rate },
+            // What is of low priority is never sent as capable of marks.
             ecn: match self.ecn {
+                _ if agreed.plan.is_low(self.dscp) => Codepoint::NotCapable,
                 0 => Codepoint::NotCapable,
                 3 => Codepoint::Marked,
                 _ => Codepoint::Capable,
