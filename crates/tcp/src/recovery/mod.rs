@@ -5,7 +5,7 @@ pub(crate) mod frto;
 pub(crate) mod prr;
 pub(crate) mod undo;
 
-use skyhaul_base::Instant;
+use skyhaul_base::{Duration, Instant};
 
 /// State of repairs. It appears with the first one: most flows of a large run are without.
 #[derive(Clone, Debug)]
@@ -58,4 +58,6 @@ pub(crate) struct News {
     pub(crate) duplicate: bool,
     /// It delivers data that was not sent again after the timeout.
     pub(crate) original: bool,
+    /// The age of the timestamp that it echoes, if something that it acknowledges was sent then.
+    pub(crate) age: Option<Duration>,
 }

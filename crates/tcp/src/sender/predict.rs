@@ -230,7 +230,7 @@ impl<S: Store> Engine<S> {
         self.highest_delivered = self.highest_delivered.max(ack);
 
         let rtt = acked.sent_at.map(|sent| now - sent);
-        self.estimate(now, ack, echo, rtt);
+        self.estimate(now, ack, echo, rtt, acked.first_sent);
         if self.highest_delivered > self.round_end {
             self.round += 1;
             self.round_end = max;
