@@ -2,6 +2,8 @@
 //! none is granted it says so and does nothing.
 #![cfg(target_os = "linux")]
 
+mod prometheus;
+
 use skyhaul_net::Namespace;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -244,42 +246,12 @@ fn interfaces_carry_and_metrics_tell() {
     };
     assert!(soon(|| page().contains("skyhaul_packets_offered_total{direction=\"forward\"")), "{}", page());
     assert!(page().starts_with("HTTP/1.1 200"));
-    in_order(page().split_once("\r\n\r\n").expect("a head").1);
+    let families = prometheus::in_order(page().split_once("\r\n\r\n").expect("a head").1);
+    assert_eq!(families, 8);
     assert_eq!(interfaces(&ns), 3, "loopback and two of ours");
     child.kill().expect("runs");
     child.wait().expect("ends");
     assert!(soon(|| interfaces(&ns) == 1), "they vanish with the command");
-}
-
-/// What `promtool check metrics` asks of a page: each family has help and type before its samples and once; counters and
-/// only they end in `_total`; a quantile is one of a summary; samples are different and have numbers.
-fn in_order(page: &str) {
-    let (mut kinds, mut samples) = (std::collections::BTreeMap::new(), std::collections::BTreeSet::new());
-    let (mut helped, mut present) = (String::new(), String::new());
-    for line in page.lines() {
-        if let Some(help) = line.strip_prefix("# HELP ") {
-            let (name, words) = help.split_once(' ').expect("words");
-            assert!(!words.is_empty() && !kinds.contains_key(name), "{line}");
-            helped = name.to_owned();
-        } else if let Some(kind) = line.strip_prefix("# TYPE ") {
-            let (name, kind) = kind.split_once(' ').expect("a type");
-            assert_eq!(name, helped, "help comes first: {line}");
-            assert_eq!(name.ends_with("_total"), kind == "counter", "{line}");
-            kinds.insert(name.to_owned(), kind.to_owned());
-            present = name.to_owned();
-        } else {
-            let (series, value) = line.rsplit_once(' ').expect("a value");
-            let name = series.split('{').next().expect("a name");
-            assert!(name == present || name == format!("{present}_count"), "{line} stands under {present}");
-            assert!(value.parse::<f64>().is_ok() && samples.insert(series.to_owned()), "{line}");
-            assert_eq!(
-                series.contains("quantile=") || name.ends_with("_count"),
-                kinds[&present] == "summary",
-                "{line}"
-            );
-        }
-    }
-    assert!(samples.len() > 20 && kinds.len() == 8, "{page}");
 }
 
 #[test]

@@ -111,6 +111,9 @@ pub(crate) struct StackArgs {
     /// Print JSON in the layout of iperf3, once there is a result.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Counters for Prometheus at this address, such as 127.0.0.1:9100; port 0 chooses one.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) metrics: Option<std::net::SocketAddr>,
     /// Write all packets as a capture file (pcapng), as Wireshark reads it.
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,

@@ -8,6 +8,8 @@ mod doctor;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod export;
+#[cfg(target_os = "linux")]
+mod metrics;
 mod reproduce;
 mod run;
 mod schema;

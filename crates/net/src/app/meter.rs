@@ -112,6 +112,11 @@ impl Meter {
             (self.began, self.at) = (Some(now), now);
         }
     }
+    /// Time runs from here, and what the connection has carried before does not count.
+    pub fn begin_anew(&mut self, now: Instant, c: &Conn) {
+        self.begin(now);
+        self.last = self.totals(c);
+    }
     /// When the connection was established.
     #[must_use]
     pub fn began(&self) -> Option<Instant> {

@@ -18,7 +18,7 @@ pub use bulk::{Bulk, Limit};
 pub use farewell::Farewell;
 pub use http::Http;
 pub use inbox::Inbox;
-pub use iperf::{Iperf, Tested};
+pub use iperf::{Datagrams, Iperf, Tested, TestedConnection};
 pub use lines::{Lines, OnHost};
 pub use meter::{Interval, Meter};
 pub use serve::{Ended, Serve, Sink, Talk, Talker};

@@ -64,6 +64,15 @@ impl Wait {
         Ok(Self { epoll, timer, waker: Waker(Arc::new(event)), set_to: Instant::MAX })
     }
 
+    /// Waits for another descriptor in place of the `n`-th one, which has been closed.
+    ///
+    /// # Errors
+    /// If the system has no room for it.
+    pub fn replace(&mut self, n: u32, descriptor: &dyn AsFd) -> Result<(), NetError> {
+        let event = EpollEvent::new(EpollFlags::EPOLLIN, n.into());
+        self.epoll.add(descriptor.as_fd(), event).map_err(|e| NetError::os("wait for events", e))
+    }
+
     /// A handle for other threads.
     #[must_use]
     pub fn waker(&self) -> Waker {

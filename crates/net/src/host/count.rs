@@ -53,6 +53,20 @@ pub struct Counts {
     pub unwritable: u64,
 }
 
+/// Why a connection drops a segment: every reason that [`name`] has a name for.
+const REASONS: [Rejected; 10] = [
+    Rejected::AckOfUnsent,
+    Rejected::AckTooOld,
+    Rejected::Duplicate,
+    Rejected::OutOfWindow,
+    Rejected::Paws,
+    Rejected::Challenged,
+    Rejected::BeyondFin,
+    Rejected::Rationed,
+    Rejected::Flags,
+    Rejected::Closed,
+];
+
 /// The name of a reason.
 pub(super) const fn name(why: Rejected) -> &'static str {
     match why {
@@ -70,6 +84,10 @@ pub(super) const fn name(why: Rejected) -> &'static str {
 }
 
 impl Counts {
+    /// The names of all reasons for which connections drop segments.
+    pub fn reasons() -> impl Iterator<Item = &'static str> {
+        REASONS.into_iter().map(name)
+    }
     /// Segments dropped for the reason of this name ("paws", "challenged" and so on).
     #[must_use]
     pub fn rejected_as(&self, reason: &str) -> u64 {

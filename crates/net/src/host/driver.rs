@@ -11,6 +11,8 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_wire::pcapng::Capture;
 use std::fs::File;
 use std::io::{self, BufWriter};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Packets read at a time before departures are looked after.
 const BATCH: usize = 64;
@@ -28,7 +30,7 @@ pub struct Driver {
     departing: Vec<u8>,
     /// For a device of super-packets.
     merged: Option<(Arrivals, Departures)>,
-    refused: u64,
+    refused: Arc<AtomicU64>,
     cpu: Duration,
 }
 
@@ -70,7 +72,7 @@ struct Out<'a> {
     packet: &'a mut [u8],
     now: Instant,
     capture: Option<&'a mut Recording>,
-    refused: &'a mut u64,
+    refused: &'a AtomicU64,
     failure: &'a mut Option<NetError>,
 }
 
@@ -103,12 +105,14 @@ impl Outlet for Out<'_> {
 }
 
 /// Gives a packet to the device; false if that did not take it.
-fn give(tun: &Tun, packet: &[u8], refused: &mut u64, failure: &mut Option<NetError>) -> bool {
+fn give(tun: &Tun, packet: &[u8], refused: &AtomicU64, failure: &mut Option<NetError>) -> bool {
     let taken = tun.write(packet).unwrap_or_else(|e| {
         failure.get_or_insert(e);
         false
     });
-    *refused += u64::from(!taken);
+    if !taken {
+        refused.fetch_add(1, Ordering::Relaxed);
+    }
     taken
 }
 
@@ -141,7 +145,19 @@ impl Driver {
         let merged = tun.offloads().then(|| (Arrivals::new(), Departures::new()));
         let (arriving, departing) = (vec![0; 1 << 16], vec![0; ROOM]);
         let cpu = Duration::ZERO;
-        Ok(Self { tun, wait, host, capture: None, arriving, departing, merged, refused: 0, cpu })
+        Ok(Self { tun, wait, host, capture: None, arriving, departing, merged, refused: Arc::default(), cpu })
+    }
+
+    /// Goes on with the same host on another device, when the old one has gone. Connections do not notice but for the time
+    /// without packets.
+    ///
+    /// # Errors
+    /// If the system has no more descriptors.
+    pub fn renew(&mut self, tun: Tun) -> Result<(), NetError> {
+        self.merged = tun.offloads().then(|| (Arrivals::new(), Departures::new()));
+        // The old one is closed first.
+        self.tun = tun;
+        self.wait.replace(0, &self.tun)
     }
 
     /// Writes every packet, in and out, to a file.
@@ -183,7 +199,12 @@ impl Driver {
     /// Packets that the device did not take.
     #[must_use]
     pub fn refused(&self) -> u64 {
-        self.refused
+        self.refused.load(Ordering::Relaxed)
+    }
+    /// The same, for whoever looks at it while the driver runs.
+    #[must_use]
+    pub fn refusals(&self) -> Arc<AtomicU64> {
+        self.refused.clone()
     }
     /// Processor time used within [`Self::run`].
     #[must_use]

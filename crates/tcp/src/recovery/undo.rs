@@ -86,7 +86,7 @@ impl Undo {
     /// The receiver got `[from, to)` twice. True if it did so with every retransmission. A report names no
     /// retransmission, so they are counted (RFC 3708 §2 looks at each; a network that duplicates fools both).
     pub(crate) fn reported(&mut self, (from, to): (u64, u64), smss: u32) -> bool {
-        if !self.open || self.unreported == 0 || from < self.from || to > self.to {
+        if !self.open || self.unreported == 0 || from < self.from || to > self.to || to <= from {
             return false;
         }
         let segments = (to - from).div_ceil(u64::from(smss)).min(u64::from(self.unreported)) as u32;
@@ -130,6 +130,9 @@ mod tests {
         assert!(!u.reported((1, 1001), 1000), "of before");
         assert!(!u.reported((5001, 6001), 1000), "of after");
         assert!(u.reported((2001, 3001), 1000));
+        // Nothing, and a report that ends before it begins.
+        u.resent(at(10), 1001);
+        assert!(!u.reported((2001, 2001), 1000) && !u.reported((3001, 2001), 1000));
         // Both in one report.
         let mut u = begun();
         u.resent(at(10), 1001);

@@ -1,72 +1,8 @@
-//! What an emulation counts, for Prometheus (text exposition over HTTP).
+//! What an emulation counts, for Prometheus.
 
-use crate::stop::Stop;
+use crate::command::metrics::Page;
 use skyhaul_net::emulator::Report;
 use skyhaul_path::{DropReason, KindCounters};
-use std::fmt::{Display, Write as _};
-use std::net::SocketAddr;
-use tiny_http::{Header, Response, Server};
-
-/// An HTTP server that is asked from time to time.
-pub(super) struct Metrics(Server);
-
-impl Metrics {
-    /// Listens at `address`.
-    pub(super) fn open(address: SocketAddr) -> Result<Self, Stop> {
-        let server = Server::http(address).map_err(|e| {
-            Stop::bad(format!("--metrics: cannot listen at {address}: {e}; choose another address or port"))
-        })?;
-        eprintln!("metrics at http://{}/metrics", server.server_addr());
-        Ok(Self(server))
-    }
-
-    /// Answers whoever has asked.
-    pub(super) fn answer(&self, report: Option<&Report>) {
-        while let Ok(Some(request)) = self.0.try_recv() {
-            let text = report.map(text).unwrap_or_default();
-            let kind = "text/plain; version=0.0.4; charset=utf-8";
-            let mut response = Response::from_string(text);
-            if let Ok(h) = Header::from_bytes(&b"Content-Type"[..], kind.as_bytes()) {
-                response.add_header(h);
-            }
-            // Who has gone need not be answered.
-            let _ = request.respond(response);
-        }
-    }
-}
-
-/// A page in Prometheus' text format, version 0.0.4: families one after the other, each with its help and its type.
-#[derive(Default)]
-struct Page(String);
-
-impl Page {
-    /// Begins a family: its name ends in `_total` exactly if it is a counter.
-    fn family(&mut self, name: &'static str, kind: &str, help: &str) -> Family<'_> {
-        debug_assert_eq!(name.ends_with("_total"), kind == "counter");
-        let _ = writeln!(self.0, "# HELP skyhaul_{name} {help}.\n# TYPE skyhaul_{name} {kind}");
-        Family { page: &mut self.0, name }
-    }
-}
-
-struct Family<'a> {
-    page: &'a mut String,
-    name: &'static str,
-}
-
-impl Family<'_> {
-    fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) {
-        self.suffixed("", labels, value);
-    }
-    fn suffixed(&mut self, suffix: &str, labels: &[(&str, &str)], value: impl Display) {
-        let labels: Vec<String> = labels.iter().map(|(k, v)| format!("{k}=\"{}\"", escaped(v))).collect();
-        let _ = writeln!(self.page, "skyhaul_{}{suffix}{{{}}} {value}", self.name, labels.join(","));
-    }
-}
-
-/// A label's value as it stands between quotes.
-fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
 
 /// Counters of one priority.
 type Of = fn(&KindCounters) -> u64;
@@ -77,7 +13,7 @@ const COUNTERS: [(&str, &str, Of); 3] = [
 ];
 
 /// Everything in the report.
-fn text(report: &Report) -> String {
+pub(super) fn text(report: &Report) -> String {
     let mut page = Page::default();
     let links = || report.lanes.iter().flat_map(|lane| lane.links.iter().map(move |link| (lane, link)));
     for (name, help, of) in COUNTERS {
@@ -119,5 +55,5 @@ fn text(report: &Report) -> String {
     for lane in &report.lanes {
         refused.sample(&[("direction", lane.name)], lane.refused);
     }
-    page.0
+    page.text()
 }

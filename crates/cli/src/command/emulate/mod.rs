@@ -4,6 +4,7 @@ mod metrics;
 mod report;
 
 use crate::args::EmulateArgs;
+use crate::command::metrics::Metrics;
 use crate::interrupt;
 use crate::output::print;
 use crate::stop::Stop;
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &EmulateArgs, arguments: usize) -> Result<(), Stop> {
     let scenario = &case.scenario;
     let group = group(scenario, args.flow.as_deref())?;
     keep_up(scenario, group, args)?;
-    let metrics = args.metrics.map(metrics::Metrics::open).transpose()?;
+    let mut metrics = args.metrics.map(Metrics::open).transpose()?;
     interrupt::listen();
     let ends = ends(args)?;
     for why in ends.iter().filter_map(|e| e.device.warning()) {
@@ -70,6 +71,10 @@ pub(crate) fn run(args: &EmulateArgs, arguments: usize) -> Result<(), Stop> {
         again.push(INIT.into());
         Some(enclosure::start(&here, &again, &args.program).map_err(Stop::bad)?)
     };
+    if let Some(m) = &mut metrics {
+        // It is looked after now and then.
+        m.begin(|| {});
+    }
     watch(args, &emulation, program.as_ref(), metrics.as_ref());
     if program.is_some() {
         linger(&emulation, scenario.propagation_rtt(group));
@@ -191,12 +196,7 @@ fn addresses(net: u8, end: u8) -> [(IpAddr, u8); 2] {
 }
 
 /// Returns once the program or the emulation has ended, or the user wants an end.
-fn watch(
-    args: &EmulateArgs,
-    emulation: &Emulation,
-    program: Option<&Enclosed>,
-    metrics: Option<&metrics::Metrics>,
-) {
+fn watch(args: &EmulateArgs, emulation: &Emulation, program: Option<&Enclosed>, metrics: Option<&Metrics>) {
     let view = args.live.then(view);
     let mut over = args.duration.map(|d| emulation.started_at() + d);
     let (mut asked, mut looks) = (0, 0);
@@ -229,7 +229,7 @@ fn watch(
             view.set_message(report::line(&news));
         }
         if let Some(m) = metrics {
-            m.answer(emulation.news().as_ref());
+            m.answer(|| emulation.news().as_ref().map(metrics::text).unwrap_or_default());
         }
         looks = looks.wrapping_add(1);
         std::thread::sleep(LOOK);

@@ -23,6 +23,8 @@ pub(super) struct Wanted {
 pub(super) struct Document<'a> {
     pub(super) stack: &'a Stack,
     pub(super) met: &'a Met,
+    /// What the stack has counted.
+    pub(super) counters: &'a Value,
     pub(super) told: &'a [Told],
     pub(super) wanted: &'a Wanted,
 }
@@ -162,6 +164,7 @@ impl Document<'_> {
                 "cpu_s": self.met.cpu.as_secs_f64(),
                 "cookies_sent": self.met.counts.cookies_sent, "cookies_taken": self.met.counts.cookies_taken,
                 "time_waits_cut": self.met.counts.time_waits_cut,
+                "counters": self.counters,
                 "memory": {
                     "limit_bytes": m.limit, "held_bytes": m.held, "most_bytes": m.most,
                     "connections_reneged": m.reneged, "buffers_trimmed": m.trimmed,

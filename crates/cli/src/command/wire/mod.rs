@@ -1,7 +1,13 @@
 //! `skyhaul wire`: the transport against real programs.
 
 #[cfg(target_os = "linux")]
+mod datagrams;
+#[cfg(target_os = "linux")]
 mod document;
+#[cfg(target_os = "linux")]
+mod exporter;
+#[cfg(target_os = "linux")]
+mod figures;
 #[cfg(target_os = "linux")]
 mod send;
 #[cfg(target_os = "linux")]

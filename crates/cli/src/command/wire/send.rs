@@ -1,7 +1,8 @@
 //! `skyhaul wire send`.
 
 use super::document::{Document, Wanted};
-use super::settings::{self, Stack};
+use super::exporter::Exporter;
+use super::settings::Stack;
 use super::show::{self, Met, Told};
 use crate::args::SendArgs;
 use crate::interrupt;
@@ -20,13 +21,15 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Stop> {
         (None, bytes) => Limit::Bytes(bytes.map_or(0, |b| b.0)),
     };
     let mut driver = stack.open()?;
+    let metrics = Exporter::begin(args.stack.metrics, &driver)?;
     let began = Clock::wall_nanos();
     let host = driver.host_mut();
     let opened =
         Bulk::open(Clock::now(), host, (local, remote), &stack.endpoint, limit, args.streams, stack.every);
     let mut bulk = opened.map_err(Stop::bad)?;
     let (mut rows, mut unprinted) = (Rows::default(), None);
-    let ran = driver.run(&mut bulk, |_, bulk, _| {
+    let ran = driver.run(&mut bulk, |_, bulk, host| {
+        metrics.answer(host);
         if !args.stack.json {
             unprinted = unprinted.take().or(rows.show(bulk, false).err());
         }
@@ -36,7 +39,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Stop> {
         unprinted = unprinted.or(rows.show(&bulk, true).err());
     }
     let rtt = bulk.accounts().filter_map(|(meter, _)| meter.sum().srtt).max().unwrap_or_default();
-    let ran = ran.map_err(Stop::bad).and_then(|()| settings::linger(&mut driver, rtt));
+    let ran = ran.map_err(Stop::bad).and_then(|()| metrics.linger(&mut driver, rtt));
     let captured = stack.close(&mut driver);
     let told: Vec<Told> = (1..)
         .zip(bulk.accounts())
@@ -54,7 +57,8 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Stop> {
     if args.stack.json {
         let error = outcome.as_ref().err().map(Stop::to_string);
         let wanted = Wanted { limit: Some(limit), remote, reverse: false, began, error };
-        print(&Document { stack: &stack, met: &met, told: &told, wanted: &wanted }.text())?;
+        let counters = &met.figures(driver.host()).json();
+        print(&Document { stack: &stack, met: &met, counters, told: &told, wanted: &wanted }.text())?;
     } else if connected {
         print(&format!("{}{}{}", rows.line(), show::results(&told, &stack), met.line(bytes)))?;
     }

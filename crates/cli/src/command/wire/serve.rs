@@ -1,22 +1,29 @@
 //! `skyhaul wire serve`.
 
+use super::datagrams;
 use super::document::{Document, Wanted};
-use super::settings::{self, Stack};
+use super::exporter::Exporter;
+use super::settings::Stack;
 use super::show::{self, Met, Told};
 use crate::args::{Mode, ServeArgs};
 use crate::interrupt;
 use crate::output::print;
 use crate::stop::Stop;
+use serde_json::Value;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_net::app::{Http, Interval, Iperf, Meter, Serve, Sink, Talker};
+use skyhaul_net::app::{Datagrams, Http, Interval, Iperf, Meter, Serve, Sink, Talker, Tested};
 use skyhaul_net::driver::Driver;
 use skyhaul_net::host::{ConnId, Host};
 use skyhaul_net::{Clock, NetError};
 use std::collections::BTreeMap;
 
+/// How old the counters of a document may be.
+const COUNTERS: Duration = Duration::from_millis(500);
+
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
     let stack = Stack::read(&args.stack)?;
     let mut driver = stack.open()?;
+    let metrics = Exporter::begin(args.stack.metrics, &driver)?;
     driver.host_mut().listen(args.port, stack.endpoint.clone()).map_err(Stop::bad)?;
     let interface = driver.tun().name().to_owned();
     if !args.stack.json {
@@ -38,19 +45,25 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
         bytes: 0,
         next: Instant::ZERO,
         began: Clock::wall_nanos(),
+        counters: (Instant::ZERO, Value::Null),
         head: None,
         rtt: Duration::ZERO,
         stop: None,
     };
     let most = args.once.then_some(1);
     let ran = match args.mode {
-        Mode::Sink => talk(&mut driver, Serve::new(|_| Sink, stack.every, most), &mut shown),
-        Mode::Http => {
-            talk(&mut driver, Serve::new(|_| Http::default(), stack.every, most).sending(), &mut shown)
-        }
+        Mode::Sink => talk(&mut driver, Serve::new(|_| Sink, stack.every, most), &mut shown, &metrics),
+        Mode::Http => talk(
+            &mut driver,
+            Serve::new(|_| Http::default(), stack.every, most).sending(),
+            &mut shown,
+            &metrics,
+        ),
         Mode::Iperf3 => {
+            driver.host_mut().bind(args.port).map_err(Stop::bad)?;
             let mut app = Iperf::new(stack.endpoint.cc.name().into(), stack.every, most);
             driver.run(&mut app, |now, app, host| {
+                metrics.answer(host);
                 if shown.looks(now) {
                     shown.test(app.open());
                 }
@@ -58,21 +71,13 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
                     eprintln!("a test was refused: {why}");
                 }
                 for tested in app.take_tested() {
-                    shown.test(tested.meters.clone().iter_mut());
-                    let told = (1..).zip(tested.meters).zip(tested.accounts);
-                    let told = told.map(|((number, meter), account)| Told {
-                        number,
-                        sending: tested.reverse,
-                        meter,
-                        account,
-                    });
-                    shown.ended(told.collect(), host, tested.reverse);
+                    shown.tested(tested, host);
                 }
                 shown.wants_an_end(host)
             })
         }
     };
-    let ran = ran.map_err(Stop::bad).and_then(|()| settings::linger(&mut driver, shown.rtt));
+    let ran = ran.map_err(Stop::bad).and_then(|()| metrics.linger(&mut driver, shown.rtt));
     let captured = stack.close(&mut driver);
     if let Some(stop) = shown.stop {
         return Err(stop);
@@ -90,9 +95,11 @@ fn talk<T: Talker, G: FnMut(u16) -> T>(
     driver: &mut Driver,
     mut app: Serve<T, G>,
     shown: &mut Shown<'_>,
+    metrics: &Exporter,
 ) -> Result<(), NetError> {
     let sending = shown.args.mode == Mode::Http;
     driver.run(&mut app, |now, app, host| {
+        metrics.answer(host);
         if shown.looks(now) {
             app.tell_fresh(|id, meter| {
                 let number = shown.number(id);
@@ -123,6 +130,8 @@ struct Shown<'a> {
     bytes: u64,
     next: Instant,
     began: u64,
+    /// What the stack has counted, and when that is looked at again: it takes a look at each connection.
+    counters: (Instant, Value),
     /// Of which kind the last head was.
     head: Option<bool>,
     /// The longest round trip of a connection that has ended.
@@ -168,6 +177,32 @@ impl Shown<'_> {
             self.rows(number, meter.news(), sending);
         }
     }
+    /// A test of iperf3: one that went both ways is told way by way.
+    fn tested(&mut self, tested: Tested, host: &Host) {
+        for sends in [false, true] {
+            let connections = (1..).zip(&tested.connections).filter(|(_, c)| c.sends == sends);
+            let told = connections.map(|(number, c)| {
+                let (meter, account) = (c.meter.clone(), c.account.clone());
+                Told { number, sending: sends, meter, account }
+            });
+            let mut told: Vec<Told> = told.collect();
+            for t in &mut told {
+                let news = t.meter.news().to_vec();
+                self.rows(t.number, &news, sends);
+            }
+            if !told.is_empty() {
+                self.ended(told, host, sends);
+            }
+            let streams: Vec<(u32, &Datagrams)> =
+                (1..).zip(&tested.datagrams).filter(|(_, d)| d.sends == sends).collect();
+            if !streams.is_empty() {
+                self.bytes += streams.iter().map(|(_, d)| d.bytes).sum::<u64>();
+                let json = self.args.stack.json;
+                let text = if json { datagrams::json(&streams) } else { datagrams::text(&streams) };
+                self.say(&text);
+            }
+        }
+    }
     /// Connections that began and ended together.
     fn ended(&mut self, told: Vec<Told>, host: &Host, reverse: bool) {
         self.bytes += told.iter().map(|t| t.meter.sum().bytes).sum::<u64>();
@@ -180,7 +215,12 @@ impl Shown<'_> {
             let error = told.iter().find(|t| !t.account.in_order).map(|t| show::ended(&t.account));
             let remote = told[0].account.remote;
             let wanted = Wanted { limit: None, remote, reverse, began: self.began, error };
-            Document { stack: self.stack, met: &met, told: &told, wanted: &wanted }.text()
+            let now = Clock::now();
+            if now >= self.counters.0 {
+                self.counters = (now + COUNTERS, met.figures(host).json());
+            }
+            let counters = &self.counters.1;
+            Document { stack: self.stack, met: &met, counters, told: &told, wanted: &wanted }.text()
         } else {
             show::results(&told, self.stack)
         };

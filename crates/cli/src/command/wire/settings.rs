@@ -4,7 +4,6 @@ use crate::args::{Marking, Priority, StackArgs};
 use crate::interrupt;
 use crate::stop::Stop;
 use skyhaul_base::Duration;
-use skyhaul_net::app::Farewell;
 use skyhaul_net::driver::Driver;
 use skyhaul_net::host::{Endpoint, Host, HostConfig, Secret};
 use skyhaul_net::tun::{self, Tun, TunConfig};
@@ -144,11 +143,6 @@ impl Stack {
         };
         Err(Stop::bad(format!("{to}: it has {has}: add {example}")))
     }
-}
-
-/// Lets what was said last arrive, after connections of this round trip.
-pub(super) fn linger(driver: &mut Driver, rtt: Duration) -> Result<(), Stop> {
-    driver.run(&mut Farewell::new(rtt), |_, _, _| false).map_err(Stop::bad)
 }
 
 fn find(to: &str) -> Result<Vec<SocketAddr>, Stop> {

@@ -1,5 +1,6 @@
 //! What is printed: a row per interval and connection, and what became of each.
 
+use super::figures::{self, Figures};
 use super::settings::Stack;
 use crate::args::Marking;
 use skyhaul_base::Duration;
@@ -7,7 +8,6 @@ use skyhaul_cc::ProbeSupport;
 use skyhaul_lab::text::{bit_rate, seconds, short};
 use skyhaul_net::app::{Account, Interval, Meter};
 use skyhaul_net::host::{Counts, Failure, Host, Memory};
-use skyhaul_wire::Refusal;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -156,26 +156,18 @@ impl Met {
         let dropped = skyhaul_net::tun::dropped(interface).unwrap_or(0);
         Self { counts: host.counts().clone(), memory: host.memory(), refused, dropped, cpu }
     }
+    /// Everything that the stack has counted.
+    pub(super) fn figures(&self, host: &Host) -> Figures {
+        Figures::of(host, self.refused, self.dropped, self.cpu.as_secs_f64())
+    }
     /// Packets in and out.
     pub(super) fn packets(&self) -> (u64, u64) {
         (self.counts.packets_in, self.counts.packets_out)
     }
     /// Packets that were not taken, by reason; those that never happened are left out.
     pub(super) fn reasons(&self) -> BTreeMap<&'static str, u64> {
-        let c = &self.counts;
-        let malformed = Refusal::ALL.iter().map(|why| (why.name(), c.refusals.of(*why)));
-        let others = [
-            ("to-another-address", c.not_ours),
-            ("from-nobody", c.martians),
-            ("udp", c.not_tcp),
-            ("no-connection", c.strangers),
-            ("no-room-for-syn", c.syns_dropped),
-            ("never-completed", c.half_open_expired),
-            ("no-memory", self.memory.refused),
-            ("icmp-about-nothing", c.messages_refused),
-        ];
-        let rejected = c.rejected.iter().map(|(why, n)| (*why, *n));
-        malformed.chain(others).chain(rejected).filter(|(_, n)| *n > 0).collect()
+        let all = figures::refusals(&self.counts, &self.memory);
+        all.into_iter().filter(|(_, n)| *n > 0).collect()
     }
     pub(super) fn line(&self, bytes: u64) -> String {
         let c = &self.counts;

@@ -1,16 +1,28 @@
 //! The server's side of iperf3's protocol, so that any iperf3 client can measure with our receiver, and with our sender
-//! (`iperf3 -c … -R`). TCP tests with one or more parallel streams in one direction; one test at a time, as iperf3 does.
+//! (`iperf3 -c … -R`, `--bidir`), over TCP and UDP (`-u`), with one or more parallel streams; one test at a time, as
+//! iperf3 does.
 //!
 //! A control connection and the streams all begin with the test's cookie. The control connection carries states of one
-//! byte each, and JSON behind a length of four bytes.
+//! byte each, and JSON behind a length of four bytes. A stream of datagrams begins with a datagram of four bytes, which is
+//! answered.
+
+mod datagrams;
+mod results;
+mod test;
+mod wish;
+
+pub use datagrams::Datagrams;
 
 use super::account::Account;
 use super::meter::Meter;
 use crate::host::{App, Turn};
-use crate::host::{ConnId, Host};
-use serde_json::{Value, json};
+use crate::host::{Arrived, ConnId, Host};
+use datagrams::welcome;
+use serde_json::Value;
 use skyhaul_base::{Duration, Instant};
 use std::collections::BTreeMap;
+use test::{Phase, Stream, Test};
+use wish::Wish;
 
 const COOKIE: usize = 37;
 /// Longest JSON text that is taken.
@@ -29,54 +41,31 @@ const IPERF_DONE: u8 = 16;
 const ACCESS_DENIED: u8 = 255;
 const SERVER_ERROR: u8 = 254;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Parameters,
-    Streams,
-    Running,
-    Results,
-    Done,
-}
+/// How long a connection may take to say which test it belongs to.
+const SILENCE: Duration = Duration::from_secs(30);
+/// Headers of a datagram over IPv6, bytes.
+const HEADERS: u32 = 48;
 
-/// A test in progress.
-#[derive(Debug)]
-struct Test {
-    cookie: Vec<u8>,
-    control: ConnId,
-    phase: Phase,
-    parallel: usize,
-    reverse: bool,
-    streams: Vec<(ConnId, Meter)>,
-    /// Of streams that were let go.
-    accounts: Vec<Account>,
-    input: Vec<u8>,
+/// A connection of a test.
+#[derive(Clone, Debug)]
+pub struct TestedConnection {
+    /// We sent, the client received.
+    pub sends: bool,
+    /// What was measured of it.
+    pub meter: Meter,
+    /// What is known of it.
+    pub account: Account,
 }
 
 /// What became of a test.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Tested {
-    /// The client received, we sent.
-    pub reverse: bool,
-    /// One for each stream.
-    pub meters: Vec<Meter>,
-    /// What is known of each connection.
-    pub accounts: Vec<Account>,
+    /// Its connections; those of a test both ways that the client sent on come first.
+    pub connections: Vec<TestedConnection>,
+    /// Its streams of datagrams.
+    pub datagrams: Vec<Datagrams>,
     /// Both sides have exchanged their results.
     pub in_order: bool,
-}
-
-/// Why a test is not served; the client itself is told no more than that a parameter was bad.
-fn why_not(wanted: Option<&Value>) -> &'static str {
-    let flag = |key: &str| wanted.is_some_and(|p| p[key].as_bool().unwrap_or(false));
-    if flag("udp") {
-        "it is of UDP (-u), and only TCP is served"
-    } else if flag("bidirectional") {
-        "it goes both ways at once (--bidir): run it once as it is and once with -R"
-    } else if wanted.is_some_and(|p| p["parallel"].as_u64().unwrap_or(1) > 128) {
-        "it has more than 128 streams"
-    } else {
-        "its parameters make no sense"
-    }
 }
 
 /// An iperf3 server.
@@ -86,15 +75,16 @@ pub struct Iperf {
     control_name: String,
     every: Duration,
     test: Option<Test>,
-    refused: Vec<&'static str>,
-    /// Connections whose cookie has not come.
-    new: BTreeMap<ConnId, Vec<u8>>,
+    refused: Vec<String>,
+    /// Connections whose cookie has not come, and since when it is waited for.
+    new: BTreeMap<ConnId, (Vec<u8>, Instant)>,
     chunk: Vec<u8>,
     tested: Vec<Tested>,
     most: Option<u64>,
     count: u64,
     stopping: bool,
-    next_tick: Instant,
+    /// When the test wants to be called again.
+    next: Instant,
 }
 
 impl Iperf {
@@ -112,7 +102,7 @@ impl Iperf {
             most,
             count: 0,
             stopping: false,
-            next_tick: Instant::MAX,
+            next: Instant::MAX,
         }
     }
     /// Tests that ended since the last call.
@@ -120,12 +110,12 @@ impl Iperf {
         std::mem::take(&mut self.tested)
     }
     /// Why tests were not served since the last call.
-    pub fn take_refused(&mut self) -> Vec<&'static str> {
+    pub fn take_refused(&mut self) -> Vec<String> {
         std::mem::take(&mut self.refused)
     }
     /// The meters of the test in progress.
     pub fn open(&mut self) -> impl Iterator<Item = &mut Meter> {
-        self.test.iter_mut().flat_map(|t| t.streams.iter_mut().map(|(_, m)| m))
+        self.test.iter_mut().flat_map(|t| t.streams.iter_mut().filter_map(Stream::meter))
     }
 
     fn say(now: Instant, host: &mut Host, to: ConnId, state: u8) {
@@ -137,26 +127,22 @@ impl Iperf {
         match &mut self.test {
             None => {
                 Self::say(now, host, id, PARAM_EXCHANGE);
-                self.test = Some(Test {
-                    cookie,
-                    control: id,
-                    phase: Phase::Parameters,
-                    parallel: 1,
-                    reverse: false,
-                    streams: Vec::new(),
-                    accounts: Vec::new(),
-                    input: Vec::new(),
-                });
+                self.test = Some(Test::new(now, cookie, id));
             }
-            Some(t) if t.cookie == cookie && t.phase == Phase::Streams && t.streams.len() < t.parallel => {
-                let mut meter = Meter::new(!t.reverse, self.every);
-                meter.begin(now);
-                t.streams.push((id, meter));
-                if t.streams.len() == t.parallel {
-                    Self::say(now, host, t.control, TEST_START);
-                    Self::say(now, host, t.control, TEST_RUNNING);
-                    t.phase = Phase::Running;
+            Some(t)
+                if t.cookie == cookie
+                    && t.phase == Phase::Streams
+                    && !t.wish.udp
+                    && t.streams.len() < t.wish.streams() =>
+            {
+                let sends = t.wish.sends(t.streams.len());
+                let mut meter = Meter::new(!sends, self.every);
+                // The cookie is no data.
+                if let Some(c) = host.conn(id) {
+                    meter.begin_anew(now, c);
                 }
+                t.streams.push(Stream::Tcp { id, sends, meter, account: None });
+                self.complete(now, host);
             }
             Some(_) => {
                 // Busy with another test.
@@ -166,43 +152,76 @@ impl Iperf {
         }
     }
 
+    /// Once every stream is there the test begins.
+    fn complete(&mut self, now: Instant, host: &mut Host) {
+        let Some(t) = self.test.as_mut().filter(|t| t.streams.len() == t.wish.streams()) else { return };
+        Self::say(now, host, t.control, TEST_START);
+        Self::say(now, host, t.control, TEST_RUNNING);
+        t.begin(now);
+        self.next = now;
+    }
+
+    /// A datagram has come.
+    fn datagram(&mut self, now: Instant, host: &mut Host, d: &Arrived) {
+        let Some(t) = self.test.as_mut().filter(|t| t.wish.udp) else { return };
+        let theirs = |s: &&mut Stream| matches!(s, Stream::Udp(known) if known.remote == d.from);
+        if let Some(Stream::Udp(known)) = t.streams.iter_mut().find(theirs) {
+            if t.phase == Phase::Running && !known.sends && d.payload.len() > 4 {
+                known.arrived(d, t.wish.wide);
+            } else if t.phase == Phase::Streams {
+                // Our answer was lost.
+                let _ = host.send_to(d.to, d.from, &welcome(&d.payload));
+            }
+            return;
+        }
+        let client = host.conn(t.control).map(|c| c.remote().ip());
+        if t.phase == Phase::Streams && client == Some(d.from.ip()) {
+            let sends = t.wish.sends(t.streams.len());
+            t.streams.push(Stream::Udp(Datagrams::new(now, d.to, d.from, sends)));
+            let _ = host.send_to(d.to, d.from, &welcome(&d.payload));
+            self.complete(now, host);
+        }
+    }
+
     fn end(&mut self, now: Instant, host: &mut Host, in_order: bool) {
         let Some(mut t) = self.test.take() else { return };
-        let let_go = !t.accounts.is_empty();
-        for (id, meter) in &mut t.streams {
-            if let Some(c) = host.conn(*id).filter(|_| !let_go) {
-                meter.finish(now, c);
-                t.accounts.push(Account::of(c));
-            }
-            host.discard(now, *id);
-            host.release(now, *id);
+        if t.phase == Phase::Running || t.phase == Phase::Streams {
+            t.let_go(now, host);
         }
         host.discard(now, t.control);
         host.release(now, t.control);
-        let mut accounts = t.accounts;
-        for a in &mut accounts {
-            a.in_order = in_order && a.failure.is_none();
+        let whole = t.streams.len() == t.wish.streams();
+        let mut tested = Tested { in_order, ..Tested::default() };
+        for s in t.streams {
+            match s {
+                Stream::Tcp { sends, meter, account: Some(mut account), .. } => {
+                    account.in_order = in_order && account.failure.is_none();
+                    tested.connections.push(TestedConnection { sends, meter, account });
+                }
+                Stream::Tcp { .. } => {}
+                Stream::Udp(d) => tested.datagrams.push(d),
+            }
         }
-        if accounts.len() == t.parallel && accounts.len() == t.streams.len() {
-            let meters = t.streams.into_iter().map(|(_, m)| m).collect();
-            self.tested.push(Tested { reverse: t.reverse, meters, accounts, in_order });
+        if whole && tested.connections.len() + tested.datagrams.len() == t.wish.streams() {
+            self.tested.push(tested);
         }
         self.count += 1;
     }
 
-    /// Data of the streams.
-    fn run(&mut self, now: Instant, host: &mut Host) {
-        let Some(t) = self.test.as_mut().filter(|t| t.phase == Phase::Running) else { return };
-        for (id, meter) in &mut t.streams {
-            if t.reverse {
-                while host.write(now, *id, &self.chunk) == self.chunk.len() {}
+    /// Gives up whoever has said nothing for too long.
+    fn lose_patience(&mut self, now: Instant, host: &mut Host) {
+        self.new.retain(|id, (_, since)| {
+            let patient = now < *since + SILENCE;
+            if !patient {
+                host.abort(now, *id);
+                host.release(now, *id);
             }
-            host.discard(now, *id);
-            if let Some(c) = host.conn(*id) {
-                meter.turn(now, c);
-            }
+            patient
+        });
+        if let Some(control) = self.test.as_ref().filter(|t| now >= t.patience()).map(|t| t.control) {
+            host.abort(now, control);
+            self.end(now, host, false);
         }
-        self.next_tick = t.streams.iter().map(|(_, m)| m.next()).min().unwrap_or(Instant::MAX);
     }
 
     /// A JSON text behind its length, once it is complete. `Err` if it is none.
@@ -223,6 +242,9 @@ impl Iperf {
         let mut buf = [0; 4096];
         loop {
             let n = host.read(now, t.control, &mut buf);
+            if n > 0 {
+                t.heard(now);
+            }
             t.input.extend_from_slice(&buf[..n]);
             if n < buf.len() {
                 break;
@@ -233,23 +255,16 @@ impl Iperf {
             match t.phase {
                 Phase::Parameters => {
                     let Some(p) = Self::text(&mut t.input) else { break };
-                    let flag = |p: &Value, key: &str| p[key].as_bool().unwrap_or(false);
-                    let number = |p: &Value, key: &str| p[key].as_u64().unwrap_or(1);
-                    match p {
-                        Ok(p)
-                            if flag(&p, "tcp")
-                                && !flag(&p, "bidirectional")
-                                && number(&p, "parallel") <= 128 =>
-                        {
-                            t.parallel = number(&p, "parallel").max(1) as usize;
-                            t.reverse = flag(&p, "reverse");
+                    let longest = host.config().mtu.saturating_sub(HEADERS) as usize;
+                    match Wish::read(&p.unwrap_or(Value::Null), longest) {
+                        Ok(wish) => {
+                            t.wish = wish;
                             t.phase = Phase::Streams;
                             Self::say(now, host, t.control, CREATE_STREAMS);
                         }
-                        // UDP, both directions at once, too many streams, or nonsense: two numbers follow the state,
-                        // iperf3's own for "bad parameter" and the system's.
-                        other => {
-                            self.refused.push(why_not(other.as_ref().ok()));
+                        // Two numbers follow the state, iperf3's own for "bad parameter" and the system's.
+                        Err(why) => {
+                            self.refused.push(why);
                             let control = t.control;
                             host.write(now, control, &[SERVER_ERROR, 0, 0, 0, 116, 0, 0, 0, 0]);
                             self.end(now, host, false);
@@ -259,16 +274,7 @@ impl Iperf {
                 Phase::Running => match t.input.first() {
                     Some(&TEST_END) => {
                         t.input.remove(0);
-                        for (id, meter) in &mut t.streams {
-                            host.discard(now, *id);
-                            host.take_back(now, *id);
-                            if let Some(c) = host.conn(*id) {
-                                meter.finish(now, c);
-                                t.accounts.push(Account::of(c));
-                            }
-                            // A client that receives still waits for the rest of its block: only a FIN ends that.
-                            host.release(now, *id);
-                        }
+                        t.let_go(now, host);
                         t.phase = Phase::Results;
                         Self::say(now, host, t.control, EXCHANGE_RESULTS);
                     }
@@ -281,7 +287,7 @@ impl Iperf {
                         self.end(now, host, false);
                         return;
                     }
-                    let text = results(t, &self.control_name).to_string();
+                    let text = results::of(t, &self.control_name).to_string();
                     host.write(now, t.control, &(text.len() as u32).to_be_bytes());
                     host.write(now, t.control, text.as_bytes());
                     Self::say(now, host, t.control, DISPLAY_RESULTS);
@@ -306,48 +312,14 @@ impl Iperf {
     }
 }
 
-/// Our results, as iperf3 writes them.
-fn results(t: &Test, control_name: &str) -> Value {
-    let streams: Vec<Value> = t
-        .streams
-        .iter()
-        .enumerate()
-        .map(|(i, (_, meter))| {
-            let sum = meter.sum();
-            json!({
-                // iperf3 numbers its streams 1, 3, 4, 5 and so on.
-                "id": if i == 0 { 1 } else { i + 2 },
-                "bytes": sum.bytes,
-                "retransmits": if t.reverse { sum.retransmissions as i64 } else { -1 },
-                "jitter": 0,
-                "errors": 0,
-                "omitted_errors": 0,
-                "packets": 0,
-                "omitted_packets": 0,
-                "start_time": 0,
-                "end_time": sum.to.as_secs_f64(),
-            })
-        })
-        .collect();
-    json!({
-        "cpu_util_total": 0.0,
-        "cpu_util_user": 0.0,
-        "cpu_util_system": 0.0,
-        "sender_has_retransmits": if t.reverse { 1 } else { -1 },
-        "congestion_used": control_name,
-        "streams": streams,
-    })
-}
-
 impl App for Iperf {
     fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
         while let Some(id) = host.next_changed() {
             let Some(c) = host.conn(id) else { continue };
             let over = c.is_over();
-            let test = self.test.as_ref();
-            let known = test.is_some_and(|t| t.control == id || t.streams.iter().any(|(s, _)| *s == id));
+            let known = self.test.as_ref().is_some_and(|t| t.control == id || t.has(id));
             if !known {
-                let mut cookie = self.new.remove(&id).unwrap_or_default();
+                let (mut cookie, since) = self.new.remove(&id).unwrap_or((Vec::new(), now));
                 let mut buf = [0; COOKIE];
                 let n = host.read(now, id, &mut buf[..COOKIE - cookie.len()]);
                 cookie.extend_from_slice(&buf[..n]);
@@ -356,22 +328,27 @@ impl App for Iperf {
                 } else if over {
                     host.release(now, id);
                 } else {
-                    self.new.insert(id, cookie);
+                    self.new.insert(id, (cookie, since));
                 }
             }
         }
-        self.run(now, host);
+        while let Some(d) = host.receive() {
+            self.datagram(now, host, &d);
+        }
+        if let Some(t) = self.test.as_mut().filter(|t| t.phase == Phase::Running) {
+            self.next = t.run(now, host, &self.chunk);
+        }
         self.control(now, host);
+        self.lose_patience(now, host);
         let full = self.most.is_some_and(|most| self.count >= most);
         if (full || self.stopping) && self.test.is_none() { Turn::Done } else { Turn::Waiting }
     }
 
     fn next_timeout(&self) -> Instant {
-        if self.test.as_ref().is_some_and(|t| t.phase == Phase::Running) {
-            self.next_tick
-        } else {
-            Instant::MAX
-        }
+        let running = self.test.as_ref().filter(|t| t.phase == Phase::Running).map(|_| self.next);
+        let silent = self.test.as_ref().map(Test::patience);
+        let new = self.new.values().map(|(_, since)| *since + SILENCE).min();
+        [running, silent, new].into_iter().flatten().min().unwrap_or(Instant::MAX)
     }
 
     fn stop(&mut self, now: Instant, host: &mut Host) {
@@ -380,19 +357,5 @@ impl App for Iperf {
             Self::say(now, host, t.control, SERVER_TERMINATE);
         }
         self.end(now, host, false);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_not_served_is_said_in_words() {
-        let why = |text: &str| why_not(serde_json::from_str(text).ok().as_ref());
-        assert!(why(r#"{"udp":true}"#).contains("-u"));
-        assert!(why(r#"{"tcp":true,"bidirectional":true}"#).contains("--bidir"));
-        assert!(why(r#"{"tcp":true,"parallel":500}"#).contains("128"));
-        assert!(why("nonsense").contains("no sense"));
     }
 }

@@ -1,0 +1,49 @@
+//! Hands out what a stack counts while it runs.
+
+use super::figures::Figures;
+use crate::command::metrics::Metrics;
+use crate::stop::Stop;
+use skyhaul_base::Duration;
+use skyhaul_net::Clock;
+use skyhaul_net::app::Farewell;
+use skyhaul_net::driver::Driver;
+use skyhaul_net::host::Host;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Answers whoever asks for the counters, if somebody may.
+pub(super) struct Exporter {
+    metrics: Option<Metrics>,
+    interface: String,
+    refused: Arc<AtomicU64>,
+}
+
+impl Exporter {
+    /// Listens at `address`, if there is one, and wakes the driver when somebody asks.
+    pub(super) fn begin(address: Option<SocketAddr>, driver: &Driver) -> Result<Self, Stop> {
+        let mut metrics = address.map(Metrics::open).transpose()?;
+        if let Some(m) = &mut metrics {
+            let waker = driver.waker();
+            m.begin(move || waker.wake());
+        }
+        Ok(Self { metrics, interface: driver.tun().name().to_owned(), refused: driver.refusals() })
+    }
+    /// Answers whoever has asked. On the thread of the stack, whose processor time it tells.
+    pub(super) fn answer(&self, host: &Host) {
+        let Some(metrics) = &self.metrics else { return };
+        metrics.answer(|| {
+            let dropped = skyhaul_net::tun::dropped(&self.interface).unwrap_or(0);
+            let cpu = Clock::thread_cpu().as_secs_f64();
+            Figures::of(host, self.refused.load(Ordering::Relaxed), dropped, cpu).page()
+        });
+    }
+    /// Lets what was said last arrive, after connections of this round trip.
+    pub(super) fn linger(&self, driver: &mut Driver, rtt: Duration) -> Result<(), Stop> {
+        let each = |_, _: &mut Farewell, host: &mut Host| {
+            self.answer(host);
+            false
+        };
+        driver.run(&mut Farewell::new(rtt), each).map_err(Stop::bad)
+    }
+}

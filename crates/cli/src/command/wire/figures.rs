@@ -1,0 +1,175 @@
+//! What a stack has counted: one list, from which follow the page for Prometheus and the key `counters` of JSON.
+
+use crate::command::metrics::Page;
+use serde_json::{Map, Value, json};
+use skyhaul_net::host::{Counts, Host, Memory};
+use skyhaul_wire::Refusal;
+
+/// A number with what tells it from others of its name.
+struct Sample {
+    label: Option<&'static str>,
+    value: f64,
+}
+
+/// Numbers of one name.
+struct Figure {
+    /// Ends in `_total` if it only grows.
+    name: &'static str,
+    help: &'static str,
+    /// Name of the label, where there are several.
+    by: Option<&'static str>,
+    samples: Vec<Sample>,
+}
+
+/// All there is of a stack.
+pub(super) struct Figures(Vec<Figure>);
+
+impl Figures {
+    /// Of a host, its interface and its thread; processor time in seconds.
+    pub(super) fn of(host: &Host, refused: u64, dropped: u64, cpu: f64) -> Self {
+        let mut all = Self(Vec::new());
+        all.connections(host);
+        all.strangers(host);
+        all.traffic(host);
+        all.refusals(host.counts(), &host.memory());
+        all.memory(host);
+        let help = "Packets that the interface did not take";
+        all.one("interface_packets_refused_total", help, refused);
+        let help = "Packets of the kernel that found the interface's queue full";
+        all.one("interface_packets_dropped_total", help, dropped);
+        let value = vec![Sample { label: None, value: cpu }];
+        let help = "Processor time of the stack's thread";
+        all.0.push(Figure { name: "cpu_seconds_total", help, by: None, samples: value });
+        all
+    }
+
+    fn one(&mut self, name: &'static str, help: &'static str, value: u64) {
+        let samples = vec![Sample { label: None, value: value as f64 }];
+        self.0.push(Figure { name, help, by: None, samples });
+    }
+    fn several(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        by: &'static str,
+        values: impl IntoIterator<Item = (&'static str, u64)>,
+    ) {
+        let sample = |(label, value)| Sample { label: Some(label), value: value as f64 };
+        let samples = values.into_iter().map(sample).collect();
+        self.0.push(Figure { name, help, by: Some(by), samples });
+    }
+
+    fn connections(&mut self, host: &Host) {
+        let census = host.census();
+        let l = &census.lives;
+        let help = "Connections now; half-open ones are syn-received";
+        self.several("connections", help, "state", census.states.iter().copied());
+        self.one("connections_opened_total", "Connections that the stack opened", l.opened);
+        let help = "Connections of others whose handshake was completed";
+        self.one("connections_accepted_total", help, l.accepted);
+        let ends =
+            [("closed", l.closed), ("reset", l.reset), ("vanished", l.vanished), ("aborted", l.aborted)];
+        let help = "Connections that ended: in order, reset by the peer, without an answer, given up";
+        self.several("connections_ended_total", help, "how", ends);
+        self.one("timers", "Entries in the lists of timers", census.timers);
+    }
+
+    fn strangers(&mut self, host: &Host) {
+        let c = host.counts();
+        self.one("half_open_connections", "Half-open connections", host.half_open() as u64);
+        let help = "Half-open connections that nobody completed";
+        self.one("half_open_expired_total", help, c.half_open_expired);
+        self.one("cookies_sent_total", "SYNs answered with a cookie", c.cookies_sent);
+        self.one("cookies_accepted_total", "Connections that began with a cookie", c.cookies_taken);
+        let help = "Connections in TIME-WAIT that no application holds";
+        self.one("time_wait_connections", help, host.time_waits() as u64);
+        let help = "Connections that left TIME-WAIT early, since too many waited";
+        self.one("time_wait_cut_total", help, c.time_waits_cut);
+        self.one("resets_sent_total", "Resets sent to strangers", c.resets_out);
+        let help = "Resets, echo replies and challenges not sent, since there were too many";
+        self.one("answers_withheld_total", help, c.answers_withheld);
+    }
+
+    fn traffic(&mut self, host: &Host) {
+        let (c, t) = (host.counts(), host.census().traffic);
+        self.one("packets_received_total", "Packets that arrived", c.packets_in);
+        self.one("packets_sent_total", "Packets sent", c.packets_out);
+        self.one("segments_received_total", "Segments that arrived well-formed", c.segments_in);
+        let help = "Data segments sent, retransmissions included";
+        self.one("segments_sent_total", help, t.segments_sent);
+        self.one("segments_retransmitted_total", "Data segments sent again", t.retransmissions);
+        self.one("retransmission_timeouts_total", "Expiries of the retransmission timer", t.timeouts);
+        self.one("bytes_acknowledged_total", "Payload that peers have acknowledged", t.bytes_acked);
+        self.one("bytes_received_total", "Payload that has come in order", t.bytes_received);
+        self.one("probes_sent_total", "Probes sent", t.probes_sent);
+        self.one("probes_answered_total", "Probes answered", t.probes_answered);
+        self.one("paths_narrowed_total", "Times a path proved to be narrower", c.paths_narrowed);
+    }
+
+    fn refusals(&mut self, counts: &Counts, memory: &Memory) {
+        let help = "Packets and segments that were not taken, by reason";
+        self.several("refusals_total", help, "reason", refusals(counts, memory));
+    }
+
+    fn memory(&mut self, host: &Host) {
+        let (m, now) = (host.memory(), host.census().memory);
+        let kinds = [
+            ("payload", now.payload),
+            ("beyond-gaps", now.beyond_gaps),
+            ("records", now.records),
+            ("half-open", now.half_open),
+            ("time-wait", now.time_wait),
+        ];
+        self.several("memory_bytes", "Memory that connections hold", "kind", kinds);
+        self.one("memory_limit_bytes", "Memory that connections may hold together", m.limit);
+        self.one("memory_most_bytes", "The most that connections have held", m.most);
+        let help = "Connections that forgot what had arrived beyond a gap";
+        self.one("memory_reneged_total", help, m.reneged);
+        self.one("memory_trimmed_total", "Idle connections that gave room back", m.trimmed);
+    }
+
+    /// A page for Prometheus.
+    pub(super) fn page(&self) -> String {
+        let mut page = Page::default();
+        for f in &self.0 {
+            let kind = if f.name.ends_with("_total") { "counter" } else { "gauge" };
+            let mut family = page.family(f.name, kind, f.help);
+            for s in &f.samples {
+                let labels: Vec<(&str, &str)> = f.by.zip(s.label).into_iter().collect();
+                family.sample(&labels, s.value);
+            }
+        }
+        page.text()
+    }
+
+    /// The same names, as JSON.
+    pub(super) fn json(&self) -> Value {
+        let figure = |f: &Figure| match f.by {
+            None => json!(f.samples.first().map_or(0.0, |s| s.value)),
+            Some(_) => f
+                .samples
+                .iter()
+                .map(|s| (s.label.unwrap_or_default().to_owned(), json!(s.value)))
+                .collect::<Map<_, _>>()
+                .into(),
+        };
+        self.0.iter().map(|f| (f.name.to_owned(), figure(f))).collect::<Map<_, _>>().into()
+    }
+}
+
+/// Packets and segments that were not taken, by reason, those that never happened included.
+pub(super) fn refusals(c: &Counts, memory: &Memory) -> Vec<(&'static str, u64)> {
+    let malformed = Refusal::ALL.iter().map(|why| (why.name(), c.refusals.of(*why)));
+    let others = [
+        ("to-another-address", c.not_ours),
+        ("from-nobody", c.martians),
+        ("udp", c.not_tcp),
+        ("no-connection", c.strangers),
+        ("no-room-for-syn", c.syns_dropped),
+        ("never-completed", c.half_open_expired),
+        ("no-memory", memory.refused),
+        ("icmp-about-nothing", c.messages_refused),
+    ];
+    let door = Counts::reasons().map(|why| (why, c.rejected_as(why)));
+    malformed.chain(others).chain(door).collect()
+}

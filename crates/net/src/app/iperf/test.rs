@@ -1,0 +1,148 @@
+//! A test in progress.
+
+use super::datagrams::Datagrams;
+use super::wish::{Way, Wish};
+use crate::app::account::Account;
+use crate::app::meter::Meter;
+use crate::host::{ConnId, Host};
+use skyhaul_base::{Duration, Instant};
+
+/// How long a client may say nothing when it is its turn, and how long nothing may move while data should.
+const SILENCE: Duration = Duration::from_secs(30);
+const STANDSTILL: Duration = Duration::from_secs(120);
+
+/// Where a test stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Parameters,
+    Streams,
+    Running,
+    Results,
+    Done,
+}
+
+/// What carries data.
+#[derive(Debug)]
+pub(super) enum Stream {
+    Tcp {
+        id: ConnId,
+        sends: bool,
+        meter: Meter,
+        /// Once it was let go.
+        account: Option<Account>,
+    },
+    Udp(Datagrams),
+}
+
+impl Stream {
+    /// What is measured of a connection.
+    pub(super) fn meter(&mut self) -> Option<&mut Meter> {
+        match self {
+            Self::Tcp { meter, .. } => Some(meter),
+            Self::Udp(_) => None,
+        }
+    }
+}
+
+/// What was asked for before anything is known.
+const NOTHING: Wish = Wish { udp: false, way: Way::In, parallel: 1, length: 0, rate: 0, wide: false };
+
+/// A test in progress.
+#[derive(Debug)]
+pub(super) struct Test {
+    pub(super) cookie: Vec<u8>,
+    pub(super) control: ConnId,
+    pub(super) phase: Phase,
+    pub(super) wish: Wish,
+    pub(super) streams: Vec<Stream>,
+    pub(super) input: Vec<u8>,
+    /// When something last moved, and how much had by then.
+    moved: Instant,
+    amount: u64,
+}
+
+impl Test {
+    pub(super) fn new(now: Instant, cookie: Vec<u8>, control: ConnId) -> Self {
+        Self {
+            cookie,
+            control,
+            phase: Phase::Parameters,
+            wish: NOTHING,
+            streams: Vec::new(),
+            input: Vec::new(),
+            moved: now,
+            amount: 0,
+        }
+    }
+    /// The client has said something.
+    pub(super) fn heard(&mut self, now: Instant) {
+        self.moved = now;
+    }
+    /// Everybody is there: data may go.
+    pub(super) fn begin(&mut self, now: Instant) {
+        self.phase = Phase::Running;
+        self.moved = now;
+        for s in &mut self.streams {
+            if let Stream::Udp(d) = s {
+                d.begin(now);
+            }
+        }
+    }
+    /// A connection of the test, other than the one that controls it.
+    pub(super) fn has(&self, id: ConnId) -> bool {
+        self.streams.iter().any(|s| matches!(s, Stream::Tcp { id: other, .. } if *other == id))
+    }
+
+    /// Moves data; returns when it wants to be called again.
+    pub(super) fn run(&mut self, now: Instant, host: &mut Host, chunk: &[u8]) -> Instant {
+        let (mut next, mut amount) = (Instant::MAX, 0);
+        for s in &mut self.streams {
+            match s {
+                Stream::Tcp { id, sends, meter, .. } => {
+                    if *sends {
+                        while host.write(now, *id, chunk) == chunk.len() {}
+                    }
+                    host.discard(now, *id);
+                    if let Some(c) = host.conn(*id) {
+                        meter.turn(now, c);
+                        amount += c.bytes_read() + c.counters().bytes_acked;
+                    }
+                    next = next.min(meter.next());
+                }
+                Stream::Udp(d) => {
+                    if d.sends {
+                        next = next.min(d.send(now, host, &self.wish));
+                    }
+                    amount += d.bytes;
+                }
+            }
+        }
+        if amount != self.amount {
+            (self.amount, self.moved) = (amount, now);
+        }
+        next
+    }
+    /// When the client is given up if it goes on saying nothing.
+    pub(super) fn patience(&self) -> Instant {
+        self.moved + if self.phase == Phase::Running { STANDSTILL } else { SILENCE }
+    }
+
+    /// The time of the test is over: its streams are let go.
+    pub(super) fn let_go(&mut self, now: Instant, host: &mut Host) {
+        for s in &mut self.streams {
+            match s {
+                Stream::Tcp { id, meter, account, .. } => {
+                    host.discard(now, *id);
+                    host.take_back(now, *id);
+                    if let Some(c) = host.conn(*id).filter(|_| account.is_none()) {
+                        meter.finish(now, c);
+                        *account = Some(Account::of(c));
+                    }
+                    // A client that receives still waits for the rest of its block: only a FIN ends that.
+                    host.release(now, *id);
+                }
+                Stream::Udp(d) => d.end(now),
+            }
+        }
+    }
+}

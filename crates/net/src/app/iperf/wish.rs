@@ -1,0 +1,102 @@
+//! What a client wants of a test.
+
+use serde_json::Value;
+
+/// Most parallel streams, each way.
+const MOST_STREAMS: u64 = 128;
+/// Seconds, microseconds and number of a datagram; the number may have eight bytes.
+const HEADER: u64 = 16;
+
+/// Which way data goes, seen from the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    In,
+    Out,
+    Both,
+}
+
+/// What a client wants of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wish {
+    pub(super) udp: bool,
+    pub(super) way: Way,
+    /// Streams, each way.
+    pub(super) parallel: usize,
+    /// Of a datagram, bytes.
+    pub(super) length: usize,
+    /// Of each stream of datagrams, bit/s; 0 for as fast as it goes.
+    pub(super) rate: u64,
+    /// Datagrams have numbers of 64 bits.
+    pub(super) wide: bool,
+}
+
+impl Wish {
+    /// Reads the parameters; `longest` is the longest datagram that needs no fragments, bytes. Otherwise why the test is
+    /// not served: the client itself is told no more than that a parameter was bad.
+    pub(super) fn read(p: &Value, longest: usize) -> Result<Self, String> {
+        let flag = |key: &str| p[key].as_bool().unwrap_or(false);
+        let number = |key: &str, or| p[key].as_u64().unwrap_or(or);
+        let (tcp, udp) = (flag("tcp"), flag("udp"));
+        if tcp == udp {
+            return Err("its parameters make no sense".into());
+        }
+        let parallel = number("parallel", 1).max(1);
+        if parallel > MOST_STREAMS {
+            return Err(format!("it has more than {MOST_STREAMS} streams"));
+        }
+        let length = number("len", 1448);
+        if udp && !(HEADER..=longest as u64).contains(&length) {
+            return Err(format!(
+                "its datagrams have {length} bytes (-l): {HEADER} to {longest} fit into packets without fragments"
+            ));
+        }
+        Ok(Self {
+            udp,
+            way: match (flag("bidirectional"), flag("reverse")) {
+                (true, _) => Way::Both,
+                (false, true) => Way::Out,
+                (false, false) => Way::In,
+            },
+            parallel: parallel as usize,
+            length: length as usize,
+            rate: number("bandwidth", 0),
+            wide: number("udp_counters_64bit", 0) > 0 || flag("udp_counters_64bit"),
+        })
+    }
+    /// Streams in all.
+    pub(super) fn streams(&self) -> usize {
+        self.parallel * if self.way == Way::Both { 2 } else { 1 }
+    }
+    /// True if we send on the `n`-th stream: of a test both ways the client's come first.
+    pub(super) fn sends(&self, n: usize) -> bool {
+        self.way == Way::Out || self.way == Way::Both && n >= self.parallel
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Wish, String> {
+        Wish::read(&serde_json::from_str(text).unwrap_or(Value::Null), 1472)
+    }
+
+    #[test]
+    fn what_is_not_served_is_said_in_words() {
+        assert!(read(r#"{"tcp":true,"parallel":500}"#).unwrap_err().contains("128"));
+        assert!(read(r#"{"udp":true,"len":8192}"#).unwrap_err().contains("16 to 1472"));
+        for nonsense in ["nonsense", "{}", r#"{"tcp":true,"udp":true}"#] {
+            assert!(read(nonsense).unwrap_err().contains("no sense"));
+        }
+    }
+
+    #[test]
+    fn the_first_streams_of_a_test_both_ways_are_the_clients() {
+        let w = read(r#"{"tcp":true,"bidirectional":true,"parallel":2}"#).unwrap();
+        let sends: Vec<bool> = (0..w.streams()).map(|n| w.sends(n)).collect();
+        assert_eq!(sends, [false, false, true, true]);
+        let w = read(r#"{"udp":true,"reverse":true,"len":1000,"bandwidth":1000000,"udp_counters_64bit":1}"#)
+            .unwrap();
+        assert_eq!((w.way, w.streams(), w.sends(0), w.rate, w.wide), (Way::Out, 1, true, 1_000_000, true));
+    }
+}

@@ -1,0 +1,89 @@
+//! Clients in processes of their own: one process may not have as many descriptors as there are connections.
+//!
+//! The program starts itself once more with [`WORD`], and talks with itself over pipes: `again` has every connection
+//! served once more; the end of the input ends it.
+
+use crate::{bed, client};
+use skyhaul_net::Namespace;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// The first argument of a process of clients; the number of connections and that of the first one follow.
+pub const WORD: &str = "--crowd";
+/// Connections that one process holds.
+const EACH: usize = 4000;
+
+struct Part {
+    child: Child,
+    tell: Option<ChildStdin>,
+    told: BufReader<ChildStdout>,
+}
+
+impl Part {
+    fn number(&mut self) -> Result<usize, String> {
+        let mut line = String::new();
+        self.told.read_line(&mut line).map_err(|e| e.to_string())?;
+        line.trim().parse().map_err(|_| "a process of clients has ended".into())
+    }
+}
+
+/// Connections that are held.
+pub struct Crowd(Vec<Part>);
+
+impl Crowd {
+    /// So many of them, opened and served once; how many were.
+    pub fn new(ns: &Namespace, n: usize) -> Result<(Self, usize), String> {
+        let mut all = Self(Vec::new());
+        let mut opened = 0;
+        for first in (0..n).step_by(EACH) {
+            let program = std::env::current_exe().map_err(|e| e.to_string())?;
+            let mut c = Command::new(program);
+            c.args([WORD, &EACH.min(n - first).to_string(), &first.to_string()]);
+            c.stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut child = ns.within(|| c.spawn()).map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
+            let (tell, told) = (child.stdin.take(), child.stdout.take().ok_or("no pipe")?);
+            all.0.push(Part { child, tell, told: BufReader::new(told) });
+            opened += all.0.last_mut().map_or(Ok(0), Part::number)?;
+        }
+        Ok((all, opened))
+    }
+    /// Has each of them served once more; returns how many were.
+    pub fn again(&mut self) -> Result<usize, String> {
+        let mut served = 0;
+        for part in &mut self.0 {
+            let tell = part.tell.as_mut().ok_or("it is closed")?;
+            tell.write_all(b"again\n").map_err(|e| e.to_string())?;
+            served += part.number()?;
+        }
+        Ok(served)
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        for part in &mut self.0 {
+            drop(part.tell.take());
+        }
+        for part in &mut self.0 {
+            let _ = part.child.wait();
+        }
+    }
+}
+
+/// What a process of clients does.
+pub fn play(args: &[String]) -> std::process::ExitCode {
+    let number = |at: usize| args.get(at).and_then(|n| n.parse::<usize>().ok());
+    let (Some(n), Some(first)) = (number(0), number(1)) else { return 2.into() };
+    let open = |i: usize| -> std::io::Result<TcpStream> {
+        let mut s = client::connect(bed::at((first + i) as u32, bed::HTTP))?;
+        client::fetch(&mut s, 100, false)?;
+        Ok(s)
+    };
+    let mut all: Vec<TcpStream> = (0..n).filter_map(|i| open(i).ok()).collect();
+    println!("{}", all.len());
+    for _ in std::io::stdin().lines() {
+        println!("{}", all.iter_mut().map(|s| client::fetch(s, 100, false)).filter(Result::is_ok).count());
+    }
+    0.into()
+}

@@ -1,0 +1,27 @@
+//! The machine that the scenes run on.
+
+use serde_json::{Value, json};
+use std::fs;
+
+/// Memory of this process that is in use, bytes.
+pub fn resident() -> f64 {
+    let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    statm.split(' ').nth(1).and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0) * 4096.0
+}
+
+/// The time of day.
+pub fn unix_seconds() -> u64 {
+    skyhaul_net::Clock::wall_nanos() / 1_000_000_000
+}
+
+/// Processor, cores and kernel.
+pub fn describe() -> Value {
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpu
+        .lines()
+        .find_map(|l| l.strip_prefix("model name"))
+        .map(|l| l.trim_start_matches([':', '\t', ' ']));
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    json!({ "processor": model.unwrap_or("unknown"), "cores": cores, "kernel": kernel.trim() })
+}
