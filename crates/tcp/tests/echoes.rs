@@ -10,6 +10,9 @@ use skyhaul_cc::Config as Control;
 use skyhaul_tcp::{Config, Connection, Counted, Established, Segment, Seq};
 use std::collections::{BTreeMap, VecDeque};
 
+/// Segments on their way, and when they arrive.
+type Way = VecDeque<(Instant, Segment)>;
+
 /// How an echo is forged.
 #[derive(Clone, Copy, Debug)]
 enum Forgery {
@@ -79,11 +82,11 @@ fn run(s: &Story) -> Result<(), TestCaseError> {
     b.discard_reads();
     a.offer(Instant::ZERO, 3_000_000);
     let mut rng = Rng::stream(s.seed, "path");
-    let (mut there, mut back): (VecDeque<(Instant, Segment)>, VecDeque<(Instant, Segment)>) = Default::default();
+    let (mut there, mut back) = (Way::new(), Way::new());
     let mut truth = Truth { first: BTreeMap::new(), least: Duration::MAX, most: Duration::ZERO };
     let (mut now, mut una) = (Instant::ZERO, 1u64);
     for _ in 0..40_000 {
-        let arrival = |q: &VecDeque<(Instant, Segment)>, rng: &mut Rng| {
+        let arrival = |q: &Way, rng: &mut Rng| {
             let at = now + s.one_way + rng.uniform(s.jitter);
             q.back().map_or(at, |last| last.0.max(at))
         };
@@ -98,7 +101,7 @@ fn run(s: &Story) -> Result<(), TestCaseError> {
             let at = arrival(&back, &mut rng);
             back.push_back((at, seg));
         }
-        let at = |q: &VecDeque<(Instant, Segment)>| q.front().map_or(Instant::MAX, |p| p.0);
+        let at = |q: &Way| q.front().map_or(Instant::MAX, |p| p.0);
         now = at(&there).min(at(&back)).min(a.next_timeout()).min(b.next_timeout());
         if now == Instant::MAX {
             break;
@@ -137,7 +140,10 @@ fn run(s: &Story) -> Result<(), TestCaseError> {
         let snapshot = a.snapshot();
         if let Some(srtt) = snapshot.srtt {
             let (least, most) = (truth.least, truth.most + tick);
-            prop_assert!(srtt + tick >= least && srtt <= most, "{srtt:?} of {least:?} to {most:?} at {now:?}");
+            prop_assert!(
+                srtt + tick >= least && srtt <= most,
+                "{srtt:?} of {least:?} to {most:?} at {now:?}"
+            );
             let margin = s.config.rto.margin;
             if snapshot.phase == skyhaul_cc::Phase::Open {
                 prop_assert!(snapshot.rto + tick >= least + margin, "{:?}", snapshot.rto);
