@@ -360,6 +360,11 @@ impl Host {
                 }
                 // Its last answer may be acknowledged still.
                 Some(_) if now < end && !crowd => self.half_open.arm(at, end),
+                // It was asked for its answer again, a moment ago.
+                Some(endpoint) if now < end.min(half.sent + endpoint.tcp.rto.initial) => {
+                    let acknowledged = half.sent + endpoint.tcp.rto.initial;
+                    self.half_open.arm(at, acknowledged.min(end));
+                }
                 _ => {
                     self.half_open.remove(at);
                     self.counts.half_open_expired += 1;
