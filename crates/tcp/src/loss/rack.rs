@@ -135,6 +135,11 @@ impl Rack {
         }
     }
 
+    /// Nothing was told of before: the oldest segment of the scoreboard is the first.
+    pub(crate) fn begin_with(&mut self, board: &Scoreboard) {
+        self.order.begin_at(board.base());
+    }
+
     /// A segment delivered out of the order of sequence, never retransmitted, was seen.
     #[must_use]
     pub fn reordering_seen(&self) -> bool {

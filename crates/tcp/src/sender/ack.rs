@@ -139,6 +139,9 @@ impl<S: Store> Engine<S> {
         }
         self.doubt(now, a, &t);
         self.react(now, a, &t);
+        if t.advanced && self.suspects_path() {
+            self.reconsider_path(now);
+        }
         self.pending = Some(if a.answer.is_some() { Clock::Probe } else { Clock::Ack });
     }
 

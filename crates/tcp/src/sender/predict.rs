@@ -197,6 +197,7 @@ impl<S: Store> Engine<S> {
             && self.beginning.is_none()
             && !self.space.force_small
             && !self.after_timeout
+            && !self.suspects_path()
             && self.dupacks == 0
             && self.persist_backoff == 0
             && self.timers.at(Timer::Persist) == Instant::MAX

@@ -49,6 +49,11 @@ impl Order {
         }
     }
 
+    /// The first segment has this absolute index; nothing is in the list yet.
+    pub(crate) fn begin_at(&mut self, segment: u64) {
+        self.base = segment;
+    }
+
     fn at(&mut self, segment: u64) -> &mut Link {
         #[cfg(test)]
         {
