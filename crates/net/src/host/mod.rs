@@ -7,6 +7,7 @@
 //! A host reads no clock and owns no device, so that the same code runs over TUN ([`driver`]) and, in tests, over
 //! paths that lose, duplicate, reorder, mangle and strip whatever a script says.
 
+mod allowance;
 mod answer;
 mod app;
 mod census;
@@ -42,6 +43,7 @@ pub use journal::{Difference, Journal, Op};
 pub use memory::Memory;
 pub use secret::Secret;
 
+use allowance::Allowance;
 use census::Past;
 use datagram::Datagrams;
 use deadline::Deadlines;
@@ -102,8 +104,7 @@ pub struct Host {
     /// Connections of which the application has not heard since something changed.
     changed: VecDeque<u32>,
     narrow: BTreeMap<IpAddr, (u32, Instant)>,
-    answers: u32,
-    answers_until: Instant,
+    answers: Allowance,
     opened: u64,
     ledger: Ledger,
     next_port: u16,
@@ -132,8 +133,7 @@ impl Host {
             ready: VecDeque::new(),
             changed: VecDeque::new(),
             narrow: BTreeMap::new(),
-            answers: 0,
-            answers_until: Instant::ZERO,
+            answers: Allowance::new(),
             opened: 0,
             ledger: Ledger::new(limit),
             past: Past::default(),
@@ -387,8 +387,12 @@ impl Host {
             self.half_open_segment(now, at, tcp, out);
         } else {
             let syn = tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST);
-            if syn && self.listeners.contains_key(&local.port()) {
+            let listens = self.listeners.contains_key(&local.port());
+            if syn && listens {
                 self.begin(now, ends, tcp, None, out);
+            } else if listens && !tcp.flags.has(Flags::ACK) {
+                // Not worth an answer (RFC 9293 §3.10.7.2, fourth).
+                self.counts.strangers += 1;
             } else if !self.redeem(now, &ends, tcp, out) {
                 self.stranger(now, local, remote, tcp, out);
             }
@@ -432,6 +436,12 @@ impl Host {
         }
         if conn.is_gone() {
             self.remove(slot);
+        } else if conn.tcp().state() == State::Closed {
+            // Only the application knows it still: its ends are free (RFC 9293 §3.10.7.4: the TCB is deleted).
+            let ends = Ends::new(conn.local(), conn.remote());
+            if self.demux.get(&ends) == Some(slot) {
+                self.demux.remove(&ends);
+            }
         } else if time_wait::may_lie_down(conn) {
             self.lay_down(slot);
         }
@@ -444,7 +454,7 @@ impl Host {
         self.opened += 1;
         let secret = &self.config.secret;
         Origin {
-            config: endpoint.config(self.limit(now, remote.ip(), endpoint.longest)),
+            config: self.config_for(now, remote.ip(), endpoint),
             cc: endpoint.cc.clone(),
             active: true,
             opened_at: now,
@@ -476,7 +486,10 @@ impl Host {
             s.generation = s.generation.wrapping_add(1);
             self.ledger.strike(&conn);
             self.past.add(&conn);
-            self.demux.remove(&Ends::new(conn.local(), conn.remote()));
+            let ends = Ends::new(conn.local(), conn.remote());
+            if self.demux.get(&ends) == Some(slot) {
+                self.demux.remove(&ends);
+            }
             self.free.push(slot);
         }
     }
@@ -522,6 +535,10 @@ impl Host {
             return Err(HostError::NotOurs(local));
         }
         if local.is_ipv4() == remote.is_ipv4() { Ok(()) } else { Err(HostError::Families { local, remote }) }
+    }
+    /// The settings of a connection to `remote`.
+    fn config_for(&self, now: Instant, remote: IpAddr, endpoint: &Endpoint) -> skyhaul_tcp::Config {
+        endpoint.config(self.limit(now, remote, endpoint.longest), remote)
     }
     /// TCP options and payload that fit into a packet to `remote`, bytes.
     fn limit(&self, now: Instant, remote: IpAddr, longest: Option<u32>) -> u32 {

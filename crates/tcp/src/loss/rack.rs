@@ -135,11 +135,6 @@ impl Rack {
         }
     }
 
-    /// Nothing was told of before: the oldest segment of the scoreboard is the first.
-    pub(crate) fn begin_with(&mut self, board: &Scoreboard) {
-        self.order.begin_at(board.base());
-    }
-
     /// A segment delivered out of the order of sequence, never retransmitted, was seen.
     #[must_use]
     pub fn reordering_seen(&self) -> bool {
@@ -193,6 +188,17 @@ impl Rack {
     #[inline(never)]
     pub(crate) fn sent(&mut self, board: &Scoreboard, index: usize) {
         self.order.sent(board, board.base() + index as u64);
+    }
+
+    /// An RTT was measured otherwise, as by the handshake (§6.2 step 1: of all measurements).
+    pub(crate) fn measured(&mut self, now: Instant, rtt: Duration) {
+        self.min_rtt.sample(now, rtt);
+    }
+
+    /// Everything that is outstanding was sent as it says, and is in flight. To be called on a new one.
+    pub(crate) fn watch(&mut self, board: &Scoreboard) {
+        self.order = Order::beginning_at(board.base());
+        (0..board.len()).for_each(|i| self.sent(board, i));
     }
 
     /// Sends a new segment (for tests and tools that drive a scoreboard alone).

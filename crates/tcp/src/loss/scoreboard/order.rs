@@ -49,9 +49,9 @@ impl Order {
         }
     }
 
-    /// The first segment has this absolute index; nothing is in the list yet.
-    pub(crate) fn begin_at(&mut self, segment: u64) {
-        self.base = segment;
+    /// With nothing in flight, for a scoreboard that begins with the segment `base`.
+    pub(crate) fn beginning_at(base: u64) -> Self {
+        Self { base, ..Self::new() }
     }
 
     fn at(&mut self, segment: u64) -> &mut Link {
