@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 fn endpoint(name: &str) -> Endpoint {
-    Endpoint::modern(skyhaul_cc::Config::by_name(name).expect("known"))
+    Endpoint::host(skyhaul_cc::Config::by_name(name).expect("known"))
 }
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)

@@ -9,8 +9,13 @@ use skyhaul_net::host::{ConnId, Endpoint, Host, HostConfig};
 use skyhaul_tcp::{Flags, Segment};
 use skyhaul_wire::{Agreement, Envelope, Payload};
 
+/// Announces its whole buffer at once, so that there is something to be announced and not held; without timestamps, which
+/// strangers do not know.
 fn endpoint() -> Endpoint {
-    Endpoint::modern(skyhaul_cc::Config::by_name("cubic").expect("known"))
+    let mut e = Endpoint::host(skyhaul_cc::Config::by_name("cubic").expect("known"));
+    e.tcp.receive_autotuning = false;
+    e.tcp.timestamps = false;
+    e
 }
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)

@@ -7,6 +7,7 @@
 //! A host reads no clock and owns no device, so that the same code runs over TUN ([`driver`]) and, in tests, over
 //! paths that lose, duplicate, reorder, mangle and strip whatever a script says.
 
+mod allowance;
 mod answer;
 mod app;
 mod census;
@@ -42,6 +43,7 @@ pub use journal::{Difference, Journal, Op};
 pub use memory::Memory;
 pub use secret::Secret;
 
+use allowance::Allowance;
 use census::Past;
 use datagram::Datagrams;
 use deadline::Deadlines;
@@ -99,8 +101,7 @@ pub struct Host {
     /// Connections of which the application has not heard since something changed.
     changed: VecDeque<u32>,
     narrow: BTreeMap<IpAddr, (u32, Instant)>,
-    answers: u32,
-    answers_until: Instant,
+    answers: Allowance,
     opened: u64,
     ledger: Ledger,
     next_port: u16,
@@ -128,8 +129,7 @@ impl Host {
             ready: VecDeque::new(),
             changed: VecDeque::new(),
             narrow: BTreeMap::new(),
-            answers: 0,
-            answers_until: Instant::ZERO,
+            answers: Allowance::new(),
             opened: 0,
             ledger: Ledger::new(limit),
             past: Past::default(),
@@ -383,8 +383,12 @@ impl Host {
             self.half_open_segment(now, at, tcp, out);
         } else {
             let syn = tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST);
-            if syn && self.listeners.contains_key(&local.port()) {
+            let listens = self.listeners.contains_key(&local.port());
+            if syn && listens {
                 self.begin(now, ends, tcp, None, out);
+            } else if listens && !tcp.flags.has(Flags::ACK) {
+                // Not worth an answer (RFC 9293 §3.10.7.2, fourth).
+                self.counts.strangers += 1;
             } else if !self.redeem(now, &ends, tcp, out) {
                 self.stranger(now, local, remote, tcp, out);
             }
@@ -428,6 +432,12 @@ impl Host {
         }
         if conn.is_gone() {
             self.remove(slot);
+        } else if conn.tcp().state() == State::Closed {
+            // Only the application knows it still: its ends are free (RFC 9293 §3.10.7.4: the TCB is deleted).
+            let ends = Ends::new(conn.local(), conn.remote());
+            if self.demux.get(&ends) == Some(slot) {
+                self.demux.remove(&ends);
+            }
         } else if time_wait::may_lie_down(conn) {
             self.lay_down(slot);
         }

@@ -19,7 +19,7 @@ impl Host {
         self.opened += 1;
         let secret = &self.config.secret;
         Origin {
-            config: endpoint.config(self.limit(now, remote.ip(), endpoint.longest)),
+            config: self.config_for(now, remote.ip(), endpoint),
             cc: endpoint.cc.clone(),
             active: true,
             opened_at: now,
@@ -27,6 +27,15 @@ impl Host {
             timestamp_offset: secret.timestamp_offset(local, remote),
             rng: self.stream(self.opened),
         }
+    }
+    /// The settings of a connection to `remote`.
+    pub(super) fn config_for(
+        &self,
+        now: Instant,
+        remote: IpAddr,
+        endpoint: &Endpoint,
+    ) -> skyhaul_tcp::Config {
+        endpoint.config(self.limit(now, remote, endpoint.longest), remote)
     }
     /// The random stream of a connection, by its number.
     pub(super) fn stream(&self, number: u64) -> Rng {
@@ -51,7 +60,10 @@ impl Host {
             s.generation = s.generation.wrapping_add(1);
             self.ledger.strike(&conn);
             self.past.add(&conn);
-            self.demux.remove(&Ends::new(conn.local(), conn.remote()));
+            let ends = Ends::new(conn.local(), conn.remote());
+            if self.demux.get(&ends) == Some(slot) {
+                self.demux.remove(&ends);
+            }
             self.free.push(slot);
         }
     }
