@@ -1,7 +1,8 @@
 //! What a host answers to segments of no connection and to ICMP messages, and what it makes of what those say.
 
 use super::ends::Ends;
-use super::{Conn, Host, segment_limit};
+use super::place::segment_limit;
+use super::{Conn, Host};
 use crate::outlet::{Merge, Outlet};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::{Flags, Segment, State};
