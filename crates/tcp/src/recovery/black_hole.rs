@@ -1,14 +1,15 @@
 //! Paths that swallow long packets and say nothing (RFC 8899 §4.3, RFC 4821 §7.7; Linux: `tcp_mtu_probing` = 1).
 //!
-//! When a long segment has timed out three times in a row, segments become shorter: 1024 bytes first, then half at each
-//! timeout. Since an outage looks alike, the full size is tried again soon: the first of it that is acknowledged ends the
-//! matter, a timeout before that returns to the shorter size at once, and the next trial waits twice as long.
+//! When a segment longer than 1024 bytes has timed out four times in a row, segments become shorter: 1024 bytes first,
+//! then half at each timeout. Since an outage looks alike, the full size is tried again soon: the first of it that is
+//! acknowledged ends the matter, a timeout before that returns to the shorter size at once, and the next trial waits twice
+//! as long.
 
 use crate::config::MIN_MSS;
 use skyhaul_base::{Duration, Instant};
 
 /// Timeouts in a row after which a path is suspected.
-const TIMEOUTS: u32 = 3;
+const TIMEOUTS: u32 = 4;
 /// Payload of the first shorter segments, bytes (Linux: `tcp_base_mss`).
 const BASE: u32 = 1024;
 /// Before the first trial of the full size; and between trials, at the most (RFC 8899 §5.1.1, `PMTU_RAISE_TIMER`).
@@ -42,7 +43,7 @@ impl Hole {
         let mut hole = known.unwrap_or(fresh);
         if hole.trial.take().is_some() {
             hole.wait = (hole.wait * 2).min(LONGEST_WAIT);
-        } else if backoff >= TIMEOUTS {
+        } else if backoff >= TIMEOUTS && (known.is_some() || smss > BASE) {
             hole.short = if smss > BASE { BASE } else { smss / 2 }.max(MIN_MSS);
         } else {
             return None;
