@@ -58,7 +58,7 @@ mod linux {
     /// Mbit/s beside so many idle connections.
     fn measure(idle: usize) -> f64 {
         let end = |n, port| SocketAddr::from(([10, 84, 0, n], port));
-        let endpoint = Endpoint::modern(skyhaul_cc::Config::by_name("cubic").unwrap());
+        let endpoint = Endpoint::host(skyhaul_cc::Config::by_name("cubic").unwrap());
         let (mut client, mut server) = (Side::new(1), Side::new(2));
         server.host.listen(80, endpoint.clone()).unwrap();
         let mut app = Serve::new(|_| Sink, Duration::from_secs(1), None);

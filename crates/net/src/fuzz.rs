@@ -52,7 +52,7 @@ impl Pair {
 }
 
 fn endpoint() -> Endpoint {
-    Endpoint::modern(skyhaul_cc::Config::by_name("peach").expect("known"))
+    Endpoint::host(skyhaul_cc::Config::by_name("peach").expect("known"))
 }
 
 /// The first byte chooses: packets to a host with a connection (each behind its length), a request to the HTTP server, or

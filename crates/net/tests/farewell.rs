@@ -13,8 +13,11 @@ use std::rc::Rc;
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
+/// Takes everything that is written at once.
 fn endpoint() -> Endpoint {
-    Endpoint::modern(skyhaul_cc::Config::by_name("cubic").expect("known"))
+    let mut e = Endpoint::host(skyhaul_cc::Config::by_name("cubic").expect("known"));
+    e.tcp.send_autotuning = false;
+    e
 }
 /// A client and a server that know each other; the client's packets pass from that time on.
 fn met(open: &Rc<Cell<Instant>>) -> (World, ConnId, ConnId) {

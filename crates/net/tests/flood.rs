@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 fn endpoint(name: &str) -> Endpoint {
-    Endpoint::modern(skyhaul_cc::Config::by_name(name).expect("known"))
+    Endpoint::host(skyhaul_cc::Config::by_name(name).expect("known"))
 }
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -256,4 +256,46 @@ fn a_newer_timestamp_ends_time_wait() {
     assert_eq!((flags, ack), (Flags::SYN.with(Flags::ACK), 501));
     assert!(Seq(theirs).diff(Seq(iss + 2)) >= 65_536, "our numbers begin beyond the old ones");
     assert_eq!((host.time_waits(), host.half_open()), (0, 1));
+}
+
+/// In a crowd a half-open connection leaves early, but not between an answer and its acknowledgement.
+#[test]
+fn whoever_has_just_been_answered_is_waited_for() {
+    let mut w = World::new(Instant::ZERO + ms(1000), false, Weather::calm(ms(40)));
+    w.hosts[1] = Host::new(HostConfig { backlog: 64, ..w.hosts[1].config().clone() });
+    let e = endpoint("cubic");
+    w.hosts[1].listen(80, e.clone()).unwrap();
+    // Two answers are lost; the third SYN comes a moment before the server would forget the first one.
+    let mut lost = 0;
+    w.boxes[1] = Some(Box::new(move |_, p, _| {
+        let synack = p[33] & 0x12 == 0x12 && p[16..20] == [10, 84, 0, 1];
+        lost += u32::from(synack && lost < 3);
+        !synack || lost == 3
+    }));
+    let start = w.now;
+    let id = w.open(false, 80, &e);
+    let (mut party, mut served) = (Party::new(100), None);
+    let mut strangers = 0;
+    while !party.at_end && party.failure.is_none() {
+        // A crowd that is renewed.
+        while strangers < 40 * (1 + (w.now - start).as_nanos() / 1_000_000_000) {
+            strangers += 1;
+            let from = SocketAddr::from(([32, 0, (strangers >> 8) as u8, strangers as u8], 1000));
+            says(&mut w.hosts[1], w.now, &packet(from, server(), &syn(strangers as u32, true)));
+        }
+        if w.now >= start + ms(1500) {
+            w.weather[0].delay = ms(35);
+        }
+        if served.is_none() {
+            served = accepted(&mut w.hosts[1]).map(|id| (id, Party::new(1000)));
+        }
+        if let Some((id, p)) = &mut served {
+            p.turn(w.now, &mut w.hosts[1], *id);
+        }
+        party.turn(w.now, &mut w.hosts[0], id);
+        w.flush();
+        w.step_by(w.now + ms(10));
+        assert!(w.now < start + Duration::from_secs(30), "nobody is served");
+    }
+    assert_eq!((party.failure, party.hash()), (None, hash_of(1000)));
 }

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 const MB: u64 = 1_000_000;
 
 fn endpoint(name: &str) -> Endpoint {
-    Endpoint::modern(skyhaul_cc::Config::by_name(name).expect("known"))
+    Endpoint::host(skyhaul_cc::Config::by_name(name).expect("known"))
 }
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)

@@ -23,7 +23,7 @@ impl Talker for Counting {
 
 #[test]
 fn idle_connections_are_not_looked_at() {
-    let endpoint = Endpoint::modern(skyhaul_cc::Config::by_name("cubic").expect("known"));
+    let endpoint = Endpoint::host(skyhaul_cc::Config::by_name("cubic").expect("known"));
     let mut w =
         World::new(Instant::ZERO + Duration::from_millis(5), false, Weather::calm(Duration::from_millis(5)));
     for side in 0..2 {

@@ -11,7 +11,7 @@ use skyhaul_net::host::{ConnId, Endpoint};
 const COOKIE: &[u8; 37] = b"abcdefghijklmnopqrstuvwxyz0123456789\0";
 
 fn endpoint() -> Endpoint {
-    Endpoint::modern(skyhaul_cc::Config::by_name("cubic").expect("known"))
+    Endpoint::host(skyhaul_cc::Config::by_name("cubic").expect("known"))
 }
 /// Runs server and time for so long, or until the client's connection is over.
 fn wait(w: &mut World, app: &mut Iperf, id: ConnId, seconds: u64) -> bool {

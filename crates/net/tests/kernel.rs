@@ -314,7 +314,9 @@ fn dummies_to_a_kernel_that_knows_nothing_of_them_harm_nobody() {
         let kernel = std::thread::spawn(move || kernel_party(listener.accept().unwrap().0, 0));
         // As the paper has it: nothing is negotiated, the answers tell. Dummies only go where there is time for them, so
         // the sender believes in a round trip of 100 ms.
-        let e = marked("peach", Profile::Paper);
+        let mut e = marked("peach", Profile::Paper);
+        // All of it is written at once.
+        e.tcp.send_autotuning = false;
         open(&mut driver, &place, port, &e);
         let mut app = Exchange::new(2 * MB, 1);
         let seen = std::rc::Rc::new(std::cell::RefCell::new((0, ProbeSupport::Unknown, 0)));

@@ -9,8 +9,13 @@ use skyhaul_net::host::{ConnId, Endpoint, Host, HostConfig};
 use skyhaul_tcp::{Flags, Segment};
 use skyhaul_wire::{Agreement, Envelope, Payload};
 
+/// Announces its whole buffer at once, so that there is something to be announced and not held; without timestamps, which
+/// strangers do not know.
 fn endpoint() -> Endpoint {
-    Endpoint::modern(skyhaul_cc::Config::by_name("cubic").expect("known"))
+    let mut e = Endpoint::host(skyhaul_cc::Config::by_name("cubic").expect("known"));
+    e.tcp.receive_autotuning = false;
+    e.tcp.timestamps = false;
+    e
 }
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -225,4 +230,33 @@ fn windows_are_small_while_memory_is_short_and_grow_again() {
             w.hosts[side].conn([other.0, other.1][side]).and_then(|c| c.journal()).expect("recorded");
         assert_eq!(journal.replay(), Ok(()));
     }
+}
+
+/// Many applications write much before anything of it leaves: what they write is counted at once.
+#[test]
+fn what_is_written_before_anything_leaves_stays_within_the_limit() {
+    const LIMIT: u64 = 4 << 20;
+    let mut w = world(1 << 30);
+    w.hosts[0] = Host::new(HostConfig { memory: LIMIT, ..w.hosts[0].config().clone() });
+    let pairs: Vec<_> = (0..60).map(|_| open(&mut w)).collect();
+    let data = vec![1; 1 << 16];
+    for (client, _) in &pairs {
+        while w.hosts[0].write(w.now, *client, &data) == data.len() {}
+    }
+    let m = w.hosts[0].memory();
+    // A buffer grows by doubling, and each connection may hold a little whatever the others do.
+    assert!(m.most > LIMIT / 2 && m.most <= LIMIT + 60 * (32 << 10), "{m:?}");
+    // Whoever was refused writes when there is room again.
+    let last = pairs[59].0;
+    let written = w.hosts[0].conn(last).unwrap().bytes_written();
+    let end = w.now + Duration::from_secs(5);
+    while w.now < end && w.hosts[0].conn(last).unwrap().bytes_written() < written + (1 << 20) {
+        while let Some(id) = w.hosts[1].next_changed() {
+            w.hosts[1].discard(w.now, id);
+        }
+        w.hosts[0].write(w.now, last, &data);
+        w.flush();
+        w.step_by(w.now + ms(5));
+    }
+    assert!(w.hosts[0].conn(last).unwrap().bytes_written() >= written + (1 << 20));
 }

@@ -18,7 +18,7 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 fn endpoint(name: &str) -> Arc<Endpoint> {
-    Arc::new(Endpoint::modern(skyhaul_cc::Config::by_name(name).expect("known")))
+    Arc::new(Endpoint::host(skyhaul_cc::Config::by_name(name).expect("known")))
 }
 fn ends(v6: bool) -> (SocketAddr, SocketAddr) {
     let [a, b] = addresses(v6);

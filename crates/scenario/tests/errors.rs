@@ -293,7 +293,7 @@ fn files() {
         (
             "endpoint = \"ns2-2001\"",
             "endpoint = \"ns2\"",
-            "geo.toml:15: flows.bulk.endpoint.preset: \"ns2\" is not an endpoint preset (known: ns2-2001, ns2-2004, rfc, modern)",
+            "geo.toml:15: flows.bulk.endpoint.preset: \"ns2\" is not an endpoint preset (known: ns2-2001, ns2-2004, rfc, modern, host)",
         ),
         (
             "endpoint = \"ns2-2001\"",

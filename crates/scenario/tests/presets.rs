@@ -219,7 +219,7 @@ fn byte_counting_by_both_names() {
 fn the_hash_is_stable() {
     // A different hash invalidates every cached result: change it only together with the meaning of a file.
     let hash = Document::preset("peach-leo").unwrap().resolve().unwrap().hash();
-    assert_eq!(hash, "6879300383c95f84699439fd32be7d108b44887ce2ae0ec8dcd3215fe159b19e");
+    assert_eq!(hash, "e49d350e5e29eafc1cba68d3e1ffb577614cd0921802fd6870f6eed9eb6d2d36");
 }
 
 #[test]

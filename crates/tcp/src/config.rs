@@ -43,6 +43,9 @@ pub struct Rto {
     pub max: Duration,
     /// The lower bound is applied before the backoff doubles (ns-2.35), not after (ns-2.1b8a).
     pub min_before_backoff: bool,
+    /// All samples of a round trip together weigh as much as one (RFC 7323 §4.2, appendix G): a window of acknowledgements
+    /// does not make the estimator forget what it knew before. Otherwise each has the weight of RFC 6298.
+    pub per_round: bool,
     /// NewReno restarts the timer on the first partial acknowledgement only (the "impatient" variant of
     /// RFC 6582), not on each.
     pub restart_on_first_partial_only: bool,
@@ -121,6 +124,8 @@ pub struct Config {
     /// limit of both ends beside the options that every segment carries. `None`: `mss` is announced, and options
     /// take no room, as in the simulators of the papers.
     pub segment_limit: Option<u32>,
+    /// Payload that a peer takes which does not say how much: 536 bytes over IPv4, 1220 over IPv6 (RFC 9293 §3.7.1).
+    pub unstated_mss: u16,
     /// Window arithmetic handed to the congestion control.
     pub rules: Rules,
     /// RFC 3042.
@@ -145,7 +150,7 @@ pub struct Config {
     pub sack: Option<bool>,
     /// Report duplicates (RFC 2883).
     pub dsack: bool,
-    /// Most SACK blocks per acknowledgement, at most 4.
+    /// Most SACK blocks per acknowledgement, at most 4; beside timestamps there is room for 3.
     pub sack_blocks: u8,
     /// A reduction is undone if every retransmission is reported as a duplicate (RFC 3708, Linux); needs the peer's
     /// reports.
@@ -171,6 +176,9 @@ pub struct Config {
     pub receive_autotuning: bool,
     /// Send buffer, bytes: bounds what is outstanding.
     pub send_buffer: u64,
+    /// An application may write twice the congestion window, and 64 KiB in any case, instead of filling the whole send
+    /// buffer at once, as in Linux.
+    pub send_autotuning: bool,
     /// Window scaling (RFC 7323); without it no more than 65535 bytes are announced.
     pub window_scaling: bool,
     /// How the ability to answer probes is learnt.
@@ -204,7 +212,7 @@ impl From<&Config> for Arc<Config> {
 }
 
 /// Names of the presets, in the order of age.
-pub const PRESETS: &[&str] = &["ns2-2001", "ns2-2004", "rfc", "modern"];
+pub const PRESETS: &[&str] = &["ns2-2001", "ns2-2004", "rfc", "modern", "host"];
 
 impl Config {
     /// The receive buffer with which a connection begins, bytes.
@@ -222,6 +230,7 @@ impl Config {
             mss: 960,
             header: 40,
             segment_limit: None,
+            unstated_mss: 536,
             rules: Rules::NS2_2001,
             limited_transmit: false,
             dup_thresh: 3,
@@ -234,6 +243,7 @@ impl Config {
                 margin: Duration::ZERO,
                 max: Duration::from_secs(64),
                 min_before_backoff: false,
+                per_round: false,
                 restart_on_first_partial_only: false,
             },
             rtt_source: RttSource::Timed,
@@ -254,6 +264,7 @@ impl Config {
             receive_buffer: 20 * 960,
             receive_autotuning: false,
             send_buffer: u64::MAX,
+            send_autotuning: false,
             window_scaling: true,
             probes: ProbeNegotiation::Negotiate,
             probe_ids: false,
@@ -334,7 +345,6 @@ impl Config {
             rtt_source: RttSource::Timestamps,
             timestamps: true,
             delayed_ack: DelayedAck { every: 2, delay: Duration::from_millis(40) },
-            sack_blocks: 3,
             dsack_undo: true,
             eifel: true,
             f_rto: true,
@@ -342,6 +352,20 @@ impl Config {
             receive_buffer: 6 << 20,
             send_buffer: 4 << 20,
             ..old
+        }
+    }
+
+    /// What a host on an open network runs: `modern`, and besides it losses that show by time with probes of the tail
+    /// (RFC 8985), and buffers that grow in both directions. Simulations do without, since they are about one thing at a time.
+    #[must_use]
+    pub const fn host() -> Self {
+        Self {
+            loss_detection: LossDetection::Rack,
+            tail_loss_probe: true,
+            receive_autotuning: true,
+            send_autotuning: true,
+            rto: Rto { per_round: true, ..Self::modern().rto },
+            ..Self::modern()
         }
     }
 
@@ -353,6 +377,7 @@ impl Config {
             "ns2-2004" => Some(Self::ns2_2004()),
             "rfc" => Some(Self::rfc()),
             "modern" => Some(Self::modern()),
+            "host" => Some(Self::host()),
             _ => None,
         }
     }

@@ -20,6 +20,9 @@ pub enum Rejected {
     /// The timestamp is older than one already seen (PAWS, RFC 7323 §5).
     #[error("old timestamp (PAWS)")]
     Paws,
+    /// Without the timestamps that were agreed on (RFC 7323 §3.2).
+    #[error("no timestamps")]
+    Unstamped,
     /// A reset or SYN that an attacker could have sent blindly; a challenge ACK is owed (RFC 5961 §3, §4).
     #[error("reset or SYN without the exact sequence number")]
     Challenged,

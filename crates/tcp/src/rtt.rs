@@ -7,6 +7,8 @@ use skyhaul_base::{Duration, Instant};
 
 /// No sample yet.
 const NONE: Duration = Duration::MAX;
+/// RFC 6298 §5.7.
+const AFTER_A_LOST_SYN: Duration = Duration::from_secs(3);
 /// No segment is being timed: no acknowledgement reaches so far.
 const NOTHING: u64 = u64::MAX;
 
@@ -24,6 +26,12 @@ pub(crate) struct Estimator {
     /// `srtt + max(G, margin, 4·rttvar)`, before bounds and backoff.
     base: Duration,
     backoff: u32,
+}
+
+/// A mean moves by one part of so many toward a sample.
+fn toward(mean: Duration, sample: u64, parts: u64) -> Duration {
+    let step = (i128::from(sample) - i128::from(mean.as_nanos())) / i128::from(parts);
+    Duration::from_nanos(mean.as_nanos().saturating_add_signed(step as i64))
 }
 
 impl Estimator {
@@ -52,12 +60,24 @@ impl Estimator {
         }
     }
 
-    /// A valid sample; clears the backoff.
+    /// Data begins after a SYN was repeated: without a sample the timeout is 3 s, should it have been less (RFC 6298 §5.7).
+    pub(crate) fn restart_without_sample(&mut self, config: &Rto) {
+        if self.srtt == NONE {
+            self.base = self.base.max(AFTER_A_LOST_SYN);
+            self.settle(config);
+        }
+    }
+
+    /// A valid sample, one of so many that a round trip is expected to give; clears the backoff.
     #[inline]
-    pub(crate) fn sample(&mut self, rtt: Duration, config: &Rto) {
+    pub(crate) fn sample(&mut self, rtt: Duration, of: u64, config: &Rto) {
         if self.srtt == NONE {
             self.srtt = rtt;
             self.rttvar = rtt / 2;
+        } else if of > 1 {
+            let error = self.srtt.abs_diff(rtt).as_nanos();
+            self.rttvar = toward(self.rttvar, error, 4 * of);
+            self.srtt = toward(self.srtt, rtt.as_nanos(), 8 * of);
         } else {
             // RFC 6298 §2.3: rttvar first, from the old srtt.
             let error = self.srtt.abs_diff(rtt).as_nanos();
@@ -154,9 +174,9 @@ mod tests {
     fn rfc_6298_arithmetic() {
         let mut e = Estimator::new(&RTO);
         assert_eq!(e.rto(), ms(1000));
-        e.sample(ms(550), &RTO);
+        e.sample(ms(550), 1, &RTO);
         assert_eq!((e.srtt(), e.rttvar(), e.rto()), (Some(ms(550)), ms(275), ms(550 + 1100)));
-        e.sample(ms(630), &RTO);
+        e.sample(ms(630), 1, &RTO);
         // rttvar = 3/4·275 + 1/4·80 = 226.25; srtt = 7/8·550 + 1/8·630 = 560.
         assert_eq!((e.srtt(), e.rttvar()), (Some(ms(560)), Duration::from_micros(226_250)));
         assert_eq!(e.rto(), ms(560 + 905));
@@ -167,7 +187,7 @@ mod tests {
         let mut e = Estimator::new(&RTO);
         e.seed(ms(550), ms(100), &RTO);
         assert_eq!((e.srtt(), e.rttvar(), e.rto(), e.min()), (Some(ms(550)), ms(100), ms(1000), None));
-        e.sample(ms(630), &RTO);
+        e.sample(ms(630), 1, &RTO);
         // rttvar = 3/4·100 + 1/4·80; srtt = 7/8·550 + 1/8·630.
         assert_eq!((e.srtt(), e.rttvar()), (Some(ms(560)), ms(95)));
         e.seed(ms(100), ms(10), &RTO);
@@ -180,12 +200,12 @@ mod tests {
     #[test]
     fn backoff_doubles_up_to_the_maximum_and_a_sample_clears_it() {
         let mut e = Estimator::new(&RTO);
-        e.sample(ms(100), &RTO);
+        e.sample(ms(100), 1, &RTO);
         for _ in 0..40 {
             e.back_off(&RTO);
         }
         assert_eq!(e.rto(), ms(60_000));
-        e.sample(ms(100), &RTO);
+        e.sample(ms(100), 1, &RTO);
         assert_eq!(e.backoff(), 0);
     }
 
@@ -193,7 +213,7 @@ mod tests {
     fn the_margin_outlasts_a_steady_path() {
         let steady = |rto: Rto| {
             let mut e = Estimator::new(&rto);
-            (0..200).for_each(|_| e.sample(ms(400), &rto));
+            (0..200).for_each(|_| e.sample(ms(400), 1, &rto));
             e.rto()
         };
         let modern = Config::modern().rto;
@@ -201,7 +221,7 @@ mod tests {
         assert!(steady(Rto { margin: Duration::ZERO, ..modern }) < ms(410), "the variation is all there is");
         // A short path: no less than the lower bound.
         let mut e = Estimator::new(&modern);
-        (0..200).for_each(|_| e.sample(ms(1), &modern));
+        (0..200).for_each(|_| e.sample(ms(1), 1, &modern));
         assert_eq!(e.rto(), ms(201));
     }
 
@@ -210,12 +230,25 @@ mod tests {
         // Converged: srtt 100 ms, rttvar near 0, G 100 ms: base 200 ms.
         let settle = |rto: Rto| {
             let mut e = Estimator::new(&rto);
-            (0..200).for_each(|_| e.sample(ms(100), &rto));
+            (0..200).for_each(|_| e.sample(ms(100), 1, &rto));
             e.back_off(&rto);
             e.rto()
         };
         let after = Config::ns2_2001().rto;
         assert_eq!(settle(after), ms(1000), "min(2·200 ms) is raised to 1 s");
         assert_eq!(settle(Rto { min_before_backoff: true, ..after }), ms(2000), "1 s is doubled");
+    }
+
+    #[test]
+    fn a_round_of_many_samples_weighs_as_much_as_one() {
+        let mut one = Estimator::new(&RTO);
+        one.sample(ms(250), 1, &RTO);
+        let mut many = one.clone();
+        one.sample(ms(100), 1, &RTO);
+        (0..50).for_each(|_| many.sample(ms(100), 50, &RTO));
+        let srtt = many.srtt().expect("measured");
+        // exp(-1/8) and exp(-1/4) in place of 7/8 and 3/4.
+        assert!(srtt.abs_diff(one.srtt().expect("measured")) < ms(3), "{srtt:?}");
+        assert!(many.rttvar() > ms(105) && many.rttvar() < one.rttvar(), "{:?}", many.rttvar());
     }
 }

@@ -77,7 +77,8 @@ fn text_that_nobody_will_read_is_answered_with_a_reset() {
         let mut s = talk(&config());
         s.abandon().expect("F. 1:1 ack 1");
         s.accept(&format!(". 1:1 ack {acked} win 50000"));
-        s.accept(&format!(". 1:101 ack {acked} win 50000")).expect("R. 2:2 ack 1");
+        // With the number that the peer expects (RFC 9293 §3.10.7.1).
+        s.accept(&format!(". 1:101 ack {acked} win 50000")).expect(&format!("R {acked}:{acked}"));
         assert_eq!(s.conn.state(), State::Closed);
     }
     // Blind text, which acknowledges what was never sent, ends nothing.

@@ -2,12 +2,14 @@
 //!
 //! - [`pair`]: two endpoints joined by two links in virtual time, with a log of every departure and arrival;
 //! - [`script`]: one endpoint against a scripted peer, in the manner of packetdrill;
+//! - [`conformance`]: cases as text, one TCP against a scripted peer, put to ours and to a kernel;
 //! - [`fuzz`]: bodies of the fuzz targets, replayed as tests;
 //! - [`naive`]: literal, slow versions of what the core computes incrementally;
 //! - [`naive_rack`]: the same for loss detection by time;
 //! - [`one_line`]: a model is one file and one line;
 //! - [`spy`]: a congestion control that writes down what another one does.
 
+pub mod conformance;
 pub mod fuzz;
 pub mod naive;
 pub mod naive_rack;

@@ -88,7 +88,7 @@ mod linux {
         let host = HostConfig::new(vec![own], Secret::draw().expect("random"));
         let mut driver = Driver::new(tun(ns, kernel, offload), Host::new(host)).expect("a driver");
         let (to, sink) = sink(ns, kernel);
-        let endpoint = Endpoint::modern(skyhaul_cc::Config::by_name("cubic").expect("known"));
+        let endpoint = Endpoint::host(skyhaul_cc::Config::by_name("cubic").expect("known"));
         let (took, ()) = Took::of(|| {
             let from = SocketAddr::new(own, 0);
             let limit = Limit::Bytes(BYTES);
@@ -170,7 +170,7 @@ mod linux {
     fn receives(ns: &Namespace, offload: bool) -> Took {
         let host = HostConfig::new(vec![OWN.into()], Secret::draw().expect("random"));
         let mut driver = Driver::new(tun(ns, KERNEL.into(), offload), Host::new(host)).expect("a driver");
-        let endpoint = Endpoint::modern(skyhaul_cc::Config::by_name("cubic").expect("known"));
+        let endpoint = Endpoint::host(skyhaul_cc::Config::by_name("cubic").expect("known"));
         driver.host_mut().listen(blaster::OUR_PORT, endpoint).expect("a free port");
         let mut serve = Serve::new(|_| Sink, Duration::from_secs(1), Some(1));
         let source = source(ns, (OWN, blaster::OUR_PORT).into());

@@ -249,7 +249,7 @@ mod tests {
         let end = |n, port| std::net::SocketAddr::from(([10, 84, 0, n], port));
         let host = |n: u8| Host::new(HostConfig::new(vec![end(n, 0).ip()], Secret::fixed([n; 16])));
         let (mut client, mut server, mut now) = (host(1), host(2), Instant::ZERO + Duration::from_secs(1));
-        let endpoint = Endpoint::modern(skyhaul_cc::Config::by_name("cubic").unwrap());
+        let endpoint = Endpoint::host(skyhaul_cc::Config::by_name("cubic").unwrap());
         server.listen(80, endpoint.clone()).unwrap();
         let id = client.connect(now, end(1, 0), end(2, 80), &endpoint).unwrap();
         let mut app = Serve::new(|_| Http::default(), Duration::from_secs(1), None);

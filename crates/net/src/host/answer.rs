@@ -1,7 +1,8 @@
 //! What a host answers to segments of no connection and to ICMP messages, and what it makes of what those say.
 
 use super::ends::Ends;
-use super::{Conn, Host, segment_limit};
+use super::place::segment_limit;
+use super::{Conn, Host};
 use crate::outlet::{Merge, Outlet};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::{Flags, Segment, State};
@@ -10,8 +11,6 @@ use skyhaul_wire::tcp::Tcp;
 use skyhaul_wire::{Agreement, Envelope, ip};
 use std::net::{IpAddr, SocketAddr};
 
-/// Resets and echo replies per second, at most: what strangers can make us send.
-const ANSWERS_PER_SECOND: u32 = 200;
 /// How long a narrower path is remembered for new connections (RFC 1191 §6.3), and for how many destinations.
 const PATH_MTU_AGE: Duration = Duration::from_secs(600);
 const PATH_MTUS: usize = 4096;
@@ -30,7 +29,7 @@ impl Host {
         out: &mut impl Outlet,
     ) {
         self.counts.strangers += 1;
-        if tcp.flags.has(Flags::RST) || !self.may_answer(now) {
+        if tcp.flags.has(Flags::RST) || !self.may_answer(now, remote.ip()) {
             return;
         }
         let mut rst = Segment { seq: tcp.ack, flags: Flags::RST, ..Segment::default() };
@@ -59,7 +58,7 @@ impl Host {
         out: &mut impl Outlet,
     ) {
         match *message {
-            Icmp::EchoRequest(echo) if self.may_answer(now) => {
+            Icmp::EchoRequest(echo) if self.may_answer(now, ip.src) => {
                 let write = |room: &mut [u8]| icmp::encode_echo_reply(room, ip, echo);
                 if out.send(ip::V6_HEADER + 4 + echo.len(), Merge::Alone, write).is_ok() {
                     self.counts.packets_out += 1;
@@ -70,7 +69,7 @@ impl Host {
                 // RFC 5927 §5.2: hard errors end only what is not established.
                 let Some(slot) = self.genuine(&quoted) else { return };
                 if let Some(c) = self.at_mut(slot).filter(|c| hard && c.tcp().state() == State::SynSent) {
-                    c.unreachable();
+                    c.unreachable(now);
                     self.pump(now, slot, out);
                 }
             }
@@ -85,7 +84,9 @@ impl Host {
             IpAddr::V4(a) => {
                 a.is_multicast() || a.is_loopback() || a.octets()[0] == 0 || a.octets()[0] >= CLASS_E
             }
-            IpAddr::V6(a) => a.is_multicast() || a.is_loopback() || a.is_unspecified(),
+            IpAddr::V6(a) => {
+                a.is_multicast() || a.is_loopback() || a.is_unspecified() || a.to_ipv4_mapped().is_some()
+            }
         };
         nobody || self.config.addresses.contains(&src)
     }
@@ -110,8 +111,12 @@ impl Host {
             self.counts.messages_refused += 1;
             return;
         }
-        let least = if quoted.dst.is_ipv4() { icmp::LEAST_MTU_V4 } else { icmp::LEAST_MTU_V6 };
-        let mtu = mtu.max(least);
+        if quoted.dst.is_ipv6() && mtu < icmp::LEAST_MTU_V6 {
+            // Every IPv6 path takes more (RFC 8201 §4).
+            self.counts.messages_refused += 1;
+            return;
+        }
+        let mtu = mtu.max(icmp::LEAST_MTU_V4);
         if mtu >= self.config.mtu {
             return;
         }
@@ -129,13 +134,9 @@ impl Host {
         }
     }
 
-    pub(super) fn may_answer(&mut self, now: Instant) -> bool {
-        if now >= self.answers_until {
-            self.answers_until = now + Duration::from_secs(1);
-            self.answers = 0;
-        }
-        self.answers += 1;
-        let may = self.answers <= ANSWERS_PER_SECOND;
+    /// Whether this address may be answered that has no connection; then it counts.
+    pub(super) fn may_answer(&mut self, now: Instant, to: IpAddr) -> bool {
+        let may = self.answers.take(&self.config.secret, now, to);
         self.counts.answers_withheld += u64::from(!may);
         may
     }

@@ -342,12 +342,18 @@ impl Conn {
         self.note(now, Op::Number(ids));
     }
 
+    pub(super) fn forget_when_it_began(&mut self, now: Instant) {
+        self.tcp.forget_when_it_began();
+        self.note(now, Op::Untimed);
+    }
     pub(super) fn narrow(&mut self, now: Instant, limit: u32) {
         self.tcp.narrow(now, limit);
         self.note(now, Op::Narrow(limit));
     }
-    pub(super) fn unreachable(&mut self) {
+    /// A router, or the peer's host, says that there is no way: an attempt to open a connection ends.
+    pub(super) fn unreachable(&mut self, now: Instant) {
         self.failure = Some(Failure::Unreachable);
+        self.abort(now);
     }
 
     // ----- departures ---------------------------------------------------------------------------------------

@@ -75,6 +75,7 @@ pub(super) const fn name(why: Rejected) -> &'static str {
         Rejected::Duplicate => "duplicate",
         Rejected::OutOfWindow => "out-of-window",
         Rejected::Paws => "paws",
+        Rejected::Unstamped => "no-timestamps",
         Rejected::Challenged => "challenged",
         Rejected::BeyondFin => "beyond-fin",
         Rejected::Rationed => "rationed",

@@ -3,6 +3,7 @@
 use skyhaul_tcp::Config;
 use skyhaul_tcp::config::ProbeNegotiation;
 use skyhaul_wire::{Agreement, Capability, Plan, Profile};
+use std::net::IpAddr;
 
 /// A simulated sender may have a buffer without limit, since it keeps lengths only; on a wire it keeps bytes. This is
 /// more than 622 Mbit/s over GEO have on the way (43 MB).
@@ -21,16 +22,22 @@ pub struct Endpoint {
     pub longest: Option<u32>,
 }
 
+/// What a peer takes that does not say how much, bytes of payload (RFC 9293 §3.7.1).
+pub(super) fn unstated_mss(remote: IpAddr) -> u16 {
+    if remote.is_ipv4() { 536 } else { 1220 }
+}
+
 impl Endpoint {
-    /// Today's endpoint with this congestion control; probes are negotiated and marked with an option.
+    /// The endpoint of a host on an open network with this congestion control; probes are negotiated and marked with an option.
     #[must_use]
-    pub fn modern(cc: skyhaul_cc::Config) -> Self {
-        Self { tcp: Config::modern(), cc, profile: Profile::Option, longest: None }
+    pub fn host(cc: skyhaul_cc::Config) -> Self {
+        Self { tcp: Config::host(), cc, profile: Profile::Option, longest: None }
     }
 
-    /// The settings of a connection whose packets have room for `limit` bytes of options and payload.
-    pub(super) fn config(&self, limit: u32) -> Config {
+    /// The settings of a connection to `remote` whose packets have room for `limit` bytes of options and payload.
+    pub(super) fn config(&self, limit: u32, remote: IpAddr) -> Config {
         let mut c = self.tcp;
+        c.unstated_mss = unstated_mss(remote);
         c.segment_limit = Some(limit);
         c.mss = limit;
         c.send_buffer = c.send_buffer.min(MOST_SEND_BUFFER);

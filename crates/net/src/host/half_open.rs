@@ -6,6 +6,7 @@
 
 use super::conn::Conn;
 use super::cookie::{self, Offer};
+use super::endpoint::unstated_mss;
 use super::ends::Ends;
 use super::journal::{Journal, Origin};
 use super::{Endpoint, Host};
@@ -21,7 +22,9 @@ const LIFE: Duration = Duration::from_secs(60);
 /// Repetitions of a SYN-ACK, and those while more than half of the table is in use.
 const REPEATS: u8 = 4;
 const REPEATS_IN_A_CROWD: u8 = 1;
-/// A repeated SYN is answered no more often than this (as in Linux: `tcp_invalid_ratelimit`).
+/// What a SYN-ACK announces at most.
+const FIRST_WINDOW: i32 = 65_535;
+/// A repeated SYN is answered, and a strange segment challenged, no more often than this (as in Linux: `tcp_invalid_ratelimit`).
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// What a SYN said.
@@ -73,8 +76,8 @@ impl Syn {
         }
     }
     /// What a cookie can say of it: without timestamps only the segment size.
-    fn for_cookie(mut self) -> Self {
-        self.mss = NonZeroU16::new(cookie::size(self.mss.map_or(536, NonZeroU16::get)));
+    fn for_cookie(mut self, unstated_mss: u16) -> Self {
+        self.mss = NonZeroU16::new(cookie::size(self.mss.map_or(unstated_mss, NonZeroU16::get)));
         self.flags = Flags::SYN;
         self.waves = false;
         if !self.has_timestamp {
@@ -115,9 +118,17 @@ pub(super) struct HalfOpen {
     number: u64,
     began: Instant,
     sent: Instant,
+    /// From when on it may be challenged again.
+    challenge_from: Instant,
     repeats: u8,
     /// Memory was short when it began: little was offered.
     pressed: bool,
+}
+
+impl HalfOpen {
+    fn new(syn: Syn, iss: Seq, number: u64, now: Instant, pressed: bool) -> Self {
+        Self { syn, iss, number, began: now, sent: now, challenge_from: now, repeats: 0, pressed }
+    }
 }
 
 impl Host {
@@ -153,7 +164,7 @@ impl Host {
             iss = old.add(NEW_NUMBERS);
         }
         let pressed = self.ledger.presses();
-        let half = HalfOpen { syn, iss, number: self.opened, began: now, sent: now, repeats: 0, pressed };
+        let half = HalfOpen::new(syn, iss, self.opened, now, pressed);
         let (mut conn, synack) = self.made(&half, &ends, &endpoint);
         if let Some(seg) = synack {
             conn.say(&seg, &mut self.counts, out);
@@ -167,7 +178,7 @@ impl Host {
         let (local, remote) = (ends.local(), ends.remote());
         let secret = &self.config.secret;
         let origin = Origin {
-            config: endpoint.config(self.limit(half.began, remote.ip(), endpoint.longest)),
+            config: self.config_for(half.began, remote.ip(), endpoint),
             cc: endpoint.cc.clone(),
             active: false,
             opened_at: half.began,
@@ -199,11 +210,11 @@ impl Host {
         endpoint: &Endpoint,
         out: &mut impl Outlet,
     ) {
-        let syn = syn.for_cookie();
+        let syn = syn.for_cookie(unstated_mss(ends.remote().ip()));
         let mss = syn.mss.map_or(0, NonZeroU16::get);
         let iss = cookie::bake(&self.config.secret, now, ends, syn.seq, mss);
         let pressed = self.ledger.presses();
-        let half = HalfOpen { syn, iss, number: 0, began: now, sent: now, repeats: 0, pressed };
+        let half = HalfOpen::new(syn, iss, 0, now, pressed);
         let (mut conn, synack) = self.made(&half, ends, endpoint);
         let Some(mut seg) = synack else { return };
         let offer = Offer { scale: syn.scale, sack: syn.sack, probes: syn.probes };
@@ -233,11 +244,10 @@ impl Host {
         self.opened += 1;
         let ts = tcp.options.timestamps.filter(|_| endpoint.tcp.timestamps);
         let syn = Syn::from_cookie(irs, mss, ts);
-        // It was sent some time ago: as if it had been repeated, so that no round trip is taken from it.
         // Nor is it known what was offered: no more than this.
-        let pressed = false;
-        let half = HalfOpen { syn, iss, number: self.opened, began: now, sent: now, repeats: 1, pressed };
-        let (conn, _) = self.made(&half, ends, &endpoint);
+        let half = HalfOpen::new(syn, iss, self.opened, now, false);
+        let (mut conn, _) = self.made(&half, ends, &endpoint);
+        conn.forget_when_it_began(now);
         let taken = self.establish(now, ends, conn, tcp, out);
         self.counts.cookies_taken += u64::from(taken);
         taken
@@ -253,9 +263,11 @@ impl Host {
         };
         let f = tcp.flags;
         if f.has(Flags::RST) {
-            // Only the exact number resets; nobody has heard of the connection yet, so there is nothing to challenge for.
+            // Only the exact number resets; others in the window are challenged (RFC 5961 §3.2).
             if tcp.seq == expected {
                 self.half_open.remove(at);
+            } else if (0..FIRST_WINDOW).contains(&tcp.seq.diff(expected)) {
+                self.challenge(now, at, out);
             }
         } else if f.has(Flags::SYN) {
             if !f.has(Flags::ACK) && tcp.seq == half.syn.seq {
@@ -264,7 +276,7 @@ impl Host {
                     self.repeat(now, at, &endpoint, out);
                 }
             } else {
-                self.challenge(now, &ends, &half, out);
+                self.challenge(now, at, out);
             }
         } else if !f.has(Flags::ACK) {
             self.counts.rejected(skyhaul_tcp::Rejected::Flags);
@@ -278,7 +290,7 @@ impl Host {
             if self.establish(now, &ends, conn, tcp, out) {
                 self.half_open.remove(at);
             } else {
-                self.challenge(now, &ends, &half, out);
+                self.challenge(now, at, out);
             }
         }
     }
@@ -304,8 +316,12 @@ impl Host {
     }
 
     /// What is wrong in the window is answered with where we are (RFC 5961 §4).
-    fn challenge(&mut self, now: Instant, ends: &Ends, half: &HalfOpen, out: &mut impl Outlet) {
-        if !self.may_answer(now) {
+    fn challenge(&mut self, now: Instant, at: u32, out: &mut impl Outlet) {
+        let ends = self.half_open.ends(at);
+        let Some(half) = self.half_open.get_mut(at).filter(|h| now >= h.challenge_from) else { return };
+        half.challenge_from = now + PAUSE;
+        let half = *half;
+        if !self.may_answer(now, ends.remote().ip()) {
             return;
         }
         let ack = Segment {
@@ -352,6 +368,11 @@ impl Host {
                 }
                 // Its last answer may be acknowledged still.
                 Some(_) if now < end && !crowd => self.half_open.arm(at, end),
+                // It was asked for its answer again, a moment ago.
+                Some(endpoint) if now < end.min(half.sent + endpoint.tcp.rto.initial) => {
+                    let acknowledged = half.sent + endpoint.tcp.rto.initial;
+                    self.half_open.arm(at, acknowledged.min(end));
+                }
                 _ => {
                     self.half_open.remove(at);
                     self.counts.half_open_expired += 1;

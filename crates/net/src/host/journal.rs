@@ -29,6 +29,8 @@ pub enum Op {
     Abandon,
     /// The application gave up.
     Abort,
+    /// It began with a cookie: nobody knows when.
+    Untimed,
     /// The path proved to be narrower.
     Narrow(u32),
     /// Probes carry numbers from now on, or none.
@@ -129,6 +131,7 @@ impl Journal {
                 Op::Shutdown => c.shutdown(now),
                 Op::Abandon => c.abandon(now),
                 Op::Abort => c.abort(now),
+                Op::Untimed => c.forget_when_it_began(),
                 Op::Narrow(limit) => c.narrow(now, *limit),
                 Op::Number(ids) => c.number_probes(*ids),
                 Op::Recall(state) => c.recall(*state),

@@ -7,6 +7,7 @@
 //! A host reads no clock and owns no device, so that the same code runs over TUN ([`driver`]) and, in tests, over
 //! paths that lose, duplicate, reorder, mangle and strip whatever a script says.
 
+mod allowance;
 mod answer;
 mod app;
 mod census;
@@ -24,6 +25,7 @@ mod error;
 mod half_open;
 mod journal;
 mod memory;
+mod place;
 mod secret;
 mod table;
 mod time_wait;
@@ -41,15 +43,15 @@ pub use journal::{Difference, Journal, Op};
 pub use memory::Memory;
 pub use secret::Secret;
 
+use allowance::Allowance;
 use census::Past;
 use datagram::Datagrams;
 use deadline::Deadlines;
 use demux::Demux;
 use ends::Ends;
 use half_open::HalfOpen;
-use journal::Origin;
 use memory::Ledger;
-use skyhaul_base::{Instant, Rng};
+use skyhaul_base::Instant;
 use skyhaul_cc::PathState;
 use skyhaul_tcp::{Flags, Rejected, State};
 use skyhaul_wire::tcp::Tcp;
@@ -99,8 +101,7 @@ pub struct Host {
     /// Connections of which the application has not heard since something changed.
     changed: VecDeque<u32>,
     narrow: BTreeMap<IpAddr, (u32, Instant)>,
-    answers: u32,
-    answers_until: Instant,
+    answers: Allowance,
     opened: u64,
     ledger: Ledger,
     next_port: u16,
@@ -128,8 +129,7 @@ impl Host {
             ready: VecDeque::new(),
             changed: VecDeque::new(),
             narrow: BTreeMap::new(),
-            answers: 0,
-            answers_until: Instant::ZERO,
+            answers: Allowance::new(),
             opened: 0,
             ledger: Ledger::new(limit),
             past: Past::default(),
@@ -383,8 +383,12 @@ impl Host {
             self.half_open_segment(now, at, tcp, out);
         } else {
             let syn = tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST);
-            if syn && self.listeners.contains_key(&local.port()) {
+            let listens = self.listeners.contains_key(&local.port());
+            if syn && listens {
                 self.begin(now, ends, tcp, None, out);
+            } else if listens && !tcp.flags.has(Flags::ACK) {
+                // Not worth an answer (RFC 9293 §3.10.7.2, fourth).
+                self.counts.strangers += 1;
             } else if !self.redeem(now, &ends, tcp, out) {
                 self.stranger(now, local, remote, tcp, out);
             }
@@ -428,109 +432,17 @@ impl Host {
         }
         if conn.is_gone() {
             self.remove(slot);
+        } else if conn.tcp().state() == State::Closed {
+            // Only the application knows it still: its ends are free (RFC 9293 §3.10.7.4: the TCB is deleted).
+            let ends = Ends::new(conn.local(), conn.remote());
+            if self.demux.get(&ends) == Some(slot) {
+                self.demux.remove(&ends);
+            }
         } else if time_wait::may_lie_down(conn) {
             self.lay_down(slot);
         }
         self.relieve(now);
     }
-
-    // ----- the table ----------------------------------------------------------------------------------------
-
-    fn origin(&mut self, now: Instant, local: SocketAddr, remote: SocketAddr, endpoint: &Endpoint) -> Origin {
-        self.opened += 1;
-        let secret = &self.config.secret;
-        Origin {
-            config: endpoint.config(self.limit(now, remote.ip(), endpoint.longest)),
-            cc: endpoint.cc.clone(),
-            active: true,
-            opened_at: now,
-            iss: secret.isn(now, local, remote),
-            timestamp_offset: secret.timestamp_offset(local, remote),
-            rng: self.stream(self.opened),
-        }
-    }
-    /// The random stream of a connection, by its number.
-    fn stream(&self, number: u64) -> Rng {
-        Rng::stream(self.config.seed, &format!("connection.{number}"))
-    }
-
-    fn install(&mut self, conn: Conn, ends: Ends) -> u32 {
-        let lives = &mut self.past.lives;
-        *if conn.accepted_at().is_some() { &mut lives.accepted } else { &mut lives.opened } += 1;
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            (self.slots.len() - 1) as u32
-        });
-        self.slots[slot as usize].conn = Some(Box::new(conn));
-        self.demux.insert(ends, slot);
-        slot
-    }
-
-    fn remove(&mut self, slot: u32) {
-        let s = &mut self.slots[slot as usize];
-        if let Some(conn) = s.conn.take() {
-            s.generation = s.generation.wrapping_add(1);
-            self.ledger.strike(&conn);
-            self.past.add(&conn);
-            self.demux.remove(&Ends::new(conn.local(), conn.remote()));
-            self.free.push(slot);
-        }
-    }
-
-    fn id(&self, slot: u32) -> ConnId {
-        ConnId { slot, generation: self.slots[slot as usize].generation }
-    }
-    fn at_mut(&mut self, slot: u32) -> Option<&mut Conn> {
-        self.slots.get_mut(slot as usize)?.conn.as_deref_mut()
-    }
-    fn get_mut(&mut self, id: ConnId) -> Option<&mut Conn> {
-        let slot = self.slots.get_mut(id.slot as usize).filter(|s| s.generation == id.generation)?;
-        slot.conn.as_deref_mut()
-    }
-    /// The application does something with a connection, which may make it send.
-    fn act<T>(&mut self, id: ConnId, what: impl FnOnce(&mut Conn) -> T) -> Option<T> {
-        let done = what(self.get_mut(id)?);
-        self.mark_ready(id.slot);
-        Some(done)
-    }
-    fn mark_ready(&mut self, slot: u32) {
-        if let Some(c) = self.at_mut(slot).filter(|c| !c.ready) {
-            c.ready = true;
-            self.ready.push_back(slot);
-        }
-    }
-    fn free_port(&mut self, local: IpAddr, remote: SocketAddr) -> Option<u16> {
-        for _ in FIRST_PORT..=u16::MAX {
-            let port = self.next_port;
-            self.next_port = if port == u16::MAX { FIRST_PORT } else { port + 1 };
-            if !self.is_taken(SocketAddr::new(local, port), remote) {
-                return Some(port);
-            }
-        }
-        None
-    }
-    fn is_taken(&self, local: SocketAddr, remote: SocketAddr) -> bool {
-        let ends = Ends::new(local, remote);
-        self.demux.has(&ends) || self.waiting.find(&ends).is_some() || self.half_open.find(&ends).is_some()
-    }
-    fn check_ends(&self, local: IpAddr, remote: IpAddr) -> Result<(), HostError> {
-        if !self.config.addresses.contains(&local) {
-            return Err(HostError::NotOurs(local));
-        }
-        if local.is_ipv4() == remote.is_ipv4() { Ok(()) } else { Err(HostError::Families { local, remote }) }
-    }
-    /// TCP options and payload that fit into a packet to `remote`, bytes.
-    fn limit(&self, now: Instant, remote: IpAddr, longest: Option<u32>) -> u32 {
-        let known = self.narrow.get(&remote).filter(|(_, until)| now < *until).map(|(mtu, _)| *mtu);
-        let mtu = known.unwrap_or(self.config.mtu);
-        segment_limit(longest.map_or(mtu, |longest| mtu.min(longest)), remote)
-    }
-}
-
-/// TCP options and payload that a packet of `mtu` bytes has room for.
-fn segment_limit(mtu: u32, to: IpAddr) -> u32 {
-    let ip = if to.is_ipv4() { ip::V4_HEADER } else { ip::V6_HEADER };
-    mtu.saturating_sub((ip + skyhaul_wire::tcp::HEADER) as u32)
 }
 
 impl Counts {

@@ -30,7 +30,7 @@ pub fn space() -> Option<Namespace> {
 }
 
 pub fn endpoint(name: &str) -> Endpoint {
-    Endpoint::modern(skyhaul_cc::Config::by_name(name).expect("known"))
+    Endpoint::host(skyhaul_cc::Config::by_name(name).expect("known"))
 }
 pub fn marked(name: &str, profile: Profile) -> Endpoint {
     Endpoint { profile, ..endpoint(name) }

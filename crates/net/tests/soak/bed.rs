@@ -31,7 +31,7 @@ pub fn at(n: u32, port: u16) -> SocketAddr {
 }
 
 pub fn endpoint() -> Endpoint {
-    Endpoint::modern(skyhaul_cc::Config::by_name("cubic").expect("known"))
+    Endpoint::host(skyhaul_cc::Config::by_name("cubic").expect("known"))
 }
 
 /// What is done with a connection.

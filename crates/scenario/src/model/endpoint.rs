@@ -118,6 +118,8 @@ endpoint_keys! {
     rto_max: Time => rto.max;
     /// The lower bound is applied before the backoff.
     rto_min_before_backoff: bool => rto.min_before_backoff;
+    /// All RTT samples of a round trip together weigh as much as one (RFC 7323, appendix G).
+    rto_per_round: bool => rto.per_round;
     /// NewReno restarts the timer on the first partial acknowledgement only.
     restart_on_first_partial_only: bool => rto.restart_on_first_partial_only;
     /// Where RTT samples come from.
@@ -152,6 +154,8 @@ endpoint_keys! {
     nagle: bool => nagle;
     /// The receive buffer starts at 64 KiB and grows to `rwnd` as data is read, as in Linux.
     receive_autotuning: bool => receive_autotuning;
+    /// An application may write twice the congestion window and no more, instead of all that `sndbuf` holds, as in Linux.
+    send_autotuning: bool => send_autotuning;
     /// Window scaling (RFC 7323).
     window_scaling: bool => window_scaling;
     /// How the ability of the peer to answer probes is learnt.
@@ -395,6 +399,7 @@ mod tests {
             segment_limit: _,
             rules: _,
             limited_transmit: _,
+            unstated_mss: _,
             dup_thresh: _,
             loss_detection: _,
             tail_loss_probe: _,
@@ -414,6 +419,7 @@ mod tests {
             receive_buffer: _,
             receive_autotuning: _,
             send_buffer: _,
+            send_autotuning: _,
             window_scaling: _,
             probes: _,
             probe_ids: _,

@@ -2,6 +2,7 @@
 //! arrived, but nobody keeps them open for ever (RFC 1122 §4.2.2.13, RFC 6429).
 
 use super::{Connection, Event, State};
+use crate::segment::{Flags, Segment};
 use crate::store::Store;
 use skyhaul_base::Instant;
 
@@ -11,7 +12,8 @@ impl<S: Store> Connection<S> {
     /// was taken (RFC 1122 §4.2.2.13, RFC 2525 §2.17). The peer's FIN is awaited for `fin-timeout`; a peer that keeps its
     /// window closed for so long is given up.
     pub fn abandon(&mut self, now: Instant) {
-        if self.readable() > 0 {
+        // In SYN-SENT there is nobody yet to be told of an end (RFC 9293 §3.10.4).
+        if self.readable() > 0 || self.state == State::SynSent {
             self.abort(now);
             return;
         }
@@ -39,13 +41,15 @@ impl<S: Store> Connection<S> {
         }
     }
 
-    /// Text has come that nobody will read: the connection is over.
+    /// Text has come that nobody will read: the connection is over. The reset has the number that the peer expects
+    /// (RFC 9293 §3.10.7.1).
     #[cold]
-    pub(super) fn refuses_text(&mut self, now: Instant, seq: u64, len: u32) -> bool {
-        let new = len > 0 && seq + u64::from(len) > self.receiver.next_expected();
+    pub(super) fn refuses_text(&mut self, seg: &Segment, seq: u64) -> bool {
+        let new = seg.len > 0 && seq + u64::from(seg.len) > self.receiver.next_expected();
         if new {
             self.emit(Event::Closed);
-            self.abort(now);
+            self.close();
+            self.reset_due = Some(Segment { seq: seg.ack, ..self.blank(Flags::RST) });
         }
         new
     }

@@ -8,6 +8,9 @@ use crate::sender::Arrival;
 use crate::store::Store;
 use skyhaul_base::{Duration, Instant};
 
+/// Half of the time in which a clock of timestamps that ticks every millisecond comes around.
+const STAMPS_AGE: Duration = Duration::from_secs(24 * 86_400);
+
 impl<S: Store> Connection<S> {
     /// Handles an arriving segment. Poll for transmissions until there are none before handling the next.
     ///
@@ -66,7 +69,7 @@ impl<S: Store> Connection<S> {
         if !says_nothing {
             self.acknowledgement(now, seg, seq, echo)?;
         }
-        self.take_timestamp(seg, seq);
+        self.take_timestamp(now, seg, seq);
         if seg.len > 0 {
             let data =
                 Data { seq, len: seg.len, fin: false, payload, mark: Mark::None, probe_id: seg.probe_id };
@@ -87,8 +90,14 @@ impl<S: Store> Connection<S> {
         now: Instant,
         seg: &Segment,
     ) -> Result<Option<Duration>, Rejected> {
-        let checked = self.stamps.check(now, seg.ts, seg.flags.has(Flags::RST));
-        match checked {
+        let reset = seg.flags.has(Flags::RST);
+        if seg.ts.is_none() && !reset {
+            // Silently (RFC 7323 §3.2).
+            return Err(Rejected::Unstamped);
+        }
+        // After so long a pause older may be newer (RFC 7323 §5.5).
+        let idle = now - self.stamped_at > STAMPS_AGE;
+        match self.stamps.check(now, seg.ts, reset || idle) {
             Err(why) => self.stray(now, why),
             ok => ok,
         }
@@ -97,10 +106,11 @@ impl<S: Store> Connection<S> {
     /// `TS.Recent` (RFC 7323 §4.3), once the acknowledgement has proved acceptable: a blind segment must not set it, or
     /// the peer's own ones would be old (RFC 5961 §5).
     #[inline]
-    fn take_timestamp(&mut self, seg: &Segment, seq: u64) {
+    fn take_timestamp(&mut self, now: Instant, seg: &Segment, seq: u64) {
         if let Some((val, _)) = seg.ts.filter(|_| self.timestamps) {
             if seq <= self.last_ack_sent {
                 self.stamps.recent = val;
+                self.stamped_at = now;
             }
         }
     }
@@ -187,8 +197,8 @@ impl<S: Store> Connection<S> {
                     self.establish(now, u64::from(seg.window), self.handshake.rtt(now));
                     self.receiver.ack_or_data();
                 } else {
-                    // Our SYN-ACK was lost.
-                    self.handshake.syn_due = true;
+                    // Our SYN-ACK was lost; or somebody repeats a SYN for nothing.
+                    self.handshake.syn_due |= self.strays.may_send(now);
                 }
                 return Ok(());
             }
@@ -227,8 +237,8 @@ impl<S: Store> Connection<S> {
             self.establish(now, u64::from(seg.window), self.handshake.rtt(now));
         }
         self.acknowledgement(now, seg, seq, echo)?;
-        self.take_timestamp(seg, seq);
-        if self.abandoned && self.refuses_text(now, seq, seg.len) {
+        self.take_timestamp(now, seg, seq);
+        if self.abandoned && self.refuses_text(seg, seq) {
             return Ok(());
         }
         let had_finished = self.receiver.finished();

@@ -75,12 +75,24 @@ impl<S: Store> Connection<S> {
         seg.probe_id = out.probe_id;
         seg.low_priority = out.low_priority;
         if out.mark == Mark::None {
+            self.report_with_data(&mut seg);
             self.receiver.carried();
             if self.marks_waves && out.len > 0 {
                 seg.waves.number = Some(self.sender.wave(now, out.seq + u64::from(out.len)));
             }
         }
         seg
+    }
+
+    /// On a real wire data that leaves room reports what lies beyond a gap, too (RFC 2018 §3: every acknowledgement that does
+    /// not cover all that has arrived). What fills its packet does not: the acknowledgements beside it do.
+    #[inline]
+    fn report_with_data(&mut self, seg: &mut Segment) {
+        const WHOLE: u32 = 4 + 4 * 8;
+        let room = self.sender.segment_size().saturating_sub(seg.len);
+        if self.receiver.has_gap() && self.config.segment_limit.is_some() && room >= WHOLE {
+            self.fill_sack(seg, None);
+        }
     }
 
     pub(super) fn probe_answer(&mut self, now: Instant, answer: ProbeAnswer) -> Segment {

@@ -35,9 +35,12 @@ impl<S: Store> Connection<S> {
         let Silence { heard, asked, .. } = self.silence;
         if self.state == State::TimeWait || !self.synchronised() {
             self.silence.ask_at = Instant::MAX;
-        } else if now < heard + keepalive.idle || self.sender.unacked() > 0 {
+        } else if now < heard + keepalive.idle {
             self.silence.asked = 0;
-            self.silence.ask_at = (heard + keepalive.idle).max(now + keepalive.interval);
+            self.silence.ask_at = heard + keepalive.idle;
+        } else if self.sender.unacked() > 0 {
+            self.silence.asked = 0;
+            self.silence.ask_at = now + keepalive.interval;
         } else if asked >= keepalive.probes {
             self.emit(Event::TimedOut);
             self.abort(now);

@@ -106,6 +106,8 @@ pub struct Connection<S: Store> {
     /// `Last.ACK.sent`: with delayed acknowledgements the oldest segment not yet acknowledged is echoed.
     last_ack_sent: u64,
     timestamps: bool,
+    /// When `TS.Recent` was taken over.
+    stamped_at: Instant,
     wl1: u64,
     wl2: u64,
     peer_scale: u8,
@@ -139,6 +141,7 @@ struct Handshake {
     syn_due: bool,
     tries: u32,
     sent_at: Instant,
+    untimed: bool,
     closed_by_user: bool,
 }
 
@@ -161,6 +164,7 @@ impl<S: Store> Connection<S> {
             stamps: Timestamps::new(config),
             last_ack_sent: 1,
             timestamps: false,
+            stamped_at: Instant::ZERO,
             wl1: 0,
             wl2: 0,
             peer_scale: 0,
@@ -169,7 +173,7 @@ impl<S: Store> Connection<S> {
             peer_probes: false,
             peer_waves: false,
             marks_waves: false,
-            peer_mss: 536,
+            peer_mss: config.unstated_mss.into(),
             sender: Sender::new(config, cc, rng),
             receiver,
             handshake: Handshake::default(),
@@ -234,6 +238,7 @@ impl<S: Store> Connection<S> {
                 probes: e.probes,
                 rtt: e.rtt,
                 rtt_is_sample: false,
+                syn_repeated: false,
                 syn_lost: false,
             },
         );
@@ -246,7 +251,7 @@ impl<S: Store> Connection<S> {
             ProbeNegotiation::Paper => true,
             ProbeNegotiation::Off => false,
         };
-        self.receiver.start(self.sack_ok, answer);
+        self.receiver.start(self.sack_ok, answer, self.timestamps);
         self.marks_waves = self.wants_waves();
         self.sender.start(now, peer);
         self.wl1 = self.receiver.next_expected();
@@ -273,6 +278,10 @@ impl<S: Store> Connection<S> {
     /// Before the handshake.
     pub fn set_timestamp_offset(&mut self, offset: u32) {
         self.stamps.set_offset(offset);
+    }
+    /// Nobody remembers when our SYN left (RFC 4987 §3.6): the handshake measures no round trip.
+    pub fn forget_when_it_began(&mut self) {
+        self.handshake.untimed = true;
     }
     /// Probes carry numbers, or none, whatever the configuration says.
     pub fn number_probes(&mut self, ids: bool) {
@@ -446,9 +455,10 @@ impl<S: Store> Connection<S> {
         }
     }
     /// Gives the connection up at once; the peer is told with a RST.
-    pub fn abort(&mut self, _now: Instant) {
+    pub fn abort(&mut self, now: Instant) {
         if matches!(self.state, State::SynReceived) || self.synchronised() {
             let mut rst = self.blank(Flags::RST.with(Flags::ACK));
+            rst.ts = self.timestamps.then(|| self.stamps.stamp(now));
             rst.ack = self.irs.add(self.receiver.next_expected() as u32);
             self.reset_due = Some(rst);
         }
@@ -480,7 +490,9 @@ impl<S: Store> Connection<S> {
             match self.state {
                 State::SynSent | State::SynReceived => {
                     let most = self.config.max_retransmissions;
-                    if most > 0 && self.handshake.tries > most {
+                    let patience = self.config.user_timeout;
+                    let late = !patience.is_zero() && now >= self.handshake.sent_at + patience;
+                    if late || most > 0 && self.handshake.tries > most {
                         self.emit(Event::TimedOut);
                         self.close();
                     } else {
@@ -507,7 +519,7 @@ impl<S: Store> Connection<S> {
 impl Handshake {
     /// RTT of the handshake, unless the SYN was retransmitted (Karn).
     fn rtt(&self, now: Instant) -> Option<Duration> {
-        (self.tries == 1).then(|| now - self.sent_at)
+        (self.tries == 1 && !self.untimed).then(|| now - self.sent_at)
     }
 }
 

@@ -8,6 +8,7 @@ use crate::sender::Peer;
 use crate::store::Store;
 use core::num::NonZeroU16;
 use skyhaul_base::{Duration, Instant};
+use skyhaul_cc::InitialWindow;
 
 impl<S: Store> Connection<S> {
     pub(super) fn on_listen(&mut self, now: Instant, seg: &Segment) -> Result<(), Rejected> {
@@ -55,6 +56,7 @@ impl<S: Store> Connection<S> {
         if acks_syn {
             if let (true, Some((val, _))) = (self.timestamps, seg.ts) {
                 self.stamps.recent = val;
+                self.stamped_at = now;
             }
             let rtt = self.handshake.rtt(now);
             self.establish(now, u64::from(seg.window), rtt);
@@ -84,7 +86,8 @@ impl<S: Store> Connection<S> {
         if let (true, Some((val, _))) = (self.timestamps, seg.ts) {
             self.stamps.recent = val;
         }
-        self.peer_mss = peer.mss.map_or(536, u32::from);
+        // Nothing at all is no size.
+        self.peer_mss = peer.mss.filter(|n| *n > 0).unwrap_or(self.config.unstated_mss).into();
         self.peer_probes = peer.probes;
         self.peer_waves = seg.waves.number.is_some();
     }
@@ -107,13 +110,19 @@ impl<S: Store> Connection<S> {
             probes: self.peer_probes,
             rtt,
             rtt_is_sample: true,
-            syn_lost: self.handshake.tries > 1,
+            syn_repeated: self.handshake.tries > 1,
+            syn_lost: self.handshake.tries > self.free_tries(),
         };
         self.begin(now, &peer);
         self.emit(Event::Connected);
         if self.handshake.closed_by_user {
             self.shutdown(now);
         }
+    }
+
+    /// SYNs that cost nothing of the initial window: one (RFC 5681 §3.1), or two where it has ten segments (RFC 6928 §2).
+    fn free_tries(&self) -> u32 {
+        if self.config.rules.initial_window == InitialWindow::Rfc6928 { 2 } else { 1 }
     }
 
     pub(super) fn syn(&mut self, now: Instant) -> Segment {
@@ -125,6 +134,9 @@ impl<S: Store> Connection<S> {
         }
         let wait = self.config.rto.initial * (1 << (h.tries - 1).min(16));
         self.deadline = now + wait.min(self.config.rto.max);
+        if !self.config.user_timeout.is_zero() {
+            self.deadline = self.deadline.min(h.sent_at + self.config.user_timeout);
+        }
         let answering = self.state == State::SynReceived;
         let offer_probes =
             self.config.probes == ProbeNegotiation::Negotiate && (!answering || self.peer_probes);

@@ -190,6 +190,17 @@ impl Rack {
         self.order.sent(board, board.base() + index as u64);
     }
 
+    /// An RTT was measured otherwise, as by the handshake (§6.2 step 1: of all measurements).
+    pub(crate) fn measured(&mut self, now: Instant, rtt: Duration) {
+        self.min_rtt.sample(now, rtt);
+    }
+
+    /// Everything that is outstanding was sent as it says, and is in flight. To be called on a new one.
+    pub(crate) fn watch(&mut self, board: &Scoreboard) {
+        self.order = Order::beginning_at(board.base());
+        (0..board.len()).for_each(|i| self.sent(board, i));
+    }
+
     /// Sends a new segment (for tests and tools that drive a scoreboard alone).
     pub fn send(&mut self, board: &mut Scoreboard, span: u32, now: Instant) {
         board.push(span, false, now);

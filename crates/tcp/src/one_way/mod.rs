@@ -88,6 +88,7 @@ pub fn one_way<S: Store>(
             probes: agreed.probes,
             rtt: known.rtt,
             rtt_is_sample: false,
+            syn_repeated: false,
             syn_lost: false,
         },
     );
@@ -97,7 +98,7 @@ pub fn one_way<S: Store>(
         ProbeNegotiation::Paper => true,
         ProbeNegotiation::Off => false,
     };
-    receiver.start(agreed.sack, answers);
+    receiver.start(agreed.sack, answers, agreed.timestamps);
     receiver.discard();
     let source = Source {
         sender,

@@ -50,21 +50,23 @@ impl Beyond {
         self.recent = [0; 4];
     }
 
-    /// Adds `[from, to)`, which lies beyond `nxt`. True if all of it was there.
-    pub(super) fn insert(&mut self, from: u64, to: u64, nxt: u64) -> bool {
+    /// Adds `[from, to)`, which lies beyond `nxt`. Returns the first part of it that was there.
+    pub(super) fn insert(&mut self, from: u64, to: u64, nxt: u64) -> Option<(u64, u64)> {
         let ranges = &mut self.ranges;
         // Most arrivals extend the last range.
         let first = match ranges.back() {
             Some(&(_, e)) if e < from => ranges.len(),
             _ => ranges.partition_point(|&(_, e)| e < from),
         };
-        let (mut merged, mut known) = ((from, to), false);
+        let (mut merged, mut known) = ((from, to), None);
         let mut last = first;
         while let Some(&(s, e)) = ranges.get(last) {
             if s > to {
                 break;
             }
-            known |= s <= from && to <= e;
+            if known.is_none() && s.max(from) < e.min(to) {
+                known = Some((s.max(from), e.min(to)));
+            }
             merged = (merged.0.min(s), merged.1.max(e));
             last += 1;
         }

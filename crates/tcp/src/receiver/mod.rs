@@ -155,7 +155,11 @@ impl<S: Store> Receiver<S> {
     }
 
     /// What the handshake agreed on.
-    pub fn start(&mut self, sack: bool, answer_probes: bool) {
+    pub fn start(&mut self, sack: bool, answer_probes: bool, stamped: bool) {
+        if stamped {
+            // What is left of the room for options (RFC 2018 §3).
+            self.sack_blocks = self.sack_blocks.min(3);
+        }
         if !sack {
             self.sack_blocks = 0;
         }
@@ -437,7 +441,7 @@ impl<S: Store> Receiver<S> {
     }
     /// Something has arrived beyond a gap.
     #[inline]
-    fn has_gap(&self) -> bool {
+    pub(crate) fn has_gap(&self) -> bool {
         self.beyond.as_ref().is_some_and(|b| !b.is_empty())
     }
 
@@ -456,7 +460,7 @@ impl<S: Store> Receiver<S> {
     /// Adds `[from, to)` to the ranges beyond a gap.
     fn insert(&mut self, from: u64, to: u64) {
         let nxt = self.nxt;
-        if self.beyond().insert(from, to, nxt) {
+        if let Some((from, to)) = self.beyond().insert(from, to, nxt) {
             self.note_duplicate(from, to);
         }
     }

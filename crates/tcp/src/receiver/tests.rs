@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 fn receiver(config: &Config) -> Receiver<Counted> {
     let mut r = Receiver::new(&Arc::new(*config));
-    r.start(true, true);
+    r.start(true, true, false);
     r.discard();
     r
 }

@@ -279,9 +279,16 @@ impl<S: Store> Engine<S> {
             _ => rtt,
         };
         if let Some(rtt) = sample {
-            self.rtt.sample(rtt, &self.config.rto);
+            let rto = &self.config.rto;
+            let of = if rto.per_round { self.samples_per_round() } else { 1 };
+            self.rtt.sample(rtt, of, rto);
         }
         sample.is_some()
+    }
+
+    /// RFC 7323, appendix G: an acknowledgement for every second segment in flight.
+    fn samples_per_round(&self) -> u64 {
+        self.board.span().div_ceil(2 * u64::from(self.space.smss)).max(1)
     }
 
     /// Which segments are lost now: by time, or by what was acknowledged beyond them.

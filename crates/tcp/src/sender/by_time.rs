@@ -61,7 +61,7 @@ impl ByTime {
     pub(super) fn restart(&mut self, board: &Board, config: &Config) {
         self.rack = Rack::new(config);
         if let Some(s) = board.scoreboard() {
-            (0..s.len()).for_each(|i| self.rack.sent(s, i));
+            self.rack.watch(s);
         }
     }
 }

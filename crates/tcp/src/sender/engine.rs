@@ -25,6 +25,9 @@ use skyhaul_cc::{
 use super::space::{FIRST, FinState, Space};
 use super::{Counters, Judgement, Peer, Snapshot, copy};
 
+/// The send buffer of a connection whose window is smaller, bytes.
+const FIRST_SEND_BUFFER: u64 = 65_536;
+
 /// All that a sender is, but for the shortcut.
 #[derive(Debug)]
 pub(crate) struct Engine<S: Store> {
@@ -169,7 +172,13 @@ impl<S: Store> Engine<S> {
             _ => ProbeSupport::No,
         };
         if let (Some(rtt), true) = (peer.rtt, peer.rtt_is_sample) {
-            self.rtt.sample(rtt, &self.config.rto);
+            self.rtt.sample(rtt, 1, &self.config.rto);
+            if let Some(by_time) = &mut self.by_time {
+                by_time.rack.measured(now, rtt);
+            }
+        }
+        if peer.syn_repeated {
+            self.rtt.restart_without_sample(&self.config.rto);
         }
         self.last_sent_at = now;
         self.beginning = Some(Beginning::Established { rtt: peer.rtt, syn_lost: peer.syn_lost });
@@ -226,11 +235,23 @@ impl<S: Store> Engine<S> {
         PathState { cwnd: w.cwnd, ssthresh: w.ssthresh, srtt: self.rtt.srtt(), rttvar: self.rtt.rttvar() }
     }
 
+    /// What the application may have written without its being acknowledged, bytes.
+    pub(super) fn buffer(&self) -> u64 {
+        let most = self.config.send_buffer;
+        if !self.config.send_autotuning {
+            return most;
+        }
+        // As much again as is on its way, so that a round trip without the application loses nothing (Linux:
+        // `tcp_sndbuf_expand`).
+        let window = self.control.cc.window().cwnd * self.space.smss_f();
+        most.min((2.0 * window) as u64).max(most.min(FIRST_SEND_BUFFER))
+    }
+
     pub(super) fn write(&mut self, now: Instant, data: &[u8], n: u64) -> u64 {
         if self.space.fin != FinState::Open {
             return 0;
         }
-        let buffer = self.config.send_buffer;
+        let buffer = self.buffer();
         let room = buffer.saturating_sub(self.space.end - self.board.una());
         let n = if buffer == u64::MAX { n.min(u64::MAX / 4) } else { n.min(room) };
         self.append(now, data, n)

@@ -115,6 +115,8 @@ pub struct Peer {
     /// The handshake's RTT is a measured sample and feeds the estimator.
     pub rtt_is_sample: bool,
     /// The SYN was sent more than once.
+    pub syn_repeated: bool,
+    /// So often that it costs the initial window.
     pub syn_lost: bool,
 }
 
@@ -244,7 +246,7 @@ impl<S: Store> Sender<S> {
     /// Room in the send buffer, bytes.
     #[must_use]
     pub(crate) fn room(&self) -> u64 {
-        self.engine.config.send_buffer.saturating_sub(self.unacked())
+        self.engine.buffer().saturating_sub(self.unacked())
     }
     /// What it has done so far.
     #[must_use]

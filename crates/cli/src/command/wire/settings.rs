@@ -29,6 +29,7 @@ rate = "unlimited"
 delay = "0 s"
 [flows.wire]
 path = ["wire"]
+endpoint = { preset = "host" }
 "#;
 const AT: &str = "flows.wire.";
 /// What the wire decides, and by which option.

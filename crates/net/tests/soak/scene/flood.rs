@@ -70,7 +70,7 @@ pub fn play(run: &Run) -> Outcome {
         Finding::at_most("half-open connections, most", most_half as f64, 4096.0, ""),
         Finding::at_most("memory of half-open connections, most", most_bytes as f64, 4096.0 * 200.0, "bytes"),
         Finding::at_most("SYNs dropped for want of room", c.syns_dropped as f64, 0.0, ""),
-        Finding::at_least("genuine clients", flooded.len() as f64, run.choose(100.0, 2.0), ""),
+        Finding::at_least("genuine clients", flooded.len() as f64, run.choose(50.0, 2.0), ""),
         Finding::at_most(
             "of them not served",
             flooded.iter().filter(|t| t.is_none()).count() as f64,

@@ -49,6 +49,11 @@ impl Order {
         }
     }
 
+    /// With nothing in flight, for a scoreboard that begins with the segment `base`.
+    pub(crate) fn beginning_at(base: u64) -> Self {
+        Self { base, ..Self::new() }
+    }
+
     fn at(&mut self, segment: u64) -> &mut Link {
         #[cfg(test)]
         {

@@ -1,0 +1,125 @@
+//! The places of connections: what is made, found and removed there, and which ends are free.
+
+use super::conn::Conn;
+use super::ends::Ends;
+use super::journal::Origin;
+use super::{ConnId, Endpoint, FIRST_PORT, Host, HostError, Slot};
+use skyhaul_base::{Instant, Rng};
+use skyhaul_wire::ip;
+use std::net::{IpAddr, SocketAddr};
+
+impl Host {
+    pub(super) fn origin(
+        &mut self,
+        now: Instant,
+        local: SocketAddr,
+        remote: SocketAddr,
+        endpoint: &Endpoint,
+    ) -> Origin {
+        self.opened += 1;
+        let secret = &self.config.secret;
+        Origin {
+            config: self.config_for(now, remote.ip(), endpoint),
+            cc: endpoint.cc.clone(),
+            active: true,
+            opened_at: now,
+            iss: secret.isn(now, local, remote),
+            timestamp_offset: secret.timestamp_offset(local, remote),
+            rng: self.stream(self.opened),
+        }
+    }
+    /// The settings of a connection to `remote`.
+    pub(super) fn config_for(
+        &self,
+        now: Instant,
+        remote: IpAddr,
+        endpoint: &Endpoint,
+    ) -> skyhaul_tcp::Config {
+        endpoint.config(self.limit(now, remote, endpoint.longest), remote)
+    }
+    /// The random stream of a connection, by its number.
+    pub(super) fn stream(&self, number: u64) -> Rng {
+        Rng::stream(self.config.seed, &format!("connection.{number}"))
+    }
+
+    pub(super) fn install(&mut self, conn: Conn, ends: Ends) -> u32 {
+        let lives = &mut self.past.lives;
+        *if conn.accepted_at().is_some() { &mut lives.accepted } else { &mut lives.opened } += 1;
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            (self.slots.len() - 1) as u32
+        });
+        self.slots[slot as usize].conn = Some(Box::new(conn));
+        self.demux.insert(ends, slot);
+        slot
+    }
+
+    pub(super) fn remove(&mut self, slot: u32) {
+        let s = &mut self.slots[slot as usize];
+        if let Some(conn) = s.conn.take() {
+            s.generation = s.generation.wrapping_add(1);
+            self.ledger.strike(&conn);
+            self.past.add(&conn);
+            let ends = Ends::new(conn.local(), conn.remote());
+            if self.demux.get(&ends) == Some(slot) {
+                self.demux.remove(&ends);
+            }
+            self.free.push(slot);
+        }
+    }
+
+    pub(super) fn id(&self, slot: u32) -> ConnId {
+        ConnId { slot, generation: self.slots[slot as usize].generation }
+    }
+    pub(super) fn at_mut(&mut self, slot: u32) -> Option<&mut Conn> {
+        self.slots.get_mut(slot as usize)?.conn.as_deref_mut()
+    }
+    pub(super) fn get_mut(&mut self, id: ConnId) -> Option<&mut Conn> {
+        let slot = self.slots.get_mut(id.slot as usize).filter(|s| s.generation == id.generation)?;
+        slot.conn.as_deref_mut()
+    }
+    /// The application does something with a connection, which may make it send.
+    pub(super) fn act<T>(&mut self, id: ConnId, what: impl FnOnce(&mut Conn) -> T) -> Option<T> {
+        let done = what(self.get_mut(id)?);
+        self.mark_ready(id.slot);
+        Some(done)
+    }
+    pub(super) fn mark_ready(&mut self, slot: u32) {
+        if let Some(c) = self.at_mut(slot).filter(|c| !c.ready) {
+            c.ready = true;
+            self.ready.push_back(slot);
+        }
+    }
+    pub(super) fn free_port(&mut self, local: IpAddr, remote: SocketAddr) -> Option<u16> {
+        for _ in FIRST_PORT..=u16::MAX {
+            let port = self.next_port;
+            self.next_port = if port == u16::MAX { FIRST_PORT } else { port + 1 };
+            if !self.is_taken(SocketAddr::new(local, port), remote) {
+                return Some(port);
+            }
+        }
+        None
+    }
+    pub(super) fn is_taken(&self, local: SocketAddr, remote: SocketAddr) -> bool {
+        let ends = Ends::new(local, remote);
+        self.demux.has(&ends) || self.waiting.find(&ends).is_some() || self.half_open.find(&ends).is_some()
+    }
+    pub(super) fn check_ends(&self, local: IpAddr, remote: IpAddr) -> Result<(), HostError> {
+        if !self.config.addresses.contains(&local) {
+            return Err(HostError::NotOurs(local));
+        }
+        if local.is_ipv4() == remote.is_ipv4() { Ok(()) } else { Err(HostError::Families { local, remote }) }
+    }
+    /// TCP options and payload that fit into a packet to `remote`, bytes.
+    pub(super) fn limit(&self, now: Instant, remote: IpAddr, longest: Option<u32>) -> u32 {
+        let known = self.narrow.get(&remote).filter(|(_, until)| now < *until).map(|(mtu, _)| *mtu);
+        let mtu = known.unwrap_or(self.config.mtu);
+        segment_limit(longest.map_or(mtu, |longest| mtu.min(longest)), remote)
+    }
+}
+
+/// TCP options and payload that a packet of `mtu` bytes has room for.
+pub(super) fn segment_limit(mtu: u32, to: IpAddr) -> u32 {
+    let ip = if to.is_ipv4() { ip::V4_HEADER } else { ip::V6_HEADER };
+    mtu.saturating_sub((ip + skyhaul_wire::tcp::HEADER) as u32)
+}

@@ -1,0 +1,69 @@
+//! Our host in virtual time.
+
+use super::ours::{Ours, host};
+use skyhaul_base::Instant;
+use skyhaul_net::host::{Host, Secret};
+use skyhaul_testkit::conformance::packet::{Damage, Packet};
+use skyhaul_testkit::conformance::target::Look;
+use skyhaul_testkit::conformance::{Answer, Call, Given, Pace, Sight, Target};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+pub(crate) struct Virtual {
+    host: Host,
+    ours: Ours,
+    now: Instant,
+    out: VecDeque<(Instant, Packet)>,
+}
+
+impl Virtual {
+    pub(crate) fn new(given: &Given) -> Result<Self, String> {
+        let host = host(given, Secret::fixed([7; 16]));
+        Ok(Self { host, ours: Ours::new(given)?, now: Instant::ZERO, out: VecDeque::new() })
+    }
+    fn drive(&mut self, mut what: impl FnMut(&mut Host, Instant, &mut dyn FnMut(&[u8]))) {
+        let Self { host, now, out, .. } = self;
+        let mut take = |bytes: &[u8]| out.extend(Packet::decode(bytes).map(|p| (*now, p)));
+        what(host, *now, &mut take);
+    }
+}
+
+impl Target for Virtual {
+    fn pace(&self) -> Pace {
+        Pace::Host
+    }
+    fn now(&self) -> Instant {
+        self.now
+    }
+    fn arrives(&mut self, packet: &Packet, damage: &Damage) -> Result<(), String> {
+        for bytes in packet.encode(damage) {
+            self.drive(|host, now, out| host.arrive(now, &bytes, &mut |p: &[u8]| out(p)));
+        }
+        Ok(())
+    }
+    fn leaves(&mut self, until: Instant) -> Result<Option<(Instant, Packet)>, String> {
+        loop {
+            if let Some(next) = self.out.pop_front() {
+                return Ok(Some(next));
+            }
+            let due = self.host.next_timeout();
+            if due > until {
+                self.now = self.now.max(until);
+                return Ok(None);
+            }
+            self.now = self.now.max(due);
+            self.drive(|host, now, out| host.handle_timeout(now, &mut |p: &[u8]| out(p)));
+        }
+    }
+    fn call(&mut self, peer: SocketAddr, call: &Call, data: &[u8]) -> Result<Answer, String> {
+        let answer = self.ours.call(&mut self.host, self.now, peer, call, data);
+        self.drive(|host, now, out| host.flush(now, &mut |p: &[u8]| out(p)));
+        answer
+    }
+    fn sight(&mut self, peer: SocketAddr) -> Result<Sight, String> {
+        self.ours.sight(&mut self.host, peer)
+    }
+    fn look(&mut self, peer: SocketAddr) -> Result<Look, String> {
+        self.ours.look(&mut self.host, peer)
+    }
+}

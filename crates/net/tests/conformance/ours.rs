@@ -1,0 +1,118 @@
+//! What a host of ours does at the word of a case.
+
+use skyhaul_base::Instant;
+use skyhaul_net::host::{Conn, ConnId, Endpoint, Failure, Host, HostConfig, Secret};
+use skyhaul_testkit::conformance::core::look_at;
+use skyhaul_testkit::conformance::target::{Look, PORT, addresses, our_config, our_control};
+use skyhaul_testkit::conformance::{Answer, Call, Given, Sight};
+use skyhaul_wire::Profile;
+use std::net::SocketAddr;
+
+/// A host's endpoint, and the connections that it knows of.
+pub(crate) struct Ours {
+    endpoint: Endpoint,
+    conns: Vec<ConnId>,
+}
+
+/// The host that a case wants.
+pub(crate) fn host(given: &Given, secret: Secret) -> Host {
+    let mut config = HostConfig::new(vec![addresses(given.v6)[0]], secret);
+    config.mtu = given.mtu.into();
+    config.backlog = given.backlog.map_or(config.backlog, |n| n as usize);
+    Host::new(config)
+}
+
+impl Ours {
+    pub(crate) fn new(given: &Given) -> Result<Self, String> {
+        let profile = match given.profile.as_str() {
+            "off" => Profile::Off,
+            "paper" => Profile::Paper,
+            "compact" => Profile::Compact,
+            _ => Profile::Option,
+        };
+        let endpoint = Endpoint { tcp: our_config(given), cc: our_control(given)?, profile, longest: None };
+        Ok(Self { endpoint, conns: Vec::new() })
+    }
+
+    /// Hears of connections.
+    pub(crate) fn hear(&mut self, host: &mut Host) {
+        while let Some(id) = host.next_changed() {
+            if !self.conns.contains(&id) {
+                self.conns.push(id);
+            }
+        }
+    }
+    /// The newest connection to this peer.
+    fn find<'a>(&mut self, host: &'a mut Host, peer: SocketAddr) -> Result<(ConnId, &'a Conn), String> {
+        self.hear(host);
+        let known = |id: &&ConnId| host.conn(**id).is_some_and(|c| c.remote() == peer);
+        let id = *self.conns.iter().rev().find(known).ok_or("there is no connection")?;
+        host.conn(id).map(|c| (id, c)).ok_or_else(|| "it is gone".to_owned())
+    }
+
+    pub(crate) fn call(
+        &mut self,
+        host: &mut Host,
+        now: Instant,
+        peer: SocketAddr,
+        call: &Call,
+        data: &[u8],
+    ) -> Result<Answer, String> {
+        match call {
+            Call::Listen => {
+                host.listen(PORT, self.endpoint.clone()).map_err(|e| e.to_string())?;
+                return Ok(Answer::Done);
+            }
+            Call::Connect => {
+                let from = SocketAddr::new(host.config().addresses[0], 0);
+                let id = host.connect(now, from, peer, &self.endpoint).map_err(|e| e.to_string())?;
+                self.conns.push(id);
+                return Ok(Answer::Done);
+            }
+            _ => {}
+        }
+        let (id, conn) = self.find(host, peer)?;
+        Ok(match call {
+            Call::Accept if conn.is_connected() => Answer::Done,
+            Call::Accept => return Err("it is not connected".into()),
+            Call::Write(..) => Answer::Wrote(host.write(now, id, data) as u64),
+            Call::Read(most, _) => {
+                let mut out = vec![0; (*most).min(1 << 24) as usize];
+                let n = host.read(now, id, &mut out);
+                out.truncate(n);
+                Answer::Read(out)
+            }
+            Call::Shutdown => {
+                host.shutdown(now, id);
+                Answer::Done
+            }
+            Call::Close => {
+                host.release(now, id);
+                self.conns.retain(|c| *c != id);
+                Answer::Done
+            }
+            Call::Abort => {
+                host.abort(now, id);
+                Answer::Done
+            }
+            Call::Listen | Call::Connect => unreachable!("done above"),
+        })
+    }
+
+    pub(crate) fn sight(&mut self, host: &mut Host, peer: SocketAddr) -> Result<Sight, String> {
+        let (_, conn) = self.find(host, peer)?;
+        Ok(match conn.failure() {
+            Some(Failure::Refused) => Sight::Refused,
+            Some(Failure::Reset) => Sight::Reset,
+            Some(Failure::TimedOut) => Sight::TimedOut,
+            Some(Failure::Unreachable) => Sight::Unreachable,
+            None if conn.at_end() => Sight::End,
+            None => Sight::Nothing,
+        })
+    }
+
+    pub(crate) fn look(&mut self, host: &mut Host, peer: SocketAddr) -> Result<Look, String> {
+        let (_, conn) = self.find(host, peer)?;
+        Ok(look_at(conn.tcp()))
+    }
+}

@@ -1,0 +1,152 @@
+//! Runs cases, many at a time where they wait for the clock.
+
+use super::host::Virtual;
+use super::linux::Linux;
+use super::record;
+use super::tun::OverTun;
+use skyhaul_testkit::conformance::core::Core;
+use skyhaul_testkit::conformance::target::Target;
+use skyhaul_testkit::conformance::{Case, Pace, files, run};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Cases that wait at the same time.
+const AT_ONCE: usize = 12;
+/// How often a case in real time is tried, the later times alone: the machine may have been late.
+const TRIES: usize = 4;
+/// The kernel whose column the table has. Another one may differ.
+const KERNEL: &str = "6.18";
+
+struct Ask {
+    patterns: Vec<String>,
+    target: Option<Pace>,
+    record: bool,
+}
+
+fn ask() -> Result<Ask, String> {
+    let mut a = Ask { patterns: Vec::new(), target: None, record: false };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--record" => a.record = true,
+            "--target" => {
+                let name = words.next().unwrap_or_default();
+                let known =
+                    [("core", Pace::Core), ("host", Pace::Host), ("tun", Pace::Tun), ("linux", Pace::Linux)];
+                let found = known.iter().find(|(n, _)| *n == name);
+                a.target =
+                    Some(found.ok_or_else(|| format!("--target core, host, tun or linux, not {name:?}"))?.1);
+            }
+            // What the harness of Rust's tests is given besides.
+            w if w.starts_with('-') => {}
+            w => a.patterns.push(w.to_owned()),
+        }
+    }
+    Ok(a)
+}
+
+/// One case on one target.
+fn put(case: &Case, pace: Pace) -> Result<(), String> {
+    fn to(case: &Case, target: Result<impl Target, String>) -> Result<(), String> {
+        run(case, &mut target?).map_err(|f| f.to_string())
+    }
+    match pace {
+        Pace::Core => to(case, Ok(Core::new(&case.given))),
+        Pace::Host => to(case, Virtual::new(&case.given)),
+        // In threads of their own: they move into namespaces for good.
+        Pace::Tun => alone(|| to(case, OverTun::new(&case.given))),
+        Pace::Linux => alone(|| to(case, Linux::new(&case.given))),
+    }
+}
+
+fn alone(what: impl FnOnce() -> Result<(), String> + Send) -> Result<(), String> {
+    std::thread::scope(|s| s.spawn(what).join().unwrap_or_else(|_| Err("it panicked".into())))
+}
+
+/// All of them on one target; those that fail, with what they said.
+fn all<'a>(cases: &[&'a Case], pace: Pace) -> Vec<(&'a Case, String)> {
+    let at_once = if pace.is_virtual() { 2 } else { AT_ONCE };
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|s| {
+        for _ in 0..at_once {
+            s.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(e) = put(case, pace) {
+                        failed.lock().expect("no panic").push((*case, e));
+                    }
+                }
+            });
+        }
+    });
+    let mut failed = failed.into_inner().expect("no panic");
+    failed.sort_by_key(|(c, _)| (&c.file, &c.name));
+    if !pace.is_virtual() {
+        failed.retain_mut(|(case, why)| {
+            (1..TRIES).all(|_| match put(case, pace) {
+                Ok(()) => false,
+                Err(e) => {
+                    *why = e;
+                    true
+                }
+            })
+        });
+    }
+    failed
+}
+
+pub(crate) fn main() -> ExitCode {
+    match go() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(e) => {
+            eprintln!("{e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn go() -> Result<bool, String> {
+    let ask = ask()?;
+    let files = files::all().map_err(|e| e.to_string())?;
+    if ask.record {
+        record::write(&files)?;
+    }
+    let wanted = |c: &&Case| {
+        let name = format!("{}/{}", c.file, c.name);
+        ask.patterns.is_empty() || ask.patterns.iter().any(|p| name.contains(p))
+    };
+    let cases: Vec<&Case> = files.iter().flat_map(|(_, cases)| cases).filter(wanted).collect();
+    let granted = skyhaul_net::Namespace::new().map_err(|e| e.to_string());
+    let kernel = nix::sys::utsname::uname().map_err(|e| e.to_string())?;
+    let kernel = kernel.release().to_string_lossy().into_owned();
+    let mut fine = true;
+    for (pace, name) in
+        [(Pace::Core, "core"), (Pace::Host, "host"), (Pace::Tun, "tun"), (Pace::Linux, "linux")]
+    {
+        if ask.target.is_some_and(|t| t != pace) {
+            continue;
+        }
+        if let (false, Err(e)) = (pace.is_virtual(), &granted) {
+            println!("{name:>6}: skipped: {e}");
+            continue;
+        }
+        let mine: Vec<&Case> = cases.iter().copied().filter(|c| c.is_for(pace)).collect();
+        let failed = all(&mine, pace);
+        println!("{name:>6}: {} of {} cases came true", mine.len() - failed.len(), mine.len());
+        for (_, why) in &failed {
+            println!("{name}: {why}");
+        }
+        if pace == Pace::Linux && !kernel.starts_with(KERNEL) {
+            println!(
+                "        this kernel is {kernel}; the table is of {KERNEL}, so that differences are no failures"
+            );
+        } else {
+            fine &= failed.is_empty();
+        }
+    }
+    if ask.patterns.is_empty() {
+        record::check(&files)?;
+    }
+    Ok(fine)
+}

@@ -1,0 +1,177 @@
+//! A case: its heading and its lines.
+
+use super::error::Mistake;
+use super::given::Given;
+use super::step::{Step, Who};
+use super::target::Pace;
+
+/// One of the two columns that a case has in the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// It does what the document says.
+    Conforms,
+    /// It does something else, in lines of its own, for this reason.
+    Differs(String),
+    /// It is not asked, for this reason.
+    NotAsked(String),
+}
+
+/// A case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// Its file.
+    pub file: String,
+    /// Its name.
+    pub name: String,
+    /// What is to be seen, as a sentence.
+    pub title: String,
+    /// The documents that say so.
+    pub source: String,
+    /// The endpoint under test.
+    pub given: Given,
+    /// How ours does.
+    pub ours: Column,
+    /// How the kernel does.
+    pub linux: Column,
+    /// Why it runs in virtual time only.
+    pub slow: Option<String>,
+    /// Its lines.
+    pub steps: Vec<Step>,
+}
+
+impl Case {
+    /// Whether the target takes part.
+    #[must_use]
+    pub fn is_for(&self, pace: Pace) -> bool {
+        let column = if pace == Pace::Linux { &self.linux } else { &self.ours };
+        let asked = !matches!(column, Column::NotAsked(_));
+        let quick = pace.is_virtual() || self.slow.is_none();
+        asked
+            && quick
+            && (pace != Pace::Core || !self.steps.iter().any(Step::needs_bytes) && !self.needs_a_host())
+    }
+    /// The endpoint alone does not do it.
+    fn needs_a_host(&self) -> bool {
+        self.given.v6 || self.given.backlog.is_some()
+    }
+}
+
+/// Reads the cases of a file.
+///
+/// # Errors
+/// The first line that makes no sense.
+pub fn parse(file: &str, text: &str) -> Result<Vec<Case>, Mistake> {
+    let mut all: Vec<Case> = Vec::new();
+    for (n, raw) in text.lines().enumerate() {
+        let line = n + 1;
+        let wrong = |what: String| Mistake { file: file.to_owned(), line, what };
+        let text = raw.split_once(" #").map_or(raw, |(text, _)| text).trim();
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        if let Some(heading) = text.strip_prefix("case ") {
+            let (name, title) =
+                heading.split_once(':').ok_or_else(|| wrong("case NAME: what is to be seen".into()))?;
+            if all.iter().any(|c| c.name == name) {
+                return Err(wrong(format!("there is another case {name:?}")));
+            }
+            all.push(Case::begin(file, name.trim(), title.trim()));
+            continue;
+        }
+        let Some(case) = all.last_mut() else {
+            return Err(wrong("the first line is case NAME: TITLE".into()));
+        };
+        case.take(line, text).map_err(wrong)?;
+    }
+    for case in &all {
+        case.check().map_err(|what| Mistake {
+            file: file.to_owned(),
+            line: 0,
+            what: format!("{}: {what}", case.name),
+        })?;
+    }
+    Ok(all)
+}
+
+impl Case {
+    fn begin(file: &str, name: &str, title: &str) -> Self {
+        Self {
+            file: file.to_owned(),
+            name: name.to_owned(),
+            title: title.to_owned(),
+            source: String::new(),
+            given: Given::default(),
+            ours: Column::Conforms,
+            linux: Column::Conforms,
+            slow: None,
+            steps: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, line: usize, text: &str) -> Result<(), String> {
+        let said = |prefix: &str| text.strip_prefix(prefix).map(|rest| rest.trim().to_owned());
+        if let Some(source) = said("source ") {
+            self.source = source;
+        } else if let Some(conditions) = said("given ") {
+            conditions.split(',').try_for_each(|c| self.given.take(c.trim()))?;
+        } else if let Some(why) = said("ours differs:") {
+            self.ours = Column::Differs(why);
+        } else if let Some(why) = said("linux differs:") {
+            self.linux = Column::Differs(why);
+        } else if let Some(why) = said("only ours:") {
+            self.linux = Column::NotAsked(why);
+        } else if let Some(why) = said("only linux:") {
+            self.ours = Column::NotAsked(why);
+        } else if let Some(why) = said("slow:") {
+            self.slow = Some(why);
+        } else {
+            self.steps.extend(Step::parse(line, text)?);
+        }
+        Ok(())
+    }
+
+    /// What the heading says and what the lines say is the same.
+    fn check(&self) -> Result<(), String> {
+        if self.source.is_empty() || self.title.is_empty() || self.steps.is_empty() {
+            return Err("a case has a title, a source and lines".into());
+        }
+        let own = self.steps.iter().any(|s| s.who != Who::All);
+        let differs = matches!(self.ours, Column::Differs(_)) || matches!(self.linux, Column::Differs(_));
+        if own != differs {
+            return Err("lines for one of both need ours differs: or linux differs: with the reason, and the other way round".into());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CASE: &str =
+        "case a: title\n source RFC 1\n given sack off, mtu 900\n\n listen # a remark\n +1s > S 0:0\n";
+
+    #[test]
+    fn cases_are_read() {
+        let all = parse("f", CASE).expect("a case");
+        assert_eq!((all[0].name.as_str(), all[0].given.sack, all[0].given.mtu), ("a", false, 900));
+        assert_eq!((all[0].steps.len(), all[0].steps[1].line), (2, 6));
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_line() {
+        for (text, line, part) in [
+            ("listen\n", 1, "the first line"),
+            ("case a: t\n source x\n foo\n", 3, "no line is written"),
+            ("case a: t\n source x\n given tea hot\n", 3, "no condition"),
+            ("case a: t\n listen\n", 0, "a source"),
+            ("case a: t\n source x\n ours| listen\n", 0, "with the reason"),
+            ("case a: t\n source x\n linux differs: y\n listen\n", 0, "with the reason"),
+            ("case a: t\n source x\n +5 > S 0:0\n", 3, "with its unit"),
+            ("case a: t\n source x\n listen\n case a: t\n", 4, "another case"),
+        ] {
+            let e = parse("f", text).expect_err(text);
+            assert!(e.line == line && e.what.contains(part), "{e}");
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! A line of a case.
+//!
+//! ```text
+//! [ours|linux|] [+TIME] [NUMBERx] < PACKET       arrives
+//! [ours|linux|] [+TIME] [NUMBERx] > PACKET       leaves
+//! +TIME silent                                   nothing leaves until then
+//! +TIME skip                                     whatever left until then is forgotten
+//! +TIME left 0..10                               so many packets left until then, whatever they were
+//! peer b                                         from here on another peer, of another port
+//! again                                          the peer's numbers count from a new beginning
+//! server <OPTIONS> [win N]                       listens, and the handshake with a peer that has these options
+//! client <OPTIONS> [win N]                       connects, and the handshake with a peer that has these options
+//! listen · connect · accept · write N [= M] · read [N] [= M] · shutdown · close · abort
+//! sees nothing|reset|refused|timeout|unreachable|end
+//! state established · cwnd 10 · ssthresh 5 · rto 200ms..300ms · mss 1448
+//! ```
+
+use super::number::{duration, range, whole};
+use super::target::{Call, Pace, Sight};
+use super::wording::Wording;
+use skyhaul_base::Duration;
+
+/// Who a line is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// Every target.
+    All,
+    /// Our endpoint and host.
+    Ours,
+    /// The kernel.
+    Linux,
+}
+
+/// A line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Its number in the file, from 1.
+    pub line: usize,
+    /// Its text.
+    pub text: String,
+    /// Who it is for.
+    pub who: Who,
+    /// After the line before it, from and to; `None`: at once.
+    pub after: Option<(Duration, Duration)>,
+    /// What happens.
+    pub act: Act,
+}
+
+/// What happens in a line.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Act {
+    /// So many packets arrive.
+    Arrives(u32, Wording),
+    /// So many packets leave.
+    Leaves(u32, Wording),
+    /// Nothing leaves.
+    Silent,
+    /// Whatever left is forgotten.
+    Skip,
+    /// So many packets left.
+    Left(u32, u32),
+    /// Another peer.
+    Peer(String),
+    /// The peer begins again with other numbers.
+    Again,
+    /// The application does something.
+    Does(Call),
+    /// It was told something.
+    Sees(Sight),
+    /// Something can be seen of the endpoint.
+    Shows(Show),
+}
+
+/// What can be seen of the endpoint from outside of it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Show {
+    /// Its state, by its name.
+    State(String),
+    /// Congestion window, segments.
+    Cwnd(u32, u32),
+    /// Slow-start threshold, segments.
+    Ssthresh(u32, u32),
+    /// Retransmission timeout.
+    Rto(Duration, Duration),
+    /// Payload of a full segment, bytes.
+    Mss(u32, u32),
+}
+
+const STATES: [&str; 10] = [
+    "syn-sent",
+    "syn-received",
+    "established",
+    "fin-wait-1",
+    "fin-wait-2",
+    "close-wait",
+    "closing",
+    "last-ack",
+    "time-wait",
+    "closed",
+];
+
+impl Step {
+    /// The lines that a line of text stands for.
+    ///
+    /// # Errors
+    /// If it makes no sense.
+    pub fn parse(line: usize, text: &str) -> Result<Vec<Self>, String> {
+        let (who, rest) = match text.split_once('|') {
+            Some(("ours", rest)) => (Who::Ours, rest.trim()),
+            Some(("linux", rest)) => (Who::Linux, rest.trim()),
+            _ => (Who::All, text),
+        };
+        let (after, rest) = match rest.strip_prefix('+') {
+            Some(timed) => {
+                let (time, rest) = timed.split_once(char::is_whitespace).ok_or("something after the time")?;
+                (Some(range(time, Duration::ZERO, Duration::from_secs(1_000_000), duration)?), rest.trim())
+            }
+            None => (None, rest),
+        };
+        let step = |act| Self { line, text: text.to_owned(), who, after, act };
+        let at = |after: Option<Duration>, act| Self { after: after.map(|t| (t, t)), ..step(act) };
+        if let Some((way, options)) = handshake(rest) {
+            return way.steps(options).map(|all| all.into_iter().map(|(t, act)| at(t, act)).collect());
+        }
+        act(rest).map(|act| vec![step(act)])
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    Server,
+    Client,
+}
+
+fn handshake(text: &str) -> Option<(Way, &str)> {
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    match word {
+        "server" => Some((Way::Server, rest)),
+        "client" => Some((Way::Client, rest)),
+        _ => None,
+    }
+}
+
+/// Round-trip time of the handshakes that a word stands for.
+const ROUND: Duration = Duration::from_millis(100);
+
+impl Way {
+    /// The handshake, segment by segment. A peer that offers timestamps (`ts`) begins at 1000.
+    fn steps(self, text: &str) -> Result<Vec<(Option<Duration>, Act)>, String> {
+        let (options, rest) = match text.strip_prefix('<').and_then(|t| t.split_once('>')) {
+            Some((options, rest)) => (options, rest.trim()),
+            None => return Err("the peer's options, such as <mss 1000,sackOK>".into()),
+        };
+        let window = match rest.split_whitespace().collect::<Vec<_>>().as_slice() {
+            [] => 65_535,
+            ["win", n] => whole::<u16>(n)?,
+            _ => return Err(format!("win and a number, not {rest:?}")),
+        };
+        let stamped = options.split(',').any(|o| o.trim() == "ts");
+        let others: Vec<&str> = options.split(',').map(str::trim).filter(|o| *o != "ts").collect();
+        let with = |stamps: &str| {
+            let mut all: Vec<&str> = others.iter().copied().filter(|o| !o.is_empty()).collect();
+            all.extend(stamped.then_some(stamps));
+            all.join(",")
+        };
+        let acks = |stamps| if stamped { format!("<{stamps}>") } else { String::new() };
+        let packet = |text: String| Wording::parse(&text);
+        Ok(match self {
+            Self::Server => vec![
+                (None, Act::Does(Call::Listen)),
+                (None, Act::Arrives(1, packet(format!("S 0:0 win {window} <{}>", with("ts 1000 0")))?)),
+                (None, Act::Leaves(1, packet("S. 0:0 ack 1".into())?)),
+                (
+                    Some(ROUND),
+                    Act::Arrives(1, packet(format!(". 1:1 ack 1 win {window} {}", acks("ts 1100 echo")))?),
+                ),
+                (None, Act::Does(Call::Accept)),
+            ],
+            Self::Client => vec![
+                (None, Act::Does(Call::Connect)),
+                (None, Act::Leaves(1, packet("S 0:0".into())?)),
+                (
+                    Some(ROUND),
+                    Act::Arrives(1, packet(format!("S. 0:0 ack 1 win {window} <{}>", with("ts 1000 echo")))?),
+                ),
+                (None, Act::Leaves(1, packet(". 1:1 ack 1".into())?)),
+                (None, Act::Shows(Show::State("established".into()))),
+            ],
+        })
+    }
+}
+
+/// `3x PACKET`.
+fn repeated(text: &str) -> Result<(u32, Wording), String> {
+    Ok((1, Wording::parse(text)?))
+}
+
+fn act(text: &str) -> Result<Act, String> {
+    let (count, rest) = match text.split_once(char::is_whitespace) {
+        Some((n, rest))
+            if n.ends_with('x') && n[..n.len() - 1].bytes().all(|b| b.is_ascii_digit()) && n.len() > 1 =>
+        {
+            (whole::<u32>(&n[..n.len() - 1])?, rest.trim())
+        }
+        _ => (1, text),
+    };
+    if let Some(packet) = rest.strip_prefix('<') {
+        return repeated(packet).map(|(_, w)| Act::Arrives(count, w));
+    }
+    if let Some(packet) = rest.strip_prefix('>') {
+        return repeated(packet).map(|(_, w)| Act::Leaves(count, w));
+    }
+    if count != 1 {
+        return Err("only packets are repeated".into());
+    }
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let u32s = |word: &str| range(word, 0, u32::MAX, whole);
+    Ok(match words.as_slice() {
+        ["silent"] => Act::Silent,
+        ["skip"] => Act::Skip,
+        ["left", n] => u32s(n).map(|(a, b)| Act::Left(a, b))?,
+        ["peer", name] => Act::Peer((*name).into()),
+        ["again"] => Act::Again,
+        ["listen"] => Act::Does(Call::Listen),
+        ["connect"] => Act::Does(Call::Connect),
+        ["accept"] => Act::Does(Call::Accept),
+        ["write", n] => Act::Does(Call::Write(whole(n)?, None)),
+        ["write", n, "=", m] => Act::Does(Call::Write(whole(n)?, Some(whole(m)?))),
+        ["read"] => Act::Does(Call::Read(u64::MAX, None)),
+        ["read", "=", m] => Act::Does(Call::Read(u64::MAX, Some(whole(m)?))),
+        ["read", n] => Act::Does(Call::Read(whole(n)?, Some(whole(n)?))),
+        ["read", n, "=", m] => Act::Does(Call::Read(whole(n)?, Some(whole(m)?))),
+        ["shutdown"] => Act::Does(Call::Shutdown),
+        ["close"] => Act::Does(Call::Close),
+        ["abort"] => Act::Does(Call::Abort),
+        ["sees", what] => Act::Sees(match *what {
+            "nothing" => Sight::Nothing,
+            "reset" => Sight::Reset,
+            "refused" => Sight::Refused,
+            "timeout" => Sight::TimedOut,
+            "unreachable" => Sight::Unreachable,
+            "end" => Sight::End,
+            _ => {
+                return Err(format!(
+                    "sees nothing, reset, refused, timeout, unreachable or end, not {what:?}"
+                ));
+            }
+        }),
+        ["state", name] if STATES.contains(name) => Act::Shows(Show::State((*name).into())),
+        ["state", name] => return Err(format!("one of {}, not {name:?}", STATES.join(", "))),
+        ["cwnd", n] => u32s(n).map(|(a, b)| Act::Shows(Show::Cwnd(a, b)))?,
+        ["ssthresh", n] => u32s(n).map(|(a, b)| Act::Shows(Show::Ssthresh(a, b)))?,
+        ["mss", n] => u32s(n).map(|(a, b)| Act::Shows(Show::Mss(a, b)))?,
+        ["rto", t] => {
+            let (a, b) = range(t, Duration::ZERO, Duration::from_secs(1_000_000), duration)?;
+            Act::Shows(Show::Rto(a, b))
+        }
+        _ => return Err(format!("no line is written {text:?}: see step.rs")),
+    })
+}
+
+impl Step {
+    /// Whether a target of this pace takes part in the line.
+    #[must_use]
+    pub fn is_for(&self, pace: Pace) -> bool {
+        match self.who {
+            Who::All => true,
+            Who::Ours => pace != Pace::Linux,
+            Who::Linux => pace == Pace::Linux,
+        }
+    }
+    /// Only a target that carries bytes can do it.
+    #[must_use]
+    pub fn needs_bytes(&self) -> bool {
+        match &self.act {
+            Act::Arrives(_, Wording::Icmp(_)) | Act::Leaves(_, Wording::Icmp(_)) => true,
+            Act::Arrives(_, Wording::Segment(s)) | Act::Leaves(_, Wording::Segment(s)) => {
+                s.besides.needs_bytes()
+            }
+            Act::Peer(_) | Act::Again => true,
+            _ => false,
+        }
+    }
+}

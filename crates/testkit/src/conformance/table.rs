@@ -1,0 +1,56 @@
+//! The cases as a table for readers.
+
+use super::case::{Case, Column};
+use std::fmt::Write as _;
+
+/// The table, a section per file, in the notation of Markdown. `linux` is the kernel that the last column is of.
+#[must_use]
+pub fn markdown(files: &[(String, Vec<Case>)]) -> String {
+    let mut out = String::new();
+    for (file, cases) in files {
+        let _ = write!(out, "\n### {file}\n\n| Case | Source | Skyhaul | Linux |\n|---|---|---|---|\n");
+        for c in cases {
+            let _ = writeln!(
+                out,
+                "| {}<br>`{}` | {} | {} | {} |",
+                sentence(&c.title),
+                c.name,
+                c.source,
+                column(&c.ours),
+                column(&c.linux)
+            );
+        }
+    }
+    out
+}
+
+fn column(c: &Column) -> String {
+    match c {
+        Column::Conforms => "conforms".into(),
+        Column::Differs(why) => format!("**differs**: {why}"),
+        Column::NotAsked(why) => format!("not asked: {why}"),
+    }
+}
+
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
+}
+
+/// How many cases there are, and of how many the columns conform, differ, and are not asked: ours, then the kernel's.
+#[must_use]
+pub fn count(files: &[(String, Vec<Case>)]) -> (usize, [[usize; 3]; 2]) {
+    let mut n = [[0; 3]; 2];
+    let all = files.iter().flat_map(|(_, cases)| cases);
+    let total = all.clone().count();
+    for c in all {
+        for (column, n) in [&c.ours, &c.linux].into_iter().zip(&mut n) {
+            n[match column {
+                Column::Conforms => 0,
+                Column::Differs(_) => 1,
+                Column::NotAsked(_) => 2,
+            }] += 1;
+        }
+    }
+    (total, n)
+}

@@ -1,0 +1,193 @@
+//! What a case is put to.
+
+use super::given::Given;
+use super::packet::{Damage, Packet};
+use skyhaul_base::{Duration, Instant};
+use std::net::{IpAddr, SocketAddr};
+
+/// How a target goes with time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Ours in virtual time, segments without bytes: the endpoint of the simulator.
+    Core,
+    /// Ours in virtual time, packets: the host.
+    Host,
+    /// Ours in real time, over a network interface.
+    Tun,
+    /// The kernel, in real time.
+    Linux,
+}
+
+impl Pace {
+    /// True where time is virtual, and an event happens when it is due.
+    #[must_use]
+    pub const fn is_virtual(self) -> bool {
+        matches!(self, Self::Core | Self::Host)
+    }
+    /// How late `due` may be. In real time the machine is late, and Linux' timers of some length are up to an eighth late (its
+    /// wheel has levels).
+    #[must_use]
+    pub fn tolerance(self, due: Duration) -> Duration {
+        match self {
+            Self::Core | Self::Host => Duration::from_millis(1),
+            Self::Tun => Duration::from_millis(25) + due.mul_f64(0.02),
+            Self::Linux => Duration::from_millis(25) + due.mul_f64(0.14),
+        }
+    }
+    /// How early.
+    #[must_use]
+    pub fn earlier(self) -> Duration {
+        Duration::from_millis(if self.is_virtual() { 1 } else { 12 })
+    }
+}
+
+/// The port that applications listen on.
+pub const PORT: u16 = 80;
+
+/// Addresses of the TCP under test, and of the peers.
+#[must_use]
+pub fn addresses(v6: bool) -> [IpAddr; 2] {
+    if v6 {
+        [[0xfd00, 0x5359, 0, 0, 0, 0, 0, 1].into(), [0xfd00, 0x5359, 0, 1, 0, 0, 0, 2].into()]
+    } else {
+        [[10, 84, 0, 1].into(), [10, 84, 1, 2].into()]
+    }
+}
+
+/// What an application does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Takes connections.
+    Listen,
+    /// Opens one to the peer, without waiting.
+    Connect,
+    /// Takes the connection from the peer, which must be there.
+    Accept,
+    /// Writes so many bytes; so many are taken (all, if nothing is said).
+    Write(u64, Option<u64>),
+    /// Reads up to so many; so many are there.
+    Read(u64, Option<u64>),
+    /// No more from this side.
+    Shutdown,
+    /// Closes both directions in order, and forgets the connection.
+    Close,
+    /// Gives it up with a reset.
+    Abort,
+}
+
+/// What an application is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// Nothing is wrong, and there is no end.
+    Nothing,
+    /// Reset by the peer.
+    Reset,
+    /// Nobody listens.
+    Refused,
+    /// No answer any more.
+    TimedOut,
+    /// A router says that there is no way.
+    Unreachable,
+    /// The peer has closed, and all is read.
+    End,
+}
+
+/// What can be looked at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Look {
+    /// State by its name in the language of cases.
+    pub state: &'static str,
+    /// Congestion window, segments.
+    pub cwnd: u32,
+    /// Slow-start threshold, segments.
+    pub ssthresh: u32,
+    /// Retransmission timeout.
+    pub rto: Duration,
+    /// Payload of a full segment, bytes.
+    pub mss: u32,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It is done.
+    Done,
+    /// So many bytes were taken.
+    Wrote(u64),
+    /// These were read.
+    Read(Vec<u8>),
+}
+
+/// A TCP under test. Peers are told apart by their ports; the time is that since the case began.
+pub trait Target {
+    /// How it goes with time.
+    fn pace(&self) -> Pace;
+    /// The present.
+    fn now(&self) -> Instant;
+    /// A packet arrives.
+    ///
+    /// # Errors
+    /// If it cannot be delivered.
+    fn arrives(&mut self, packet: &Packet, damage: &Damage) -> Result<(), String>;
+    /// Lets time pass until a packet leaves, and no longer than until then.
+    ///
+    /// # Errors
+    /// If the target has come to harm.
+    fn leaves(&mut self, until: Instant) -> Result<Option<(Instant, Packet)>, String>;
+    /// An application does something with the connection to this peer. `data` is what it writes.
+    ///
+    /// # Errors
+    /// If it cannot be done.
+    fn call(&mut self, peer: SocketAddr, call: &Call, data: &[u8]) -> Result<Answer, String>;
+    /// What the application was told of the connection to this peer.
+    ///
+    /// # Errors
+    /// If there is none.
+    fn sight(&mut self, peer: SocketAddr) -> Result<Sight, String>;
+    /// What can be seen of the connection to this peer.
+    ///
+    /// # Errors
+    /// If there is none.
+    fn look(&mut self, peer: SocketAddr) -> Result<Look, String>;
+}
+
+/// The segment sizes and so on that a target of ours has in common with the others.
+#[must_use]
+pub fn our_config(given: &Given) -> skyhaul_tcp::Config {
+    use skyhaul_tcp::config::{Keepalive, LossDetection};
+    let mut c = skyhaul_tcp::Config::host();
+    c.sack = Some(given.sack);
+    c.timestamps = given.timestamps;
+    if !given.timestamps {
+        c.rtt_source = skyhaul_tcp::config::RttSource::EveryAck;
+    }
+    c.window_scaling = given.scaling;
+    c.dsack = given.dsack && given.sack;
+    let by_time = given.by_time && given.sack;
+    c.loss_detection = if by_time { LossDetection::Rack } else { LossDetection::DupAcks };
+    c.tail_loss_probe = given.tail_loss_probe && by_time;
+    c.f_rto = given.f_rto;
+    c.nagle = given.nagle;
+    c.receive_buffer = given.receive_buffer.unwrap_or(c.receive_buffer);
+    c.send_buffer = given.send_buffer.unwrap_or(c.send_buffer);
+    c.max_retransmissions = given.retries.or(given.syn_retries).unwrap_or(c.max_retransmissions);
+    c.fin_timeout = given.fin_timeout.unwrap_or(c.fin_timeout);
+    c.user_timeout = given.user_timeout.unwrap_or(Duration::ZERO);
+    if let Some((idle, interval, probes)) = given.keepalive {
+        c.keepalive = Keepalive { idle, interval, probes };
+    }
+    c
+}
+
+/// Our congestion control for this name. `reno` is ours with SACK where SACK is used, NewReno where it is not.
+///
+/// # Errors
+/// If there is none.
+pub fn our_control(given: &Given) -> Result<skyhaul_cc::Config, String> {
+    let name = match (given.control.as_str(), given.sack) {
+        ("reno", true) => "sack",
+        ("reno", false) => "newreno",
+        (name, _) => name,
+    };
+    skyhaul_cc::Config::by_name(name).ok_or_else(|| format!("no control of ours is called {name:?}"))
+}
