@@ -121,6 +121,39 @@ fn a_flood_of_syns_leaves_genuine_clients_alone() {
     assert!(w.sent[1] < 3 * c.half_open_expired + 5000, "{} packets", w.sent[1]);
 }
 
+/// SYNs in the name of one victim: what it gets has a limit, and a genuine client is served when it tries again.
+#[test]
+fn forged_syns_make_us_send_no_more_than_the_limit() {
+    const LIMIT: u32 = 1000;
+    let mut w = World::new(Instant::ZERO + ms(1000), false, Weather::calm(ms(20)));
+    w.hosts[1] = Host::new(HostConfig { syn_acks: LIMIT, ..w.hosts[1].config().clone() });
+    let e = endpoint("cubic");
+    w.hosts[1].listen(80, e.clone()).unwrap();
+    let start = w.now;
+    let (mut sent, mut reflected) = (0u32, 0);
+    while w.now < start + Duration::from_secs(3) {
+        for _ in 0..20 {
+            let from = SocketAddr::from(([198, 18, 0, 1], (sent % 60_000) as u16 + 1));
+            let p = packet(from, server(), &syn(sent.wrapping_mul(7919), true));
+            reflected += says(&mut w.hosts[1], w.now, &p).len();
+            sent += 1;
+        }
+        w.step_by(w.now + ms(1));
+    }
+    assert!(
+        reflected as u32 <= 3 * LIMIT + LIMIT / 10 && reflected as u32 > 2 * LIMIT,
+        "{reflected} of {sent}"
+    );
+    assert!(w.sent[1] <= u64::from(3 * LIMIT), "{} repetitions", w.sent[1]);
+    let withheld = w.hosts[1].counts().syn_acks_withheld;
+    assert!(withheld >= u64::from(sent) - reflected as u64, "{withheld}");
+    let id = w.open(false, 80, &e);
+    while w.now < start + Duration::from_secs(10) && !w.hosts[0].conn(id).unwrap().is_connected() {
+        w.step_by(w.now + ms(10));
+    }
+    assert!(w.hosts[0].conn(id).unwrap().is_connected());
+}
+
 /// A cookie serves with and without timestamps, over every profile, and its connection sends as any other.
 #[test]
 fn a_connection_that_began_with_a_cookie_is_like_any_other() {

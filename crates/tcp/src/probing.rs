@@ -52,6 +52,8 @@ struct Work {
     /// Probes sent while nothing was known of the peer: as many duplicate acknowledgements of a legacy receiver
     /// may follow.
     legacy_credit: u32,
+    /// When the first of these left.
+    first_unknown: Instant,
     round_robin: u64,
     sent: u64,
     answered: u64,
@@ -76,6 +78,7 @@ impl Work {
             due_source: ProbeSource::LastSegment,
             credit: 0,
             legacy_credit: 0,
+            first_unknown: Instant::MAX,
             round_robin: 0,
             sent: 0,
             answered: 0,
@@ -174,6 +177,7 @@ impl Prober {
     /// cumulatively nor selectively acknowledged, for round robin; nothing leaves while the peer's window is closed.
     pub(crate) fn poll(
         &mut self,
+        now: Instant,
         window_open: bool,
         unacked: impl Fn(u64) -> Option<(u64, u32)>,
     ) -> Option<Probe> {
@@ -200,6 +204,7 @@ impl Prober {
         w.credit = w.credit.saturating_add(1);
         if self.support == ProbeSupport::Unknown {
             w.legacy_credit += 1;
+            w.first_unknown = w.first_unknown.min(now);
         }
         let id = self.ids.then_some(w.next_id);
         if let Some(id) = id {
@@ -259,9 +264,11 @@ impl Prober {
     }
 
     /// A duplicate acknowledgement that an unmodified receiver may have sent for a probe: true if there is
-    /// credit for it, in which case it is no sign of loss.
-    pub(crate) fn consume_legacy_credit(&mut self) -> bool {
-        let Some(w) = self.work.as_mut().filter(|w| w.legacy_credit > 0) else { return false };
+    /// credit for it, in which case it is no sign of loss. What comes less than a round trip after the first probe answers
+    /// something else; so does what comes before any round trip is known, since a probe follows the data that it copies.
+    pub(crate) fn consume_legacy_credit(&mut self, now: Instant, least_rtt: Option<Duration>) -> bool {
+        let due = |w: &Work| least_rtt.is_some_and(|rtt| w.first_unknown + rtt <= now);
+        let Some(w) = self.work.as_mut().filter(|w| w.legacy_credit > 0 && due(w)) else { return false };
         w.legacy_credit -= 1;
         true
     }
@@ -309,7 +316,7 @@ mod tests {
         while p.next_departure() < Instant::MAX {
             let now = p.next_departure();
             p.advance(now);
-            while p.poll(true, none).is_some() {
+            while p.poll(Instant::ZERO, true, none).is_some() {
                 at.push(now.as_nanos() / 1_000_000);
             }
         }
@@ -320,7 +327,7 @@ mod tests {
     fn more_answers_than_probes_are_not_believed() {
         let mut p = prober();
         p.ask(ProbeSource::LastSegment, 1);
-        assert!(p.poll(true, none).is_some());
+        assert!(p.poll(Instant::ZERO, true, none).is_some());
         assert_eq!(p.answer(Some(0)), Some(false));
         assert_eq!(p.answer(Some(0)), None);
     }
@@ -329,7 +336,7 @@ mod tests {
     fn a_number_is_believed_once() {
         let mut p = prober();
         p.ask(ProbeSource::LastSegment, 3);
-        while p.poll(true, none).is_some() {}
+        while p.poll(Instant::ZERO, true, none).is_some() {}
         assert_eq!(p.answer(Some(1)), Some(false));
         assert_eq!(p.answer(Some(1)), None, "a duplicate of the answer");
         assert_eq!(p.answer(Some(9)), None, "never sent");
@@ -343,7 +350,8 @@ mod tests {
         let mut p = prober();
         p.work().next_id = u16::MAX;
         p.ask(ProbeSource::LastSegment, 3);
-        let ids: alloc::vec::Vec<_> = core::iter::from_fn(|| p.poll(true, none)).map(|x| x.id).collect();
+        let ids: alloc::vec::Vec<_> =
+            core::iter::from_fn(|| p.poll(Instant::ZERO, true, none)).map(|x| x.id).collect();
         assert_eq!(ids, [Some(u16::MAX), Some(0), Some(1)]);
         p.work().epoch = 1;
         assert_eq!(p.answer(ids[0]), Some(true));
@@ -355,10 +363,10 @@ mod tests {
     fn nothing_leaves_through_a_closed_window_or_to_a_peer_that_does_not_answer() {
         let mut p = prober();
         p.ask(ProbeSource::LastSegment, 2);
-        assert!(p.poll(false, none).is_none());
+        assert!(p.poll(Instant::ZERO, false, none).is_none());
         p.ask(ProbeSource::LastSegment, 2);
         p.unsupported();
-        assert!(p.poll(true, none).is_none());
+        assert!(p.poll(Instant::ZERO, true, none).is_none());
     }
 
     #[test]
@@ -367,7 +375,7 @@ mod tests {
         p.ask(ProbeSource::UnackedRoundRobin, 4);
         let walk = |p: &mut Prober, unacked: &[(u64, u32)]| -> alloc::vec::Vec<_> {
             let next = |from| unacked.iter().copied().find(|&(seq, _)| seq >= from);
-            core::iter::from_fn(|| p.poll(true, next)).map(|x| (x.seq, x.len)).collect()
+            core::iter::from_fn(|| p.poll(Instant::ZERO, true, next)).map(|x| (x.seq, x.len)).collect()
         };
         let seqs = walk(&mut p, &[(100, 1000), (1100, 1000), (2100, 500)]);
         assert_eq!(seqs, [(100, 1000), (1100, 1000), (2100, 500), (100, 1000)]);
@@ -389,10 +397,10 @@ mod tests {
         p.transmitted(5001, 1000, 1000, 2000);
         p.transmitted(6001, 10, 1000, 2000);
         p.ask(ProbeSource::LastSegment, 1);
-        assert_eq!(p.poll(true, none).map(|x| (x.seq, x.len)), Some((5001, 1000)));
+        assert_eq!(p.poll(Instant::ZERO, true, none).map(|x| (x.seq, x.len)), Some((5001, 1000)));
         // More than a window later the peer would not take that for a copy.
         p.transmitted(7001, 10, 1000, 2000);
         p.ask(ProbeSource::LastSegment, 1);
-        assert_eq!(p.poll(true, none).map(|x| (x.seq, x.len)), Some((7001, 10)));
+        assert_eq!(p.poll(Instant::ZERO, true, none).map(|x| (x.seq, x.len)), Some((7001, 10)));
     }
 }

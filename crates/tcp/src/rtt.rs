@@ -111,11 +111,30 @@ impl Estimator {
     pub(crate) fn rto(&self) -> Duration {
         self.rto
     }
-    /// Whether an RTT that an echo tells can be true. The oldest segment outstanding left no more than a round trip before
-    /// the timer began to run, which has not expired since; more than twice the timeout is a forgery, or noise.
+    /// The RTT that an echo of this age tells, if it can be true. `oldest`: how long ago the oldest segment that is
+    /// acknowledged left for the first time. `newest`: how long ago the newest of them that was never sent again did. An
+    /// echo is forged, or noise, if it is
+    ///
+    /// - older than the oldest, by a tick of the clock at the most: what it echoes was not sent then;
+    /// - more than twice the timeout: the oldest segment outstanding left no more than a round trip before the timer began
+    ///   to run, which has not expired since;
+    /// - shorter than the least RTT known, and than the time since the newest: that has arrived since it left. The least
+    ///   RTT is taken then; so it does not sink by what is told.
     #[inline]
-    pub(crate) fn believes(&self, echo: Duration) -> bool {
-        echo <= self.rto * 2
+    pub(crate) fn told(
+        &self,
+        echo: Duration,
+        oldest: Option<Duration>,
+        newest: Option<Duration>,
+        tick: Duration,
+    ) -> Option<Duration> {
+        if echo > self.rto * 2 || oldest.is_some_and(|o| echo > o + tick) {
+            return None;
+        }
+        if echo >= self.min && self.min != NONE || newest.is_some_and(|n| echo + tick > n) {
+            return Some(echo);
+        }
+        self.min()
     }
     pub(crate) fn back_off(&mut self, config: &Rto) {
         self.backoff = (self.backoff + 1).min(32);

@@ -9,6 +9,7 @@ use skyhaul_cc::{Config as Control, ProbeSupport, RecoveryMode};
 use skyhaul_tcp::config::ProbeNegotiation;
 use skyhaul_tcp::{Config, Counted, Flags, Segment, Snapshot};
 use skyhaul_testkit::pair::{Act, Handshake};
+use skyhaul_testkit::script::Script;
 use skyhaul_testkit::spy::{Call, Notes, Spy};
 use skyhaul_testkit::{Entry, Pair, Setup, Side, What};
 
@@ -217,6 +218,24 @@ fn a_legacy_receiver_that_was_found_out_gets_no_dummies_for_a_later_loss() {
             "{mode:?}: none but those of the first train"
         );
     }
+}
+
+#[test]
+fn a_duplicate_that_comes_too_early_says_nothing_of_probes() {
+    let config = Config { probes: ProbeNegotiation::Paper, receive_buffer: 64 * 960, ..Config::ns2_2001() };
+    let mut s = Script::<Counted>::established(&config, &peach(RecoveryMode::Sack));
+    s.write(1_000_000);
+    let support = |s: &Script<Counted>| s.conn.sender().probe_support();
+    // Dummies leave from 1.6 ms on (the handshake took 100 ms); a path or a stranger repeats an acknowledgement.
+    s.at(0.04);
+    assert!(s.conn.counters().probes_sent > 10);
+    s.accept(". 1:1 ack 1 win 61440");
+    assert_eq!(support(&s), ProbeSupport::Unknown);
+    s.at(0.1).accept(". 1:1 ack 961 win 61440");
+    s.at(0.101).accept(". 1:1 ack 961 win 61440");
+    assert_eq!(support(&s), ProbeSupport::Unknown, "the first dummy cannot be answered yet");
+    s.at(0.102).accept(". 1:1 ack 961 win 61440");
+    assert_eq!(support(&s), ProbeSupport::No);
 }
 
 #[test]

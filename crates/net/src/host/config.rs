@@ -7,6 +7,9 @@ use std::net::IpAddr;
 /// Memory that connections may hold together by default, bytes.
 pub const MEMORY: u64 = 1 << 30;
 
+/// Most SYN-ACKs per second by default.
+pub const SYN_ACKS: u32 = 100_000;
+
 /// What a host is.
 #[derive(Clone, Debug)]
 pub struct HostConfig {
@@ -26,6 +29,8 @@ pub struct HostConfig {
     pub most: usize,
     /// Most half-open connections; beyond them cookies answer (RFC 4987 §3.6).
     pub backlog: usize,
+    /// Most SYN-ACKs per second, cookies and repetitions included: what forged addresses can make the host send to others.
+    pub syn_acks: u32,
     /// Most connections in TIME-WAIT that no application holds; beyond them the oldest goes.
     pub most_waiting: usize,
     /// Memory that connections may hold together, bytes ([`crate::host::Memory`]). Beyond it data is not taken; 16 KiB in each
@@ -48,6 +53,7 @@ impl HostConfig {
             probe_exid: skyhaul_wire::PROBE_EXID,
             most: 65_536,
             backlog: 4096,
+            syn_acks: SYN_ACKS,
             most_waiting: 65_536,
             memory: MEMORY,
             record: false,

@@ -35,6 +35,8 @@ pub struct Counts {
     pub syns_dropped: u64,
     /// SYNs answered with a cookie, since there were as many half-open connections as there may be.
     pub cookies_sent: u64,
+    /// SYN-ACKs, and repetitions, not sent because there were too many.
+    pub syn_acks_withheld: u64,
     /// Connections that began with a cookie of ours.
     pub cookies_taken: u64,
     /// Half-open connections that nobody completed.

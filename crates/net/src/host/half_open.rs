@@ -147,6 +147,9 @@ impl Host {
             self.counts.syns_dropped += 1;
             return;
         }
+        if !self.may_say_synack(now, false) {
+            return;
+        }
         let agreed = endpoint.agreement(self.config.plan, self.config.probe_exid);
         let states = match tcp.options.probe(agreed.probe_exid) {
             Some(ProbeOption::Capability(c)) => Some(c),
@@ -273,7 +276,7 @@ impl Host {
             if !f.has(Flags::ACK) && tcp.seq == half.syn.seq {
                 // Our SYN-ACK was lost, or the peer is in a hurry.
                 if now >= half.sent + PAUSE {
-                    self.repeat(now, at, &endpoint, out);
+                    self.repeat(now, at, &endpoint, true, out);
                 }
             } else {
                 self.challenge(now, at, out);
@@ -338,11 +341,16 @@ impl Host {
         }
     }
 
-    fn repeat(&mut self, now: Instant, at: u32, endpoint: &Endpoint, out: &mut impl Outlet) {
+    /// Says the SYN-ACK once more; `asked`: the peer has repeated its SYN.
+    fn repeat(&mut self, now: Instant, at: u32, endpoint: &Endpoint, asked: bool, out: &mut impl Outlet) {
         let ends = self.half_open.ends(at);
+        let may = self.may_say_synack(now, !asked);
         let Some(half) = self.half_open.get_mut(at) else { return };
-        half.sent = now;
         half.repeats = half.repeats.saturating_add(1);
+        if !may {
+            return;
+        }
+        half.sent = now;
         let half = *half;
         let (mut conn, synack) = self.made(&half, &ends, endpoint);
         if let Some(seg) = synack {
@@ -363,7 +371,7 @@ impl Host {
             match endpoint {
                 Some(endpoint) if now < end && !done => {
                     let wait = endpoint.tcp.rto.initial * (1 << (half.repeats + 1));
-                    self.repeat(now, at, &endpoint, out);
+                    self.repeat(now, at, &endpoint, false, out);
                     self.half_open.arm(at, (now + wait).min(end));
                 }
                 // Its last answer may be acknowledged still.

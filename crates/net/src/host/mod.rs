@@ -27,13 +27,14 @@ mod journal;
 mod memory;
 mod place;
 mod secret;
+mod synacks;
 mod table;
 mod time_wait;
 
 pub use crate::outlet::{Merge, Outlet};
 pub use app::{App, Turn};
 pub use census::{Census, Lives, MemoryUse, Traffic};
-pub use config::{HostConfig, MEMORY};
+pub use config::{HostConfig, MEMORY, SYN_ACKS};
 pub use conn::{Conn, Failure};
 pub use count::Counts;
 pub use datagram::Arrived;
@@ -58,6 +59,7 @@ use skyhaul_wire::tcp::Tcp;
 use skyhaul_wire::{Packet, Transport, ip};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
+use synacks::SynAcks;
 use table::Table;
 use time_wait::Waiting;
 
@@ -91,6 +93,7 @@ pub struct Host {
     demux: Demux,
     half_open: Table<HalfOpen>,
     waiting: Table<Waiting>,
+    syn_acks: SynAcks,
     /// Until when an acknowledgement may bring a cookie back.
     cookies_until: Instant,
     listeners: BTreeMap<u16, Endpoint>,
@@ -119,6 +122,7 @@ impl Host {
             demux: Demux::new(&config.secret),
             half_open: Table::new(&config.secret),
             waiting: Table::new(&config.secret),
+            syn_acks: SynAcks::default(),
             cookies_until: Instant::ZERO,
             config,
             slots: Vec::new(),

@@ -190,7 +190,7 @@ impl Board {
             self.una = ack;
             let times = self.times.as_mut();
             let (popped, sent_at) = times.map_or((0, None), |t| (1, t.pop_front()));
-            return Acked { bytes, delivered: bytes, popped, sent_at };
+            return Acked { bytes, delivered: bytes, popped, sent_at, first_sent: sent_at };
         }
         self.ack_any(ack)
     }
@@ -203,6 +203,7 @@ impl Board {
             let mut acked = Acked { bytes, delivered: bytes, ..Acked::default() };
             if let Some(times) = &mut self.times {
                 acked.popped = (bytes / u64::from(self.smss)) as usize;
+                acked.first_sent = times.front().copied();
                 acked.sent_at = (0..acked.popped).filter_map(|_| times.pop_front()).last();
             }
             return acked;

@@ -114,20 +114,7 @@ impl<S: Store> Source<S> {
             return None;
         }
         let out = self.sender.poll_plain(now)?;
-        let mut head = Head {
-            seq: Seq(out.seq as u32),
-            ack: Seq(FIRST as u32),
-            len: out.len,
-            window: self.window,
-            ..Head::ACK
-        };
-        if out.low_priority {
-            head.set_mark(Mark::None, None, true);
-        }
-        if let Some(stamps) = &self.stamps {
-            head.set_ts(stamps.stamp(now));
-        }
-        Some(head)
+        Some(self.segment(now, &out, &mut None))
     }
 
     /// Nothing is left to be sent before the next event, as far as a glance tells.

@@ -1,11 +1,12 @@
 //! What a sender keeps of a repair that is under way: how much may leave ([`prr`]), whether the reduction was right
-//! ([`undo`], [`frto`]). Each part answers; the sender acts.
+//! ([`undo`], [`frto`]), how long its segments may be ([`black_hole`]). Each part answers; the sender acts.
 
+pub(crate) mod black_hole;
 pub(crate) mod frto;
 pub(crate) mod prr;
 pub(crate) mod undo;
 
-use skyhaul_base::Instant;
+use skyhaul_base::{Duration, Instant};
 
 /// State of repairs. It appears with the first one: most flows of a large run are without.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct Repair {
     /// What may prove spurious.
     pub(crate) undo: undo::Undo,
     pub(crate) frto: frto::Frto,
+    /// The path swallows long packets, or seems to.
+    pub(crate) hole: Option<black_hole::Hole>,
 }
 
 impl Repair {
@@ -34,6 +37,7 @@ impl Repair {
             prr: prr::Prr::default(),
             undo: undo::Undo::default(),
             frto: frto::Frto::NEW,
+            hole: None,
         }
     }
 
@@ -58,4 +62,6 @@ pub(crate) struct News {
     pub(crate) duplicate: bool,
     /// It delivers data that was not sent again after the timeout.
     pub(crate) original: bool,
+    /// The age of the timestamp that it echoes, if something that it acknowledges was sent then.
+    pub(crate) age: Option<Duration>,
 }

@@ -141,6 +141,9 @@ impl<S: Store> Engine<S> {
         }
         self.doubt(now, a, &t);
         self.react(now, a, &t);
+        if t.advanced && self.suspects_path() {
+            self.reconsider_path(now);
+        }
         self.pending = Some(if a.answer.is_some() { Clock::Probe } else { Clock::Ack });
     }
 
@@ -254,7 +257,7 @@ impl<S: Store> Engine<S> {
     fn measure(&mut self, now: Instant, a: &Arrival<'_>, t: &mut Taken) {
         if t.advanced && a.answer.is_none() {
             t.rtt = t.acked.sent_at.map(|sent| now - sent);
-            t.measured = self.estimate(now, t.ack, a.echo, t.rtt);
+            t.measured = self.estimate(now, t.ack, a.echo, t.rtt, t.acked.first_sent);
         }
         // A round is over when something arrives that was sent after it began.
         if self.highest_delivered > self.round_end && t.outstanding && (t.advanced || t.sacked > 0) {
@@ -264,7 +267,8 @@ impl<S: Store> Engine<S> {
     }
 
     /// Feeds the estimator of the RTT from the configured source, on an acknowledgement of everything before `ack` that
-    /// echoes a timestamp of the age `echo` and whose newest segment left `rtt` ago. True if there was a sample.
+    /// echoes a timestamp of the age `echo`, whose newest segment left `rtt` ago and whose oldest one left at `first`. True
+    /// if there was a sample.
     #[inline(always)]
     pub(super) fn estimate(
         &mut self,
@@ -272,11 +276,15 @@ impl<S: Store> Engine<S> {
         ack: u64,
         echo: Option<Duration>,
         rtt: Option<Duration>,
+        first: Option<Instant>,
     ) -> bool {
         let sample = match self.config.rtt_source {
             RttSource::Timed => self.rtt.timed_sample(ack, now),
-            RttSource::Timestamps if echo.is_some_and(|e| self.rtt.believes(e)) => echo,
-            _ => rtt,
+            RttSource::Timestamps => {
+                let (oldest, tick) = (first.map(|f| now - f), self.config.timestamp_tick);
+                echo.and_then(|e| self.rtt.told(e, oldest, rtt, tick)).or(rtt)
+            }
+            RttSource::EveryAck => rtt,
         };
         if let Some(rtt) = sample {
             let rto = &self.config.rto;
@@ -385,7 +393,10 @@ impl<S: Store> Engine<S> {
     fn doubt(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
         let watched = self.repair.as_ref().is_some_and(|r| r.undo.watch);
         if watched || t.dsack {
-            let news = News { advanced: t.advanced, duplicate: t.duplicate, original: t.original };
+            // What was not sent then proves nothing.
+            let (first, tick) = (t.acked.first_sent, self.config.timestamp_tick);
+            let age = a.echo.filter(|age| first.is_some_and(|f| *age <= now - f + tick));
+            let news = News { advanced: t.advanced, duplicate: t.duplicate, original: t.original, age };
             self.reconsider(now, a, t.dsack, news);
         }
     }

@@ -13,7 +13,7 @@ impl<S: Store> Engine<S> {
     pub(super) fn is_legacy_answer(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) -> bool {
         let plausible =
             a.ack == self.board.una() && t.same_window && (t.dsack || !self.sack || t.sacked == 0);
-        if !plausible || !self.prober.consume_legacy_credit() {
+        if !plausible || !self.prober.consume_legacy_credit(now, self.rtt.min()) {
             return false;
         }
         if self.prober.support == ProbeSupport::Unknown {

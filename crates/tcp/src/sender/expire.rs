@@ -70,10 +70,11 @@ impl<S: Store> Engine<S> {
         self.prober.begin_epoch();
         self.recover = self.board.max();
         self.dupacks = 0;
-        self.go_back(now, false);
+        let shorter = self.shorten(now, backoff);
+        self.go_back(now, shorter);
         // What RACK leaves in flight may fill the window; the head goes all the same.
         self.force_head = self.by_time.is_some();
-        self.begin_frto(now, before, reneged);
+        self.begin_frto(now, before, reneged || shorter);
         // Re-armed when the head is retransmitted; a closed window must not leave it stopped.
         self.restart_timer(now);
         self.hasten(Timer::Retransmission, limit);

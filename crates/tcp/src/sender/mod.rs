@@ -17,6 +17,7 @@
 
 mod ack;
 mod answers;
+mod black_hole;
 mod by_time;
 mod control;
 mod copy;

@@ -26,7 +26,19 @@ impl<S: Store> Engine<S> {
         if smss >= self.space.smss {
             return;
         }
-        self.space.smss = smss.max(1);
+        if let Some(repair) = &mut self.repair {
+            repair.hole = None;
+        }
+        self.cut(now, smss.max(1));
+        if self.board.is_empty() || self.board.max() == FIRST {
+            return;
+        }
+        self.repair_from_start(now);
+    }
+
+    /// Full segments have `smss` bytes from now on, and what is outstanding is cut into such as are no longer.
+    pub(super) fn cut(&mut self, now: Instant, smss: u32) {
+        self.space.smss = smss;
         self.limit_probes();
         self.board.recut(self.space.smss);
         self.space.measure_window(self.config.send_buffer);
@@ -39,9 +51,5 @@ impl<S: Store> Engine<S> {
             let (delivered, lost) = (self.delivered, self.board.total_lost());
             (0..self.board.len()).for_each(|i| s.sent(i, now, delivered, lost, 0, i == 0));
         }
-        if self.board.is_empty() || self.board.max() == FIRST {
-            return;
-        }
-        self.repair_from_start(now);
     }
 }

@@ -197,6 +197,7 @@ impl<S: Store> Engine<S> {
             && self.beginning.is_none()
             && !self.space.force_small
             && !self.after_timeout
+            && !self.suspects_path()
             && self.dupacks == 0
             && self.persist_backoff == 0
             && self.timers.at(Timer::Persist) == Instant::MAX
@@ -230,7 +231,7 @@ impl<S: Store> Engine<S> {
         self.highest_delivered = self.highest_delivered.max(ack);
 
         let rtt = acked.sent_at.map(|sent| now - sent);
-        self.estimate(now, ack, echo, rtt);
+        self.estimate(now, ack, echo, rtt, acked.first_sent);
         if self.highest_delivered > self.round_end {
             self.round += 1;
             self.round_end = max;

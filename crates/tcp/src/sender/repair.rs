@@ -211,7 +211,7 @@ impl<S: Store> Engine<S> {
             }
         }
         if news.advanced && config.eifel {
-            spurious |= repair.undo.older(now, a.echo, config.timestamp_tick);
+            spurious |= repair.undo.older(now, news.age, config.timestamp_tick);
         }
         match repair.frto.step(&news, una, || space.new_len(board, config).is_ok()) {
             Verdict::Open => {}

@@ -74,7 +74,7 @@ impl<S: Store> Engine<S> {
                 }
             }
         }
-        self.low_priority_probe().or_else(|| self.window_probe())
+        self.low_priority_probe(now).or_else(|| self.window_probe())
     }
 
     /// What goes whatever the window says.
@@ -86,7 +86,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// A probe that is due.
-    fn low_priority_probe(&mut self) -> Option<Out> {
+    fn low_priority_probe(&mut self, now: Instant) -> Option<Out> {
         if !self.prober.has_due() {
             return None;
         }
@@ -95,7 +95,7 @@ impl<S: Store> Engine<S> {
             let item: Option<Item> = board.resend_at(from);
             item.filter(|i| i.len > 0).map(|i| (i.seq, i.len))
         };
-        let p = self.prober.poll(self.space.window > 0, unacked)?;
+        let p = self.prober.poll(now, self.space.window > 0, unacked)?;
         Some(Out { seq: p.seq, len: p.len, fin: false, low_priority: true, mark: p.mark, probe_id: p.id })
     }
 

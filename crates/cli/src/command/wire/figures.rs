@@ -81,6 +81,8 @@ impl Figures {
         self.one("half_open_expired_total", help, c.half_open_expired);
         self.one("cookies_sent_total", "SYNs answered with a cookie", c.cookies_sent);
         self.one("cookies_accepted_total", "Connections that began with a cookie", c.cookies_taken);
+        let help = "SYN-ACKs and repetitions not sent, since there were too many";
+        self.one("syn_acks_withheld_total", help, c.syn_acks_withheld);
         let help = "Connections in TIME-WAIT that no application holds";
         self.one("time_wait_connections", help, host.time_waits() as u64);
         let help = "Connections that left TIME-WAIT early, since too many waited";

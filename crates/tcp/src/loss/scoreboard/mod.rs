@@ -35,9 +35,23 @@ struct Sent {
     skip: u32,
     flags: u8,
     rtx_count: u8,
+    /// How long before `last_sent` it was sent for the first time, in units of 2^20 ns, rounded up.
+    waited: u32,
 }
 
 impl Sent {
+    /// When it was sent for the first time, or at most a unit before.
+    fn first_sent(&self) -> Instant {
+        let waited = u64::from(self.waited) << 20;
+        Instant::from_nanos(self.last_sent.as_nanos().saturating_sub(waited))
+    }
+    /// It is sent again.
+    fn sent_again(&mut self, now: Instant) {
+        let since = (now - self.first_sent()).as_nanos().div_ceil(1 << 20);
+        self.waited = u32::try_from(since).unwrap_or(u32::MAX);
+        self.last_sent = now;
+        self.rtx_count = self.rtx_count.saturating_add(1);
+    }
     fn end(&self) -> u64 {
         self.seq + u64::from(self.span)
     }
@@ -89,6 +103,8 @@ pub(crate) struct Acked {
     pub(crate) popped: usize,
     /// When the newest of them that was never retransmitted had been sent.
     pub(crate) sent_at: Option<Instant>,
+    /// When the oldest segment concerned had been sent for the first time.
+    pub(crate) first_sent: Option<Instant>,
 }
 
 /// The scoreboard. Offsets are 64-bit stream positions.
@@ -265,6 +281,7 @@ impl Scoreboard {
             skip: 0,
             flags: if fin { FIN } else { 0 },
             rtx_count: 0,
+            waited: 0,
         });
         self.max += u64::from(span);
     }
@@ -278,8 +295,7 @@ impl Scoreboard {
     pub fn retransmit(&mut self, index: usize, now: Instant) {
         let s = &mut self.ring[index];
         self.repeated += u32::from(s.rtx_count == 0);
-        s.last_sent = now;
-        s.rtx_count = s.rtx_count.saturating_add(1);
+        s.sent_again(now);
         if !s.has(RTX) {
             s.flags |= RTX;
             if !s.has(SACKED) {
@@ -293,8 +309,7 @@ impl Scoreboard {
     pub(crate) fn rescue_sent(&mut self, index: usize, now: Instant) {
         let s = &mut self.ring[index];
         self.repeated += u32::from(s.rtx_count == 0);
-        s.last_sent = now;
-        s.rtx_count = s.rtx_count.saturating_add(1);
+        s.sent_again(now);
     }
 
     /// Index of the first segment that starts at or after `seq`; the ring is mostly segments of one size.
@@ -317,6 +332,7 @@ impl Scoreboard {
         if out.bytes == 0 {
             return out;
         }
+        out.first_sent = self.ring.front().map(Sent::first_sent);
         while let Some(&s) = self.ring.front() {
             if s.end() > ack {
                 break;

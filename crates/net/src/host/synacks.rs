@@ -1,0 +1,54 @@
+//! SYN-ACKs in total: whoever forges addresses makes us send them to somebody else, who has asked for none. Each SYN
+//! causes one at the most, with a cookie or without, and what a host sends of them in all has a limit. Within its last
+//! half only first answers are sent, no repetitions: a peer that is genuine repeats its SYN.
+
+use super::Host;
+use skyhaul_base::{Duration, Instant};
+
+/// The limit is shared out in parts of this length, so that no second is spent in its first moment.
+const PART: Duration = Duration::from_millis(100);
+const PARTS_PER_SECOND: u32 = 10;
+
+/// What was sent in the present part of a second.
+#[derive(Debug, Default)]
+pub(super) struct SynAcks {
+    sent: u32,
+    until: Instant,
+}
+
+impl SynAcks {
+    /// Whether one more may leave, where `per_second` is the limit.
+    fn admits(&mut self, now: Instant, per_second: u32, repetition: bool) -> bool {
+        if now >= self.until {
+            *self = Self { sent: 0, until: now + PART };
+        }
+        let most = per_second.div_ceil(PARTS_PER_SECOND);
+        let most = if repetition { most / 2 } else { most };
+        let may = self.sent < most;
+        self.sent += u32::from(may);
+        may
+    }
+}
+
+impl Host {
+    /// Whether a SYN-ACK may leave; it is counted if not.
+    pub(super) fn may_say_synack(&mut self, now: Instant, repetition: bool) -> bool {
+        let may = self.syn_acks.admits(now, self.config.syn_acks, repetition);
+        self.counts.syn_acks_withheld += u64::from(!may);
+        may
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_has_its_limit_in_equal_parts_and_repetitions_half_of_it() {
+        let mut s = SynAcks::default();
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(1000 + ms);
+        let mut tried = |ms, repetition| (0..100).filter(|_| s.admits(at(ms), 200, repetition)).count();
+        assert_eq!((tried(0, true), tried(50, false), tried(60, true)), (10, 10, 0));
+        assert_eq!((tried(100, false), tried(199, false), tried(200, true)), (20, 0, 10));
+    }
+}

@@ -1,0 +1,43 @@
+//! What the sender does about a path that swallows long packets; see [`Hole`].
+
+use super::{Engine, Phase};
+use crate::recovery::black_hole::Hole;
+use crate::store::Store;
+use skyhaul_base::Instant;
+
+impl<S: Store> Engine<S> {
+    /// The path swallows something, or did so until lately.
+    #[inline]
+    pub(super) fn suspects_path(&self) -> bool {
+        self.repair.as_ref().is_some_and(|r| r.hole.is_some())
+    }
+
+    /// The retransmission timer has expired for the `backoff`-th time in a row. True if segments are shorter now.
+    #[cold]
+    pub(super) fn shorten(&mut self, now: Instant, backoff: u32) -> bool {
+        // Only packets of a real wire have a size that matters.
+        let Some(head) = self.board.head().filter(|_| self.config.segment_limit.is_some()) else {
+            return false;
+        };
+        let known = self.repair.as_ref().and_then(|r| r.hole);
+        let Some(hole) = Hole::suspect(known, now, backoff, head.len, self.space.smss) else { return false };
+        self.repair().hole = Some(hole);
+        self.cut(now, hole.short);
+        true
+    }
+
+    /// Everything before `SND.UNA` has arrived since.
+    #[cold]
+    pub(super) fn reconsider_path(&mut self, now: Instant) {
+        let (una, max) = (self.board.una(), self.board.max());
+        let resting = self.board.is_clean() && self.phase == Phase::Open && self.space.nxt == max;
+        let Some(hole) = self.repair.as_mut().and_then(|r| r.hole.as_mut()) else { return };
+        if hole.is_disproved(una) {
+            self.repair().hole = None;
+        } else if resting && hole.may_try(now) {
+            hole.begin_trial(max);
+            let full = hole.full;
+            self.cut(now, full);
+        }
+    }
+}
