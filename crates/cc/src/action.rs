@@ -115,6 +115,18 @@ pub enum Pipe {
     },
 }
 
+/// What restarts the retransmission timer during a fast recovery, besides a retransmission of the oldest segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum TimerRestart {
+    /// An acknowledgement that advances `SND.UNA` (RFC 6298 §5.3).
+    #[default]
+    Advance,
+    /// One, too, that reports a segment for the first time.
+    NewSack,
+    /// Any that carries SACK blocks \[Peach+ §I-C\].
+    EverySack,
+}
+
 /// What an algorithm wants to know of an earlier connection on the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum PathCache {
@@ -139,6 +151,8 @@ pub struct Policy {
     pub gate_on_flight: bool,
     /// The estimate that cwnd is compared with during a recovery in SACK mode.
     pub pipe: Pipe,
+    /// What restarts the retransmission timer during a recovery.
+    pub timer_restart: TimerRestart,
     /// Most data segments per run of the send loop; 0 is unlimited.
     pub max_burst: u32,
     /// Deliver [`Ack::rtt`](crate::Ack::rtt) with acknowledgements, as is the default. Without it the sender need not
@@ -174,6 +188,7 @@ impl Default for Policy {
             recovery_end: RecoveryEnd::AllOutstanding,
             gate_on_flight: false,
             pipe: Pipe::Scoreboard,
+            timer_restart: TimerRestart::Advance,
             max_burst: 0,
             rtt_samples: true,
             rate_samples: false,

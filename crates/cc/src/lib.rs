@@ -48,7 +48,8 @@ pub mod testing;
 pub mod user;
 
 pub use action::{
-    Actions, PathCache, Pipe, Policy, Priority, ProbeSource, RecoveryEnd, RecoveryMode, Train, Window,
+    Actions, PathCache, Pipe, Policy, Priority, ProbeSource, RecoveryEnd, RecoveryMode, TimerRestart, Train,
+    Window,
 };
 pub use event::{
     Ack, AckKind, Blocked, Clock, Cx, Facts, Head, Lost, Path, PathState, Phase, ProbeEvent, ProbeSupport,

@@ -25,7 +25,8 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 /// Exit status where the program was not found, and where it could not be executed, as of shells.
@@ -183,8 +184,12 @@ fn oversee(parent: &OsStr, program: &OsStr, rest: &[OsString]) -> Result<u8, Net
     mounts()?;
     let mut signals = SigSet::from_iter(PASSED_ON);
     signals.add(Signal::SIGCHLD);
-    // A child inherits the signals that are blocked: they are blocked once it is born. One that comes before is lost, and
-    // a child that ends before is buried below.
+    // A child inherits the signals that are blocked, so that they are blocked once it is born; and a first process without a
+    // handler loses those that are not. For the one that asks for an end there is a handler meanwhile, which nobody inherits;
+    // others may be ignored on purpose, which is inherited. A child that ends before is buried below.
+    let ended = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(Signal::SIGTERM as i32, Arc::clone(&ended))
+        .map_err(|e| NetError::os("catch signals", e))?;
     let main = match Command::new(program).args(rest).spawn() {
         Ok(child) => Pid::from_raw(child.id() as i32),
         Err(e) => {
@@ -196,6 +201,9 @@ fn oversee(parent: &OsStr, program: &OsStr, rest: &[OsString]) -> Result<u8, Net
     };
     signals.thread_block().map_err(fail("block signals"))?;
     let signals = SignalFd::new(&signals).map_err(fail("receive signals"))?;
+    if ended.load(Ordering::SeqCst) {
+        let _ = kill(main, Signal::SIGTERM);
+    }
     loop {
         if let Some(status) = bury(main)? {
             return Ok(status);

@@ -201,6 +201,26 @@ fn a_legacy_receiver_is_detected_by_its_duplicate_acknowledgements() {
 }
 
 #[test]
+fn a_legacy_receiver_that_was_found_out_gets_no_dummies_for_a_later_loss() {
+    for (mode, sack) in
+        [(RecoveryMode::Sack, true), (RecoveryMode::NewReno, false), (RecoveryMode::Reno, false)]
+    {
+        let mut p = legacy(&peach(mode), sack);
+        p.faults(C, |d| {
+            if d.index == 700 { skyhaul_testkit::Fate::Lose } else { skyhaul_testkit::Fate::Deliver }
+        });
+        assert!(p.run_to_end(secs(1e4)) && p.finished());
+        let c = p.conn(C).counters();
+        assert_eq!((c.recoveries, c.timeouts, c.retransmissions), (1, 0, 1), "{mode:?}");
+        assert_eq!(
+            (c.probes_sent, c.probes_answered),
+            (63, 0),
+            "{mode:?}: none but those of the first train"
+        );
+    }
+}
+
+#[test]
 fn a_duplicate_that_comes_too_early_says_nothing_of_probes() {
     let config = Config { probes: ProbeNegotiation::Paper, receive_buffer: 64 * 960, ..Config::ns2_2001() };
     let mut s = Script::<Counted>::established(&config, &peach(RecoveryMode::Sack));

@@ -6,7 +6,7 @@ mod common;
 use common::{Pattern, cases, iss, secs};
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_cc::alg::peach_plus::{self, Opening, PipeRule};
+use skyhaul_cc::alg::peach_plus::{self, Opening, PipeRule, RetransmitTimer};
 use skyhaul_cc::{Config as Control, InitialSsthresh, InitialWindow, Rules};
 use skyhaul_tcp::{Bytes, Config, Counted, Mark};
 use skyhaul_testkit::pair::{Act, Handshake};
@@ -96,6 +96,30 @@ fn two_losses_are_one_halving_and_a_nil_segment_repairs_the_second() {
         assert_eq!(p.conn(C).counters().recoveries, 1);
         assert_eq!(cwnd(&p), if nil_arrives { 21 } else { 15 });
     }
+}
+
+#[test]
+fn selective_acknowledgements_postpone_the_timeout_if_the_option_says_so() {
+    // Neither the first segment nor its retransmission arrives, nor any NIL segment: the timer has to find out.
+    let timed_out = |retransmit_timer| {
+        let mut p = steady(peach_plus::Config { retransmit_timer, ..Default::default() }, &[], true);
+        p.faults(C, |d| {
+            let first = d.segment.mark.is_probe() || d.segment.seq == skyhaul_tcp::Seq(iss(C) + 1);
+            if first { Fate::Lose } else { Fate::Deliver }
+        });
+        let mut t = 0.0;
+        while p.conn(C).counters().timeouts == 0 {
+            t += 0.001;
+            p.run_until(secs(t));
+        }
+        t
+    };
+    // The retransmission leaves at 0.605 s; with 34 more segments the peer's window of 64 is full, and what is
+    // acknowledged selectively of them arrives until then.
+    let advance = timed_out(RetransmitTimer::Advance);
+    let new = timed_out(RetransmitTimer::NewSack);
+    assert!(new > advance + 0.5, "{advance} {new}");
+    assert_eq!(new, timed_out(RetransmitTimer::EverySack), "nothing is reported twice here");
 }
 
 #[test]

@@ -13,7 +13,9 @@
 
 mod config;
 
-pub use config::{Config, Dummies, DummyAcksInRecovery, Invalid, LeftoverAdsn, Nackseg, Opening, WdsnOnLoss};
+pub use config::{
+    Config, Dummies, DummyAcksInRecovery, FinalAck, Invalid, LeftoverAdsn, Nackseg, Opening, WdsnOnLoss,
+};
 
 use crate::CongestionControl;
 use crate::action::{Policy, Window};
@@ -21,6 +23,7 @@ use crate::alg::reno::{self, Reno};
 use crate::event::{Ack, AckKind, Cx, Path, Phase, ProbeEvent, Signal, Start, Transmit};
 use crate::parts::fallback::{FallsBack, WithFallback};
 use crate::parts::probed_window::ProbedWindow;
+pub use crate::parts::probed_window::WdsnOnRestart;
 use crate::rules::SharedRules;
 
 /// TCP-Peach; the configured Reno with a peer that answers no dummies \[Peach §III-A\].
@@ -34,7 +37,16 @@ pub struct TcpPeach {
     /// The window is inflated in recovery, because `nackseg` is FlightSize (R9).
     inflates: bool,
     every_ack: bool,
+    /// The recovery has ended, and the send loop runs before the inflation is taken back (R17).
+    inflated_still: bool,
     config: Config,
+}
+
+impl TcpPeach {
+    fn deflate(&mut self) {
+        self.win.infl.end(&mut self.win.cwnd);
+        self.inflated_still = false;
+    }
 }
 
 impl Peach {
@@ -45,6 +57,7 @@ impl Peach {
             win: ProbedWindow::new(config.window(), rules.into()),
             inflates: !config.by_pipe(),
             every_ack: config.on_every_ack(),
+            inflated_still: false,
             config: config.clone(),
         };
         proper.into()
@@ -114,6 +127,9 @@ impl CongestionControl for TcpPeach {
     }
 
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        if self.inflated_still {
+            self.deflate(); // What is halved is the window proper.
+        }
         let half = self.win.halve(cx);
         if signal == Signal::Ecn {
             return; // R21: an ECN echo halves without dummies.
@@ -131,26 +147,34 @@ impl CongestionControl for TcpPeach {
     }
 
     fn on_recovered(&mut self, _cx: &mut Cx<'_>) {
-        self.win.infl.end(&mut self.win.cwnd);
+        match self.config.final_ack {
+            FinalAck::DeflateFirst => self.deflate(),
+            FinalAck::SendFirst => self.inflated_still = true,
+        }
         if self.config.leftover_adsn == LeftoverAdsn::Drop {
             self.win.adsn = 0;
         }
     }
 
     fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
+        self.inflated_still = false;
         self.win.timeout(cx, backoff);
     }
 
     fn on_undo(&mut self, cx: &mut Cx<'_>) {
+        self.inflated_still = false;
         self.win.undo(cx);
     }
 
     #[inline]
     fn wants_transmit(&self) -> bool {
-        self.win.adsn > 0
+        self.win.adsn > 0 || self.inflated_still
     }
 
     fn on_transmit(&mut self, cx: &mut Cx<'_>, transmit: &Transmit) {
+        if self.inflated_still {
+            self.deflate();
+        }
         self.win.clock_out(cx, transmit, self.every_ack || transmit.sent == 0, 2);
     }
 

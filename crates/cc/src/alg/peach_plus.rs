@@ -10,7 +10,7 @@
 //! Where the letter is silent or contradicts itself, the choice is a numbered resolution `Q n` and a named option:
 //!
 //! - Q1 The loop of Fig. 3 has no wait: it is run once per received acknowledgement.
-//! - Q2 `adsn` falls when a NIL segment is sent and again when one is answered (text and figure agree): literal,
+//! - Q2 `adsn` falls when a NIL segment is sent and again when one is answered (text and figure agree): so it is,
 //!   not below zero; `nil-ack-decrements = false` counts only those sent.
 //! - Q3 A partial acknowledgement subtracts what it acknowledges, so the counter keeps the lost original for ever:
 //!   `pipe = "counter"` subtracts that one too (as ns-2 does), `"counter-literal"` does not, and the default
@@ -20,11 +20,15 @@
 //!   restores the window after congestion too. `guard = "peach"` brings TCP-Peach's `wdsn` back.
 //! - Q6 `HighData` is the end of everything ever sent when the loss is found.
 //! - Q7 "round = 64" is read as rwnd = 64.
-//! - Q8 No NIL segment while the application has nothing to send.
+//! - Q8 No NIL segment while the application has nothing to send; the figure does not ask: `nil-without-data = true`.
 //! - Q9 A peer that does not answer turns the control into Reno, as with TCP-Peach.
 //! - Q10 The retransmission timer restarts when `SND.UNA` advances or a retransmission of it leaves (the sender's
-//!   rule): restarting it on each selective acknowledgement could postpone a timeout for ever.
+//!   rule). The letter resets it "whenever a SACK arrives" (§I-C): `retransmit-timer = "every-sack"`, by which
+//!   duplicates could postpone a timeout for ever, or `"new-sack"`, by which they do not.
 //! - Q11 A NIL segment that filled a hole is still overhead; how many did is the variable `repaired`.
+//!
+//! The letter line by line is `pipe = "counter-literal"` with `retransmit-timer = "every-sack"` and `nil-without-data =
+//! true`; the default counts by the scoreboard and keeps the sender's timer.
 //!
 //! Two more where the figure leaves a choice: `pipe` starts at FlightSize less what the duplicates report, the
 //! figure's `2*cwnd - ndupacks` when the old window was even and in full use; and `maxburst` limits every
@@ -32,7 +36,7 @@
 
 mod config;
 
-pub use config::{Config, Guard, Invalid, Opening, PipeRule};
+pub use config::{Config, Guard, Invalid, Opening, PipeRule, RetransmitTimer};
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
@@ -40,6 +44,7 @@ use crate::alg::reno::{self, Reno};
 use crate::event::{Ack, Cx, Path, ProbeEvent, Signal, Start, Transmit};
 use crate::parts::fallback::{FallsBack, WithFallback};
 use crate::parts::probed_window::ProbedWindow;
+pub use crate::parts::probed_window::WdsnOnRestart;
 use crate::rules::SharedRules;
 
 /// TCP-Peach+; Reno with a peer that answers no NIL segments (Q9).
@@ -84,6 +89,7 @@ impl CongestionControl for TcpPeachPlus {
     fn policy(&self) -> Policy {
         Policy {
             pipe: self.config.pipe(),
+            timer_restart: self.config.timer(),
             max_burst: self.config.max_burst,
             probes: true,
             transmit_events: true,

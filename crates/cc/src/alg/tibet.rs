@@ -40,7 +40,8 @@ pub enum Measured {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// `departures` (default) or `acknowledgements`.
+    /// `acknowledgements` (default: "measuring and low-pass filtering the length of acked packets and the intervals
+    /// between ACKs' arrivals", Neglia et al. §4) or `departures`, which that paper calls possible "in addition".
     pub measured: Measured,
     /// Weight of the past in the filters of lengths and intervals (0.99, unconfirmed): a memory of 100 segments.
     pub pole: f64,
@@ -52,7 +53,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { measured: Measured::Departures, pole: 0.99, t0: 1.0, recovery: RecoveryMode::NewReno }
+        Self { measured: Measured::Acknowledgements, pole: 0.99, t0: 1.0, recovery: RecoveryMode::NewReno }
     }
 }
 
@@ -196,6 +197,9 @@ mod tests {
         s.start(None);
         s
     }
+    fn departures() -> Config {
+        Config { measured: Measured::Departures, ..Config::default() }
+    }
     fn sent_after(s: &mut Stage<Tibet>, ms: u64, len: u32) -> f64 {
         s.now += Duration::from_millis(ms);
         s.call(|cc, cx| cc.on_sent(cx, &Sent { len, retransmission: false }));
@@ -207,7 +211,7 @@ mod tests {
 
     #[test]
     fn lengths_and_intervals_are_filtered_apart() {
-        let mut s = stage(Config { pole: 0.75, ..Config::default() });
+        let mut s = stage(Config { pole: 0.75, ..departures() });
         assert_eq!(sent_after(&mut s, 10, 1000), 0.0, "the clock starts");
         // Length 1, interval 0.1 s: 10 per second through the second filter from 0.
         close(sent_after(&mut s, 100, 1000), (1.0 - math::exp(-0.1)) * 10.0);
@@ -220,7 +224,7 @@ mod tests {
     #[test]
     fn bursts_do_not_bias_the_estimate() {
         // Ten segments at once, every 100 ms: 100 per second.
-        let mut s = stage(Config::default());
+        let mut s = stage(departures());
         for _ in 0..300 {
             sent_after(&mut s, 100, 1000);
             for _ in 0..9 {
@@ -239,8 +243,9 @@ mod tests {
     }
 
     #[test]
-    fn acknowledgements_can_be_measured_instead() {
-        let mut s = stage(Config { measured: Measured::Acknowledgements, ..Config::default() });
+    fn acknowledgements_are_measured_unless_departures_are_asked_for() {
+        assert!(stage(departures()).cc.policy().sent_events);
+        let mut s = stage(Config::default());
         assert!(!s.cc.policy().sent_events);
         s.ack(AckKind::New, 1.0);
         for _ in 0..2000 {

@@ -23,6 +23,17 @@ pub enum Opening {
     Slow,
 }
 
+/// What of the guard is left after a timeout or idling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum WdsnOnRestart {
+    /// `wdsn := 0`, as "in the beginning of a new connection" (\[Peach §III-A\]).
+    Zero,
+    /// It stays as it is: \[Peach\] Fig. 2 never sets it.
+    Keep,
+}
+
 /// What the two algorithms let one choose alike.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -38,6 +49,10 @@ pub struct Options {
     pub probe_cap: Option<u32>,
     /// A train has no more probes than there is data to follow them (R6).
     pub limit_to_app: bool,
+    /// An acknowledgement clocks out probes although no data waits to be sent (R24, Q8).
+    pub without_data: bool,
+    /// The guard after a timeout and idling (R23).
+    pub wdsn_on_restart: WdsnOnRestart,
     /// What is halved.
     pub halving_base: HalvingBase,
     /// The halved window is cut to whole segments.
@@ -142,7 +157,9 @@ impl ProbedWindow {
         self.cwnd = cwnd;
         self.ssthresh = ssthresh;
         self.infl.clear();
-        self.wdsn = 0;
+        if self.options.wdsn_on_restart == WdsnOnRestart::Zero {
+            self.wdsn = 0;
+        }
         self.adsn = 0;
         self.just_entered = false;
     }
@@ -227,8 +244,8 @@ impl ProbedWindow {
             return;
         }
         let clocked = matches!(transmit.clock, Clock::Ack | Clock::Probe);
-        // No probing for data that is not there (R6, Q8).
-        if clocked && may && cx.path.queued() > 0.0 {
+        // No probing for data that is not there (R24, Q8).
+        if clocked && may && (self.options.without_data || cx.path.queued() > 0.0) {
             let count = self.adsn.min(most);
             cx.act.probe_now = Some((self.options.source, count));
             self.adsn -= count;

@@ -10,7 +10,7 @@ use crate::store::Store;
 use crate::timer::Timer;
 use core::num::NonZeroU32;
 use skyhaul_base::{Duration, Instant, Rate};
-use skyhaul_cc::{Ack, AckKind, CongestionControl, Pipe, RateSample, RecoveryMode, Signal};
+use skyhaul_cc::{Ack, AckKind, CongestionControl, Pipe, RateSample, RecoveryMode, Signal, TimerRestart};
 
 /// The acknowledgement part of an arriving segment, in stream offsets.
 #[derive(Clone, Copy, Debug)]
@@ -136,6 +136,8 @@ impl<S: Store> Engine<S> {
         }
         if t.advanced {
             self.after_advance(now, t.ack, t.ends);
+        } else if t.recovering {
+            self.postpone_timeout(now, a, &t);
         }
         self.doubt(now, a, &t);
         self.react(now, a, &t);
@@ -372,6 +374,18 @@ impl<S: Store> Engine<S> {
         }
         if t.recovering && self.mode() == RecoveryMode::Prr {
             self.prr_ack(t.delivered(), t.advanced && event.lost == 0.0);
+        }
+    }
+
+    /// Within a recovery a selective acknowledgement may restart the retransmission timer [Peach+ §I-C].
+    fn postpone_timeout(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
+        let restarts = match self.control.policy().timer_restart {
+            TimerRestart::Advance => false,
+            TimerRestart::NewSack => t.sacked > 0,
+            TimerRestart::EverySack => !a.blocks.is_empty(),
+        };
+        if restarts && self.timers.at(Timer::Retransmission) != Instant::MAX {
+            self.restart_timer(now);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The options of TCP-Peach: one for each point where the paper is silent or contradicts itself.
 
 use crate::action::{ProbeSource, RecoveryEnd, RecoveryMode};
-use crate::parts::probed_window;
+use crate::parts::probed_window::{self, WdsnOnRestart};
 use crate::rules::HalvingBase;
 
 /// How the window opens at the start, after a timeout, after idling.
@@ -70,7 +70,20 @@ pub enum LeftoverAdsn {
     Keep,
 }
 
-/// Options of TCP-Peach. The defaults are the literal text of the paper.
+/// What comes first on the acknowledgement that ends Rapid Recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum FinalAck {
+    /// The inflation is taken back, then data is sent: at t₁ "there are only cwnd₀/2 outstanding data segments"
+    /// (\[Peach §IV-A\]).
+    DeflateFirst,
+    /// Data is sent into the inflated window, then the inflation is taken back: the order of lines in \[Peach\] Fig. 4.
+    SendFirst,
+}
+
+/// Options of TCP-Peach. The paper says several things in two ways, so that no set of options is all of its letter; the
+/// listings of its Figs. 2 and 4 are, option by option, what each calls so.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -110,6 +123,13 @@ pub struct Config {
     pub dummies: Option<Dummies>,
     /// Dummies left over at the end. R12.
     pub leftover_adsn: LeftoverAdsn,
+    /// Order on the final acknowledgement: `deflate-first` (default) or `send-first` (Fig. 4), which needs a window that
+    /// is inflated. R17.
+    pub final_ack: FinalAck,
+    /// The guard after a timeout and after idling: `zero` (default) or `keep` (Fig. 2). R23.
+    pub wdsn_on_restart: WdsnOnRestart,
+    /// Rapid Recovery sends dummies although no data waits to be sent. The listing does not ask; off by default. R24.
+    pub dummies_without_data: bool,
     /// Dummy answers that belong to an earlier episode are ignored where probes carry ids. R13.
     pub strict_epoch: bool,
     /// Sudden Start sends no more dummies than there is data to follow them. R6.
@@ -136,6 +156,9 @@ impl Default for Config {
             nackseg: None,
             dummies: None,
             leftover_adsn: LeftoverAdsn::Drop,
+            final_ack: FinalAck::DeflateFirst,
+            wdsn_on_restart: WdsnOnRestart::Zero,
+            dummies_without_data: false,
             strict_epoch: true,
             limit_to_app: false,
             probe_cap: None,
@@ -154,6 +177,18 @@ pub enum Invalid {
     Recovery,
     #[error("nackseg = \"pipe\" needs the scoreboard of recovery = \"sack\"")]
     Nackseg,
+    #[error(
+        "final-ack = \"send-first\" sends into the window before its inflation is taken back, and with nackseg = \
+         \"pipe\" no window is inflated: write nackseg = \"flight-size\", or recovery = \"reno\" or \"newreno\""
+    )]
+    FinalAck,
+    #[error(
+        "inflate-ndup adds to a window that is inflated, and with nackseg = \"pipe\" none is: write nackseg = \
+         \"flight-size\", or recovery = \"reno\" or \"newreno\""
+    )]
+    InflatesPipe,
+    #[error("{0} says how dummies go, and rapid-recovery = false sends none: leave one of them out")]
+    NoDummies(&'static str),
     #[error("inflate-ndup must be a number of segments, 0 or more")]
     InflateNdup,
     #[error("probe-cap counts the data segment too: 1 or more, or leave it out")]
@@ -174,6 +209,24 @@ impl Config {
         }
         if !(self.inflate_ndup.is_finite() && self.inflate_ndup >= 0.0) {
             return Err(Invalid::InflateNdup);
+        }
+        if self.final_ack == FinalAck::SendFirst && self.by_pipe() {
+            return Err(Invalid::FinalAck);
+        }
+        if self.inflate_ndup > 0.0 && self.by_pipe() {
+            return Err(Invalid::InflatesPipe);
+        }
+        if !self.rapid_recovery {
+            // Each would silently mean nothing.
+            if self.dummies.is_some() {
+                return Err(Invalid::NoDummies("dummies"));
+            }
+            if self.leftover_adsn == LeftoverAdsn::Keep {
+                return Err(Invalid::NoDummies("leftover-adsn = \"keep\""));
+            }
+            if self.dummies_without_data {
+                return Err(Invalid::NoDummies("dummies-without-data = true"));
+            }
         }
         if self.probe_cap == Some(0) {
             return Err(Invalid::ProbeCap);
@@ -209,6 +262,8 @@ impl Config {
             on_idle: opening(self.on_idle),
             probe_cap: self.probe_cap,
             limit_to_app: self.limit_to_app,
+            without_data: self.dummies_without_data,
+            wdsn_on_restart: self.wdsn_on_restart,
             halving_base: self.halving_base,
             integer_halving: self.integer_halving,
         }

@@ -6,6 +6,7 @@ use crate::parts::inflation::Inflation;
 use crate::rules::{HalvingBase, Rules};
 use crate::testing::Stage;
 use crate::{Actions, ProbeSource, RecoveryEnd, RecoveryMode, Train};
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use skyhaul_base::{Duration, Instant};
 
@@ -338,7 +339,79 @@ fn option_leftover_adsn() {
     assert_eq!(dummies(&mut s, 4, 1), [2, 2, 0, 0]);
 }
 
+#[test]
+fn option_final_ack() {
+    let ended = |final_ack| {
+        let mut s = lost(30, Config { final_ack, ..reno_mode() });
+        s.duplicates(4..=29);
+        s.ack(AckKind::Full, 30.0);
+        s.recovered();
+        s
+    };
+    assert_eq!(ended(FinalAck::DeflateFirst).cwnd(), 15.0);
+    // The send loop still sees the peak of Fig. 7, and it clocks no dummies: "if (cwnd > nackseg) ... else".
+    let mut s = ended(FinalAck::SendFirst);
+    assert_eq!(s.cwnd(), 42.0);
+    assert!(s.cc.wants_transmit());
+    assert_eq!(s.transmitted(31).probe_now, None);
+    assert_eq!(s.cwnd(), 15.0);
+    s.new_acks(15);
+    assert_eq!(s.cwnd() as u64, 15, "taken back once");
+    // What comes in between sees the window proper.
+    let mut s = ended(FinalAck::SendFirst);
+    s.congestion(Signal::Ecn);
+    assert_eq!(s.cwnd(), 7.0);
+    let mut s = ended(FinalAck::SendFirst);
+    s.timeout(1);
+    s.transmitted(1);
+    assert_eq!(s.cwnd(), 1.0);
+    // Without inflation there is no such order.
+    let config = Config { final_ack: FinalAck::SendFirst, ..Config::default() };
+    assert_eq!(config.validate(), Err(Invalid::FinalAck));
+    assert_eq!(Config { nackseg: Some(Nackseg::FlightSize), ..config }.validate(), Ok(()));
+}
+
+#[test]
+fn option_dummies_without_data() {
+    let mut s = lost(8, Config { dummies_without_data: true, ..Config::default() });
+    s.path.set_queued(0.0);
+    assert_eq!(dummies(&mut s, 5, 0), [2, 2, 2, 2, 0]);
+}
+
+#[test]
+fn options_that_exclude_each_other_are_refused_with_the_reason() {
+    let ablated = Config { rapid_recovery: false, ..Config::default() };
+    for (config, starts) in [
+        (Config { inflate_ndup: 3.0, ..Config::default() }, "inflate-ndup adds to a window that is inflated"),
+        (Config { dummies: Some(Dummies::EveryAck), ..ablated.clone() }, "dummies says how dummies go"),
+        (Config { leftover_adsn: LeftoverAdsn::Keep, ..ablated.clone() }, "leftover-adsn"),
+        (Config { dummies_without_data: true, ..ablated }, "dummies-without-data"),
+    ] {
+        let refused = config.validate().expect_err("refused").to_string();
+        assert!(refused.starts_with(starts), "{refused}");
+    }
+}
+
 // The guard.
+
+#[test]
+fn option_wdsn_on_restart() {
+    for on_rto in [Opening::Sudden, Opening::Slow] {
+        let mut s = lost(30, Config { on_rto, wdsn_on_restart: WdsnOnRestart::Keep, ..Config::default() });
+        s.timeout(1);
+        assert_eq!(vars(&s), (1.0, 15.0, 0.0));
+        // Of the answers to the new train the first fifteen open nothing.
+        s.path.phase = Phase::Open;
+        s.probe(15);
+        assert_eq!((s.cwnd(), s.variable("wdsn")), (1.0, 0.0));
+        s.probe(1);
+        assert_eq!(s.cwnd(), 2.0);
+    }
+    let mut s = lost(30, Config { wdsn_on_restart: WdsnOnRestart::Keep, ..Config::default() });
+    s.recovered();
+    s.idle();
+    assert_eq!(s.variable("wdsn"), 15.0);
+}
 
 #[test]
 fn option_dummy_acks_in_recovery() {

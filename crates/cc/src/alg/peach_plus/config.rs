@@ -1,7 +1,7 @@
 //! The options of TCP-Peach+: one for each point where the letter is silent or contradicts itself.
 
-use crate::action::{Pipe, ProbeSource};
-use crate::parts::probed_window;
+use crate::action::{Pipe, ProbeSource, TimerRestart};
+use crate::parts::probed_window::{self, WdsnOnRestart};
 use crate::rules::HalvingBase;
 
 /// How the window opens at the start, after a timeout, after idling.
@@ -39,7 +39,21 @@ pub enum PipeRule {
     CounterLiteral,
 }
 
-/// Options of TCP-Peach+. Except for `pipe`, the defaults are the literal text of the letter.
+/// Which acknowledgements restart the retransmission timer during Quick Recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum RetransmitTimer {
+    /// Those that advance the left edge, as with every sender (RFC 6298 §5).
+    Advance,
+    /// Those, too, that report a segment for the first time: a stream of duplicates postpones nothing.
+    NewSack,
+    /// All that carry a selective acknowledgement: "whenever a SACK arrives" (\[Peach+ §I-C\]).
+    EverySack,
+}
+
+/// Options of TCP-Peach+. The defaults follow the letter but for `pipe` and `retransmit-timer`, where it counts otherwise,
+/// and for NIL segments without data to follow.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -58,9 +72,14 @@ pub struct Config {
     pub quick_recovery: bool,
     /// The pipe of Quick Recovery: `rfc6675` (default), `counter`, `counter-literal`. Q3.
     pub pipe: PipeRule,
-    /// Answers that do not count: `none` (default, literal) or `peach`. Q5.
+    /// What restarts the retransmission timer in Quick Recovery: `advance` (default), `new-sack`, `every-sack`. Q10.
+    pub retransmit_timer: RetransmitTimer,
+    /// Answers that do not count: `none` (default, as in the letter) or `peach`. Q5.
     pub guard: Guard,
-    /// An answer to a NIL segment also lowers `adsn` (default, literal). Q2.
+    /// What TCP-Peach's guard still takes after a timeout and after idling: nothing (`zero`, default) or as much as
+    /// before (`keep`). Only with `guard = "peach"`. R23.
+    pub wdsn_on_restart: WdsnOnRestart,
+    /// An answer to a NIL segment also lowers `adsn` (default, as in the letter). Q2.
     pub nil_ack_decrements: bool,
     /// Most data segments per acknowledgement (default 4); 0 is unlimited.
     pub max_burst: u32,
@@ -71,6 +90,8 @@ pub struct Config {
     /// Ignore answers to NIL segments of an earlier episode where probes carry ids. Off by default: the letter
     /// counts every one.
     pub strict_epoch: bool,
+    /// Quick Recovery sends NIL segments although no data waits to be sent. The figure does not ask; off by default. Q8.
+    pub nil_without_data: bool,
     /// Jump Start sends no more NIL segments than there is data to follow them.
     pub limit_to_app: bool,
     /// Most segments of a Jump Start, the data segment included; none by default.
@@ -86,12 +107,15 @@ impl Default for Config {
             on_idle: Opening::Jump,
             quick_recovery: true,
             pipe: PipeRule::Rfc6675,
+            retransmit_timer: RetransmitTimer::Advance,
             guard: Guard::None,
+            wdsn_on_restart: WdsnOnRestart::Zero,
             nil_ack_decrements: true,
             max_burst: 4,
             integer_halving: true,
             halving_base: HalvingBase::Window,
             strict_epoch: false,
+            nil_without_data: false,
             limit_to_app: false,
             probe_cap: None,
         }
@@ -107,6 +131,13 @@ impl Default for Config {
 pub enum Invalid {
     #[error("probe-cap counts the data segment too: 1 or more, or leave it out")]
     ProbeCap,
+    #[error("wdsn-on-restart = \"keep\" keeps TCP-Peach's guard, which only guard = \"peach\" has")]
+    NoGuard,
+    #[error(
+        "nil-without-data = true says how Quick Recovery sends NIL segments, and quick-recovery = false sends none: \
+         leave one of them out"
+    )]
+    NoNils,
 }
 
 impl Config {
@@ -118,6 +149,12 @@ impl Config {
         if self.probe_cap == Some(0) {
             return Err(Invalid::ProbeCap);
         }
+        if self.wdsn_on_restart == WdsnOnRestart::Keep && self.guard == Guard::None {
+            return Err(Invalid::NoGuard);
+        }
+        if self.nil_without_data && !self.quick_recovery {
+            return Err(Invalid::NoNils);
+        }
         Ok(())
     }
 
@@ -126,6 +163,14 @@ impl Config {
             PipeRule::Rfc6675 => Pipe::Scoreboard,
             PipeRule::Counter => Pipe::Counter { partial_extra: true },
             PipeRule::CounterLiteral => Pipe::Counter { partial_extra: false },
+        }
+    }
+
+    pub(super) fn timer(&self) -> TimerRestart {
+        match self.retransmit_timer {
+            RetransmitTimer::Advance => TimerRestart::Advance,
+            RetransmitTimer::NewSack => TimerRestart::NewSack,
+            RetransmitTimer::EverySack => TimerRestart::EverySack,
         }
     }
 
@@ -141,6 +186,8 @@ impl Config {
             on_idle: opening(self.on_idle),
             probe_cap: self.probe_cap,
             limit_to_app: self.limit_to_app,
+            without_data: self.nil_without_data,
+            wdsn_on_restart: self.wdsn_on_restart,
             halving_base: self.halving_base,
             integer_halving: self.integer_halving,
         }

@@ -209,6 +209,41 @@ fn option_nil_ack_decrements() {
 }
 
 #[test]
+fn option_retransmit_timer() {
+    use crate::TimerRestart;
+    for (retransmit_timer, restart) in [
+        (RetransmitTimer::Advance, TimerRestart::Advance),
+        (RetransmitTimer::NewSack, TimerRestart::NewSack),
+        (RetransmitTimer::EverySack, TimerRestart::EverySack),
+    ] {
+        let p = new(Config { retransmit_timer, ..Config::default() }).cc.policy();
+        assert_eq!(p.timer_restart, restart);
+    }
+    assert_eq!(Config::default().retransmit_timer, RetransmitTimer::Advance);
+}
+
+#[test]
+fn option_nil_without_data() {
+    let mut s = lost(30, Config { nil_without_data: true, ..Config::default() });
+    s.path.set_queued(0.0);
+    assert_eq!(nils(&mut s, 40, 0), 15);
+    let wrong = Config { nil_without_data: true, quick_recovery: false, ..Config::default() };
+    assert_eq!(wrong.validate(), Err(Invalid::NoNils));
+}
+
+#[test]
+fn option_wdsn_on_restart() {
+    let keep = Config { wdsn_on_restart: WdsnOnRestart::Keep, ..Config::default() };
+    assert_eq!(keep.validate(), Err(Invalid::NoGuard));
+    let mut s = lost(30, Config { guard: Guard::Peach, ..keep });
+    s.timeout(1);
+    assert_eq!(vars(&s), (1.0, 15.0, 0.0));
+    let mut s = lost(30, Config { guard: Guard::Peach, ..Config::default() });
+    s.timeout(1);
+    assert_eq!(vars(&s), (1.0, 0.0, 0.0));
+}
+
+#[test]
 fn option_guard() {
     let mut s = lost(30, Config { guard: Guard::Peach, nil_ack_decrements: false, ..Config::default() });
     assert_eq!(vars(&s), (15.0, 15.0, 30.0));

@@ -58,6 +58,30 @@ fn a_round_is_judged_by_the_segments_queued() {
 }
 
 #[test]
+fn the_window_falls_only_where_its_last_segment_brought_less_than_half_of_what_a_lone_one_has() {
+    // Neglia et al. §4: the window falls if the throughput grew, with one segment more, by "less than one-half the
+    // throughput achieved when only one segment was in transit". A path of 20 segments: beyond them they queue.
+    let bdp = 20.0;
+    let rtt = |w: u32| BASE.as_secs_f64() * (f64::from(w) / bdp).max(1.0);
+    let throughput = |w: u32| f64::from(w) / rtt(w);
+    let half = 0.5 * throughput(1);
+    let mut falls = 0;
+    for w in 3..=40 {
+        let gained = throughput(w) - throughput(w - 1);
+        let mut s = at(w, Config::default());
+        round(&mut s, w, Duration::from_secs_f64(rtt(w)));
+        let fell = s.cwnd() < f64::from(w);
+        falls += u32::from(fell);
+        if gained >= half {
+            assert!(s.cc.step > 0.0 && !fell, "{w}: another segment still pays");
+        }
+        // Vegas proper tolerates beta = 3 segments in the queue before it follows that rule.
+        assert_eq!(fell, gained < half && w > 23, "{w}");
+    }
+    assert_eq!(falls, 17);
+}
+
+#[test]
 fn a_round_ends_with_the_first_segment_sent_after_its_beginning() {
     let mut s = at(20, Config::default());
     let event = Ack { rtt: Some(BASE), ..ack(AckKind::New, 1.0) };

@@ -159,6 +159,26 @@ fn t2_rapid_recovery_in_reno_mode() {
 }
 
 #[test]
+fn t2_in_the_order_of_the_listing_sends_31_more_at_the_end() {
+    // Fig. 4 sends before it takes the inflation back; with nackseg lowered by the acknowledgement as §IV-A has it,
+    // a window of 42 stands against 11 outstanding.
+    let config = peach::Config {
+        recovery: RecoveryMode::Reno,
+        final_ack: peach::FinalAck::SendFirst,
+        ..peach::Config::default()
+    };
+    let mut run = steady(Peach::new(&config, &paper()), |s| {
+        s.start(Some(RTT));
+        s.probe(29);
+    });
+    let new = |run: &Ideal<Peach>| counts(run, |h| matches!(h, Happened::Sent { again: false, .. }));
+    run.run_until(secs(1.1549));
+    assert_eq!((run.stage.cwnd(), new(&run).values().sum::<u64>()), (41.0, 11));
+    run.run_until(secs(1.1551));
+    assert_eq!((run.stage.cwnd(), new(&run).values().sum::<u64>()), (15.0, 11 + 31));
+}
+
+#[test]
 fn t2_rapid_recovery_in_sack_mode() {
     let mut run = steady_peach(RecoveryMode::Sack);
     let mut highest: f64 = 0.0;
