@@ -1,4 +1,4 @@
-# Targets: demo · reproduce · reproduce-quick · test · wasm · bench · bench-wire · soak · bench-python · docs · lint · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
+# Targets: demo · reproduce · reproduce-quick · test · wasm · bench · bench-wire · soak · conformance · bench-python · docs · lint · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
 # The Python parts live in .venv, from lock files with hashes; nothing outside this folder is changed.
 
 PYTHON ?= python3
@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --req
 # The virtual environment that maturin installs into, whatever is active outside.
 IN_VENV := VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: help demo reproduce reproduce-quick test test-rust test-python wasm bench bench-wire soak peers bench-python docs lint lock clean
+.PHONY: help demo reproduce reproduce-quick test test-rust test-python wasm bench bench-wire soak conformance peers bench-python docs lint lock clean
 
 help:
 	@echo "make demo    first figure: builds, runs one study of TCP-Peach, writes results/demo/"
@@ -18,6 +18,7 @@ help:
 	@echo "make bench   speed of the simulator, instructions per segment against the record, comparison with ns-2, memory"
 	@echo "make bench-wire  throughput over TUN, beside the kernel's and a blaster's (Linux, as root)"
 	@echo "make soak    what a host endures, for an hour; SOAK=--short for a minute, SOAK=\"--only flood\" for a scene (Linux, as root)"
+	@echo "make conformance  what ours and this machine's kernel do at each point of TCP's documents; CASES=rack for a part"
 	@echo "make bench-python  what a congestion control in Python costs"
 	@echo "make peers   goodput of nine controls against ns-2 and ns-3; PEERS=--quick for a first look"
 	@echo "make docs    API documentation in target/doc/"
@@ -83,6 +84,10 @@ bench: $(VENV)/.python
 # Namespaces and TUN interfaces of its own; needs root, or unshare -Urn make bench-wire.
 bench-wire:
 	cargo bench -p skyhaul-net --locked --bench throughput
+
+# Namespaces of its own; needs root. A part of the names selects: make conformance CASES="closing rack".
+conformance:
+	cargo test -p skyhaul-net --locked --test conformance -- $(CASES)
 
 # Results in results/soak/. Goes on after Ctrl-C where it stopped. Needs what bench-wire needs.
 soak:

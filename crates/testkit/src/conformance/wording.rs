@@ -118,7 +118,7 @@ pub struct Besides {
 /// An ICMP message as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Its name in the tables of [`super::run`].
+    /// What it says.
     pub what: Unwelcome,
     /// Sequence number of the quoted segment.
     pub quote: i64,
