@@ -2,7 +2,7 @@
 
 use core::num::{NonZeroU16, NonZeroU32};
 use proptest::prelude::*;
-use skyhaul_tcp::{Flags, Mark, SackBlocks, Segment, Seq, SynOptions};
+use skyhaul_tcp::{Codepoint, Flags, Mark, SackBlocks, Segment, Seq, SynOptions};
 use skyhaul_wire::{
     Agreement, EncodeError, Envelope, MAX_HEADER, Packet, Payload, Plan, Profile, Transport, encode,
     encode_udp, encode_with, sack_room,
@@ -117,7 +117,13 @@ proptest! {
         // Bytes behind the packet are padding.
         let p = Packet::parse(&out).expect("well-formed");
         let Transport::Tcp(t) = p.transport else { panic!("TCP") };
-        prop_assert_eq!(t.segment(&agreed), fitted(&agreed, &s));
+        let marks = match envelope.ecn {
+            _ if s.low_priority => Codepoint::NotCapable,
+            0 => Codepoint::NotCapable,
+            3 => Codepoint::Marked,
+            _ => Codepoint::Capable,
+        };
+        prop_assert_eq!(t.segment(&agreed), Segment { ecn: marks, ..fitted(&agreed, &s) });
         prop_assert_eq!(t.payload, &payload[..]);
         let ecn = if s.low_priority { 0 } else { envelope.ecn };
         prop_assert_eq!((p.ip.src, t.src_port), (envelope.src.ip(), envelope.src.port()));

@@ -356,6 +356,8 @@ impl Rack {
     /// Step 5: declares lost what is overdue. Returns when the last of what was sent before the latest segment
     /// delivered will be.
     pub fn detect(&mut self, board: &mut Scoreboard, now: Instant, recovering: bool) -> Option<Instant> {
+        // A clock that went back: what is sent from now on would seem older than what arrived, and lost again and again.
+        self.latest.0 = self.latest.0.min(now);
         self.reo_wnd = self.window(recovering);
         let patience = self.rtt + self.reo_wnd;
         while let Some(segment) = self.order.head() {

@@ -1,17 +1,19 @@
 //! Paths that swallow long packets and say nothing (RFC 8899 §4.3, RFC 4821 §7.7; Linux: `tcp_mtu_probing` = 1).
 //!
 //! When a segment longer than 1024 bytes has timed out four times in a row, segments become shorter: 1024 bytes first,
-//! then half at each timeout. Since an outage looks alike, the full size is tried again soon: the first of it that is
+//! then 512, which is as little as we believe a router that says so. Since an outage looks alike, the full size is tried again soon: the first of it that is
 //! acknowledged ends the matter, a timeout before that returns to the shorter size at once, and the next trial waits twice
 //! as long.
 
-use crate::config::MIN_MSS;
 use skyhaul_base::{Duration, Instant};
 
 /// Timeouts in a row after which a path is suspected.
 const TIMEOUTS: u32 = 4;
 /// Payload of the first shorter segments, bytes (Linux: `tcp_base_mss`).
 const BASE: u32 = 1024;
+/// And the least, bytes: a packet of 552 bytes, the shortest that an ICMP message is believed of. Every outage passes through here, and
+/// crumbs would make it dear.
+const LEAST: u32 = 512;
 /// Before the first trial of the full size; and between trials, at the most (RFC 8899 §5.1.1, `PMTU_RAISE_TIMER`).
 const FIRST_TRIAL: Duration = Duration::from_secs(10);
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
@@ -44,7 +46,7 @@ impl Hole {
         if hole.trial.take().is_some() {
             hole.wait = (hole.wait * 2).min(LONGEST_WAIT);
         } else if backoff >= TIMEOUTS && (known.is_some() || smss > BASE) {
-            hole.short = if smss > BASE { BASE } else { smss / 2 }.max(MIN_MSS);
+            hole.short = if smss > BASE { BASE } else { LEAST };
         } else {
             return None;
         }

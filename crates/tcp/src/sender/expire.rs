@@ -50,7 +50,8 @@ impl<S: Store> Engine<S> {
             return;
         }
         let head = self.board.head();
-        let tries = head.map_or(0, |h| h.rtx_count);
+        // What was repeated for other reasons than a timeout says nothing of whether anybody is there.
+        let tries = head.map_or(0, |h| h.rtx_count).min(self.rtt.backoff());
         let limit = self.config.user_timeout;
         if self.is_hopeless(now, tries, limit) {
             return;

@@ -228,7 +228,23 @@ fn endpoint(cc: &str, sets: &[String], profile: Profile) -> Result<Endpoint, Sto
         }
         document.set(&format!("{AT}{set}")).map_err(explained)?;
     }
-    let resolved = document.resolve().map_err(explained)?;
+    let detection = format!("{AT}endpoint.loss-detection");
+    let asked = |key: &str| sets.iter().any(|s| s.trim_start().starts_with(key));
+    let resolved = match document.resolve() {
+        // The preset finds losses by time, for which a control without SACK has no use.
+        Err(e)
+            if e.key == detection
+                && !asked("endpoint.loss-detection")
+                && !asked("endpoint.tail-loss-probe") =>
+        {
+            document.set_value(&detection, Value::String("dup-acks".into())).map_err(explained)?;
+            let probe = format!("{AT}endpoint.tail-loss-probe");
+            document.set_value(&probe, Value::Boolean(false)).map_err(explained)?;
+            document.resolve()
+        }
+        resolved => resolved,
+    }
+    .map_err(explained)?;
     let flow = &resolved.flows[0];
     if matches!(flow.cc, skyhaul_cc::Config::User(_)) {
         return Err(Stop::bad(format!("--set cc: {OWN}")));
