@@ -58,9 +58,11 @@ impl Demux {
     pub(super) fn insert(&mut self, ends: Ends, slot: u32) {
         self.slots.insert(ends, slot);
     }
-    /// There is none between these ends any more.
-    pub(super) fn remove(&mut self, ends: &Ends) {
-        self.slots.remove(ends);
+    /// The connection in this slot is none between these ends any more; one that took its place stays.
+    pub(super) fn remove(&mut self, ends: &Ends, slot: u32) {
+        if self.get(ends) == Some(slot) {
+            self.slots.remove(ends);
+        }
     }
 }
 
@@ -86,7 +88,10 @@ mod tests {
         for (slot, (local, remote)) in (0..).zip(all) {
             assert_eq!(d.get(&Ends::new(local, remote)), Some(slot));
         }
-        d.remove(&Ends::new(all[1].0, all[1].1));
+        // Another one has taken the place of that of slot 9.
+        d.remove(&Ends::new(all[1].0, all[1].1), 9);
+        assert_eq!(d.len(), 5);
+        d.remove(&Ends::new(all[1].0, all[1].1), 1);
         assert!(!d.has(&Ends::new(all[1].0, all[1].1)) && d.has(&Ends::new(all[0].0, all[0].1)));
         assert_eq!(d.len(), 4);
     }

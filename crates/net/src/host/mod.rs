@@ -438,10 +438,7 @@ impl Host {
             self.remove(slot);
         } else if conn.tcp().state() == State::Closed {
             // Only the application knows it still: its ends are free (RFC 9293 §3.10.7.4: the TCB is deleted).
-            let ends = Ends::new(conn.local(), conn.remote());
-            if self.demux.get(&ends) == Some(slot) {
-                self.demux.remove(&ends);
-            }
+            self.demux.remove(&Ends::new(conn.local(), conn.remote()), slot);
         } else if time_wait::may_lie_down(conn) {
             self.lay_down(slot);
         }

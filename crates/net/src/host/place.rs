@@ -60,10 +60,7 @@ impl Host {
             s.generation = s.generation.wrapping_add(1);
             self.ledger.strike(&conn);
             self.past.add(&conn);
-            let ends = Ends::new(conn.local(), conn.remote());
-            if self.demux.get(&ends) == Some(slot) {
-                self.demux.remove(&ends);
-            }
+            self.demux.remove(&Ends::new(conn.local(), conn.remote()), slot);
             self.free.push(slot);
         }
     }

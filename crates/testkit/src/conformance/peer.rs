@@ -225,11 +225,11 @@ impl Peer {
         }
         let b = &words.besides;
         let ecn = b.ecn.is_none_or(|e| packet.tos & 3 == e);
-        let ecn = ecn && b.dscp.is_none_or(|d| packet.tos >> 2 == d);
+        let dscp = b.dscp.is_none_or(|d| packet.tos >> 2 == d);
         let whole = b.whole.is_none_or(|w| packet.whole == w);
         let ttl = b.ttl.is_none_or(|t| packet.ttl == t);
         let urgent = b.urgent.is_none_or(|u| tcp.urgent == u);
-        if ecn && whole && ttl && urgent {
+        if ecn && dscp && whole && ttl && urgent {
             Ok(())
         } else {
             Err("the header of IP, or the urgent pointer, differs".into())

@@ -189,12 +189,6 @@ impl Way {
         })
     }
 }
-
-/// `3x PACKET`.
-fn repeated(text: &str) -> Result<(u32, Wording), String> {
-    Ok((1, Wording::parse(text)?))
-}
-
 fn act(text: &str) -> Result<Act, String> {
     let (count, rest) = match text.split_once(char::is_whitespace) {
         Some((n, rest))
@@ -205,10 +199,10 @@ fn act(text: &str) -> Result<Act, String> {
         _ => (1, text),
     };
     if let Some(packet) = rest.strip_prefix('<') {
-        return repeated(packet).map(|(_, w)| Act::Arrives(count, w));
+        return Wording::parse(packet).map(|w| Act::Arrives(count, w));
     }
     if let Some(packet) = rest.strip_prefix('>') {
-        return repeated(packet).map(|(_, w)| Act::Leaves(count, w));
+        return Wording::parse(packet).map(|w| Act::Leaves(count, w));
     }
     if count != 1 {
         return Err("only packets are repeated".into());
