@@ -18,18 +18,22 @@ pub mod arrivals;
 pub mod bulk;
 pub mod cbr;
 mod datagram;
+mod frame;
 pub mod on_off;
 pub mod pages;
 mod short;
 mod stream;
 pub mod video;
+mod viewed;
 mod workload;
 
 pub use arrivals::Arrivals;
 pub use bulk::Bulk;
 pub use datagram::{Datagram, Delays, HEADER, Measured, Numbered};
+pub use frame::{Fate, Frame, FrameType};
 pub use pages::Pages;
 pub use stream::{Stream, USUAL_PACKET};
+pub use viewed::{FIXED, Played, Share, Viewed};
 pub use workload::{
     Arrival, Demand, Feedback, Kind, Outcome, Refusal, Start, Stop, Streams, Transport, Workload,
 };
@@ -168,7 +172,7 @@ macro_rules! applications {
             }
             /// What a viewer got until `end`, if there is one.
             #[must_use]
-            pub fn viewed(&self, end: Instant) -> Option<video::Viewed> {
+            pub fn viewed(&self, end: Instant) -> Option<Viewed> {
                 match self { $(Self::$variant(w) => w.viewed(end),)* }
             }
             /// Film that a viewer has and has not seen, s.
@@ -195,8 +199,8 @@ macro_rules! applications {
             fn key(&self) -> String {
                 match self { $(Self::$variant(e) => e.key(),)* }
             }
-            fn line(&self) -> Option<usize> {
-                match self { $(Self::$variant(e) => e.line(),)* }
+            fn file(&self) -> Option<(&str, usize)> {
+                match self { $(Self::$variant(e) => e.file(),)* }
             }
         }
     };

@@ -1,7 +1,8 @@
 //! What an application provides, and what it asks for.
 
 use crate::datagram::Datagram;
-use crate::video::{Frame, Viewed};
+use crate::frame::Frame;
+use crate::viewed::Viewed;
 use core::convert::Infallible;
 use core::fmt::Debug;
 use skyhaul_base::{Instant, Rng};
@@ -125,8 +126,8 @@ pub struct Start<'a> {
 pub trait Refusal: core::error::Error {
     /// The key within the application's table that is wrong; empty for the table itself.
     fn key(&self) -> String;
-    /// The line of the user's file that is wrong, from 1, where the key names a file.
-    fn line(&self) -> Option<usize> {
+    /// The file that the key names and the line of it that is wrong, from 1; 0 for the whole of it.
+    fn file(&self) -> Option<(&str, usize)> {
         None
     }
 }

@@ -22,6 +22,7 @@ pub(crate) fn resolve(
     spec.resolve(transport.for_apps(mss)).map_err(|e| {
         let within = e.key();
         let key = if within.is_empty() { key.to_owned() } else { format!("{key}.{within}") };
-        Problem::new(key, e.to_string())
+        let file = e.file().map(|(name, line)| (name.to_owned(), line));
+        Problem { file, ..Problem::new(key, e.to_string()) }
     })
 }

@@ -87,6 +87,7 @@ impl<R: Tap> Sim<R> {
     ) -> FlowResult {
         let group = &self.run.groups[record.group];
         let (sum, samples) = record.srtt;
+        let viewed = record.app.as_ref().and_then(|app| app.viewed(self.now));
         let last_srtt = flow.snapshot().and_then(|s| s.srtt).map(Duration::as_secs_f64);
         FlowResult {
             group: group.name.clone(),
@@ -117,10 +118,12 @@ impl<R: Tap> Sim<R> {
             pages: record.pages.clone(),
             transfers: record.app.as_ref().map_or(0, App::transfers),
             lost,
-            datagrams: match &flow.agent {
-                Agent::Datagrams(d) => Some(d.result()),
-                _ => None,
+            datagrams: match (&viewed, &flow.agent) {
+                (Some(viewed), _) => Some(viewed.measured),
+                (None, Agent::Datagrams(d)) => Some(d.result()),
+                (None, _) => None,
             },
+            video: viewed.map(Box::new),
             mean_srtt: if samples > 0 { Some(sum / samples as f64) } else { last_srtt },
         }
     }

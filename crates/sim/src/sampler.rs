@@ -84,6 +84,9 @@ impl Sampler {
                 // What a flow without connection has no value for is NaN, shown as a gap in figures.
                 let value = match kind {
                     Kind::Acked => record.totals(flow, group.endpoint.mss).bytes_acked as f64 / mss,
+                    Kind::Buffered => {
+                        record.app.as_ref().and_then(|app| app.buffered(now)).unwrap_or(f64::NAN)
+                    }
                     Kind::Cwnd => state.map_or(f64::NAN, |s| s.cwnd),
                     Kind::InFlight => state.map_or(0.0, |s| s.in_flight as f64 / mss),
                     Kind::Pipe => state.map_or(0.0, |s| s.pipe as f64 / mss),

@@ -1,10 +1,11 @@
 //! What a video flow is, as files say it.
 
 use super::coder::{Coder, InvalidCoder};
-use super::frame::Pattern;
-use super::movie::{self, Compiled, InvalidMovie, Movie, NameOrTable};
+use super::film::Film;
+use super::movie::{self, InvalidMovie, Movie, NameOrTable};
 use super::packet::Cut;
-use super::sender::Video;
+use super::pattern::Pattern;
+use super::sender::{FRAME_HEADER, Full, Plan, RTP_HEADER, Spread, Video};
 use super::trace::{Broken, Trace};
 use super::view::{InvalidViewer, Settings};
 use crate::short;
@@ -16,40 +17,12 @@ use skyhaul_base::Rate;
 use skyhaul_base::amount::{RateSpec, Size};
 use std::sync::Arc;
 
-/// Header of a frame on a byte stream: length, type, number and time (4, 4 with flags, 4 and 4 bytes).
-pub const FRAME_HEADER: u64 = 16;
-/// Header of RTP (RFC 3550 §5.1), which datagrams have behind those of IPv4 and UDP, bytes.
-pub const RTP_HEADER: u32 = 12;
 /// Largest packet, bytes.
 const LARGEST_PACKET: u64 = 65_535;
 /// Largest frame after scaling, bytes.
 const LARGEST_FRAME: f64 = (1u64 << 30) as f64;
 /// The film of flows that name none, and its pattern, which traces without types follow.
 const USUAL: (&str, &str) = ("jp-medium", "IBBPBBPBBPBB");
-
-/// When the packets of a frame leave.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Spread {
-    /// All with the frame.
-    #[default]
-    Burst,
-    /// Evenly until the next frame.
-    Even,
-}
-
-/// What happens where the send buffer is full.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Full {
-    /// Nothing: what is produced waits.
-    #[default]
-    Queue,
-    /// The coder stands still, a frame's time after the other.
-    Block,
-    /// B frames are left out.
-    SkipB,
-}
 
 /// Video: frames of an MPEG-4 film, each given to the transport when it is produced, and a viewer at the other end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -103,52 +76,11 @@ pub struct Config {
     /// What [`Kind::resolve`] has made of movie or trace.
     #[serde(skip)]
     #[schemars(skip)]
-    pub(super) film: Option<Film>,
+    film: Option<Film>,
 }
 
 fn yes() -> bool {
     true
-}
-
-/// A film, ready to be played.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Film {
-    Movie(Arc<Compiled>),
-    Trace(Arc<Trace>),
-}
-
-impl Film {
-    /// Mean size in bytes.
-    fn mean(&self) -> f64 {
-        match self {
-            Self::Movie(m) => m.mean(),
-            Self::Trace(t) => t.mean(),
-        }
-    }
-    fn largest(&self) -> f64 {
-        match self {
-            Self::Movie(m) => m.largest(),
-            Self::Trace(t) => t.largest().into(),
-        }
-    }
-    /// Frames per second.
-    pub(super) fn frames(&self) -> f64 {
-        match self {
-            Self::Movie(m) => m.frames(),
-            Self::Trace(t) => t.rate(),
-        }
-    }
-    /// Frames of a group of pictures.
-    pub(super) fn group(&self) -> usize {
-        match self {
-            Self::Movie(m) => m.pattern.types().len(),
-            Self::Trace(t) => t.group().len().max(1),
-        }
-    }
-    /// In bit/s, unscaled.
-    fn rate(&self) -> f64 {
-        8.0 * self.mean() * self.frames()
-    }
 }
 
 impl Default for Config {
@@ -183,8 +115,8 @@ pub enum Invalid {
     #[error(transparent)]
     Movie(InvalidMovie),
     /// The trace.
-    #[error(transparent)]
-    Trace(Broken),
+    #[error("{1}")]
+    Trace(String, Broken),
     /// A trace without its content.
     #[error("\"{0}\" cannot be read from here: write its content as text = \"\"\"…\"\"\"")]
     NoText(String),
@@ -248,7 +180,7 @@ pub enum Invalid {
 impl Refusal for Invalid {
     fn key(&self) -> String {
         match self {
-            Self::Both | Self::Trace(_) | Self::NoText(_) => "trace".into(),
+            Self::Both | Self::Trace(..) | Self::NoText(_) => "trace".into(),
             Self::Movie(e) => format!("movie.{}", e.key()),
             Self::NoTrace => "text".into(),
             Self::NoRate | Self::TooSlow { .. } | Self::TooFast { .. } => "rate".into(),
@@ -260,9 +192,9 @@ impl Refusal for Invalid {
             Self::Viewer(e) => format!("viewer.{}", e.key()),
         }
     }
-    fn line(&self) -> Option<usize> {
+    fn file(&self) -> Option<(&str, usize)> {
         match self {
-            Self::Trace(e) => Some(e.line),
+            Self::Trace(name, e) => Some((name, e.line)),
             _ => None,
         }
     }
@@ -275,9 +207,9 @@ impl Config {
             (Some(_), Some(_), _) => Err(Invalid::Both),
             (_, None, Some(_)) => Err(Invalid::NoTrace),
             (None, Some(name), None) => Err(Invalid::NoText(name.clone())),
-            (None, Some(_), Some(text)) => {
+            (None, Some(name), Some(text)) => {
                 let pattern = Pattern::parse(USUAL.1).expect("a pattern");
-                let trace = Trace::read(text, &pattern, 25.0).map_err(Invalid::Trace)?;
+                let trace = Trace::read(text, &pattern, 25.0).map_err(|e| Invalid::Trace(name.clone(), e))?;
                 Ok((None, Film::Trace(Arc::new(trace))))
             }
             (movie, None, None) => {
@@ -308,7 +240,7 @@ impl Config {
     }
 
     /// How frames are cut over this transport.
-    pub(super) fn cut(&self, over: Transport) -> Cut {
+    fn cut(&self, over: Transport) -> Cut {
         let payload = match over {
             Transport::Stream { segment } => u64::from(segment),
             Transport::Datagrams { header } => {
@@ -371,7 +303,20 @@ impl Kind for Config {
             panic!("a video flow that is not resolved")
         };
         let scale = rate.bits_per_sec() as f64 / film.rate();
-        Box::new(Video::new(start, self, film, rate.bits_per_sec() as f64, scale))
+        let plan = Plan {
+            film,
+            nominal: rate.bits_per_sec() as f64,
+            scale,
+            cut: self.cut(start.over),
+            spread: self.spread,
+            phase: self.phase,
+            repeats: self.repeat,
+            full: self.full,
+            buffer: self.buffer.unwrap_or(u64::MAX),
+            coder: self.coder.clone(),
+            viewer: self.viewer,
+        };
+        Box::new(Video::new(start, plan))
     }
     fn offered(&self) -> Option<f64> {
         let Some(RateSpec::Bits(rate)) = self.rate else { return None };
@@ -399,7 +344,7 @@ mod tests {
     }
     fn refused(text: &str, over: Transport) -> String {
         let e = parse(text).resolve(over).unwrap_err();
-        format!("{} {}: {e}", e.key(), e.line().unwrap_or(0))
+        format!("{} {}: {e}", e.key(), e.file().map_or(0, |f| f.1))
     }
 
     #[test]

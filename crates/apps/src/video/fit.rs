@@ -5,12 +5,13 @@
 //! nearest to that of the trace, first over densities of one step, then, from the best of them, over densities of several.
 
 use super::correlation::{POINTS, Spectrum, TERMS, of_sequence};
-use super::frame::{Pattern, Type};
 use super::marginal::{InvalidSizes, Inverse, Marginal};
 use super::movie::{Frames, InvalidMovie, Mode, Movie};
+use super::pattern::Pattern;
 use super::source::Source;
 use super::tes::{Innovation, Sign, stitch};
 use super::trace::Trace;
+use crate::frame::FrameType as Type;
 use crate::workload::Streams;
 use skyhaul_base::math;
 use std::sync::Arc;
@@ -190,11 +191,12 @@ fn histogram(sizes: &[f64]) -> Marginal {
     sorted.sort_unstable();
     let n = sorted.len();
     let mut edges: Vec<u64> = (0..CELLS).map(|i| sorted[i * n / CELLS]).collect();
-    edges.extend((1..=TAIL).map(|halving| sorted[n - 1 - (n / CELLS >> halving)]));
+    edges.extend((1..=TAIL).map(|halving| sorted[n - 1 - ((n / CELLS) >> halving)]));
     edges.dedup();
     edges.push(sorted[n - 1] + 1);
     let below = |edge: u64| sorted.partition_point(|s| *s < edge);
-    let shares = edges.windows(2).map(|w| (below(w[1]) - below(w[0])) as f64 / n as f64).collect();
+    // As counts, which files show without rounding.
+    let shares = edges.windows(2).map(|w| (below(w[1]) - below(w[0])) as f64).collect();
     Marginal::Histogram { edges, shares }
 }
 

@@ -1,9 +1,10 @@
 //! A movie: types of frames in a pattern, the sizes of each type, and how alike those are that follow each other.
 
 use super::correlation::{POINTS, Spectrum, TERMS};
-use super::frame::{Pattern, Type};
 use super::marginal::{InvalidSizes, Inverse, LARGEST, Marginal};
+use super::pattern::Pattern;
 use super::tes::{Innovation, Sign, Step, stitch};
+use crate::frame::FrameType as Type;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use skyhaul_base::amount::{Frequency, Size, plain, text_or_table};

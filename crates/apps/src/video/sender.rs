@@ -1,14 +1,65 @@
 //! The sender of a film: a frame at every tick, cut and handed to the transport. It carries the viewer with it: both ends
 //! of an application are one.
 
+use super::coder::Coder;
 use super::coder::Coding;
-use super::config::{Config, FRAME_HEADER, Film, Full, Spread};
-use super::frame::{Fate, Frame};
-use super::packet::{Cutter, Pieces};
+use super::film::Film;
+use super::packet::{Cut, Cutter, Pieces};
 use super::source::Source;
-use super::view::{Viewed, Viewer};
+use super::view::{Settings, Viewer};
+use crate::frame::{Fate, Frame};
+use crate::viewed::Viewed;
 use crate::workload::{Arrival, Demand, Feedback, Start, Stop, Transport, Workload};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Instant};
+
+/// Header of a frame on a byte stream: length, type, number and time (4, 4 with flags, 4 and 4 bytes).
+pub const FRAME_HEADER: u64 = 16;
+/// Header of RTP (RFC 3550 §5.1), which datagrams have behind those of IPv4 and UDP, bytes.
+pub const RTP_HEADER: u32 = 12;
+/// When the packets of a frame leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spread {
+    /// All with the frame.
+    #[default]
+    Burst,
+    /// Evenly until the next frame.
+    Even,
+}
+
+/// What happens where the send buffer is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Full {
+    /// Nothing: what is produced waits.
+    #[default]
+    Queue,
+    /// The coder stands still, a frame's time after the other.
+    Block,
+    /// B frames are left out.
+    SkipB,
+}
+
+/// What a sender is made from.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    pub(super) film: &'a Film,
+    /// Rate in bit/s, and bytes that are sent per byte of the film for it.
+    pub(super) nominal: f64,
+    pub(super) scale: f64,
+    pub(super) cut: Cut,
+    pub(super) spread: Spread,
+    /// Begins at a random time within the first group of pictures.
+    pub(super) phase: bool,
+    pub(super) repeats: bool,
+    pub(super) full: Full,
+    /// Bytes that may wait before it counts as full.
+    pub(super) buffer: u64,
+    pub(super) coder: Option<Coder>,
+    pub(super) viewer: Settings,
+}
 
 /// A film at work, from the sender to the viewer.
 #[derive(Clone, Debug)]
@@ -49,29 +100,29 @@ struct Rest {
 }
 
 impl Video {
-    pub(super) fn new(start: &Start<'_>, config: &Config, film: &Film, nominal: f64, scale: f64) -> Self {
+    pub(super) fn new(start: &Start<'_>, plan: Plan<'_>) -> Self {
+        let Plan { film, nominal, scale, cut, spread, phase, repeats, full, buffer, coder, viewer } = plan;
         let frames = film.frames();
         let (header, stream) = match start.over {
             Transport::Stream { .. } => (None, true),
-            Transport::Datagrams { header } => (Some(header + super::config::RTP_HEADER), false),
+            Transport::Datagrams { header } => (Some(header + RTP_HEADER), false),
         };
         let group = film.group() as f64 / frames;
-        let phase = if config.phase { start.streams.named("phase").unit() * group } else { 0.0 };
+        let phase = if phase { start.streams.named("phase").unit() * group } else { 0.0 };
         let begin = start.now + Duration::from_secs_f64(phase);
         let source = match film {
             Film::Movie(movie) => Source::movie(movie.clone(), start.streams),
-            Film::Trace(trace) => Source::replay(trace.clone(), config.repeat),
+            Film::Trace(trace) => Source::replay(trace.clone(), repeats),
         };
-        let cut = config.cut(start.over);
         Self {
             source,
             interval: 1.0 / frames,
             scale,
             nominal,
-            coding: config.coder.clone().map(|rule| Coding::new(rule, nominal, begin)),
-            full: config.full,
-            buffer: config.buffer.unwrap_or(u64::MAX),
-            spread: config.spread,
+            coding: coder.map(|rule| Coding::new(rule, nominal, begin)),
+            full,
+            buffer,
+            spread,
             header,
             cutter: Cutter::new(cut),
             begin,
@@ -82,7 +133,7 @@ impl Video {
             closed: stream,
             over: false,
             told: Feedback::default(),
-            viewer: Viewer::new(config.viewer, frames, cut, stream),
+            viewer: Viewer::new(viewer, frames, cut, stream),
         }
     }
 
@@ -214,7 +265,8 @@ impl Workload for Video {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::video::frame::Type;
+    use crate::frame::FrameType as Type;
+    use crate::video::Config;
     use crate::workload::{Kind, Streams};
 
     const STREAM: Transport = Transport::Stream { segment: 960 };

@@ -1,9 +1,10 @@
 //! Frames as they come out of a movie or of a trace.
 
-use super::frame::{Order, Type};
 use super::movie::{Compiled, Mode, WITHIN_SCENE};
+use super::pattern::Order;
 use super::tes::{Process, fraction};
 use super::trace::Trace;
+use crate::frame::FrameType as Type;
 use crate::workload::Streams;
 use skyhaul_base::Rng;
 use std::sync::Arc;

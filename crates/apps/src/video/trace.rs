@@ -4,9 +4,10 @@
 //! those that it is coded from. The time is when it is to be seen, so that times do not ascend where there are B frames.
 //! Empty lines and lines that begin with `#` are comments.
 
-use super::frame::{Pattern, Type};
 use super::marginal::LARGEST;
 use super::movie::RATES;
+use super::pattern::Pattern;
+use crate::frame::FrameType as Type;
 use std::fmt::Write as _;
 
 /// Most frames of a trace: more than 40 hours of them.

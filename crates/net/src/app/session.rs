@@ -186,6 +186,7 @@ impl Session {
                         t.left += bytes;
                     }
                 }
+                Demand::Frame(_) => {}
                 Demand::Datagram(packet) => {
                     let datagram = self.numbered.next(now, packet - self.header);
                     carrier.datagram(now, &datagram)?;

@@ -11,6 +11,7 @@ mod link;
 mod page;
 mod run;
 mod series;
+mod video;
 
 pub use flow::FLOW;
 pub use group::{GROUP, group};
@@ -181,6 +182,16 @@ const fn maybe<T: ?Sized>(
     of: fn(&T, Duration) -> Option<f64>,
 ) -> Quantity<T> {
     Quantity { name, unit: Unit::Second, says, of: Source::Maybe(of) }
+}
+
+/// A level that may not be there.
+const fn perhaps<T: ?Sized>(
+    name: &'static str,
+    unit: Unit,
+    says: &'static str,
+    of: fn(&T, Duration) -> Option<f64>,
+) -> Quantity<T> {
+    Quantity { name, unit, says, of: Source::Maybe(of) }
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ pub const fn sampled(series: Series) -> Sampled {
     use Subject::{Flow, Link};
     let (of, unit, says) = match series {
         Series::Acked => (Flow, Unit::Segments, "distinct segments acknowledged so far"),
+        Series::Buffered => (Flow, Unit::Second, "film that the viewer has and has not seen"),
         Series::Cwnd => (Flow, Unit::Segments, "congestion window"),
         Series::Delay => (Link, Unit::Second, "smallest propagation delay at the time, without jitter"),
         Series::InFlight => (Flow, Unit::Segments, "data outstanding"),

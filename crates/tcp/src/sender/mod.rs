@@ -237,7 +237,8 @@ impl<S: Store> Sender<S> {
         self.engine.fin_acked()
     }
     /// The peer was given up on (too many retransmissions).
-    pub(crate) fn gave_up(&self) -> bool {
+    #[must_use]
+    pub fn gave_up(&self) -> bool {
         self.engine.gave_up
     }
     /// Bytes written and not yet acknowledged.

@@ -1,6 +1,6 @@
 //! What can be decoded: a frame of which all data was there in time, and those that it is coded from too.
 
-use crate::video::frame::Type;
+use crate::frame::FrameType as Type;
 
 /// Looks at frames in the order of coding.
 #[derive(Clone, Copy, Debug, Default)]

@@ -12,13 +12,13 @@ mod gaps;
 mod playout;
 mod smooth;
 
-use super::frame::{Fate, Frame, Type};
 use super::packet::{Cut, Cutter};
 use crate::datagram::{Datagram, Delays, Measured};
+use crate::frame::{Fate, Frame, FrameType as Type};
+use crate::viewed::{FIXED, Share, Viewed};
 use crate::workload::Arrival;
 use decode::Decoder;
 use gaps::Gaps;
-pub use playout::Played;
 use playout::Playout;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,8 +27,6 @@ use skyhaul_base::{Duration, Instant};
 use smooth::Smooth;
 use std::collections::VecDeque;
 
-/// Delays of a play-out without buffer control at which late packets are counted.
-pub const FIXED: [Duration; 3] = [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
 /// How long after its deadline a datagram's frame is remembered.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
@@ -106,72 +104,6 @@ impl Settings {
         let long = all.into_iter().find(|(_, t)| *t > Duration::from_secs(86_400));
         long.map_or(Ok(()), |(key, _)| Err(InvalidViewer::Long(key)))
     }
-}
-
-/// How often something was so, of how many.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share {
-    /// How often.
-    pub part: u64,
-    /// Of how many.
-    pub of: u64,
-}
-
-impl Share {
-    fn count(&mut self, is: bool) {
-        self.part += u64::from(is);
-        self.of += 1;
-    }
-    /// As a number from 0 to 1; `None` of nothing.
-    #[must_use]
-    pub fn value(self) -> Option<f64> {
-        (self.of > 0).then(|| self.part as f64 / self.of as f64)
-    }
-}
-
-/// What a viewer got of a film. Where the transport died, what is measured of delivered data alone is missing: it would look
-/// as if nothing had happened.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Viewed {
-    /// Frames produced, by type (`kind as usize`), those that were not sent among them.
-    pub frames: [u64; Type::COUNT],
-    /// Of these, not sent since the buffer was full.
-    pub skipped: u64,
-    /// Of these, not sent while the coder changed its rate.
-    pub gaps: u64,
-    /// Of the frames whose time is over, by type: how many were complete in time.
-    pub complete: [Share; Type::COUNT],
-    /// Of the same: how many could be decoded.
-    pub decodable: Share,
-    /// Packets of the application that were complete.
-    pub packets: u64,
-    /// Of the packets that arrived, how many came late after the one before in number (Algorithm 1).
-    pub delayed: Option<Share>,
-    /// The same, after the one that arrived before.
-    pub delayed_arrival: Option<Share>,
-    /// The same as the first for segments as they arrive, in order or not; `None` of datagrams, which have no other.
-    pub delayed_wire: Option<Share>,
-    /// Delays and jitter of packets.
-    pub measured: Measured,
-    /// Of all packets, how many were not there a fixed time after they were produced, for each of [`FIXED`].
-    pub late: [Share; FIXED.len()],
-    /// The play-out.
-    pub played: Played,
-    /// Share of the time since the first frame was produced, less that until the start, in which the film stood still; 1 if it
-    /// never started.
-    pub still: Option<f64>,
-    /// Coefficient of variation of the throughput over half seconds.
-    pub variation: Option<f64>,
-    /// Longest time in which nothing arrived, s.
-    pub silence: Option<f64>,
-    /// How often the rate of the coder changed, and by how much in the mean, bit/s.
-    pub switches: u64,
-    /// Mean change, bit/s.
-    pub switched_by: Option<f64>,
-    /// Of the bytes delivered, how many came too late or belong to frames that could not be decoded.
-    pub useless: Share,
-    /// When the transport died, if it did.
-    pub died: Option<Instant>,
 }
 
 /// A frame that is not forgotten yet.

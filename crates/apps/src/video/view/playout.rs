@@ -3,6 +3,7 @@
 //! Over a byte stream the viewer waits for what is missing, and goes on when some of it is there (rebuffering). Of
 //! datagrams what is missing when it is due is gone: the picture freezes for that frame, and the film goes on.
 
+use crate::viewed::Played;
 use skyhaul_base::{Duration, Instant};
 use std::collections::VecDeque;
 
@@ -39,21 +40,6 @@ pub(super) struct Playout {
     /// The frozen frames in a row.
     run: u64,
     result: Played,
-}
-
-/// What was seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Played {
-    /// From the first frame's production to the start of the film, s; `None` if it never started.
-    pub startup: Option<f64>,
-    /// How often the film stood still.
-    pub stalls: u64,
-    /// How long in all, s.
-    pub stalled: f64,
-    /// How long the film ran, s.
-    pub played: f64,
-    /// Longest time without a new picture, s: a stall, or frames in a row that were missing or not sent.
-    pub freeze: f64,
 }
 
 impl Playout {
