@@ -19,6 +19,7 @@ mod config;
 mod control;
 mod loss;
 mod meter;
+mod option;
 mod pacer;
 mod packet;
 mod receiver;
@@ -26,7 +27,8 @@ mod sender;
 pub mod ssvp;
 pub mod tfrc;
 
-pub use config::{Config, Feedback, Invalid, USUAL_PACKET};
+pub use config::{Config, USUAL_PACKET};
+pub use option::{Feedback, Invalid};
 pub use packet::{DATA_HEADER, Data, REPORT_BYTES, Report, Says};
 pub use receiver::{Heard, Receiver};
 pub use sender::{Counters, Sender, State};

@@ -1,7 +1,7 @@
 //! The gap between packets of an SSVP sender.
 
 use super::{Config, Startup};
-use crate::config::bytes;
+use crate::option::bytes;
 use skyhaul_base::amount::RateSpec;
 use skyhaul_base::{Duration, Instant};
 

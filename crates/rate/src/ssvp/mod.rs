@@ -12,7 +12,7 @@ mod receiver;
 pub(crate) use control::Control;
 pub(crate) use receiver::Receiver;
 
-use crate::config::{Feedback, Invalid, bits, bytes, optional_size};
+use crate::option::{Feedback, Invalid, bits, bytes, optional_size};
 use skyhaul_base::Rate;
 use skyhaul_base::amount::{Count, RateSpec, Size, plain};
 

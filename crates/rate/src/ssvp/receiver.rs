@@ -1,8 +1,8 @@
 //! The receiver of SSVP: it counts what is missing.
 
 use super::Config;
-use crate::config::Feedback;
 use crate::loss::{Arrival, Losses};
+use crate::option::Feedback;
 use crate::packet::{Data, Report, Says};
 use skyhaul_base::{Duration, Instant};
 

@@ -20,7 +20,7 @@ pub use equation::{allowed, loss_at};
 pub use intervals::Intervals;
 pub(crate) use receiver::Receiver;
 
-use crate::config::{Feedback, Invalid, bits, optional_size};
+use crate::option::{Feedback, Invalid, bits, optional_size};
 use skyhaul_base::Duration;
 use skyhaul_base::amount::{Count, RateSpec, Size, Time, plain};
 

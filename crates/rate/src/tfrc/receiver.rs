@@ -1,9 +1,9 @@
 //! The receiver of TFRC (RFC 5348 §6).
 
 use super::{Config, Intervals, loss_at};
-use crate::config::Feedback;
 use crate::loss::{Arrival, Gap, Losses};
 use crate::meter::Meter;
+use crate::option::Feedback;
 use crate::packet::{Data, Report, Says};
 use skyhaul_base::{Duration, Instant};
 
