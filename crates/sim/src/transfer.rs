@@ -20,7 +20,11 @@ impl<R: Tap> Sim<R> {
         }
         loop {
             let Some(app) = &mut self.records[index as usize].app else { return };
-            let Some(demand) = app.poll(now) else { return };
+            let Some(demand) = app.poll(now) else {
+                // A film may have ended.
+                self.flows[index as usize].finite |= app.is_finite();
+                return;
+            };
             let flow = &mut self.flows[index as usize];
             match (demand, &mut flow.agent) {
                 (Demand::Open { transfer, bytes }, _) if app.opens_many() => {
@@ -37,7 +41,6 @@ impl<R: Tap> Sim<R> {
                     dispatch(net, now, parcel);
                 }
                 (Demand::Frame(frame), _) => {
-                    flow.finite |= app.is_finite();
                     if R::ENABLED {
                         let event = watch::frame(index, &frame);
                         self.net.witness.recorder.record(now, &event);

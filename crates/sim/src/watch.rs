@@ -5,7 +5,7 @@ use crate::flow::{Flow, Record};
 use crate::network::Network;
 use crate::tap::Tap;
 use skyhaul_apps::{Arrival, Datagram, Fate, Feedback, Frame};
-use skyhaul_base::{Duration, Instant};
+use skyhaul_base::Instant;
 use skyhaul_tcp::{Counted, Head, Receiver, Seq, State};
 use skyhaul_trace::Event;
 
@@ -121,11 +121,7 @@ fn look<R: Tap>(now: Instant, index: u32, flow: &Flow, record: &mut Record, net:
 /// Tells the application how its transport does.
 pub(crate) fn tell(now: Instant, flow: &Flow, record: &mut Record) {
     let (Some(sender), Some(app)) = (flow.agent.sender(), &mut record.app) else { return };
-    let state = sender.snapshot();
-    // A window per round trip.
-    let rate = |rtt: Duration| state.cwnd * f64::from(sender.segment_size()) * 8.0 / rtt.as_secs_f64();
-    let allowed = state.srtt.filter(|rtt| !rtt.is_zero()).map(rate);
-    app.feedback(now, &Feedback { unacknowledged: sender.unacked(), allowed });
+    app.feedback(now, &Feedback { unacknowledged: sender.unacked(), allowed: sender.allowed() });
 }
 
 /// The event of a frame.

@@ -48,18 +48,26 @@ fn video(s: &Resolved) -> Viewed {
 #[test]
 fn over_a_clean_path_everything_is_there_in_time() {
     for transport in [Transport::Tcp, Transport::Udp] {
-        let f = flow(&world(60.0, 0.0, group(transport, &film())));
+        // The first seconds over TCP are those of slow start.
+        let mut film = film();
+        film.viewer.warm = Duration::from_secs(10);
+        let f = flow(&world(60.0, 0.0, group(transport, &film)));
         let v = f.video.as_deref().expect("a viewer");
         let delayed = v.delayed.and_then(|s| s.value());
-        assert_eq!((delayed, v.decodable.value(), v.useless.part), (Some(0.0), Some(1.0), 0), "{v:?}");
-        assert_eq!((v.played.stalls, v.still, v.died), (0, Some(0.0), None));
+        assert_eq!((delayed, v.decodable.value(), v.died), (Some(0.0), Some(1.0), None), "{v:?}");
+        if transport == Transport::Udp {
+            assert_eq!((v.useless.part, v.played.stalls, v.still), (0, 0, Some(0.0)));
+        } else {
+            assert!(v.useless.value() < Some(0.05) && v.played.stalled < 2.0, "{v:?}");
+        }
         // Propagation, and a few packets one after the other.
         let delay = v.measured.delay_p50.expect("packets");
         assert!((0.27..0.29).contains(&delay), "{delay}");
         let startup = v.played.startup.expect("it starts");
-        assert!((1.2..1.35).contains(&startup), "{startup}");
-        // 25 frames per second, of 1500 from the phase on.
-        assert!((1487..=1500).contains(&v.frames.iter().sum::<u64>()), "{:?}", v.frames);
+        let most = if transport == Transport::Udp { 1.35 } else { 4.0 };
+        assert!((1.2..most).contains(&startup), "{startup}");
+        // 25 frames per second.
+        assert!((1249..=1251).contains(&v.frames.iter().sum::<u64>()), "{:?}", v.frames);
         assert_eq!((f.timeouts, f.lost.iter().sum::<u64>()), (0, 0));
     }
 }

@@ -34,7 +34,7 @@ pub struct Config {
     /// The movie: "jp-medium", which is the default, or a table.
     #[serde(default, deserialize_with = "movie::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<NameOrTable>")]
-    pub movie: Option<Movie>,
+    pub movie: Option<Box<Movie>>,
     /// In the place of a movie: a file with the sizes of frames that were seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
@@ -73,10 +73,10 @@ pub struct Config {
     /// What the viewer takes for late, and how much film there has to be.
     #[serde(default)]
     pub viewer: Settings,
-    /// What [`Kind::resolve`] has made of movie or trace.
+    /// What [`Kind::resolve`] has made of movie or trace; it fills this in whatever stands here.
     #[serde(skip)]
     #[schemars(skip)]
-    film: Option<Film>,
+    pub film: Option<Film>,
 }
 
 fn yes() -> bool {
@@ -202,7 +202,7 @@ impl Refusal for Invalid {
 
 impl Config {
     /// The film, and the configuration with its movie written out.
-    fn film(&self) -> Result<(Option<Movie>, Film), Invalid> {
+    fn film(&self) -> Result<(Option<Box<Movie>>, Film), Invalid> {
         match (&self.movie, &self.trace, &self.text) {
             (Some(_), Some(_), _) => Err(Invalid::Both),
             (_, None, Some(_)) => Err(Invalid::NoTrace),
@@ -213,7 +213,8 @@ impl Config {
                 Ok((None, Film::Trace(Arc::new(trace))))
             }
             (movie, None, None) => {
-                let movie = movie.clone().or_else(|| Movie::named(USUAL.0)).expect("the usual movie");
+                let movie =
+                    movie.clone().or_else(|| Movie::named(USUAL.0).map(Box::new)).expect("the usual movie");
                 let compiled = movie.compile().map_err(Invalid::Movie)?;
                 Ok((Some(movie), Film::Movie(Arc::new(compiled))))
             }
@@ -350,7 +351,7 @@ mod tests {
     #[test]
     fn a_flow_that_says_nothing_is_the_usual_film() {
         let c = parse("{}").resolve(STREAM).unwrap();
-        assert_eq!(c.movie, Movie::named("jp-medium"));
+        assert_eq!(c.movie.as_deref(), Movie::named("jp-medium").as_ref());
         let Some(RateSpec::Bits(rate)) = c.rate else { panic!("{c:?}") };
         assert!((rate.bits_per_sec() as f64 / 268e3 - 1.0).abs() < 0.02, "{rate:?}");
         // Written out and read back it is the same.

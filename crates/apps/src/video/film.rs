@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 /// A film, ready to be played.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Film {
+pub enum Film {
+    /// Modelled.
     Movie(Arc<Compiled>),
+    /// As it was seen.
     Trace(Arc<Trace>),
 }
 

@@ -29,6 +29,7 @@ mod view;
 
 pub use coder::Coder;
 pub use config::{Config, Invalid};
+pub use film::Film;
 pub use marginal::{Inverse, Marginal};
 pub use movie::Movie;
 pub use pattern::Pattern;

@@ -319,11 +319,12 @@ const EXPECTING: &str =
     "the name of a movie, \"jp-medium\", or a table with frames, gop, I, P and B (see `skyhaul video fit`)";
 
 /// Reads a movie where there may be none: a name or a table.
-pub(super) fn optional<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Movie>, D::Error> {
+pub(super) fn optional<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Box<Movie>>, D::Error> {
     let named = |name: &str| {
         Movie::named(name).ok_or_else(|| format!("there is no movie \"{name}\": write {EXPECTING}"))
     };
-    text_or_table(d, EXPECTING, named, |n| format!("{n} is no movie: write {EXPECTING}")).map(Some)
+    text_or_table(d, EXPECTING, named, |n| format!("{n} is no movie: write {EXPECTING}"))
+        .map(|movie| Some(Box::new(movie)))
 }
 
 /// In the schema: a name or a table.

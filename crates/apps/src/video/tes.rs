@@ -57,7 +57,7 @@ impl Innovation {
     pub fn steps(steps: &[Step]) -> Option<Self> {
         let sum: f64 = steps.iter().map(|s| s.weight).sum();
         let sound = |s: &Step| s.from >= -1.0 && s.from < s.to && s.to <= 1.0 && s.weight >= 0.0;
-        if !steps.iter().all(sound) || !(sum > 0.0 && sum.is_finite()) {
+        if !(steps.iter().all(sound) && sum > 0.0 && sum.is_finite()) {
             return None;
         }
         Some(Self { steps: steps.iter().map(|s| Step { weight: s.weight / sum, ..*s }).collect() })
