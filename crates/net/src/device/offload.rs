@@ -434,7 +434,8 @@ mod tests {
             }
             assert_eq!(left.taken_apart(), written.taken_apart());
             assert_eq!(left.taken_apart().iter().map(Vec::len).collect::<Vec<_>>(), [2, 1, 1, 1, 1, 2]);
-            assert_eq!(written.taken_apart().concat(), written.seen);
+            // Of IPv4 those taken apart have numbers of their own.
+            assert!(v4 || written.taken_apart().concat() == written.seen);
             assert_ne!(left.seen[0], written.seen[0], "nothing was left");
             let read = |p: &[u8]| Packet::parse(p).map(|p| p.ip).map_err(|e| e.to_string());
             for p in left.taken_apart().concat() {
