@@ -23,7 +23,7 @@ use skyhaul_cc::{
 };
 
 use super::space::{FIRST, FinState, Space};
-use super::{Counters, Judgement, Peer, Snapshot, copy};
+use super::{Counters, Judgement, Peer, Snapshot, bursts, copy};
 
 /// The send buffer of a connection whose window is smaller, bytes.
 const FIRST_SEND_BUFFER: u64 = 65_536;
@@ -92,6 +92,8 @@ pub(crate) struct Engine<S: Store> {
     /// `SND.UNA` when a timer looked at it last, and since when nothing beyond it has been acknowledged.
     pub(super) stuck: (u64, Instant),
     pub(super) waves: Option<Box<Marker>>,
+    /// How many segments left at once, once that was more than one.
+    pub(super) bursts: Option<Box<bursts::Watch>>,
     /// Bytes that dummies copy after they were acknowledged.
     pub(super) copy: Option<Box<copy::Copy>>,
     pub(super) store: S,
@@ -150,6 +152,7 @@ impl<S: Store> Engine<S> {
             stuck: (0, Instant::ZERO),
             abandoned: false,
             waves: None,
+            bursts: None,
             copy: None,
             store: S::default(),
         };
