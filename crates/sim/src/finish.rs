@@ -123,7 +123,7 @@ impl<R: Tap> Sim<R> {
                 _ => None,
             },
             bursts: t.bursts,
-            bwe: record.bwe.as_ref().and_then(|s| s.spread()),
+            bwe: record.history.as_ref().and_then(|h| h.bwe.spread()),
             mean_srtt: if samples > 0 { Some(sum / samples as f64) } else { last_srtt },
         }
     }

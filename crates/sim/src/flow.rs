@@ -50,8 +50,6 @@ pub(crate) struct Record {
     pub(crate) rejected: u64,
     /// Sum and number of the samples of the smoothed RTT, in seconds.
     pub(crate) srtt: (f64, u64),
-    /// The bandwidth that the sender estimated, over the samples.
-    pub(crate) bwe: Option<Box<Samples>>,
     /// What has happened, once something has.
     pub(crate) history: Option<Box<History>>,
     /// What events were last derived from.
@@ -69,6 +67,8 @@ pub(crate) struct History {
     pub(crate) cuts: Account,
     /// Of connections that are over.
     pub(crate) past: Totals,
+    /// The bandwidth that the sender estimated, over the samples.
+    pub(crate) bwe: Samples,
     /// What the last connection has learnt of the path, if its congestion control asks.
     pub(crate) path_state: Option<PathState>,
 }
@@ -134,7 +134,7 @@ impl Totals {
         self.bytes_acked += c.bytes_acked;
         self.segments_sent += c.segments_sent;
         self.retransmissions += c.retransmissions;
-        self.timeout_retransmissions += c.timeout_retransmissions;
+        self.timeout_retransmissions += sender.timeout_retransmissions();
         self.timeouts += c.timeouts;
         self.recoveries += c.recoveries;
         self.undone += c.undone;
@@ -160,7 +160,6 @@ impl Record {
             discarded: 0,
             rejected: 0,
             srtt: (0.0, 0),
-            bwe: None,
             history: None,
             seen: Seen::default(),
             app: None,

@@ -79,7 +79,7 @@ impl Sampler {
         }
         let bwe = flow.bandwidth_estimate();
         if let Some(bwe) = bwe {
-            record.bwe.get_or_insert_default().add(bwe);
+            record.history().bwe.add(bwe);
         }
         let mss = f64::from(group.endpoint.mss);
         if !self.series.flows.names.is_empty() {

@@ -108,10 +108,11 @@ impl Bursts {
     }
 }
 
-/// Keeps the count; it appears with the first burst of more than one segment.
+/// Keeps the count.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch {
-    bursts: Bursts,
+    /// Bursts of more than one segment.
+    sizes: Bursts,
     /// When a segment left last that no window was asked for: what the send loop adds at that moment is one burst with it.
     forced: Option<Instant>,
 }
@@ -120,31 +121,31 @@ impl<S: Store> Engine<S> {
     /// A segment leaves before the send loop runs.
     #[cold]
     pub(super) fn note_forced(&mut self, now: Instant) {
-        self.bursts.get_or_insert_default().forced = Some(now);
+        self.aside().bursts.forced = Some(now);
     }
 
     /// The send loop has let `sent` segments go.
     #[inline]
     pub(super) fn note_burst(&mut self, now: Instant, sent: u32) {
-        let forced = match &mut self.bursts {
-            Some(watch) if sent > 0 => watch.forced.take().is_some_and(|at| at == now),
+        let forced = match &mut self.aside {
+            Some(aside) if sent > 0 => aside.bursts.forced.take().is_some_and(|at| at == now),
             _ => false,
         };
         let size = sent + u32::from(forced);
         if size > 1 {
-            self.bursts.get_or_insert_default().bursts.note(size);
+            self.aside().bursts.sizes.note(size);
         }
     }
 
     /// As [`Self::note_burst`], of two segments or more, where nothing was forced.
     #[inline(never)]
     pub(super) fn note_ordinary_burst(&mut self, sent: u32) {
-        self.bursts.get_or_insert_default().bursts.note(sent);
+        self.aside().bursts.sizes.note(sent);
     }
 
     /// All so far.
     pub(super) fn bursts(&self) -> Bursts {
-        let many = self.bursts.as_ref().map_or_else(Bursts::default, |w| w.bursts.clone());
+        let many = self.aside.as_ref().map_or_else(Bursts::default, |a| a.bursts.sizes.clone());
         Bursts { single: self.counters.segments_sent.saturating_sub(many.segments), ..many }
     }
 }

@@ -7,8 +7,6 @@ pub struct Counters {
     pub segments_sent: u64,
     /// Of these, retransmissions.
     pub retransmissions: u64,
-    /// Of these, sent while the loss that a timeout found was repaired.
-    pub timeout_retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Losses found by duplicate or selective acknowledgements: episodes of recovery without a timeout.

@@ -17,6 +17,7 @@
 
 mod ack;
 mod answers;
+mod aside;
 mod black_hole;
 mod bursts;
 mod by_time;
@@ -262,6 +263,11 @@ impl<S: Store> Sender<S> {
     pub fn counters(&self) -> Counters {
         let (probes_sent, probes_answered) = self.engine.prober.counts();
         Counters { probes_sent, probes_answered, ..self.engine.counters.clone() }
+    }
+    /// Retransmissions that were sent while the loss that a timeout found was repaired.
+    #[must_use]
+    pub fn timeout_retransmissions(&self) -> u64 {
+        self.engine.repair.as_ref().map_or(0, |r| r.after_timeouts)
     }
     /// How many data segments left at once so far.
     #[must_use]

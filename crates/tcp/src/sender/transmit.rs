@@ -335,7 +335,9 @@ impl<S: Store> Engine<S> {
     fn sent_again(&mut self, now: Instant, index: usize) -> Out {
         let item = self.board.item(index).expect("index was just taken from the scoreboard");
         self.counters.retransmissions += 1;
-        self.counters.timeout_retransmissions += u64::from(self.phase == Phase::Loss);
+        if self.phase == Phase::Loss {
+            self.repair().after_timeouts += 1;
+        }
         if let Some(repair) = &mut self.repair {
             repair.resent(now, item.seq);
         }
