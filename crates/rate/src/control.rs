@@ -1,0 +1,96 @@
+//! Which rate is right: one protocol or the other.
+
+use crate::config::Config;
+use crate::packet::{Report, Says};
+use crate::{ssvp, tfrc};
+use skyhaul_base::{Duration, Instant};
+
+/// The part of a sender that decides how much.
+#[derive(Clone, Debug)]
+pub(crate) enum Control {
+    Tfrc(Box<tfrc::Control>),
+    Ssvp(Box<ssvp::Control>),
+}
+
+impl Control {
+    pub(crate) fn new(now: Instant, config: &Config) -> Self {
+        let segment = config.segment();
+        match config {
+            Config::Tfrc(c) => Self::Tfrc(Box::new(tfrc::Control::new(now, *c, segment))),
+            Config::Ssvp(c) => Self::Ssvp(Box::new(ssvp::Control::new(now, *c, segment))),
+        }
+    }
+    /// What it allows, bytes per second.
+    pub(crate) fn rate(&self) -> f64 {
+        match self {
+            Self::Tfrc(c) => c.rate(),
+            Self::Ssvp(c) => c.rate(),
+        }
+    }
+    /// What to send at.
+    pub(crate) fn instant_rate(&self) -> f64 {
+        match self {
+            Self::Tfrc(c) => c.instant_rate(),
+            Self::Ssvp(c) => c.rate(),
+        }
+    }
+    /// The round-trip time, smoothed; `None` before the first report.
+    pub(crate) fn rtt(&self) -> Option<Duration> {
+        match self {
+            Self::Tfrc(c) => c.rtt(),
+            Self::Ssvp(c) => c.rtt(),
+        }
+    }
+    /// The loss event rate as reported last; SSVP has none.
+    pub(crate) fn loss(&self) -> Option<f64> {
+        match self {
+            Self::Tfrc(c) => Some(c.loss()),
+            Self::Ssvp(_) => None,
+        }
+    }
+    /// How often the rate was lowered because reports stayed away.
+    pub(crate) fn expiries(&self) -> u64 {
+        match self {
+            Self::Tfrc(c) => c.expiries(),
+            Self::Ssvp(c) => c.expiries(),
+        }
+    }
+    pub(crate) fn next_timeout(&self) -> Instant {
+        match self {
+            Self::Tfrc(c) => c.next_timeout(),
+            Self::Ssvp(c) => c.next_timeout(),
+        }
+    }
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        match self {
+            Self::Tfrc(c) => c.handle_timeout(now),
+            Self::Ssvp(c) => c.handle_timeout(now),
+        }
+    }
+    /// A packet leaves; with `waits`, more would if they were allowed to.
+    pub(crate) fn sent(&mut self, now: Instant, waits: bool) {
+        match self {
+            Self::Tfrc(c) => c.sent(now, waits),
+            Self::Ssvp(c) => c.sent(now),
+        }
+    }
+    /// A report arrives; false if it is one of the other protocol.
+    pub(crate) fn on_report(&mut self, now: Instant, report: &Report) -> bool {
+        let on = (report.echo, report.held);
+        match (self, report.says) {
+            (Self::Tfrc(c), Says::Tfrc { received, loss }) => {
+                c.on_report(now, on, received.into(), loss.into());
+            }
+            (Self::Ssvp(c), Says::Ssvp { lost, .. }) => c.on_report(now, on, lost),
+            _ => return false,
+        }
+        true
+    }
+    /// Nothing more will be sent.
+    pub(crate) fn rest(&mut self) {
+        match self {
+            Self::Tfrc(c) => c.rest(),
+            Self::Ssvp(c) => c.rest(),
+        }
+    }
+}

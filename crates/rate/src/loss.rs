@@ -1,0 +1,171 @@
+//! Which packets a receiver misses: those that three of higher numbers have overtaken (RFC 5348 §5.1).
+
+use skyhaul_base::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// Packets of higher numbers after which one is given up (NDUPACK).
+const OVERTAKEN_BY: usize = 3;
+
+/// A run of lost packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gap {
+    /// The first that is lost.
+    pub(crate) first: u64,
+    /// The first after it that arrived.
+    pub(crate) end: u64,
+    /// When the last one before the gap arrived; that of the end if the gap is at the very beginning.
+    before: Instant,
+    /// When the first one after the gap arrived.
+    after: Instant,
+}
+
+impl Gap {
+    /// How many are lost.
+    pub(crate) fn len(&self) -> u64 {
+        self.end - self.first
+    }
+    /// When packet `number` would have arrived: in proportion between the neighbours of the gap (§5.2).
+    pub(crate) fn time_of(&self, number: u64) -> Instant {
+        let steps = u128::from(self.end - self.first) + 1;
+        let step = u128::from(number.saturating_sub(self.first)) + 1;
+        let span = u128::from((self.after - self.before).as_nanos());
+        self.before + Duration::from_nanos(u64::try_from(span * step / steps).unwrap_or(u64::MAX))
+    }
+    /// The first packet of the gap that would have arrived later than `t`.
+    pub(crate) fn first_after(&self, t: Instant) -> Option<u64> {
+        let (mut low, mut high) = (self.first, self.end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.time_of(middle) > t { high = middle } else { low = middle + 1 }
+        }
+        (low < self.end).then_some(low)
+    }
+}
+
+/// What became of a packet that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// Nobody has given it up.
+    New,
+    /// It had been given up, or was here before.
+    Late,
+    /// It is here already.
+    Again,
+}
+
+/// The order in which packets arrive.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Losses {
+    /// The lowest number that has neither arrived nor been given up.
+    next: u64,
+    /// When the one before it arrived, or would have.
+    before: Option<Instant>,
+    /// Those that have arrived beyond, by number.
+    pending: VecDeque<(u64, Instant)>,
+}
+
+impl Losses {
+    /// Packet `number` arrives.
+    pub(crate) fn arrived(&mut self, now: Instant, number: u64) -> Arrival {
+        if number < self.next {
+            return Arrival::Late;
+        }
+        let at = self.pending.partition_point(|(n, _)| *n < number);
+        if self.pending.get(at).is_some_and(|(n, _)| *n == number) {
+            return Arrival::Again;
+        }
+        self.pending.insert(at, (number, now));
+        Arrival::New
+    }
+
+    /// A gap that has become certain; to be called until there is none.
+    pub(crate) fn poll(&mut self) -> Option<Gap> {
+        while let Some(&(first, time)) = self.pending.front() {
+            if first > self.next {
+                if self.pending.len() < OVERTAKEN_BY {
+                    return None;
+                }
+                let before = self.before.unwrap_or(time).min(time);
+                let gap = Gap { first: self.next, end: first, before, after: time };
+                self.next = first;
+                return Some(gap);
+            }
+            self.pending.pop_front();
+            self.before = Some(time);
+            self.next = first.saturating_add(1);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn three_later_packets_give_one_up() {
+        let mut l = Losses::default();
+        for n in [0, 1, 3, 4] {
+            assert_eq!(l.arrived(at(10 * n), n), Arrival::New);
+            assert_eq!(l.poll(), None);
+        }
+        assert_eq!(l.arrived(at(40), 4), Arrival::Again);
+        assert_eq!(l.poll(), None, "a copy is no later packet");
+        l.arrived(at(50), 5);
+        let gap = l.poll().unwrap();
+        assert_eq!((gap.first, gap.end, gap.len(), gap.time_of(2)), (2, 3, 1, at(20)));
+        assert_eq!(l.poll(), None);
+        assert_eq!(l.arrived(at(60), 2), Arrival::Late);
+    }
+
+    #[test]
+    fn reordering_by_less_loses_nothing() {
+        let mut l = Losses::default();
+        for n in [1, 2, 0, 5, 3, 4, 7, 8, 6] {
+            l.arrived(at(n), n);
+            assert_eq!(l.poll(), None, "after {n}");
+        }
+    }
+
+    #[test]
+    fn times_within_a_gap_lie_between_its_neighbours() {
+        let mut l = Losses::default();
+        for (n, t) in [(0, 0), (10, 100), (12, 120), (13, 130)] {
+            l.arrived(at(t), n);
+        }
+        let gap = l.poll().unwrap();
+        assert_eq!((gap.first, gap.end), (1, 10));
+        assert_eq!((gap.time_of(1), gap.time_of(9)), (at(10), at(90)));
+        assert_eq!((gap.first_after(at(35)), gap.first_after(at(90))), (Some(4), None));
+        // 11 is overtaken by 12 and 13 only.
+        assert_eq!(l.poll(), None);
+        l.arrived(at(140), 14);
+        assert_eq!(l.poll().map(|g| (g.first, g.end)), Some((11, 12)));
+    }
+
+    #[test]
+    fn the_first_packets_may_be_lost() {
+        let mut l = Losses::default();
+        for n in [2, 3, 4] {
+            l.arrived(at(n), n);
+        }
+        let gap = l.poll().unwrap();
+        assert_eq!((gap.first, gap.end, gap.time_of(0)), (0, 2, at(2)));
+    }
+
+    #[test]
+    fn a_number_from_nowhere_costs_nothing() {
+        let mut l = Losses::default();
+        for n in [0, u64::MAX - 2, u64::MAX - 1, u64::MAX] {
+            l.arrived(at(1), n);
+        }
+        let gap = l.poll().unwrap();
+        assert_eq!((gap.first, gap.end), (1, u64::MAX - 2));
+        assert_eq!(gap.first_after(at(0)), Some(1));
+        assert_eq!(l.poll(), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! What the options of both protocols have in common.
+
+use skyhaul_base::Rate;
+use skyhaul_base::amount::RateSpec;
+
+/// Largest packet.
+pub(crate) const LARGEST: u64 = 65_535;
+
+/// When a receiver reports.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Feedback {
+    /// Once per round-trip time; with TFRC besides when the loss event rate rises (RFC 5348 §6.2).
+    #[default]
+    Rtt,
+    /// For every packet.
+    Packet,
+}
+
+/// Why a configuration makes no sense.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Invalid {
+    /// The size of a packet.
+    #[error("\"{size} B\": write a size from {least} B to {LARGEST} B")]
+    Packet {
+        /// What stands there, bytes.
+        size: u64,
+        /// The smallest that there is.
+        least: u64,
+    },
+    /// A queue without room.
+    #[error("a sender needs room for at least one packet: write, say, queue = 64")]
+    NoQueue,
+    /// A rate that nothing can be sent at, or that is below another.
+    #[error("{0}")]
+    Rate(&'static str),
+    /// A number out of its range.
+    #[error("{value} is not accepted: write a number {range}")]
+    Range {
+        /// The key.
+        key: &'static str,
+        /// What stands there.
+        value: f64,
+        /// What may.
+        range: &'static str,
+    },
+}
+
+impl Invalid {
+    /// The key within the transport's table that is wrong.
+    #[must_use]
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::Packet { .. } => "packet",
+            Self::NoQueue => "queue",
+            Self::Rate(_) => "max-rate",
+            Self::Range { key, .. } => key,
+        }
+    }
+}
+
+/// In bit/s, whatever the file says.
+pub(crate) fn bits(rate: RateSpec, packet: u64) -> Result<RateSpec, Invalid> {
+    match rate {
+        RateSpec::Unlimited => Ok(RateSpec::Unlimited),
+        RateSpec::Bits(r) if r.bits_per_sec() > 0 => Ok(RateSpec::Bits(r)),
+        RateSpec::Packets(n) => match n.times(packet * 8) {
+            Some(bits) if bits > 0 => Ok(RateSpec::Bits(Rate::from_bits_per_sec(bits))),
+            _ => Err(Invalid::Rate("no rate that can be sent: write, say, \"1 Mbit/s\"")),
+        },
+        RateSpec::Bits(_) => Err(Invalid::Rate("no rate that can be sent: write, say, \"1 Mbit/s\"")),
+    }
+}
+
+/// Bytes per second of a resolved rate.
+pub(crate) fn bytes(rate: RateSpec) -> f64 {
+    match rate {
+        RateSpec::Bits(r) => r.bytes_per_sec(),
+        RateSpec::Packets(_) | RateSpec::Unlimited => f64::INFINITY,
+    }
+}
+
+/// Rates that may be missing need no module of their own; sizes do: they are plain numbers with a unit in files.
+pub(crate) mod optional_size {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use skyhaul_base::amount::Size;
+
+    pub(crate) fn serialize<S: Serializer>(value: &Option<u64>, s: S) -> Result<S::Ok, S::Error> {
+        value.map(Size).serialize(s)
+    }
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
+        Size::deserialize(d).map(|q| Some(q.0))
+    }
+}

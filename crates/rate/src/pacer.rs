@@ -1,0 +1,85 @@
+//! When packets may leave.
+//!
+//! A packet of s bytes at rate X takes s / X; the next may leave when that is over (RFC 5348 §4.6). The time is worked out
+//! anew whenever somebody asks, so that a new rate holds at once.
+
+use skyhaul_base::{Duration, Instant};
+
+/// When packets may leave.
+#[derive(Clone, Debug)]
+pub(crate) struct Pacer {
+    /// When the last packet was due, and its size: the first is due at once.
+    last: Option<(Instant, u32)>,
+    /// Packets of unused time that may be made up for at once.
+    burst: u64,
+    /// Since the last packet left something has waited for the next slot.
+    waited: bool,
+}
+
+impl Pacer {
+    pub(crate) fn new(burst: u64) -> Self {
+        Self { last: None, burst: burst.max(1), waited: false }
+    }
+
+    /// When the next packet may leave, at `rate` bytes per second.
+    pub(crate) fn next(&self, rate: f64) -> Instant {
+        self.last.map_or(Instant::ZERO, |(due, size)| due + gap(size, rate))
+    }
+
+    /// Something waits for the next slot.
+    pub(crate) fn wait(&mut self) {
+        self.waited = true;
+    }
+
+    /// A packet of `size` bytes leaves now.
+    ///
+    /// Whoever calls us may be late; while something waited, that is made up for, up to one packet. The time in which
+    /// nothing waited is lost but for the burst.
+    pub(crate) fn sent(&mut self, now: Instant, size: u32, rate: f64) {
+        let gap = gap(size, rate);
+        let credit = gap * if self.waited { self.burst } else { self.burst - 1 };
+        let due = self.next(rate).max(now - credit);
+        self.last = Some((due.min(now), size));
+        self.waited = false;
+    }
+}
+
+fn gap(size: u32, rate: f64) -> Duration {
+    Duration::from_secs_f64(f64::from(size) / rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn packets_are_evenly_spaced_and_a_new_rate_holds_at_once() {
+        let mut p = Pacer::new(1);
+        assert_eq!(p.next(1000.0), Instant::ZERO);
+        p.sent(at(100), 1000, 10_000.0);
+        assert_eq!(p.next(10_000.0), at(200));
+        assert_eq!(p.next(20_000.0), at(150), "in the middle of a gap");
+    }
+
+    #[test]
+    fn whoever_waits_catches_up_and_idle_time_is_lost() {
+        let mut p = Pacer::new(1);
+        p.sent(at(100), 1000, 10_000.0);
+        p.wait();
+        p.sent(at(203), 1000, 10_000.0);
+        assert_eq!(p.next(10_000.0), at(300), "3 ms late, made up for");
+        p.wait();
+        p.sent(at(950), 1000, 10_000.0);
+        assert_eq!(p.next(10_000.0), at(950), "late by many packets: one is made up for");
+        p.sent(at(2000), 1000, 10_000.0);
+        assert_eq!(p.next(10_000.0), at(2100), "nothing had waited");
+        let mut p = Pacer::new(3);
+        p.sent(at(1000), 1000, 10_000.0);
+        p.sent(at(2000), 1000, 10_000.0);
+        assert_eq!(p.next(10_000.0), at(1900), "a burst of three");
+    }
+}

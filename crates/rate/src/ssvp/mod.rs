@@ -1,0 +1,110 @@
+//! SSVP, the scalable streaming video protocol (Papadimitriou and Tsaoussidis, Computer Networks 51, 2007): a reconstruction.
+//!
+//! Published is that it runs over UDP, that it is AIMD with gentle constants, and that it moves the gap between packets, which
+//! are evenly spaced. The exact rule, the constants, the form of reports and the timers are not. What is here takes RAP's
+//! rule for the gap, `gap' = C · gap / (C + gap)`, and the constants of GAIMD: per round-trip time without loss the window
+//! `srtt / gap` grows by alpha, per round-trip time with loss the rate is multiplied by beta. Results call it
+//! `ssvp-reconstructed`. The adaptation of layers, which needs the receiver's buffer, is not part of it.
+
+mod control;
+mod receiver;
+
+pub(crate) use control::Control;
+pub(crate) use receiver::Receiver;
+
+use crate::option::{Feedback, Invalid, bits, bytes, optional_size};
+use skyhaul_base::Rate;
+use skyhaul_base::amount::{Count, RateSpec, Size, plain};
+
+/// How a sender begins.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "SsvpStartup")]
+pub enum Startup {
+    /// By alpha per round-trip time, as later.
+    #[default]
+    Linear,
+    /// The gap halves every round-trip time until the first loss.
+    Double,
+}
+
+/// SSVP, reconstructed: results call it `ssvp-reconstructed`.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "SsvpSpec")]
+pub struct Config {
+    /// A packet with its headers; that of the application, or "1000 B".
+    #[serde(with = "optional_size", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Size>")]
+    pub packet: Option<u64>,
+    /// Packets that the window grows by in a round-trip time. TCP-friendly with beta = 0.875 are 0.31 (with timeouts,
+    /// 4(1 − beta²)/3) and 0.20 (without, 3(1 − beta)/(1 + beta)).
+    pub alpha: f64,
+    /// What the rate is multiplied by when packets are lost.
+    pub beta: f64,
+    /// How a sender begins.
+    pub startup: Startup,
+    /// When the receiver reports: "rtt" or "packet".
+    pub feedback: Feedback,
+    /// Datagrams that may wait at the sender; more are refused.
+    #[serde(with = "plain::count")]
+    #[schemars(with = "Count")]
+    pub queue: u64,
+    /// What the rate never exceeds; twice that of the application by default, "unlimited" if that has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_rate: Option<RateSpec>,
+    /// What the rate never falls below; "1 packets/s" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_rate: Option<RateSpec>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            packet: None,
+            alpha: 0.31,
+            beta: 0.875,
+            startup: Startup::Linear,
+            feedback: Feedback::Rtt,
+            queue: 64,
+            max_rate: None,
+            min_rate: None,
+        }
+    }
+}
+
+impl Config {
+    /// Without defaults, with packets of `packet` bytes, for an application that offers so many bit/s.
+    pub(crate) fn resolve(&self, packet: u64, offered: Option<f64>) -> Result<Self, Invalid> {
+        if self.queue == 0 {
+            return Err(Invalid::NoQueue);
+        }
+        if !(self.alpha.is_finite() && self.alpha > 0.0 && self.alpha <= 1000.0) {
+            return Err(Invalid::Range { key: "alpha", value: self.alpha, range: "above 0, such as 0.31" });
+        }
+        if !(self.beta > 0.0 && self.beta < 1.0) {
+            return Err(Invalid::Range {
+                key: "beta",
+                value: self.beta,
+                range: "between 0 and 1, such as 0.875",
+            });
+        }
+        let twice = offered.map(|bits| RateSpec::Bits(Rate::from_bits_per_sec((2.0 * bits) as u64)));
+        let most = bits(self.max_rate.or(twice).unwrap_or(RateSpec::Unlimited), packet)?;
+        let one = RateSpec::Bits(Rate::from_bits_per_sec(8 * packet));
+        // A slow application may offer less than half a packet per second.
+        let least = match self.min_rate {
+            Some(given) => bits(given, packet)?,
+            None if bytes(one) > bytes(most) => most,
+            None => one,
+        };
+        if least == RateSpec::Unlimited || bytes(least) > bytes(most) {
+            return Err(Invalid::Rate(
+                "the largest rate is below the smallest: write max-rate above min-rate",
+            ));
+        }
+        Ok(Self { packet: Some(packet), max_rate: Some(most), min_rate: Some(least), ..*self })
+    }
+}

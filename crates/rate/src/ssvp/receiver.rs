@@ -1,0 +1,103 @@
+//! The receiver of SSVP: it counts what is missing.
+
+use super::Config;
+use crate::loss::{Arrival, Losses};
+use crate::option::Feedback;
+use crate::packet::{Data, Report, Says};
+use skyhaul_base::{Duration, Instant};
+
+/// The receiver.
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver {
+    feedback: Feedback,
+    losses: Losses,
+    /// The packet of the highest number: that, when it left, when it arrived.
+    latest: Option<(u64, Instant, Instant)>,
+    rtt: Option<Duration>,
+    lost: u64,
+    timer: Instant,
+    /// Something arrived since the last report.
+    news: bool,
+    due: Option<Report>,
+}
+
+impl Receiver {
+    pub(crate) fn new(config: Config) -> Self {
+        Self {
+            feedback: config.feedback,
+            losses: Losses::default(),
+            latest: None,
+            rtt: None,
+            lost: 0,
+            timer: Instant::MAX,
+            news: false,
+            due: None,
+        }
+    }
+
+    /// A packet arrives.
+    pub(crate) fn handle(&mut self, now: Instant, data: &Data) {
+        if self.losses.arrived(now, data.number) == Arrival::Again {
+            return;
+        }
+        if self.latest.is_none_or(|(highest, _, _)| data.number >= highest) {
+            self.latest = Some((data.number, data.sent_at, now));
+            self.rtt = data.rtt.or(self.rtt);
+        }
+        while let Some(gap) = self.losses.poll() {
+            self.lost = self.lost.saturating_add(gap.len());
+        }
+        self.news = true;
+        if self.feedback == Feedback::Packet || self.timer == Instant::MAX {
+            self.report(now);
+        }
+    }
+    pub(crate) fn next_timeout(&self) -> Instant {
+        self.timer
+    }
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if self.timer > now {
+            return;
+        }
+        // With nothing to report, the next packet is reported at once.
+        self.timer = Instant::MAX;
+        if self.news {
+            self.report(now);
+        }
+    }
+    pub(crate) fn poll(&mut self) -> Option<Report> {
+        self.due.take()
+    }
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    fn report(&mut self, now: Instant) {
+        let Some((highest, echo, arrived)) = self.latest else { return };
+        self.news = false;
+        self.timer = self.rtt.map_or(Instant::MAX, |rtt| now + rtt);
+        let says = Says::Ssvp { highest: highest as u32, lost: self.lost as u32 };
+        self.due = Some(Report::new(now, echo, arrived, says));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_reports_once_per_round_trip_time_what_was_overtaken() {
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        let mut r = Receiver::new(Config::default());
+        let mut said = Vec::new();
+        for n in (0..12).filter(|n| *n != 2) {
+            r.handle_timeout(at(n * 100));
+            said.extend(r.poll().map(|report| (n, report.says)));
+            let rtt = (n > 0).then_some(Duration::from_millis(400));
+            r.handle(at(n * 100), &Data { number: n, sent_at: at(n * 100), rtt, size: 1000 });
+            said.extend(r.poll().map(|report| (n, report.says)));
+        }
+        let expected = [(0, 0, 0), (1, 1, 0), (5, 4, 0), (9, 8, 1)];
+        assert_eq!(said, expected.map(|(n, highest, lost)| (n, Says::Ssvp { highest, lost })));
+    }
+}

@@ -1,0 +1,265 @@
+//! The receiver of TFRC (RFC 5348 §6).
+
+use super::{Config, Intervals, loss_at};
+use crate::loss::{Arrival, Gap, Losses};
+use crate::meter::Meter;
+use crate::option::Feedback;
+use crate::packet::{Data, Report, Says};
+use skyhaul_base::{Duration, Instant};
+
+/// What a loss is taken for that comes before any packet has said a round-trip time.
+const UNKNOWN_RTT: Duration = Duration::from_millis(500);
+/// Loss events that one gap can hold. Only the last nine matter.
+const EVENTS_OF_A_GAP: usize = 64;
+
+/// The receiver.
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver {
+    config: Config,
+    losses: Losses,
+    intervals: Intervals,
+    meter: Meter,
+    /// The packet of the highest number: that, when it left, when it arrived.
+    latest: Option<(u64, Instant, Instant)>,
+    /// Of the latest packet that said one.
+    rtt: Option<Duration>,
+    /// That of the last report: the span over which the next measures (R_m-1).
+    window: Duration,
+    timer: Instant,
+    /// The timer has expired with nothing to report.
+    owed: bool,
+    /// That of the last report.
+    loss: f64,
+    /// The largest receive rate so far.
+    most: f64,
+    /// Largest packet.
+    segment: u32,
+    lost: u64,
+    due: Option<Report>,
+}
+
+impl Receiver {
+    pub(crate) fn new(config: Config) -> Self {
+        Self {
+            config,
+            losses: Losses::default(),
+            intervals: Intervals::new(config.discounting),
+            meter: Meter::default(),
+            latest: None,
+            rtt: None,
+            window: UNKNOWN_RTT,
+            timer: Instant::MAX,
+            owed: false,
+            loss: 0.0,
+            most: 0.0,
+            segment: 1,
+            lost: 0,
+            due: None,
+        }
+    }
+
+    /// A packet arrives; with `marked`, it met congestion (ECN).
+    pub(crate) fn handle(&mut self, now: Instant, data: &Data, marked: bool) {
+        let arrival = self.losses.arrived(now, data.number);
+        if arrival == Arrival::Again {
+            return;
+        }
+        self.segment = self.segment.max(data.size);
+        if self.latest.is_none_or(|(highest, _, _)| data.number >= highest) {
+            self.latest = Some((data.number, data.sent_at, now));
+            self.rtt = data.rtt.or(self.rtt);
+        }
+        self.meter.arrived(now, data.size, self.window.max(self.rtt()));
+        if arrival == Arrival::Late && self.intervals.take_back(data.number) {
+            self.lost = self.lost.saturating_sub(1);
+        }
+        if marked {
+            self.lose(now, data.number, now);
+        }
+        while let Some(gap) = self.losses.poll() {
+            self.lost = self.lost.saturating_add(gap.len());
+            self.give_up(now, &gap);
+        }
+        let every = self.config.feedback == Feedback::Packet || self.rtt.is_none();
+        if every || self.owed || self.timer == Instant::MAX || self.loss_event_rate() > self.loss {
+            self.report(now);
+        }
+    }
+
+    pub(crate) fn next_timeout(&self) -> Instant {
+        self.timer
+    }
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if self.timer > now {
+            return;
+        }
+        self.timer = Instant::MAX;
+        if self.meter.has_news() {
+            self.report(now);
+        } else {
+            self.owed = true;
+        }
+    }
+    pub(crate) fn poll(&mut self) -> Option<Report> {
+        self.due.take()
+    }
+    /// The loss event rate as it is now.
+    pub(crate) fn loss_event_rate(&self) -> f64 {
+        self.latest.map_or(0.0, |(highest, _, _)| self.intervals.loss_event_rate(highest))
+    }
+    pub(crate) fn events(&self) -> u64 {
+        self.intervals.events()
+    }
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    fn rtt(&self) -> Duration {
+        self.rtt.unwrap_or(UNKNOWN_RTT)
+    }
+
+    /// All packets of a gap are lost: those that begin events are looked for.
+    fn give_up(&mut self, now: Instant, gap: &Gap) {
+        let rtt = self.rtt();
+        let mut number = Some(gap.first);
+        for _ in 0..EVENTS_OF_A_GAP {
+            let Some(n) = number else { return };
+            self.lose(now, n, gap.time_of(n));
+            if n + 1 < gap.end {
+                // Another of the same event, if there is one: it was not lost alone.
+                self.lose(now, n + 1, gap.time_of(n + 1));
+            }
+            let blind = self.intervals.blind_until(rtt).unwrap_or(now);
+            number = gap.first_after(blind);
+        }
+    }
+
+    fn lose(&mut self, now: Instant, number: u64, time: Instant) {
+        let rtt = self.rtt();
+        let Self { intervals, meter, config, most, segment, .. } = self;
+        intervals.lost(number, time, rtt, || {
+            // The rate before the first loss is what the interval before it must stand for (§6.3.1).
+            let (r, s) = (rtt.as_secs_f64(), f64::from(*segment));
+            let target = meter.rate(now, rtt).max(*most).max(0.5 * s / r);
+            1.0 / loss_at(target, s, r, config.timeout(r))
+        });
+    }
+
+    /// A report is due (§6.2).
+    fn report(&mut self, now: Instant) {
+        let Some((_, echo, arrived)) = self.latest else { return };
+        let received = self.meter.rate(now, self.window);
+        self.meter.report(now);
+        self.most = self.most.max(received);
+        self.loss = self.loss_event_rate();
+        self.window = self.rtt();
+        self.timer = self.rtt.map_or(Instant::MAX, |rtt| now + rtt);
+        self.owed = false;
+        let says = Says::Tfrc { received: received as f32, loss: self.loss as f32 };
+        self.due = Some(Report::new(now, echo, arrived, says));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+    fn data(number: u64, ms: u64, rtt: Option<u64>) -> Data {
+        Data { number, sent_at: at(ms), rtt: rtt.map(Duration::from_millis), size: 1000 }
+    }
+    fn says(r: Option<Report>) -> (f32, f32) {
+        match r.expect("a report").says {
+            Says::Tfrc { received, loss } => (received, loss),
+            Says::Ssvp { .. } => unreachable!(),
+        }
+    }
+
+    #[test]
+    fn the_first_packet_is_reported_at_once_and_then_once_per_round_trip_time() {
+        let mut r = Receiver::new(Config::default());
+        r.handle(at(300), &data(0, 0, None), false);
+        let first = r.poll().unwrap();
+        assert_eq!((first.echo, first.held, says(Some(first))), (at(0), Duration::ZERO, (0.0, 0.0)));
+        r.handle(at(900), &data(1, 600, Some(500)), false);
+        assert_eq!(says(r.poll()), (1000.0 / 0.6, 0.0), "the timer did not run: at once");
+        for (n, t) in [(2, 1000), (3, 1100), (4, 1200), (5, 1300)] {
+            r.handle(at(t), &data(n, t - 300, Some(500)), false);
+            assert_eq!((r.poll(), r.next_timeout()), (None, at(1400)));
+        }
+        r.handle_timeout(at(1400));
+        let second = r.poll().unwrap();
+        assert_eq!((second.echo, second.held), (at(1000), Duration::from_millis(100)));
+        assert_eq!(says(Some(second)), (8000.0, 0.0));
+        // Nothing arrives: no report, but one for the next packet, over all that time.
+        r.handle_timeout(at(1900));
+        assert_eq!((r.poll(), r.next_timeout()), (None, Instant::MAX));
+        r.handle(at(2400), &data(6, 2100, Some(500)), false);
+        assert_eq!(says(r.poll()), (1000.0, 0.0));
+    }
+
+    #[test]
+    fn a_new_loss_event_is_reported_at_once_and_others_of_its_round_trip_time_are_not() {
+        let mut r = Receiver::new(Config::default());
+        let mut reports = Vec::new();
+        for n in (0..60).filter(|n| ![20, 22, 40].contains(n)) {
+            let now = at(n * 100);
+            r.handle_timeout(now);
+            reports.extend(r.poll().map(|_| (n, "timer")));
+            r.handle(now, &data(n, n * 100, Some(1000)), false);
+            reports.extend(r.poll().map(|_| (n, "packet")));
+        }
+        let early: Vec<u64> = reports.iter().filter(|(_, why)| *why == "packet").map(|(n, _)| *n).collect();
+        // 20 is given up when 21, 23 and 24 are there, 40 with 43; 22 belongs to the event of 20.
+        assert_eq!(early, [0, 24, 43]);
+        assert_eq!((r.events(), r.lost()), (2, 3));
+        // The first interval stands for the receive rate before it, ten packets in the 1.1 s until somebody looked at the
+        // timer; the second is 20 packets long.
+        let first = 1.0 / loss_at(10_000.0 / 1.1, 1000.0, 1.0, 4.0);
+        let expected = 2.0 / (first + 20.0);
+        assert!((r.loss_event_rate() - expected).abs() < 1e-9, "{} {expected}", r.loss_event_rate());
+    }
+
+    #[test]
+    fn the_first_interval_stands_for_the_rate_before_the_loss() {
+        // 40 kB/s: a packet every 25 ms at a round-trip time of 0.55 s.
+        let mut r = Receiver::new(Config::default());
+        for n in (0..104).filter(|n| *n != 100) {
+            r.handle_timeout(at(n * 25));
+            r.handle(at(n * 25), &data(n, n * 25, Some(550)), false);
+        }
+        assert_eq!(r.events(), 1);
+        let interval = 1.0 / r.loss_event_rate();
+        assert!((interval - 340.0).abs() < 1.0, "{interval}");
+    }
+
+    #[test]
+    fn a_mark_is_a_loss_when_it_arrives_and_a_late_packet_none() {
+        let mut r = Receiver::new(Config::default());
+        (0..20).for_each(|n| r.handle(at(n * 10), &data(n, n * 10, Some(50)), n == 10));
+        assert_eq!((r.events(), r.lost()), (1, 0));
+        let mut r = Receiver::new(Config::default());
+        for n in [0, 1, 2, 4, 5, 6] {
+            r.handle(at(n * 10), &data(n, n * 10, Some(50)), false);
+        }
+        assert_eq!((r.events(), r.lost()), (1, 1));
+        r.handle(at(70), &data(3, 30, Some(50)), false);
+        assert_eq!((r.events(), r.lost(), r.loss_event_rate()), (0, 0, 0.0));
+    }
+
+    #[test]
+    fn an_outage_of_many_round_trip_times_is_many_events() {
+        let mut r = Receiver::new(Config::default());
+        (0..50).for_each(|n| r.handle(at(n * 10), &data(n, n * 10, Some(100)), false));
+        (150..160).for_each(|n| r.handle(at(n * 10), &data(n, n * 10, Some(100)), false));
+        // A second of losses, a round-trip time of 100 ms: events at 500, 610, 720, … ms.
+        assert_eq!((r.events(), r.lost()), (10, 100));
+        // And a number from nowhere is not counted through.
+        for n in [1 << 60, (1 << 60) + 1, (1 << 60) + 2] {
+            r.handle(at(3_600_000), &data(n, 3_600_000, Some(1)), false);
+        }
+        assert!(r.events() <= 10 + EVENTS_OF_A_GAP as u64 + 1);
+    }
+}
