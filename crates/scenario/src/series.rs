@@ -11,6 +11,8 @@ pub enum Series {
     Acked,
     /// Film that the viewer has and has not seen, in seconds, per flow with video.
     Buffered,
+    /// Bandwidth that the congestion control estimates, in bit/s of payload, per flow; no value of one that estimates none.
+    Bwe,
     /// Congestion window in segments, per flow.
     Cwnd,
     /// Smallest propagation delay as it is now, in seconds, per direction of a link; without jitter.
@@ -42,9 +44,10 @@ pub enum Series {
 
 impl Series {
     /// All series, in the order of their names.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Acked,
         Self::Buffered,
+        Self::Bwe,
         Self::Cwnd,
         Self::Delay,
         Self::InFlight,
@@ -66,6 +69,7 @@ impl Series {
         match self {
             Self::Acked => "acked",
             Self::Buffered => "buffered",
+            Self::Bwe => "bwe",
             Self::Cwnd => "cwnd",
             Self::Delay => "delay",
             Self::InFlight => "in-flight",

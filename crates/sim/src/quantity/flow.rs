@@ -1,6 +1,6 @@
 //! What a run yields of each flow.
 
-use super::{Quantity, Unit, amount, bytes, count, maybe, perhaps, video};
+use super::{Quantity, Unit, amount, bytes, count, known, maybe, video};
 use crate::result::FlowResult;
 use skyhaul_apps::{FrameType as Type, Measured};
 use skyhaul_base::Instant;
@@ -33,6 +33,11 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
         f.segments_sent
     }),
     count("retransmissions", "data segments sent again", |f, _| f.retransmissions),
+    count(
+        "timeout_retransmissions",
+        "of these, sent while the loss that a timeout found was repaired",
+        |f, _| f.timeout_retransmissions,
+    ),
     count("timeouts", "expiries of the retransmission timer", |f, _| f.timeouts),
     count("recoveries", "losses found by acknowledgements, without a timeout", |f, _| f.recoveries),
     count("cuts", "cuts of the window on signs of congestion", |f, _| f.cuts.total()),
@@ -115,41 +120,41 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     count("frames_packets", "packets that the application cut the frames into", |f, _| {
         video::count(f, |v| v.packets)
     }),
-    perhaps("frames_complete", Unit::Share, "frames of video that were there in time", |f, _| {
+    known("frames_complete", Unit::Share, "frames of video that were there in time", |f, _| {
         video::complete(f)
     }),
-    perhaps("frames_complete_i", Unit::Share, "the same of I frames", |f, _| video::complete_of(f, Type::I)),
-    perhaps("frames_complete_p", Unit::Share, "the same of P frames", |f, _| video::complete_of(f, Type::P)),
-    perhaps("frames_complete_b", Unit::Share, "the same of B frames", |f, _| video::complete_of(f, Type::B)),
-    perhaps(
+    known("frames_complete_i", Unit::Share, "the same of I frames", |f, _| video::complete_of(f, Type::I)),
+    known("frames_complete_p", Unit::Share, "the same of P frames", |f, _| video::complete_of(f, Type::P)),
+    known("frames_complete_b", Unit::Share, "the same of B frames", |f, _| video::complete_of(f, Type::B)),
+    known(
         "decodable",
         Unit::Share,
         "frames that were there in time, as those that they are coded from",
         |f, _| video::share(f, |v| v.decodable),
     ),
-    perhaps(
+    known(
         "delayed",
         Unit::Share,
         "packets of video that came too long after the one before in number (Algorithm 1 of Papadimitriou, Tsaoussidis \
          2007), as the application gets them; missing if the transport died",
         |f, _| video::of(f, |v| v.delayed)??.value(),
     ),
-    perhaps("delayed_arrival", Unit::Share, "the same, after the packet that arrived before", |f, _| {
+    known("delayed_arrival", Unit::Share, "the same, after the packet that arrived before", |f, _| {
         video::of(f, |v| v.delayed_arrival)??.value()
     }),
-    perhaps(
+    known(
         "delayed_wire",
         Unit::Share,
         "the same as `delayed` for packets as they arrive over TCP, in order or not",
         |f, _| video::of(f, |v| v.delayed_wire)??.value(),
     ),
-    perhaps("late_500ms", Unit::Share, "packets of video not there 0.5 s after their frame", |f, _| {
+    known("late_500ms", Unit::Share, "packets of video not there 0.5 s after their frame", |f, _| {
         video::share(f, |v| v.late[0])
     }),
-    perhaps("late_1s", Unit::Share, "packets of video not there 1 s after their frame", |f, _| {
+    known("late_1s", Unit::Share, "packets of video not there 1 s after their frame", |f, _| {
         video::share(f, |v| v.late[1])
     }),
-    perhaps("late_2s", Unit::Share, "packets of video not there 2 s after their frame", |f, _| {
+    known("late_2s", Unit::Share, "packets of video not there 2 s after their frame", |f, _| {
         video::share(f, |v| v.late[2])
     }),
     maybe("startup", "from the first frame to the start of the film", |f, _| {
@@ -159,14 +164,14 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
         video::count(f, |v| v.played.stalls)
     }),
     maybe("stalled", "how long in all", |f, _| video::of(f, |v| v.played.stalled)),
-    perhaps(
+    known(
         "stalled_share",
         Unit::Share,
         "the same as a share of the time since the start of the film; 1 if it never started",
         |f, _| video::of(f, |v| v.still)?,
     ),
     maybe("freeze_max", "longest time without a new picture", |f, _| video::of(f, |v| v.played.freeze)),
-    perhaps(
+    known(
         "unevenness",
         Unit::Share,
         "coefficient of variation of a film's throughput over half seconds",
@@ -176,10 +181,10 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
         video::of(f, |v| v.silence)?
     }),
     count("switches", "changes of the rate of the coder", |f, _| video::count(f, |v| v.switches)),
-    perhaps("switched_by", Unit::BitPerSecond, "mean change of the rate of the coder", |f, _| {
+    known("switched_by", Unit::BitPerSecond, "mean change of the rate of the coder", |f, _| {
         video::of(f, |v| v.switched_by)?
     }),
-    perhaps(
+    known(
         "useless",
         Unit::Share,
         "bytes of a film that came too late or belong to frames that cannot be decoded, of those delivered",
@@ -191,6 +196,33 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
         "mean of the smoothed RTT over the samples of the series; its last value if nothing was sampled",
         |f, _| f.mean_srtt,
     ),
+    count(
+        "bursts",
+        "times at which an event (an acknowledgement, a timer, a write) let data segments go, one or more at once",
+        |f, _| f.bursts.count(),
+    ),
+    known("burst_mean", Unit::Segments, "mean number of segments that left at once", |f, _| f.bursts.mean()),
+    known(
+        "burst_p99",
+        Unit::Segments,
+        "99th percentile of that number: exact up to 32, to 1/8 above",
+        |f, _| f.bursts.quantile(0.99).map(f64::from),
+    ),
+    known("burst_max", Unit::Segments, "most segments that left at once", |f, _| {
+        Some(f64::from(f.bursts.largest())).filter(|n| *n > 0.0)
+    }),
+    known(
+        "bwe_mean",
+        Unit::BitPerSecond,
+        "bandwidth that the congestion control estimates, payload: mean over the samples of the series",
+        |f, _| f.bwe.map(|b| b.mean),
+    ),
+    known("bwe_sd", Unit::BitPerSecond, "standard deviation of the same samples", |f, _| {
+        f.bwe.map(|b| b.deviation)
+    }),
+    known("bwe_cv", Unit::Share, "their coefficient of variation: standard deviation over mean", |f, _| {
+        f.bwe.map(|b| b.deviation / b.mean)
+    }),
 ];
 
 fn datagrams(f: &FlowResult) -> Measured {

@@ -175,6 +175,16 @@ const fn level<T: ?Sized>(
     Quantity { name, unit, says, of: Source::Level(of) }
 }
 
+/// A level that may not be there.
+const fn known<T: ?Sized>(
+    name: &'static str,
+    unit: Unit,
+    says: &'static str,
+    of: fn(&T, Duration) -> Option<f64>,
+) -> Quantity<T> {
+    Quantity { name, unit, says, of: Source::Maybe(of) }
+}
+
 /// Seconds, if there are any.
 const fn maybe<T: ?Sized>(
     name: &'static str,
@@ -182,16 +192,6 @@ const fn maybe<T: ?Sized>(
     of: fn(&T, Duration) -> Option<f64>,
 ) -> Quantity<T> {
     Quantity { name, unit: Unit::Second, says, of: Source::Maybe(of) }
-}
-
-/// A level that may not be there.
-const fn perhaps<T: ?Sized>(
-    name: &'static str,
-    unit: Unit,
-    says: &'static str,
-    of: fn(&T, Duration) -> Option<f64>,
-) -> Quantity<T> {
-    Quantity { name, unit, says, of: Source::Maybe(of) }
 }
 
 #[cfg(test)]

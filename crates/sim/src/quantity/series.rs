@@ -31,6 +31,11 @@ pub const fn sampled(series: Series) -> Sampled {
     let (of, unit, says) = match series {
         Series::Acked => (Flow, Unit::Segments, "distinct segments acknowledged so far"),
         Series::Buffered => (Flow, Unit::Second, "film that the viewer has and has not seen"),
+        Series::Bwe => (
+            Flow,
+            Unit::BitPerSecond,
+            "bandwidth that the congestion control estimates, payload; missing of one that estimates none",
+        ),
         Series::Cwnd => (Flow, Unit::Segments, "congestion window"),
         Series::Delay => (Link, Unit::Second, "smallest propagation delay at the time, without jitter"),
         Series::InFlight => (Flow, Unit::Segments, "data outstanding"),
