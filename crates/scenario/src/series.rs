@@ -9,12 +9,16 @@ use serde::{Deserialize, Serialize};
 pub enum Series {
     /// Distinct segments acknowledged so far, per flow.
     Acked,
+    /// Rate that the sender may send at in bit/s, per flow of datagrams that keep to one.
+    AllowedRate,
     /// Congestion window in segments, per flow.
     Cwnd,
     /// Smallest propagation delay as it is now, in seconds, per direction of a link; without jitter.
     Delay,
     /// Data outstanding in segments, per flow.
     InFlight,
+    /// Loss event rate as the sender knows it, per flow of TFRC.
+    LossEventRate,
     /// Estimate of what is in the network, in segments, per flow.
     Pipe,
     /// Packets waiting, per direction of a link.
@@ -40,11 +44,13 @@ pub enum Series {
 
 impl Series {
     /// All series, in the order of their names.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Acked,
+        Self::AllowedRate,
         Self::Cwnd,
         Self::Delay,
         Self::InFlight,
+        Self::LossEventRate,
         Self::Pipe,
         Self::Queue,
         Self::Rate,
@@ -62,9 +68,11 @@ impl Series {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Acked => "acked",
+            Self::AllowedRate => "allowed-rate",
             Self::Cwnd => "cwnd",
             Self::Delay => "delay",
             Self::InFlight => "in-flight",
+            Self::LossEventRate => "loss-event-rate",
             Self::Pipe => "pipe",
             Self::Queue => "queue",
             Self::Rate => "rate",

@@ -242,7 +242,7 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
             }
         };
         let window = match g.endpoint.receive_buffer {
-            _ if g.transport == Transport::Udp => "no window".to_owned(),
+            _ if g.transport.sends_datagrams() => "no window".to_owned(),
             u64::MAX => "unlimited window".to_owned(),
             bytes => format!("window {} segments", bytes / u64::from(g.endpoint.mss.max(1))),
         };
