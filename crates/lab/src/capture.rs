@@ -7,6 +7,7 @@
 use crate::cases::Case;
 use crate::error::{CaptureError, LabError};
 use skyhaul_base::Instant;
+use skyhaul_rate::REPORT_BYTES;
 use skyhaul_scenario::Resolved;
 use skyhaul_scenario::resolved::Transport;
 use skyhaul_sim::{Opened, Place, Sighting, Tap};
