@@ -181,7 +181,6 @@ fn send<'a>(
 }
 
 /// What carries a flow.
-#[expect(clippy::large_enum_variant, reason = "one per flow")]
 enum Line {
     /// Connections, or datagrams that nothing slows down.
     Plain(Lines),
