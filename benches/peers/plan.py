@@ -42,6 +42,9 @@ NS3_ENDPOINT = (
     "keep-sack-after-rto = true, sack-blocks = 4, rto-min = '2 s'"
 )
 NS3_OPTIONS = (("minrto", 2), ("iw", 2))
+# Repetitions in recoveries as RFC 6675 has them. The controls called calm do not grow with the acknowledgement
+# that ends a recovery, and in slow start by a segment per acknowledgement at most (ns3/geo_bulk.cc).
+NS3_CALM = (("nextseg", "rfc"),)
 NS3_BYTES = NS3_ENDPOINT + ", growth = 'byte-counting'"
 
 
@@ -142,9 +145,45 @@ ISOLATIONS = (
         NS3_OPTIONS,
         note="rho 1 in Skyhaul",
     ),
+    Pair(
+        "ns3",
+        "hybla",
+        "hybla",
+        "{ name = 'hybla', rtt0-ms = 550 }",
+        NS3_BYTES,
+        (*NS3_OPTIONS, ("rrtt", 0.55)),
+        note="rho 1 on both sides",
+    ),
+    Pair(
+        "ns3",
+        "hybla",
+        "hybla-calm",
+        "{ name = 'hybla', rtt0-ms = 550 }",
+        NS3_BYTES,
+        (*NS3_OPTIONS, *NS3_CALM, ("rrtt", 0.55)),
+        note="rho 1 on both sides, and ns-3 is calm",
+    ),
     Pair("ns3", "hybla", "hybla-rho", "'hybla'", NS3_BYTES, NS3_OPTIONS, note="rho 22 in ns-3"),
     Pair(
         "ns3", "cubic", "cubic", CUBIC, NS3_BYTES, NS3_OPTIONS, window=1000, note="window 1000 on both sides"
+    ),
+    Pair(
+        "ns3",
+        "cubic",
+        "cubic",
+        CUBIC,
+        NS3_BYTES,
+        (*NS3_OPTIONS, *NS3_CALM),
+        note="ns-3 repeats only what may be lost",
+    ),
+    Pair(
+        "ns3",
+        "cubic",
+        "cubic-calm",
+        CUBIC,
+        NS3_BYTES,
+        (*NS3_OPTIONS, *NS3_CALM),
+        note="that, and ns-3 is calm",
     ),
     Pair(
         "ns3",

@@ -27,7 +27,8 @@
 // Everything that ns-3 has an attribute for is set here, defaults included.
 //
 // Three controls have a second form, which takes one peculiarity of ns-3.37 away, so that what it does to the goodput can
-// be measured: hybla-rho, vegas-halving, westwood-plus-once.
+// be measured: hybla-rho, vegas-halving, westwood-plus-once. CUBIC and Hybla have one more, cubic-calm and hybla-calm: see
+// Calm below. For any control --nextseg=rfc chooses what to send as RFC 6675 says: see TcpTxBuffer::NextSeg below.
 
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
@@ -37,6 +38,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <dlfcn.h>
 #include <cstdlib>
 #include <iostream>
 #include <sstream>
@@ -78,8 +80,9 @@ class HyblaRho : public TcpHybla
     }
 };
 
-/// Vegas that halves FlightSize after a loss, as Linux does with the window. In ns-3 a loss takes one segment, or what is
-/// above the threshold, which is kept at three quarters of the window.
+/// Vegas that halves the window after a loss, as Linux does. In ns-3 a loss takes one segment, or what is above the
+/// threshold, which is kept at three quarters of the window. FlightSize without its two segments of limited transmit is
+/// what is halved (RFC 5681 §3.2): at most the window.
 class VegasHalving : public TcpVegas
 {
   public:
@@ -93,7 +96,7 @@ class VegasHalving : public TcpVegas
     {
         // Vegas itself asks with 0 when it shrinks by delay. What is told otherwise is the pipe, without what is lost or
         // selectively acknowledged.
-        const uint32_t flight = tcb->m_highTxMark.Get() - tcb->m_lastAckedSeq;
+        const uint32_t flight = std::min<uint32_t>(tcb->m_highTxMark.Get() - tcb->m_lastAckedSeq, tcb->m_cWnd.Get());
         return inFlight == 0 ? TcpVegas::GetSsThresh(tcb, inFlight) : std::max(2 * tcb->m_segmentSize, flight / 2);
     }
 
@@ -137,6 +140,99 @@ class WestwoodOnce : public WESTWOOD
   private:
     uint64_t m_covered{0};
     uint64_t m_counted{0};
+};
+
+/// Whether the next segment is chosen as RFC 6675 says, instead of as ns-3 does.
+static bool g_nextSegOfTheRfc = false;
+
+/// What to send next. The library calls this definition instead of its own, which is asked unless --nextseg=rfc is given.
+///
+/// RFC 6675 §4 lets a recovery that has nothing else to send repeat only what lies below the highest selective
+/// acknowledgement (rule 3, condition 1.b). ns-3 leaves that condition out, and repeats everything in flight.
+bool
+TcpTxBuffer::NextSeg(SequenceNumber32* seq, SequenceNumber32* seqHigh, bool isRecovery) const
+{
+    if (!g_nextSegOfTheRfc)
+    {
+        using Original = bool (*)(const TcpTxBuffer*, SequenceNumber32*, SequenceNumber32*, bool);
+        static const auto original = reinterpret_cast<Original>(
+            dlsym(RTLD_NEXT, "_ZNK3ns311TcpTxBuffer7NextSegEPNS_14SequenceNumberIjiEES3_b"));
+        NS_ABORT_MSG_IF(original == nullptr, "this ns-3 has another NextSeg");
+        return original(this, seq, seqHigh, isRecovery);
+    }
+    const auto give = [&](SequenceNumber32 from) {
+        *seq = from;
+        *seqHigh = from + m_segmentSize;
+        return true;
+    };
+    // Rule 1: what is lost and not repeated yet.
+    for (const TcpTxItem* item : m_sentList)
+    {
+        if (item->m_lost && !item->m_retrans && !item->m_sacked)
+        {
+            return give(item->m_startSeq);
+        }
+    }
+    // Rule 2: new data, as far as the receiver's window goes.
+    const SequenceNumber32 next = m_firstByteSeq.Get() + m_sentSize;
+    const SequenceNumber32 edge = m_firstByteSeq.Get() + (m_rWndCallback.IsNull() ? m_maxBuffer : m_rWndCallback());
+    if (SizeFromSequence(next) > 0 && next < edge)
+    {
+        give(next);
+        *seqHigh = std::min(*seqHigh, edge);
+        return true;
+    }
+    // Rule 3: what is not known to be lost, below the highest selective acknowledgement.
+    for (const TcpTxItem* item : m_sentList)
+    {
+        if (isRecovery && !item->m_retrans && !item->m_sacked && item->m_startSeq < m_highestSack.second)
+        {
+            return give(item->m_startSeq);
+        }
+    }
+    return false;
+}
+
+/// A control whose window does not grow with the acknowledgement that ends a recovery, and in slow start by one segment
+/// per acknowledgement at most. ns-3 hands both all that an acknowledgement covers: at the end of a recovery a
+/// window, after a timeout all that had arrived beyond the hole.
+template <class Control>
+class Calm : public Control
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeId("ns3::Calm" + Control::GetTypeId().GetName().substr(5))
+                                .template SetParent<Control>()
+                                .template AddConstructor<Calm<Control>>();
+        return tid;
+    }
+
+    void CongestionStateSet(Ptr<TcpSocketState> tcb, const TcpSocketState::TcpCongState_t now) override
+    {
+        m_ends = now == TcpSocketState::CA_OPEN && m_was == TcpSocketState::CA_RECOVERY;
+        m_was = now;
+        Control::CongestionStateSet(tcb, now);
+    }
+
+    void IncreaseWindow(Ptr<TcpSocketState> tcb, uint32_t segments) override
+    {
+        if (!m_ends)
+        {
+            const bool slowStart = tcb->m_cWnd < tcb->m_ssThresh;
+            Control::IncreaseWindow(tcb, slowStart ? std::min<uint32_t>(segments, 1) : segments);
+        }
+        m_ends = false;
+    }
+
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CopyObject<Calm<Control>>(Ptr<Calm<Control>>(this));
+    }
+
+  private:
+    TcpSocketState::TcpCongState_t m_was{TcpSocketState::CA_OPEN};
+    bool m_ends{false};
 };
 
 NS_OBJECT_ENSURE_REGISTERED(HyblaRho);
@@ -276,7 +372,7 @@ Accepted(Ptr<Socket> socket, const Address&)
 
 /// The congestion control called `name`, with its attributes set to what the comparison says.
 TypeId
-Control(const std::string& name)
+Control(const std::string& name, double rrtt)
 {
     if (name == "newreno")
     {
@@ -290,18 +386,20 @@ Control(const std::string& name)
         Config::SetDefault(WESTWOOD_NAME "::FilterType", StringValue("Tustin"));
         return name == "westwood-plus" ? WESTWOOD::GetTypeId() : WestwoodOnce::GetTypeId();
     }
-    if (name == "hybla" || name == "hybla-rho")
+    if (name == "hybla" || name == "hybla-rho" || name == "hybla-calm")
     {
-        Config::SetDefault("ns3::TcpHybla::RRTT", TimeValue(MilliSeconds(25)));
-        return name == "hybla" ? TcpHybla::GetTypeId() : HyblaRho::GetTypeId();
+        Config::SetDefault("ns3::TcpHybla::RRTT", TimeValue(Seconds(rrtt)));
+        return name == "hybla"       ? TcpHybla::GetTypeId()
+               : name == "hybla-rho" ? HyblaRho::GetTypeId()
+                                     : Calm<TcpHybla>::GetTypeId();
     }
-    if (name == "cubic")
+    if (name == "cubic" || name == "cubic-calm")
     {
         Config::SetDefault("ns3::TcpCubic::Beta", DoubleValue(0.7));
         Config::SetDefault("ns3::TcpCubic::C", DoubleValue(0.4));
         Config::SetDefault("ns3::TcpCubic::FastConvergence", BooleanValue(true));
         Config::SetDefault("ns3::TcpCubic::HyStart", BooleanValue(false));
-        return TcpCubic::GetTypeId();
+        return name == "cubic" ? TcpCubic::GetTypeId() : Calm<TcpCubic>::GetTypeId();
     }
     if (name == "vegas" || name == "vegas-halving")
     {
@@ -311,7 +409,8 @@ Control(const std::string& name)
         return name == "vegas" ? TcpVegas::GetTypeId() : VegasHalving::GetTypeId();
     }
     std::cerr << "geo_bulk: unknown --cc=" << name
-              << " (known: newreno, westwood-plus, westwood-plus-once, hybla, hybla-rho, cubic, vegas, vegas-halving)" << std::endl;
+              << " (known: newreno, westwood-plus, westwood-plus-once, hybla, hybla-rho, hybla-calm, cubic, cubic-calm, vegas, "
+                 "vegas-halving)" << std::endl;
     std::exit(2);
 }
 
@@ -345,6 +444,8 @@ main(int argc, char* argv[])
     uint32_t window = 64;
     double minrto = 0.2;
     uint32_t iw = 2;
+    std::string nextseg = "ns3";
+    double rrtt = 0.025;
     CommandLine cmd;
     cmd.AddValue("flows", "number of flows", flows);
     cmd.AddValue("cc", "the congestion control", cc);
@@ -357,11 +458,19 @@ main(int argc, char* argv[])
     cmd.AddValue("window", "segments that may be outstanding", window);
     cmd.AddValue("minrto", "lower bound of the retransmission timer, seconds", minrto);
     cmd.AddValue("iw", "initial window, segments", iw);
+    cmd.AddValue("rrtt", "reference RTT of Hybla, seconds", rrtt);
+    cmd.AddValue("nextseg", "what is sent next: ns3 or rfc", nextseg);
     cmd.Parse(argc, argv);
+    if (nextseg != "ns3" && nextseg != "rfc")
+    {
+        std::cerr << "geo_bulk: unknown --nextseg=" << nextseg << " (known: ns3, rfc)" << std::endl;
+        return 2;
+    }
+    g_nextSegOfTheRfc = nextseg == "rfc";
     RngSeedManager::SetSeed(1);
     RngSeedManager::SetRun(seed);
 
-    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(Control(cc)));
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(Control(cc, rrtt)));
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType",
                        TypeIdValue(TypeId::LookupByName("ns3::TcpClassicRecovery")));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(SEGMENT));

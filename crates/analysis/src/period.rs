@@ -228,7 +228,7 @@ mod tests {
     use super::*;
     use crate::near;
 
-    /// The parameters of the paper's simulations.
+    /// The parameters of the paper's simulations, with P = 270 ms between its "approximately 530 ms" and 550 ms.
     fn paptsa() -> Path {
         Path::new(10e6, 256e3, 1000.0, 40.0, 0.27).unwrap()
     }

@@ -11,6 +11,8 @@ pub enum Series {
     Acked,
     /// Rate that the sender may send at in bit/s, per flow of datagrams that keep to one.
     AllowedRate,
+    /// Bandwidth that the congestion control estimates, in bit/s of payload, per flow; no value of one that estimates none.
+    Bwe,
     /// Congestion window in segments, per flow.
     Cwnd,
     /// Smallest propagation delay as it is now, in seconds, per direction of a link; without jitter.
@@ -44,9 +46,10 @@ pub enum Series {
 
 impl Series {
     /// All series, in the order of their names.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Acked,
         Self::AllowedRate,
+        Self::Bwe,
         Self::Cwnd,
         Self::Delay,
         Self::InFlight,
@@ -69,6 +72,7 @@ impl Series {
         match self {
             Self::Acked => "acked",
             Self::AllowedRate => "allowed-rate",
+            Self::Bwe => "bwe",
             Self::Cwnd => "cwnd",
             Self::Delay => "delay",
             Self::InFlight => "in-flight",

@@ -43,25 +43,6 @@ fn every_study_resolves() {
     }
 }
 
-/// Every statement of the two papers on Peach is in a study, elsewhere in a test, or said to be open.
-#[test]
-fn the_claims_of_the_papers_are_all_there() {
-    for (paper, section, last) in [("peach-2001", 0, 38), ("peach-plus-2002", 1, 10)] {
-        let about = Paper::read(&folder().join(paper).join(Paper::FILE)).unwrap_or_else(|e| panic!("{e}"));
-        let mut ids: Vec<String> = about.elsewhere.into_iter().map(|c| c.id).collect();
-        ids.extend(about.open.into_iter().map(|c| c.id));
-        for path in studies().iter().filter(|p| p.to_string_lossy().contains(paper)) {
-            let file = StudyFile::read(path).unwrap_or_else(|e| panic!("{e}"));
-            ids.extend(file.study.claim.into_iter().map(|c| c.id));
-        }
-        for n in 1..=last {
-            let id = format!("{section}.{n}");
-            let there = ids.iter().any(|i| i.split(' ').next() == Some(&id));
-            assert!(there, "claim {id} belongs to no study of {paper}");
-        }
-    }
-}
-
 #[test]
 fn worked_examples_give_the_same_verdicts_as_ever() {
     let simulator = Simulator::new("test");

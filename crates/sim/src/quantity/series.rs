@@ -33,6 +33,11 @@ pub const fn sampled(series: Series) -> Sampled {
         Series::AllowedRate => {
             (Flow, Unit::BitPerSecond, "rate that the sender may send at, of datagrams that keep to one")
         }
+        Series::Bwe => (
+            Flow,
+            Unit::BitPerSecond,
+            "bandwidth that the congestion control estimates, payload; missing of one that estimates none",
+        ),
         Series::Cwnd => (Flow, Unit::Segments, "congestion window"),
         Series::Delay => (Link, Unit::Second, "smallest propagation delay at the time, without jitter"),
         Series::InFlight => (Flow, Unit::Segments, "data outstanding"),

@@ -16,7 +16,7 @@ mod table;
 pub use axis::{Axis, AxisValue, Settings};
 pub use check::{Check, Curve, Direction, Relation, Term};
 pub use figure::{Band, Figure, Mark, RefPoint, Rule, RuleAxis, Scale, TimeFigure};
-pub use paper::{Elsewhere, Open, Paper};
+pub use paper::{Elsewhere, Open, Paper, Row};
 pub use pick::{Label, OneOrMany, Pick, Selector, Side};
 pub use quick::{Profile, Quick};
 pub use raw::Raw;

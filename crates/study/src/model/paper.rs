@@ -26,12 +26,33 @@ pub struct Paper {
     /// Names of studies in the order of the report; those not listed come after, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub order: Vec<String>,
+    /// Its statements that can be checked: claims, tests and open ones name them by the first word of their ids.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub row: Vec<Row>,
     /// Statements that a unit test proves instead of a study.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elsewhere: Vec<Elsewhere>,
     /// Statements that are not reproduced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<Open>,
+}
+
+/// A statement of the source. Claims of studies, tests elsewhere and open entries answer it, each for a part.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// Its number in the list of statements: one word.
+    pub id: String,
+    /// The statement in a few words of our own.
+    pub says: String,
+}
+
+impl Row {
+    /// Whether an id of a claim, a test or an open entry speaks of this statement: its first word is the number.
+    #[must_use]
+    pub fn is_named_by(&self, id: &str) -> bool {
+        id.split(' ').next() == Some(&self.id)
+    }
 }
 
 /// A statement that a unit test proves.
@@ -116,6 +137,15 @@ impl Paper {
                 return Err(refuse("order", format!("`{name}` is there twice"), &[]));
             }
         }
+        for (i, row) in paper.row.iter().enumerate() {
+            if row.id.is_empty() || row.id.contains(' ') {
+                let message = format!("`{}` is not one word", row.id);
+                return Err(refuse("row", message, &["a number such as \"0.20\""]));
+            }
+            if paper.row[..i].iter().any(|r| r.id == row.id) {
+                return Err(refuse("row", format!("`{}` is there twice", row.id), &[]));
+            }
+        }
         for (i, e) in paper.elsewhere.iter().enumerate() {
             if e.test().is_none() {
                 let message = format!("`{}` names no test", e.test);
@@ -147,7 +177,8 @@ impl Paper {
 mod tests {
     use super::*;
 
-    const GOOD: &str = "schema = 1\ntitle = \"A paper\"\norder = [\"table1\", \"fig03\"]\n\n[[elsewhere]]\n\
+    const GOOD: &str = "schema = 1\ntitle = \"A paper\"\norder = [\"table1\", \"fig03\"]\n\
+                        row = [{ id = \"0.9\", says = \"s\" }]\n[[elsewhere]]\n\
                         id = \"0.9\"\nsays = \"s\"\ntest = \"crates/cc/src/a.rs::t\"\n\n[[open]]\nid = \"0.10\"\n\
                         says = \"s\"\nwhy = \"w\"\n";
 
@@ -155,6 +186,7 @@ mod tests {
     fn studies_that_are_not_listed_come_last() {
         let p = Paper::parse(GOOD, Path::new("x/paper.toml")).expect("a paper");
         assert_eq!((p.place("table1"), p.place("fig03"), p.place("other")), (0, 1, 2));
+        assert!(p.row[0].is_named_by("0.9 found out") && !p.row[0].is_named_by("0.90"));
         assert_eq!(p.elsewhere[0].test(), Some(("crates/cc/src/a.rs", "t")));
     }
 
@@ -164,6 +196,8 @@ mod tests {
             ("schema = 1", "schema = 2", "1", "format 2"),
             ("title =", "titel =", "2", "titel"),
             ("[\"table1\", \"fig03\"]", "[\"a\", \"a\"]", "3", "twice"),
+            ("row = [", "row = [{ id = \"0.9\", says = \"t\" }, ", "4", "twice"),
+            ("row = [{ id = \"0.9\"", "row = [{ id = \"0.9 b\"", "4", "not one word"),
             ("a.rs::t", "a.rs", "8", "names no test"),
             ("\"0.10\"", "\"0.9\"", "11", "twice"),
         ] {

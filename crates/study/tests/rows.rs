@@ -1,0 +1,158 @@
+//! Every statement of the papers that can be checked is answered: by claims of a study, a named test, or an open entry
+//! with its reason. `docs/claims.md` is written from these answers; `UPDATE=1` writes it.
+
+use skyhaul_study::model::{Paper, Row, StudyFile};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// How many statements each section of the list of statements has at least: five papers, and what all of them say in
+/// words about paths, boxes and mechanisms.
+const SECTIONS: [usize; 6] = [62, 25, 32, 69, 27, 33];
+
+/// A folder of studies: its `paper.toml`, and the ids of each study's claims in the order of the report.
+struct Folder {
+    name: String,
+    paper: Paper,
+    studies: Vec<(String, Vec<String>)>,
+}
+
+impl Folder {
+    fn read(dir: &Path) -> Self {
+        let paper = Paper::read(&dir.join(Paper::FILE)).unwrap_or_else(|e| panic!("{e}"));
+        let mut studies = Vec::new();
+        for path in std::fs::read_dir(dir).expect("a folder").map(|e| e.expect("an entry").path()) {
+            if path.extension().is_some_and(|e| e == "toml") && !path.ends_with(Paper::FILE) {
+                let file = StudyFile::read(&path).unwrap_or_else(|e| panic!("{e}"));
+                let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+                studies.push((name, file.study.claim.into_iter().map(|c| c.id).collect()));
+            }
+        }
+        studies.sort_by_key(|(name, _)| (paper.place(name), name.clone()));
+        Self { name: dir.file_name().expect("a name").to_string_lossy().into_owned(), paper, studies }
+    }
+
+    /// All ids: of claims, of statements that a test proves, and of open ones.
+    fn ids(&self) -> Vec<&String> {
+        let claims = self.studies.iter().flat_map(|(_, ids)| ids);
+        let rest = self.paper.elsewhere.iter().map(|e| &e.id).chain(self.paper.open.iter().map(|o| &o.id));
+        claims.chain(rest).collect()
+    }
+
+    /// What answers a statement, in words; empty if nothing does.
+    fn answers(&self, row: &Row) -> Vec<String> {
+        let mut found = Vec::new();
+        for (study, ids) in &self.studies {
+            match ids.iter().filter(|id| row.is_named_by(id)).count() {
+                0 => {}
+                1 => found.push(format!("`{study}`")),
+                n => found.push(format!("`{study}` ({n} claims)")),
+            }
+        }
+        for e in self.paper.elsewhere.iter().filter(|e| row.is_named_by(&e.id)) {
+            let (file, name) = e.test().expect("checked when it was read");
+            let file = Path::new(file).file_name().expect("a name").to_string_lossy();
+            found.push(format!("test `{name}` in `{file}`"));
+        }
+        for o in self.paper.open.iter().filter(|o| row.is_named_by(&o.id)) {
+            found.push(format!("open: {}", o.why));
+        }
+        found
+    }
+}
+
+fn folders() -> Vec<Folder> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    let mut dirs: Vec<PathBuf> =
+        std::fs::read_dir(root).expect("a folder").map(|e| e.expect("an entry").path()).collect();
+    dirs.sort();
+    dirs.iter().map(|d| Folder::read(d)).collect()
+}
+
+/// Section and number of a row: `5.18` is (5, 18).
+fn number(id: &str) -> Option<(usize, usize)> {
+    let (section, n) = id.split_once('.')?;
+    Some((section.parse().ok()?, n.parse().ok()?))
+}
+
+#[test]
+fn no_statement_is_left_out_of_the_list() {
+    let mut listed: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for row in folders().iter().flat_map(|f| &f.paper.row) {
+        let (section, n) =
+            number(&row.id).unwrap_or_else(|| panic!("{} is no number of a statement", row.id));
+        listed.entry(section).or_default().push(n);
+    }
+    for (section, least) in SECTIONS.into_iter().enumerate() {
+        let mut there = listed.remove(&section).unwrap_or_default();
+        there.sort_unstable();
+        let all: Vec<usize> = (1..=there.len().max(least)).collect();
+        assert_eq!(there, all, "section {section}");
+    }
+    assert!(listed.is_empty(), "no such section: {listed:?}");
+}
+
+#[test]
+fn every_statement_is_answered() {
+    let folders = folders();
+    let rows = folders.iter().flat_map(|f| f.paper.row.iter().map(move |r| (f, r)));
+    let silent: Vec<String> = rows
+        .filter(|(f, r)| f.answers(r).is_empty())
+        .map(|(f, r)| format!("{}: {} {}", f.name, r.id, r.says))
+        .collect();
+    assert!(silent.is_empty(), "neither claim nor test nor open: {silent:#?}");
+}
+
+/// An id stands once in its folder, so that no part of a statement is answered twice; and one that begins with a
+/// number belongs to a statement that is listed there.
+#[test]
+fn every_answer_belongs_to_one_statement() {
+    for folder in folders() {
+        let ids = folder.ids();
+        for (i, id) in ids.iter().enumerate() {
+            assert!(!ids[..i].contains(id), "{}: {id} is there twice", folder.name);
+            if number(id.split(' ').next().unwrap_or_default()).is_some() {
+                let known = folder.paper.row.iter().any(|r| r.is_named_by(id));
+                assert!(known, "{}: {id} belongs to no statement", folder.name);
+            }
+        }
+    }
+}
+
+/// A reason says something: what is missing, or why nothing could be compared.
+#[test]
+fn what_is_open_has_its_reason() {
+    for folder in folders() {
+        for open in &folder.paper.open {
+            assert!(open.why.split(' ').count() >= 4, "{}: {}: {}", folder.name, open.id, open.why);
+        }
+    }
+}
+
+fn page(folders: &[Folder]) -> String {
+    let mut text = String::from(
+        "# Statement by statement\n\n\
+         All statements of the papers that can be checked, and what answers each: claims of a study, a unit test, or a \
+         reason why\nit is open. This page is written from `studies/*/paper.toml` and the studies beside it.\n\
+         [What the studies find](studies.md) gives the verdicts.\n",
+    );
+    for folder in folders.iter().filter(|f| !f.paper.row.is_empty()) {
+        let _ = write!(text, "\n## {}\n\n`studies/{}`\n\n", folder.paper.title, folder.name);
+        text.push_str("| | statement | answered by |\n|---|---|---|\n");
+        for row in &folder.paper.row {
+            let _ = writeln!(text, "| {} | {} | {} |", row.id, row.says, folder.answers(row).join("; "));
+        }
+    }
+    text
+}
+
+#[test]
+fn the_page_of_statements_is_up_to_date() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/claims.md");
+    let page = page(&folders());
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &page).expect("writable");
+    }
+    let file = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(file == page, "docs/claims.md is stale: UPDATE=1 cargo test -p skyhaul-study --test rows");
+}
