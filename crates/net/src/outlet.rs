@@ -1,5 +1,7 @@
 //! Where packets go.
 
+use skyhaul_wire::Checksum;
+
 /// What may be done with a packet on its way into a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
@@ -13,6 +15,11 @@ pub enum Merge {
 /// Where packets go. They are whole IP packets; what is done with one that finds no room is the outlet's business, as it
 /// is a network's.
 pub trait Outlet {
+    /// Who computes the checksum of TCP of packets that may be joined ([`Merge::Allowed`]).
+    fn checksum(&self) -> Checksum {
+        Checksum::Written
+    }
+
     /// Takes a packet of at most `most` bytes. `write` writes it into the room that it is given, from its first byte on,
     /// and returns its length: so that a packet is written where it leaves from.
     ///

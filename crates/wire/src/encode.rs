@@ -58,6 +58,16 @@ impl Envelope {
     }
 }
 
+/// Who computes the checksum of TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksum {
+    /// Whoever writes the packet.
+    Written,
+    /// Whoever takes it, a device with offloads: in its place stands the sum over the pseudo header, not complemented
+    /// (virtio 1.2 §5.1.6.2).
+    Left,
+}
+
 /// What was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoded {
@@ -86,8 +96,9 @@ pub fn encode(
     Ok(Encoded { written: head.len + data.len(), total: head.len + segment.len as usize })
 }
 
-/// As [`encode`], with a payload that `fill` writes where it belongs: the bytes are copied once, from wherever they are.
-/// `fill` is given room for as many bytes as the segment says; the packet's length is returned.
+/// As [`encode`], with a payload that `fill` writes where it belongs: the bytes are copied once, from wherever they are,
+/// and not read at all where the checksum is left to somebody else. `fill` is given room for as many bytes as the segment
+/// says; the packet's length is returned.
 ///
 /// # Errors
 /// As [`encode`]; then `fill` was not called.
@@ -96,12 +107,16 @@ pub fn encode_with(
     envelope: &Envelope,
     agreed: &Agreement,
     segment: &Segment,
+    checksum: Checksum,
     fill: impl FnOnce(&mut [u8]),
 ) -> Result<usize, EncodeError> {
     let head = Head::of(out, envelope, agreed, segment)?;
     let total = head.len + segment.len as usize;
     fill(out.get_mut(head.len..total).ok_or(EncodeError::Buffer)?);
-    head.sum(out, segment.len as usize);
+    match checksum {
+        Checksum::Written => head.sum(out, segment.len as usize),
+        Checksum::Left => head.checksum(out, !head.pseudo.finish()),
+    }
     Ok(total)
 }
 
@@ -151,7 +166,10 @@ impl Head {
 
     /// Completes the header: so many bytes of payload stand behind it, and what is not written there is zeros.
     fn sum(&self, out: &mut [u8], payload: usize) {
-        let sum = self.pseudo.bytes(&out[self.tcp..self.len + payload]).finish();
+        self.checksum(out, self.pseudo.bytes(&out[self.tcp..self.len + payload]).finish());
+    }
+
+    fn checksum(&self, out: &mut [u8], sum: u16) {
         out[self.tcp + 16..self.tcp + 18].copy_from_slice(&sum.to_be_bytes());
     }
 }

@@ -29,7 +29,7 @@ pub mod udp;
 mod unwritable;
 
 pub use agreement::{Agreement, Capability, PROBE_EXID, Plan, Profile, RATE_EXID};
-pub use encode::{Encoded, Envelope, Payload, encode, encode_udp, encode_with, sack_room};
+pub use encode::{Checksum, Encoded, Envelope, Payload, encode, encode_udp, encode_with, sack_room};
 pub use packet::{Packet, Transport};
 pub use refusal::{Refusal, Refusals};
 pub use seq::Unwrapper;

@@ -4,8 +4,8 @@ use core::num::{NonZeroU16, NonZeroU32};
 use proptest::prelude::*;
 use skyhaul_tcp::{Codepoint, Flags, Mark, SackBlocks, Segment, Seq, SynOptions};
 use skyhaul_wire::{
-    Agreement, EncodeError, Envelope, MAX_HEADER, Packet, Payload, Plan, Profile, Transport, encode,
-    encode_udp, encode_with, sack_room,
+    Agreement, Checksum, EncodeError, Envelope, MAX_HEADER, Packet, Payload, Plan, Profile, Transport,
+    encode, encode_udp, encode_with, sack_room,
 };
 use std::net::SocketAddr;
 
@@ -111,7 +111,7 @@ proptest! {
         prop_assert_eq!(e.written, e.total);
         // A payload written in place gives the same packet.
         let mut placed = vec![0x5a; e.total];
-        let filled = encode_with(&mut placed, &envelope, &agreed, &s, |room| room.copy_from_slice(&payload));
+        let filled = encode_with(&mut placed, &envelope, &agreed, &s, Checksum::Written, |room| room.copy_from_slice(&payload));
         prop_assert_eq!(filled, Ok(e.total));
         prop_assert_eq!(&placed[..], &out[..e.total]);
         // Bytes behind the packet are padding.
@@ -160,7 +160,7 @@ proptest! {
         for room in 0..e.written {
             let refused = encode(&mut out[..room], &envelope, &agreed, &s, Payload::Bytes(&payload));
             prop_assert_eq!(refused, Err(EncodeError::Buffer));
-            let refused = encode_with(&mut out[..room], &envelope, &agreed, &s, |_| panic!("no room to fill"));
+            let refused = encode_with(&mut out[..room], &envelope, &agreed, &s, Checksum::Written, |_| panic!("no room to fill"));
             prop_assert_eq!(refused, Err(EncodeError::Buffer));
         }
     }

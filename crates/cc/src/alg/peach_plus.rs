@@ -26,6 +26,8 @@
 //!   rule). The letter resets it "whenever a SACK arrives" (§I-C): `retransmit-timer = "every-sack"`, by which
 //!   duplicates could postpone a timeout for ever, or `"new-sack"`, by which they do not.
 //! - Q11 A NIL segment that filled a hole is still overhead; how many did is the variable `repaired`.
+//! - Q12 Fig. 1 lowers `Q` unless the last of the queue is acknowledged, and `i mod Q` jumps when packets leave it:
+//!   read as a round robin over what is not acknowledged, from the oldest on.
 //!
 //! The letter line by line is `pipe = "counter-literal"` with `retransmit-timer = "every-sack"` and `nil-without-data =
 //! true`; the default counts by the scoreboard and keeps the sender's timer.

@@ -12,7 +12,7 @@ use crate::outlet::Merge;
 use nix::errno::Errno;
 use skyhaul_tcp::Flags;
 use skyhaul_wire::checksum::Sum;
-use skyhaul_wire::{ip, tcp};
+use skyhaul_wire::{Checksum, ip, tcp};
 use std::io;
 use tun_rs::{
     IDEAL_BATCH_SIZE, VIRTIO_NET_HDR_GSO_TCPV4, VIRTIO_NET_HDR_GSO_TCPV6, VIRTIO_NET_HDR_LEN, VirtioNetHdr,
@@ -37,6 +37,8 @@ pub(crate) struct Departures {
     /// What does not fit, while the rest is written.
     aside: Vec<u8>,
     joined: Option<Joined>,
+    /// Of packets that may be joined.
+    checksum: Checksum,
 }
 
 /// The super-packet under construction.
@@ -44,7 +46,10 @@ pub(crate) struct Departures {
 struct Joined {
     /// Of IP and TCP, bytes.
     headers: usize,
+    /// Of IP, bytes.
     ip: usize,
+    /// The checksum of TCP is left to the device.
+    left: bool,
     /// Payload of each packet but the last, bytes; 0: nothing can be joined to it.
     each: usize,
     packets: usize,
@@ -57,14 +62,16 @@ struct Joined {
 /// Where the parts of a packet lie that may be joined with others: TCP with no flag but ACK, and PSH on the last one, with
 /// payload.
 fn parts(p: &[u8]) -> Option<(usize, usize)> {
-    let (ip, protocol) = match *p.first()? >> 4 {
-        4 => (usize::from(p[0] & 15) * 4, *p.get(9)?),
-        6 => (ip::V6_HEADER, *p.get(6)?),
-        _ => return None,
-    };
+    let ip = ip_header(p);
+    let protocol = *p.get(if ip == ip::V6_HEADER { 6 } else { 9 })?;
     let headers = ip + usize::from(*p.get(ip + 12)? >> 4) * 4;
     let plain = protocol == tcp::PROTOCOL && Flags::from_bits(p[ip + 13]).only_acknowledges();
     (plain && headers < p.len()).then_some((ip, headers))
+}
+
+/// Bytes of the header of IP. That of IPv4 has no options here.
+fn ip_header(p: &[u8]) -> usize {
+    if p.first().is_some_and(|b| b >> 4 == 6) { ip::V6_HEADER } else { ip::V4_HEADER }
 }
 
 fn seq(p: &[u8], ip: usize) -> u32 {
@@ -79,17 +86,35 @@ fn pushes(p: &[u8], ip: usize) -> bool {
 /// True if two headers of the same length differ only in what each packet of a super-packet has of its own: lengths,
 /// identification, sequence number, flags of which PSH is one, checksums.
 fn alike(a: &[u8], b: &[u8], ip: usize) -> bool {
-    let own = |i: usize| match i.checked_sub(ip) {
-        Some(i) => matches!(i, 4..8 | 13 | 16..18),
-        None if ip == ip::V6_HEADER => matches!(i, 4..6),
-        None => matches!(i, 2..6 | 10..12),
+    let (Some((ip_a, tcp_a)), Some((ip_b, tcp_b))) = (a.split_at_checked(ip), b.split_at_checked(ip)) else {
+        return false;
     };
-    a.len() == b.len() && a.iter().zip(b).enumerate().all(|(i, (a, b))| a == b || own(i))
+    let network = if ip == ip::V6_HEADER {
+        ip_a[..4] == ip_b[..4] && ip_a[6..] == ip_b[6..]
+    } else {
+        ip_a[..2] == ip_b[..2] && ip_a[6..10] == ip_b[6..10] && ip_a[12..] == ip_b[12..]
+    };
+    network
+        && tcp_a.len() == tcp_b.len()
+        && tcp_a[..4] == tcp_b[..4]
+        && tcp_a[8..13] == tcp_b[8..13]
+        && tcp_a[14..16] == tcp_b[14..16]
+        && tcp_a[18..] == tcp_b[18..]
 }
 
 impl Departures {
     pub(crate) fn new() -> Self {
-        Self { buffer: vec![0; ROOM], aside: vec![0; ROOM], joined: None }
+        let (buffer, aside) = (vec![0; ROOM], vec![0; ROOM]);
+        Self { buffer, aside, joined: None, checksum: Checksum::Written }
+    }
+
+    /// Who computes the checksum of TCP of the packets that may be joined and come from now on. What waits is not joined
+    /// with what follows if that changes.
+    pub(crate) fn set_checksum(&mut self, by: Checksum) {
+        self.checksum = by;
+    }
+    pub(crate) fn checksum(&self) -> Checksum {
+        self.checksum
     }
 
     /// Adds a packet of at most `most` bytes that `write` writes, and shows it to `seen`. What cannot be one with it
@@ -103,7 +128,8 @@ impl Departures {
         seen: impl FnOnce(&[u8]),
     ) -> Result<(), E> {
         let alone = merge == Merge::Alone;
-        let fits = |j: &Joined| j.end - VIRTIO_NET_HDR_LEN + most <= LONGEST;
+        let left = self.checksum == Checksum::Left;
+        let fits = |j: &Joined| j.end - VIRTIO_NET_HDR_LEN + most <= LONGEST && j.left == left;
         if self.joined.is_some_and(|j| alone || j.each == 0 || j.full || !fits(&j)) {
             self.flush(&mut device);
         }
@@ -159,11 +185,12 @@ impl Departures {
     /// The first packet, of `n` bytes, stands in its place.
     fn begin(&mut self, n: usize, alone: bool) {
         let end = VIRTIO_NET_HDR_LEN + n;
-        let single = Joined { headers: 0, ip: 0, each: 0, packets: 1, end, full: true };
-        self.joined = Some(match parts(&self.buffer[VIRTIO_NET_HDR_LEN..end]) {
+        let packet = &self.buffer[VIRTIO_NET_HDR_LEN..end];
+        let left = !alone && self.checksum == Checksum::Left;
+        let single = Joined { headers: 0, ip: ip_header(packet), left, each: 0, packets: 1, end, full: true };
+        self.joined = Some(match parts(packet) {
             Some((ip, headers)) if !alone => {
-                let full = pushes(&self.buffer[VIRTIO_NET_HDR_LEN..end], ip);
-                Joined { headers, ip, each: n - headers, full, ..single }
+                Joined { headers, ip, each: n - headers, full: pushes(packet, ip), ..single }
             }
             _ => single,
         });
@@ -173,10 +200,10 @@ impl Departures {
     pub(crate) fn flush(&mut self, mut device: impl FnMut(&[u8])) {
         let Some(j) = self.joined.take() else { return };
         let packet = &mut self.buffer[..j.end];
-        // The packet has all of its checksums, and is one.
-        packet[..VIRTIO_NET_HDR_LEN].fill(0);
         if j.packets > 1 {
             j.seal(packet);
+        } else {
+            j.header(packet, j.left);
         }
         device(packet);
     }
@@ -191,8 +218,7 @@ impl Joined {
     /// The headers of a super-packet: its length, and what the kernel needs to take it apart (virtio 1.2 §5.1.6). The
     /// checksum of TCP is left to be done, over a sum of the pseudo header that stands in its place.
     fn seal(&self, buffer: &mut [u8]) {
-        let (device, packet) = buffer.split_at_mut(VIRTIO_NET_HDR_LEN);
-        let (ip, rest) = packet.split_at_mut(self.ip);
+        let (ip, rest) = buffer[VIRTIO_NET_HDR_LEN..].split_at_mut(self.ip);
         let v4 = self.ip != ip::V6_HEADER;
         let (total, tcp) = ((self.ip + rest.len()) as u16, rest.len() as u32);
         let (ends, at) = if v4 { (12..20, 2) } else { (8..40, 4) };
@@ -205,16 +231,31 @@ impl Joined {
         }
         let pseudo = Sum::default().bytes(&ip[ends]).long(tcp::PROTOCOL.into()).long(tcp).finish();
         rest[16..18].copy_from_slice(&(!pseudo).to_be_bytes());
-        let header = VirtioNetHdr {
+        self.header(buffer, true);
+    }
+
+    /// What stands before a packet: how it is taken apart, if it is to be, and where the checksum belongs, if it is left to
+    /// the device.
+    fn header(&self, buffer: &mut [u8], left: bool) {
+        let v4 = self.ip != ip::V6_HEADER;
+        let sum = VirtioNetHdr {
             flags: NEEDS_CHECKSUM,
-            gso_type: if v4 { VIRTIO_NET_HDR_GSO_TCPV4 } else { VIRTIO_NET_HDR_GSO_TCPV6 },
-            hdr_len: self.headers as u16,
-            gso_size: self.each as u16,
             csum_start: self.ip as u16,
             csum_offset: 16,
+            ..VirtioNetHdr::default()
+        };
+        let header = match (self.packets > 1, left) {
+            (true, _) => VirtioNetHdr {
+                gso_type: if v4 { VIRTIO_NET_HDR_GSO_TCPV4 } else { VIRTIO_NET_HDR_GSO_TCPV6 },
+                hdr_len: self.headers as u16,
+                gso_size: self.each as u16,
+                ..sum
+            },
+            (false, true) => sum,
+            (false, false) => VirtioNetHdr::default(),
         };
         // The room is as long as the header.
-        let _ = header.encode(device);
+        let _ = header.encode(&mut buffer[..VIRTIO_NET_HDR_LEN]);
     }
 }
 
@@ -290,7 +331,8 @@ mod tests {
                     *b = (s.seq.0 as usize + i) as u8;
                 }
             };
-            let write = |room: &mut [u8]| encode_with(room, envelope, agreed, s, fill);
+            let sum = if merge == Merge::Allowed { departures.checksum() } else { Checksum::Written };
+            let write = |room: &mut [u8]| encode_with(room, envelope, agreed, s, sum, fill);
             let most = MAX_HEADER + s.len as usize;
             let show = |p: &[u8]| seen.push(p.to_vec());
             departures.push(most, merge, write, |p| written.push(p.to_vec()), show).unwrap();
@@ -310,7 +352,13 @@ mod tests {
         let header = VirtioNetHdr::decode(&w[..VIRTIO_NET_HDR_LEN]).unwrap();
         let mut packet = w[VIRTIO_NET_HDR_LEN..].to_vec();
         if header.gso_type == 0 {
-            assert_eq!(header.flags, 0);
+            if header.flags == NEEDS_CHECKSUM {
+                let (from, at) = (usize::from(header.csum_start), usize::from(header.csum_offset));
+                let sum = Sum::default().bytes(&packet[from..]).finish();
+                packet[from + at..from + at + 2].copy_from_slice(&sum.to_be_bytes());
+            } else {
+                assert_eq!(header.flags, 0);
+            }
             return vec![packet];
         }
         let v6 = header.gso_type == VIRTIO_NET_HDR_GSO_TCPV6;
@@ -362,6 +410,38 @@ mod tests {
         let apart = d.taken_apart();
         assert_eq!(apart.iter().map(Vec::len).collect::<Vec<_>>(), [3, 2, 1, 1]);
         assert_eq!(apart.concat(), d.seen);
+    }
+
+    #[test]
+    fn a_checksum_that_is_left_to_the_device_is_the_same_one() {
+        for v4 in [true, false] {
+            let [mut written, mut left] = [Checksum::Written, Checksum::Left].map(|by| {
+                let mut d = Device::new(Plan::LowerEffort, Profile::Paper, v4);
+                d.departures.set_checksum(by);
+                let bare = Segment { ack: Seq(9), ..data(4, 0) };
+                let fin = Segment { flags: Flags::ACK.with(Flags::FIN), ..data(5, 0) };
+                for s in [data(0, 1000), data(1, 1000), probe(2), data(3, 333), bare, fin] {
+                    d.push(&s, if s.mark == Mark::None { Merge::Allowed } else { Merge::Alone });
+                }
+                d
+            });
+            // Whoever begins a capture in between finds whole packets from there on, and nothing joined with what was not.
+            left.departures.set_checksum(Checksum::Written);
+            for d in [&mut written, &mut left] {
+                d.push(&data(6, 1000), Merge::Allowed);
+                d.push(&data(7, 1000), Merge::Allowed);
+                d.flush();
+            }
+            assert_eq!(left.taken_apart(), written.taken_apart());
+            assert_eq!(left.taken_apart().iter().map(Vec::len).collect::<Vec<_>>(), [2, 1, 1, 1, 1, 2]);
+            // Of IPv4 those taken apart have numbers of their own.
+            assert!(v4 || written.taken_apart().concat() == written.seen);
+            assert_ne!(left.seen[0], written.seen[0], "nothing was left");
+            let read = |p: &[u8]| Packet::parse(p).map(|p| p.ip).map_err(|e| e.to_string());
+            for p in left.taken_apart().concat() {
+                read(&p).unwrap();
+            }
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::{Flags, Segment, State};
 use skyhaul_wire::icmp::{self, Icmp, Quoted};
 use skyhaul_wire::tcp::Tcp;
-use skyhaul_wire::{Agreement, Envelope, ip};
+use skyhaul_wire::{Agreement, Checksum, Envelope, ip};
 use std::net::{IpAddr, SocketAddr};
 
 /// How long a narrower path is remembered for new connections (RFC 1191 §6.3), and for how many destinations.
@@ -43,7 +43,9 @@ impl Host {
         }
         let envelope = Envelope::new(local, remote);
         let agreed = Agreement { plan: self.config.plan, ..Agreement::default() };
-        let write = |room: &mut [u8]| skyhaul_wire::encode_with(room, &envelope, &agreed, &rst, |_| {});
+        let write = |room: &mut [u8]| {
+            skyhaul_wire::encode_with(room, &envelope, &agreed, &rst, Checksum::Written, |_| {})
+        };
         if out.send(skyhaul_wire::MAX_HEADER, Merge::Alone, write).is_ok() {
             self.counts.resets_out += 1;
             self.counts.packets_out += 1;

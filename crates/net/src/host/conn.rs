@@ -9,7 +9,7 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{PathState, ProbeSupport};
 use skyhaul_tcp::{Bytes, Connection, Counters, Event, Flags, Mark, Rejected, Segment, Seq, Snapshot, State};
 use skyhaul_wire::tcp::{ProbeOption, Tcp};
-use skyhaul_wire::{Agreement, Capability, Envelope, MAX_HEADER, Profile};
+use skyhaul_wire::{Agreement, Capability, Checksum, Envelope, MAX_HEADER, Profile};
 use std::net::SocketAddr;
 
 /// Probes without a marked answer after which bits are taken to be zeroed on the way, if the peer is seen to receive them.
@@ -387,8 +387,10 @@ impl Conn {
         let envelope = Envelope::new(self.local, self.remote);
         let merge = if seg.mark == Mark::None && !seg.low_priority { Merge::Allowed } else { Merge::Alone };
         // From the send buffer to where the packet leaves from: the one copy on the way to the kernel.
+        let checksum = if merge == Merge::Allowed { out.checksum() } else { Checksum::Written };
         let write = |room: &mut [u8]| {
-            skyhaul_wire::encode_with(room, &envelope, &self.ours, seg, |room| self.tcp.payload(seg, room))
+            let fill = |room: &mut [u8]| self.tcp.payload(seg, room);
+            skyhaul_wire::encode_with(room, &envelope, &self.ours, seg, checksum, fill)
         };
         match out.send(MAX_HEADER + seg.len as usize, merge, write) {
             Ok(()) => counts.packets_out += 1,

@@ -8,6 +8,7 @@ use crate::device::wait::{Wait, Waker};
 use crate::error::NetError;
 use crate::host::{Host, Merge, Outlet};
 use skyhaul_base::{Duration, Instant};
+use skyhaul_wire::Checksum;
 use skyhaul_wire::pcapng::Capture;
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -77,6 +78,10 @@ struct Out<'a> {
 }
 
 impl Outlet for Out<'_> {
+    fn checksum(&self) -> Checksum {
+        self.merged.as_ref().map_or(Checksum::Written, |d| d.checksum())
+    }
+
     fn send<E>(
         &mut self,
         most: usize,
@@ -233,7 +238,11 @@ impl Driver {
             let mut failure = None;
             let Self { tun, host, capture, arriving, departing, merged, refused, .. } = self;
             let (mut arrivals, departures) = match merged {
-                Some((a, d)) => (Some(a), Some(d)),
+                Some((a, d)) => {
+                    // A capture shows whole packets.
+                    d.set_checksum(if capture.is_some() { Checksum::Written } else { Checksum::Left });
+                    (Some(a), Some(d))
+                }
                 None => (None, None),
             };
             let mut out = Out {

@@ -14,7 +14,7 @@ use crate::outlet::{Merge, Outlet};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::{Flags, Segment, Seq, State, SynOptions, Waves};
 use skyhaul_wire::tcp::{ProbeOption, Tcp};
-use skyhaul_wire::{Agreement, Capability, Envelope};
+use skyhaul_wire::{Agreement, Capability, Checksum, Envelope};
 use std::num::NonZeroU16;
 
 /// Half-open connections leave after this long.
@@ -335,7 +335,9 @@ impl Host {
         };
         let agreed = Agreement { plan: self.config.plan, ..Agreement::default() };
         let envelope = Envelope::new(ends.local(), ends.remote());
-        let write = |room: &mut [u8]| skyhaul_wire::encode_with(room, &envelope, &agreed, &ack, |_| {});
+        let write = |room: &mut [u8]| {
+            skyhaul_wire::encode_with(room, &envelope, &agreed, &ack, Checksum::Written, |_| {})
+        };
         if out.send(skyhaul_wire::MAX_HEADER, Merge::Alone, write).is_ok() {
             self.counts.packets_out += 1;
         }

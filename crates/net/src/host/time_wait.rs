@@ -8,7 +8,7 @@ use crate::outlet::{Merge, Outlet};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::{Flags, Remains, Seq, State};
 use skyhaul_wire::tcp::Tcp;
-use skyhaul_wire::{Agreement, Envelope};
+use skyhaul_wire::{Agreement, Checksum, Envelope};
 
 /// Late segments of one connection are answered no more often than this (as in Linux: `tcp_invalid_ratelimit`).
 const PAUSE: Duration = Duration::from_millis(500);
@@ -93,7 +93,9 @@ impl Host {
         w.silent = now + PAUSE;
         let agreed = Agreement { plan: self.config.plan, window_shift: w.shift, ..Agreement::default() };
         let (answer, envelope) = (remains.answer(now), Envelope::new(ends.local(), ends.remote()));
-        let write = |room: &mut [u8]| skyhaul_wire::encode_with(room, &envelope, &agreed, &answer, |_| {});
+        let write = |room: &mut [u8]| {
+            skyhaul_wire::encode_with(room, &envelope, &agreed, &answer, Checksum::Written, |_| {})
+        };
         if out.send(skyhaul_wire::MAX_HEADER, Merge::Alone, write).is_ok() {
             self.counts.packets_out += 1;
         }
