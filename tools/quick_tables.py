@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the tables of the quick profile into docs/studies.md.
 
-    skyhaul reproduce --quick --studies studies --out results/quick
-    python3 tools/quick_tables.py results/quick
+skyhaul reproduce --quick --studies studies --out results/quick
+python3 tools/quick_tables.py results/quick
 """
 
 import json
