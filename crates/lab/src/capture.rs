@@ -9,7 +9,6 @@ use crate::error::{CaptureError, LabError};
 use skyhaul_base::Instant;
 use skyhaul_rate::REPORT_BYTES;
 use skyhaul_scenario::Resolved;
-use skyhaul_scenario::resolved::Transport;
 use skyhaul_sim::{Opened, Place, Sighting, Tap};
 use skyhaul_tcp::Mark;
 use skyhaul_tcp::config::ProbeNegotiation;

@@ -7,7 +7,7 @@ use crate::runner::{CellRunner, Failure, Problem, Resolution, Setting, Unversion
 use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::{Config, Controls};
 use skyhaul_scenario::model::QueueSpec;
-use skyhaul_scenario::resolved::{Change, Direction, Limit, Series, Start, Transport};
+use skyhaul_scenario::resolved::{Change, Direction, Limit, Series, Start};
 
 use skyhaul_scenario::{Document, LoadError, Resolved, ScenarioError, no_files};
 use skyhaul_sim::quantity::{FLOW, LINK, RUN};
