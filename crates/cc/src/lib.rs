@@ -124,6 +124,11 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// The time asked for with [`Actions::wake_at`] has come.
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
 
+    /// Its estimate of the bandwidth, if it keeps one and has one by now: payload, in full segments of `smss` bytes.
+    fn bandwidth_estimate(&self, _smss: u32) -> Option<skyhaul_base::Rate> {
+        None
+    }
+
     /// Internal variables worth a column in a trace, by name.
     fn telemetry(&self, _out: &mut dyn FnMut(&'static str, f64)) {}
 }

@@ -186,6 +186,7 @@ macro_rules! algorithms {
             #[inline]
             fn on_transmit(&mut self, cx: &mut Cx<'_>, tx: &Transmit) { each!(self, c => c.on_transmit(cx, tx)) }
             fn on_wake(&mut self, cx: &mut Cx<'_>) { each!(self, c => c.on_wake(cx)) }
+            fn bandwidth_estimate(&self, smss: u32) -> Option<Rate> { each!(self, c => c.bandwidth_estimate(smss)) }
             fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) { each!(self, c => c.telemetry(out)) }
         }
     };

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum Series {
     /// Distinct segments acknowledged so far, per flow.
     Acked,
+    /// Bandwidth that the congestion control estimates, in bit/s of payload, per flow; no value of one that estimates none.
+    Bwe,
     /// Congestion window in segments, per flow.
     Cwnd,
     /// Smallest propagation delay as it is now, in seconds, per direction of a link; without jitter.
@@ -40,8 +42,9 @@ pub enum Series {
 
 impl Series {
     /// All series, in the order of their names.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Acked,
+        Self::Bwe,
         Self::Cwnd,
         Self::Delay,
         Self::InFlight,
@@ -62,6 +65,7 @@ impl Series {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Acked => "acked",
+            Self::Bwe => "bwe",
             Self::Cwnd => "cwnd",
             Self::Delay => "delay",
             Self::InFlight => "in-flight",

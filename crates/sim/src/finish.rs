@@ -103,6 +103,7 @@ impl<R: Tap> Sim<R> {
             },
             segments_sent: t.segments_sent,
             retransmissions: t.retransmissions,
+            timeout_retransmissions: t.timeout_retransmissions,
             timeouts: t.timeouts,
             recoveries: t.recoveries,
             cuts: cuts.all,
@@ -121,6 +122,8 @@ impl<R: Tap> Sim<R> {
                 Agent::Datagrams(d) => Some(d.result()),
                 _ => None,
             },
+            bursts: t.bursts,
+            bwe: record.history.as_ref().and_then(|h| h.bwe.spread()),
             mean_srtt: if samples > 0 { Some(sum / samples as f64) } else { last_srtt },
         }
     }

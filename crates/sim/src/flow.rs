@@ -2,11 +2,12 @@
 
 use crate::agent::Agent;
 use crate::parcel::Label;
+use crate::samples::Samples;
 use crate::truth::Account;
 use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_cc::PathState;
-use skyhaul_tcp::{Counters, Snapshot};
+use skyhaul_cc::{CongestionControl, PathState};
+use skyhaul_tcp::{Bursts, Counted, Sender, Snapshot};
 
 /// The part that every arrival touches.
 #[derive(Debug)]
@@ -66,6 +67,8 @@ pub(crate) struct History {
     pub(crate) cuts: Account,
     /// Of connections that are over.
     pub(crate) past: Totals,
+    /// The bandwidth that the sender estimated, over the samples.
+    pub(crate) bwe: Samples,
     /// What the last connection has learnt of the path, if its congestion control asks.
     pub(crate) path_state: Option<PathState>,
 }
@@ -86,6 +89,7 @@ pub(crate) struct Totals {
     pub(crate) bytes_acked: u64,
     pub(crate) segments_sent: u64,
     pub(crate) retransmissions: u64,
+    pub(crate) timeout_retransmissions: u64,
     pub(crate) timeouts: u64,
     pub(crate) recoveries: u64,
     pub(crate) undone: u64,
@@ -93,6 +97,7 @@ pub(crate) struct Totals {
     pub(crate) probes_answered: u64,
     pub(crate) acks: u64,
     pub(crate) duplicate_acks: u64,
+    pub(crate) bursts: Bursts,
 }
 
 /// What a recorder was last told about a sender.
@@ -111,6 +116,7 @@ impl Totals {
         self.bytes_acked += other.bytes_acked;
         self.segments_sent += other.segments_sent;
         self.retransmissions += other.retransmissions;
+        self.timeout_retransmissions += other.timeout_retransmissions;
         self.timeouts += other.timeouts;
         self.recoveries += other.recoveries;
         self.undone += other.undone;
@@ -118,13 +124,17 @@ impl Totals {
         self.probes_answered += other.probes_answered;
         self.acks += other.acks;
         self.duplicate_acks += other.duplicate_acks;
+        self.bursts.merge(&other.bursts);
     }
 
     /// Adds what a sender has done.
-    pub(crate) fn add(&mut self, c: &Counters) {
+    pub(crate) fn add(&mut self, sender: &Sender<Counted>) {
+        let c = sender.counters();
+        self.bursts.merge(&sender.bursts());
         self.bytes_acked += c.bytes_acked;
         self.segments_sent += c.segments_sent;
         self.retransmissions += c.retransmissions;
+        self.timeout_retransmissions += sender.timeout_retransmissions();
         self.timeouts += c.timeouts;
         self.recoveries += c.recoveries;
         self.undone += c.undone;
@@ -198,6 +208,13 @@ impl Flow {
         self.agent.sender().map(|s| s.snapshot())
     }
 
+    /// The bandwidth that the sender estimates, bit/s of payload, if it does.
+    pub(crate) fn bandwidth_estimate(&self) -> Option<f64> {
+        let sender = self.agent.sender()?;
+        let rate = sender.control().bandwidth_estimate(sender.segment_size())?;
+        Some(rate.bits_per_sec() as f64)
+    }
+
     /// What a segment of flow `index` is labelled with.
     #[inline]
     pub(crate) fn way(&self, index: u32, backward: bool) -> Label {
@@ -212,7 +229,7 @@ impl Flow {
             Agent::Silent => {}
             Agent::OneWay(_) | Agent::Connections(_) => {
                 if let Some(sender) = self.agent.sender() {
-                    all.add(&sender.counters());
+                    all.add(sender);
                 }
             }
             Agent::Datagrams(d) => {

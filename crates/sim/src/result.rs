@@ -1,9 +1,11 @@
 //! What a run measured.
 
+use crate::samples::Spread;
 use crate::truth::Cuts;
 use skyhaul_analysis::fairness;
 use skyhaul_apps::Measured;
 use skyhaul_base::{Duration, Instant};
+use skyhaul_tcp::Bursts;
 use skyhaul_trace::{Class, LossCause, Series};
 
 /// Everything that a run measured.
@@ -46,6 +48,8 @@ pub struct FlowResult {
     pub segments_sent: u64,
     /// Of these, retransmissions.
     pub retransmissions: u64,
+    /// Of these, sent while the loss that a timeout found was repaired.
+    pub timeout_retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Losses found by duplicate or selective acknowledgements: episodes of recovery without a timeout.
@@ -80,6 +84,11 @@ pub struct FlowResult {
     /// Mean of the smoothed RTT over the samples of the series, in seconds; its last value if nothing was
     /// sampled.
     pub mean_srtt: Option<f64>,
+    /// Data segments that left at once.
+    pub bursts: Bursts,
+    /// The bandwidth that the congestion control estimated, bit/s of payload, over the samples of the series; `None` if
+    /// nothing was sampled, or it estimates none.
+    pub bwe: Option<Spread>,
 }
 
 impl FlowResult {

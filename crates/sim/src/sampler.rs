@@ -77,6 +77,10 @@ impl Sampler {
             record.srtt.0 += srtt.as_secs_f64();
             record.srtt.1 += 1;
         }
+        let bwe = flow.bandwidth_estimate();
+        if let Some(bwe) = bwe {
+            record.history().bwe.add(bwe);
+        }
         let mss = f64::from(group.endpoint.mss);
         if !self.series.flows.names.is_empty() {
             self.row.clear();
@@ -84,6 +88,7 @@ impl Sampler {
                 // What a flow without connection has no value for is NaN, shown as a gap in figures.
                 let value = match kind {
                     Kind::Acked => record.totals(flow, group.endpoint.mss).bytes_acked as f64 / mss,
+                    Kind::Bwe => bwe.unwrap_or(f64::NAN),
                     Kind::Cwnd => state.map_or(f64::NAN, |s| s.cwnd),
                     Kind::InFlight => state.map_or(0.0, |s| s.in_flight as f64 / mss),
                     Kind::Pipe => state.map_or(0.0, |s| s.pipe as f64 / mss),

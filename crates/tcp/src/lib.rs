@@ -36,5 +36,5 @@ pub use loss::scoreboard::{NextSeg, Scoreboard};
 pub use one_way::{Known, Sink, Source, one_way};
 pub use receiver::{Blocks, Data, ProbeAnswer, Receiver};
 pub use segment::{Codepoint, Extras, Flags, Head, Mark, SackBlocks, Segment, Seq, SynOptions, Waves};
-pub use sender::{Arrival, Counters, Judgement, Out, Peer, Sender, Sign, Snapshot};
+pub use sender::{Arrival, Bursts, Counters, Judgement, Out, Peer, Sender, Sign, Snapshot};
 pub use store::{Bytes, Counted, Store};

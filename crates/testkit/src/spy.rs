@@ -86,6 +86,9 @@ impl CongestionControl for Spy {
     fn policy(&self) -> Policy {
         self.inner.policy()
     }
+    fn bandwidth_estimate(&self, smss: u32) -> Option<Rate> {
+        self.inner.bandwidth_estimate(smss)
+    }
     fn priority(&self, offset: u64, retransmission: bool) -> Priority {
         self.inner.priority(offset, retransmission)
     }

@@ -527,6 +527,9 @@ impl CongestionControl for Bbr {
         self.restore_window(cx.path);
     }
 
+    fn bandwidth_estimate(&self, _smss: u32) -> Option<Rate> {
+        Some(self.bandwidth() as u64).filter(|bits| *bits > 0).map(Rate::from_bits_per_sec)
+    }
     fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("bandwidth", self.bandwidth());
         out("min_rtt", self.min_rtt.map_or(f64::NAN, Duration::as_secs_f64));

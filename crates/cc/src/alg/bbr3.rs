@@ -571,6 +571,9 @@ impl CongestionControl for Bbr3 {
         self.cwnd_limited.0 |= transmit.blocked == Blocked::Cwnd || cx.path.pipe() + 1.0 > self.cwnd;
     }
 
+    fn bandwidth_estimate(&self, _smss: u32) -> Option<Rate> {
+        Some(self.bw as u64).filter(|bits| *bits > 0).map(Rate::from_bits_per_sec)
+    }
     fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
         let bound = |x: f64| if x.is_finite() { x } else { f64::NAN };
         out("bandwidth", self.bw);

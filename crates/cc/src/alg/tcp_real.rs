@@ -32,6 +32,7 @@ use crate::event::{Ack, Cx, Phase, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::rules::SharedRules;
+use skyhaul_base::Rate;
 
 /// Options of TCP-Real.
 #[derive(Clone, Debug, PartialEq)]
@@ -219,6 +220,10 @@ impl CongestionControl for TcpReal {
     }
     fn on_undo(&mut self, cx: &mut Cx<'_>) {
         self.frame.undo(cx);
+    }
+    /// What the receiver measured last.
+    fn bandwidth_estimate(&self, _smss: u32) -> Option<Rate> {
+        self.newest.map(Rate::from_bits_per_sec)
     }
     fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("receiver_rate", self.newest.map_or(f64::NAN, |r| r as f64));

@@ -16,9 +16,10 @@ use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Sent, Signal, Start};
 use crate::parts::credit::Credit;
+use crate::parts::estimate::payload_rate;
 use crate::parts::frame::{self, Frame};
 use crate::rules::SharedRules;
-use skyhaul_base::{Instant, math};
+use skyhaul_base::{Instant, Rate, math};
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,6 +177,9 @@ impl CongestionControl for Tibet {
     }
     fn on_undo(&mut self, cx: &mut Cx<'_>) {
         self.frame.undo(cx);
+    }
+    fn bandwidth_estimate(&self, smss: u32) -> Option<Rate> {
+        payload_rate(self.bwe, smss)
     }
     fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("bwe", self.bwe);

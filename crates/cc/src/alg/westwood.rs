@@ -19,9 +19,10 @@ use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::credit::Credit;
+use crate::parts::estimate::payload_rate;
 use crate::parts::frame::{self, Frame};
 use crate::rules::SharedRules;
-use skyhaul_base::{Duration, Instant};
+use skyhaul_base::{Duration, Instant, Rate};
 
 /// Least RTT assumed before the first sample (ns-2's module).
 const RTT_MIN_INIT: Duration = Duration::from_secs(5);
@@ -235,6 +236,9 @@ impl CongestionControl for Westwood {
     }
     fn on_undo(&mut self, cx: &mut Cx<'_>) {
         self.frame.undo(cx);
+    }
+    fn bandwidth_estimate(&self, smss: u32) -> Option<Rate> {
+        payload_rate(self.estimate.bwe, smss)
     }
     fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("bwe", self.estimate.bwe);

@@ -15,10 +15,11 @@ use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::credit::Credit;
+use crate::parts::estimate::payload_rate;
 use crate::parts::frame::{self, Frame};
 use crate::rules::SharedRules;
 use alloc::collections::VecDeque;
-use skyhaul_base::{Duration, Instant, math};
+use skyhaul_base::{Duration, Instant, Rate, math};
 
 /// Values of which the greatest jump is taken.
 const JUMPS: usize = 10;
@@ -228,6 +229,9 @@ impl CongestionControl for Abse {
     }
     fn on_undo(&mut self, cx: &mut Cx<'_>) {
         self.frame.undo(cx);
+    }
+    fn bandwidth_estimate(&self, smss: u32) -> Option<Rate> {
+        payload_rate(self.estimate, smss)
     }
     fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("bwe", self.estimate);

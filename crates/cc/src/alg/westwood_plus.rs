@@ -19,10 +19,11 @@ use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::credit::Credit;
+use crate::parts::estimate::payload_rate;
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::rules::SharedRules;
-use skyhaul_base::{Duration, Instant};
+use skyhaul_base::{Duration, Instant, Rate};
 
 /// Shortest interval of a sample (50 ms).
 const SHORTEST: Duration = Duration::from_millis(50);
@@ -203,6 +204,9 @@ impl CongestionControl for WestwoodPlus {
     }
     fn on_undo(&mut self, cx: &mut Cx<'_>) {
         self.frame.undo(cx);
+    }
+    fn bandwidth_estimate(&self, smss: u32) -> Option<Rate> {
+        payload_rate(self.bwe(), smss)
     }
     fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("bwe", self.bwe());

@@ -115,6 +115,9 @@ where
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         either!(mut self, c => c.on_wake(cx));
     }
+    fn bandwidth_estimate(&self, smss: u32) -> Option<Rate> {
+        either!(self, c => c.bandwidth_estimate(smss))
+    }
     /// The variables of the control that was asked for keep the values that they had when the fallback took over.
     fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
         self.control.telemetry(out);

@@ -2,6 +2,7 @@
 
 pub mod aggregation;
 pub mod credit;
+pub mod estimate;
 pub mod fallback;
 pub mod frame;
 pub mod growth;

@@ -173,6 +173,8 @@ pub fn fill(from: u64, out: &mut [u8]) {
 pub struct Party {
     pub to_send: u64,
     pub sent: u64,
+    /// What comes next of it.
+    ready: Vec<u8>,
     pub received: u64,
     pub hash: Sha256,
     pub closed: bool,
@@ -187,6 +189,7 @@ impl Party {
         Self {
             to_send,
             sent: 0,
+            ready: Vec::new(),
             received: 0,
             hash: Sha256::new(),
             closed: false,
@@ -198,9 +201,12 @@ impl Party {
     pub fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) {
         let mut buf = vec![0; 1 << 16];
         while self.sent < self.to_send && host.conn(id).is_some_and(|c| c.is_connected()) {
-            let n = (self.to_send - self.sent).min(buf.len() as u64) as usize;
-            fill(self.sent, &mut buf[..n]);
-            let taken = host.write(now, id, &buf[..n]);
+            // What found no room is kept: to make it anew each time would take most of the time of a slow transfer.
+            let (n, had) = ((self.to_send - self.sent).min(buf.len() as u64) as usize, self.ready.len());
+            self.ready.resize(n.max(had), 0);
+            fill(self.sent + had as u64, &mut self.ready[had..]);
+            let taken = host.write(now, id, &self.ready);
+            self.ready.drain(..taken);
             self.sent += taken as u64;
             if taken == 0 {
                 break;

@@ -1,6 +1,6 @@
 //! What a run yields of each flow.
 
-use super::{Quantity, Unit, amount, bytes, count, maybe};
+use super::{Quantity, Unit, amount, bytes, count, known, maybe};
 use crate::result::FlowResult;
 use skyhaul_apps::Measured;
 use skyhaul_base::Instant;
@@ -33,6 +33,11 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
         f.segments_sent
     }),
     count("retransmissions", "data segments sent again", |f, _| f.retransmissions),
+    count(
+        "timeout_retransmissions",
+        "of these, sent while the loss that a timeout found was repaired",
+        |f, _| f.timeout_retransmissions,
+    ),
     count("timeouts", "expiries of the retransmission timer", |f, _| f.timeouts),
     count("recoveries", "losses found by acknowledgements, without a timeout", |f, _| f.recoveries),
     count("cuts", "cuts of the window on signs of congestion", |f, _| f.cuts.total()),
@@ -99,6 +104,33 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
         "mean of the smoothed RTT over the samples of the series; its last value if nothing was sampled",
         |f, _| f.mean_srtt,
     ),
+    count(
+        "bursts",
+        "times at which an event (an acknowledgement, a timer, a write) let data segments go, one or more at once",
+        |f, _| f.bursts.count(),
+    ),
+    known("burst_mean", Unit::Segments, "mean number of segments that left at once", |f, _| f.bursts.mean()),
+    known(
+        "burst_p99",
+        Unit::Segments,
+        "99th percentile of that number: exact up to 32, to 1/8 above",
+        |f, _| f.bursts.quantile(0.99).map(f64::from),
+    ),
+    known("burst_max", Unit::Segments, "most segments that left at once", |f, _| {
+        Some(f64::from(f.bursts.largest())).filter(|n| *n > 0.0)
+    }),
+    known(
+        "bwe_mean",
+        Unit::BitPerSecond,
+        "bandwidth that the congestion control estimates, payload: mean over the samples of the series",
+        |f, _| f.bwe.map(|b| b.mean),
+    ),
+    known("bwe_sd", Unit::BitPerSecond, "standard deviation of the same samples", |f, _| {
+        f.bwe.map(|b| b.deviation)
+    }),
+    known("bwe_cv", Unit::Share, "their coefficient of variation: standard deviation over mean", |f, _| {
+        f.bwe.map(|b| b.deviation / b.mean)
+    }),
 ];
 
 fn datagrams(f: &FlowResult) -> Measured {

@@ -174,6 +174,16 @@ const fn level<T: ?Sized>(
     Quantity { name, unit, says, of: Source::Level(of) }
 }
 
+/// A level that may not be there.
+const fn known<T: ?Sized>(
+    name: &'static str,
+    unit: Unit,
+    says: &'static str,
+    of: fn(&T, Duration) -> Option<f64>,
+) -> Quantity<T> {
+    Quantity { name, unit, says, of: Source::Maybe(of) }
+}
+
 /// Seconds, if there are any.
 const fn maybe<T: ?Sized>(
     name: &'static str,

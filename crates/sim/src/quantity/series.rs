@@ -30,6 +30,11 @@ pub const fn sampled(series: Series) -> Sampled {
     use Subject::{Flow, Link};
     let (of, unit, says) = match series {
         Series::Acked => (Flow, Unit::Segments, "distinct segments acknowledged so far"),
+        Series::Bwe => (
+            Flow,
+            Unit::BitPerSecond,
+            "bandwidth that the congestion control estimates, payload; missing of one that estimates none",
+        ),
         Series::Cwnd => (Flow, Unit::Segments, "congestion window"),
         Series::Delay => (Link, Unit::Second, "smallest propagation delay at the time, without jitter"),
         Series::InFlight => (Flow, Unit::Segments, "data outstanding"),

@@ -74,7 +74,8 @@ const PLAIN: [Plain; 7] = [
 const AGGREGATES: [&str; 6] = ["count", "jain", "max", "mean", "min", "sum"];
 
 /// Functions from a curve per flow to a number per flow, with the number of further arguments.
-const OF_CURVES: [(&str, usize); 5] = [("at", 1), ("last", 0), ("peak", 2), ("low", 2), ("reach", 1)];
+const OF_CURVES: [(&str, usize); 7] =
+    [("at", 1), ("last", 0), ("peak", 2), ("low", 2), ("average", 2), ("deviation", 2), ("reach", 1)];
 
 /// Checks an expression and tells what it yields.
 ///
@@ -291,6 +292,12 @@ fn of_curve(f: &str, c: &Sampled, more: &[f64]) -> f64 {
     let span = || c.within(more[0], more[1]).map(|(_, v)| v);
     match f {
         "at" => c.at(more[0]),
+        "average" => stats::mean(&span().collect::<Vec<_>>()),
+        "deviation" => {
+            let values: Vec<f64> = span().collect();
+            let mean = stats::mean(&values);
+            math::sqrt(stats::mean(&values.iter().map(|v| (v - mean) * (v - mean)).collect::<Vec<_>>()))
+        }
         "last" => c.value.last().map_or(f64::NAN, |v| v.0),
         "low" => span().reduce(f64::min).unwrap_or(f64::NAN),
         "peak" => span().reduce(f64::max).unwrap_or(f64::NAN),

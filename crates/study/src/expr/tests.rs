@@ -103,6 +103,8 @@ fn series_need_a_function() {
     assert_eq!(value("reach(series[a].cwnd, 2)"), [1.0]);
     assert_eq!(value("peak(series.cwnd, 0, 2) - low(series.cwnd, 0, 2)"), [3.0]);
     assert_eq!(value("mean(last(series.cwnd))"), [2.0]);
+    assert_eq!(value("average(series.cwnd, 0, 1)"), [2.5]);
+    assert_eq!(value("deviation(series.cwnd, 0, 1)"), [1.5]);
     assert!(refused("series.cwnd + 1").message.contains("not a series"));
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Repair {
     pub(crate) limited_sent: u64,
     /// The counting estimate of [`Pipe::Counter`](skyhaul_cc::Pipe), bytes; it may fall below zero.
     pub(crate) pipe_counter: i64,
+    /// Retransmissions while what a timeout found was repaired.
+    pub(crate) after_timeouts: u64,
     pub(crate) prr: prr::Prr,
     /// What may prove spurious.
     pub(crate) undo: undo::Undo,
@@ -34,6 +36,7 @@ impl Repair {
             partial_acks: 0,
             limited_sent: 0,
             pipe_counter: 0,
+            after_timeouts: 0,
             prr: prr::Prr::default(),
             undo: undo::Undo::default(),
             frto: frto::Frto::NEW,

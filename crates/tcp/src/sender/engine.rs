@@ -11,6 +11,7 @@ use crate::store::Store;
 use crate::timer::{Timer, Timers};
 use crate::wave::Marker;
 
+use super::aside::Aside;
 use super::by_time::ByTime;
 use super::control::Control;
 use alloc::boxed::Box;
@@ -84,8 +85,7 @@ pub(crate) struct Engine<S: Store> {
     pub(super) judgement: Option<Judgement>,
     /// The algorithm learns of the connection when the first data is about to leave.
     pub(super) beginning: Option<Beginning>,
-    /// What an earlier connection on the path left.
-    pub(super) cached: Option<Box<PathState>>,
+    pub(super) aside: Option<Box<Aside>>,
     pub(super) persist_backoff: u32,
     /// Questions for the window that nothing has answered.
     pub(super) unanswered: u32,
@@ -144,7 +144,7 @@ impl<S: Store> Engine<S> {
             by_time: None,
             judgement: None,
             beginning: None,
-            cached: None,
+            aside: None,
             persist_backoff: 0,
             unanswered: 0,
             stuck: (0, Instant::ZERO),
@@ -203,9 +203,11 @@ impl<S: Store> Engine<S> {
     #[cold]
     pub(super) fn begin(&mut self, now: Instant, beginning: Beginning) {
         let start = match beginning {
-            Beginning::Established { rtt, syn_lost } => {
-                Start::Established { rtt, syn_lost, cached: self.cached.take().map(|s| *s) }
-            }
+            Beginning::Established { rtt, syn_lost } => Start::Established {
+                rtt,
+                syn_lost,
+                cached: self.aside.as_mut().and_then(|a| a.cached.take()),
+            },
             Beginning::Idle => Start::Idle,
         };
         // What an idle period does to the window is not undone.
@@ -230,7 +232,7 @@ impl<S: Store> Engine<S> {
         if let (PathCache::WindowAndRtt, Some(srtt)) = (wanted, state.srtt) {
             self.rtt.seed(srtt, state.rttvar, &self.config.rto);
         }
-        self.cached = Some(Box::new(state));
+        self.aside().cached = Some(state);
     }
 
     pub(super) fn path_state(&self) -> PathState {

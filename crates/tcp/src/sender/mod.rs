@@ -17,7 +17,9 @@
 
 mod ack;
 mod answers;
+mod aside;
 mod black_hole;
+mod bursts;
 mod by_time;
 mod control;
 mod copy;
@@ -41,6 +43,7 @@ use crate::store::Store;
 use crate::timer::Timer;
 pub use ack::Arrival;
 use alloc::sync::Arc;
+pub use bursts::Bursts;
 use core::num::NonZeroU16;
 pub use counters::Counters;
 use engine::Engine;
@@ -260,6 +263,16 @@ impl<S: Store> Sender<S> {
     pub fn counters(&self) -> Counters {
         let (probes_sent, probes_answered) = self.engine.prober.counts();
         Counters { probes_sent, probes_answered, ..self.engine.counters.clone() }
+    }
+    /// Retransmissions that were sent while the loss that a timeout found was repaired.
+    #[must_use]
+    pub fn timeout_retransmissions(&self) -> u64 {
+        self.engine.repair.as_ref().map_or(0, |r| r.after_timeouts)
+    }
+    /// How many data segments left at once so far.
+    #[must_use]
+    pub fn bursts(&self) -> Bursts {
+        self.engine.bursts()
     }
     /// Its state now.
     #[must_use]

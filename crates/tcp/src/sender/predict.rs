@@ -348,6 +348,9 @@ impl<S: Store> Engine<S> {
     fn ordinary_loop_ended(&mut self, now: Instant, clock: Clock, blocked: Blocked) {
         self.pending = None;
         let sent = core::mem::take(&mut self.loop_sent);
+        if sent > 1 {
+            self.note_ordinary_burst(sent);
+        }
         self.window_limited = blocked == Blocked::Cwnd;
         self.app_limited = false;
         if self.control.listens_to_transmit() {

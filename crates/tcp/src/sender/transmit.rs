@@ -79,10 +79,15 @@ impl<S: Store> Engine<S> {
 
     /// What goes whatever the window says.
     fn forced(&mut self, now: Instant) -> Option<Out> {
-        if self.tail_loss_probe_due() {
-            return self.send_tail_loss_probe(now);
+        let out = if self.tail_loss_probe_due() {
+            self.send_tail_loss_probe(now)
+        } else {
+            self.first_lost().map(|index| self.resend(now, index))
+        };
+        if out.is_some() {
+            self.note_forced(now);
         }
-        self.first_lost().map(|index| self.resend(now, index))
+        out
     }
 
     /// A probe that is due.
@@ -151,6 +156,7 @@ impl<S: Store> Engine<S> {
     pub(super) fn loop_ended(&mut self, now: Instant, clock: Clock, blocked: Blocked) {
         self.pending = None;
         let sent = core::mem::take(&mut self.loop_sent);
+        self.note_burst(now, sent);
         self.window_limited = blocked == Blocked::Cwnd;
         self.app_limited = blocked == Blocked::App;
         if self.app_limited {
@@ -329,6 +335,9 @@ impl<S: Store> Engine<S> {
     fn sent_again(&mut self, now: Instant, index: usize) -> Out {
         let item = self.board.item(index).expect("index was just taken from the scoreboard");
         self.counters.retransmissions += 1;
+        if self.phase == Phase::Loss {
+            self.repair().after_timeouts += 1;
+        }
         if let Some(repair) = &mut self.repair {
             repair.resent(now, item.seq);
         }
