@@ -42,8 +42,9 @@ NS3_ENDPOINT = (
     "keep-sack-after-rto = true, sack-blocks = 4, rto-min = '2 s'"
 )
 NS3_OPTIONS = (("minrto", 2), ("iw", 2))
-# Repetitions in recoveries as RFC 6675 has them. The controls called calm do not grow with the acknowledgement
-# that ends a recovery, and in slow start by a segment per acknowledgement at most (ns3/geo_bulk.cc).
+# Repetitions in recoveries as RFC 6675 has them. The controls called calm do not grow with the
+# acknowledgement that ends a recovery, and in slow start by a segment per acknowledgement at most
+# (ns3/geo_bulk.cc).
 NS3_CALM = (("nextseg", "rfc"),)
 NS3_BYTES = NS3_ENDPOINT + ", growth = 'byte-counting'"
 
