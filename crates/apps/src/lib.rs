@@ -82,6 +82,11 @@ macro_rules! applications {
             pub fn sends_datagrams(&self) -> bool {
                 match self { $(Self::$variant(_) => <$config as Kind>::DATAGRAMS,)* }
             }
+            /// It has a viewer at the other end, who wants to hear what arrives.
+            #[must_use]
+            pub fn is_watched(&self) -> bool {
+                match self { $(Self::$variant(_) => <$config as Kind>::WATCHES,)* }
+            }
             /// Bytes of a datagram with its headers, if the file says so.
             #[must_use]
             pub fn packet(&self) -> Option<u64> {

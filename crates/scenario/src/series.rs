@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum Series {
     /// Distinct segments acknowledged so far, per flow.
     Acked,
+    /// Rate that the sender may send at in bit/s, per flow of datagrams that keep to one.
+    AllowedRate,
     /// Film that the viewer has and has not seen, in seconds, per flow with video.
     Buffered,
     /// Bandwidth that the congestion control estimates, in bit/s of payload, per flow; no value of one that estimates none.
@@ -19,6 +21,8 @@ pub enum Series {
     Delay,
     /// Data outstanding in segments, per flow.
     InFlight,
+    /// Loss event rate as the sender knows it, per flow of TFRC.
+    LossEventRate,
     /// Estimate of what is in the network, in segments, per flow.
     Pipe,
     /// Packets waiting, per direction of a link.
@@ -44,13 +48,15 @@ pub enum Series {
 
 impl Series {
     /// All series, in the order of their names.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Acked,
+        Self::AllowedRate,
         Self::Buffered,
         Self::Bwe,
         Self::Cwnd,
         Self::Delay,
         Self::InFlight,
+        Self::LossEventRate,
         Self::Pipe,
         Self::Queue,
         Self::Rate,
@@ -68,11 +74,13 @@ impl Series {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Acked => "acked",
+            Self::AllowedRate => "allowed-rate",
             Self::Buffered => "buffered",
             Self::Bwe => "bwe",
             Self::Cwnd => "cwnd",
             Self::Delay => "delay",
             Self::InFlight => "in-flight",
+            Self::LossEventRate => "loss-event-rate",
             Self::Pipe => "pipe",
             Self::Queue => "queue",
             Self::Rate => "rate",
