@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DEFAULT_BINARY = ROOT / "target" / "release" / "skyhaul"
 
 SCENARIO = ROOT / "benches" / "scenarios" / "ns2-geo-sack.toml"
+DATAGRAMS = ROOT / "benches" / "scenarios" / "geo-tfrc.toml"
 
 # our parameter -> (key for --set, how its value is written)
 SETTINGS = {

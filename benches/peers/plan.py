@@ -65,6 +65,8 @@ class Pair:
     """Parameters of the peer's script or program."""
     window: int = 64
     """Segments that may be outstanding."""
+    transport: str = ""
+    """`flows.bulk.transport` in Skyhaul; empty for TCP, otherwise `control` and `endpoint` say nothing."""
     note: str = ""
     """What an isolating experiment changes; empty for the comparison itself."""
 
@@ -77,12 +79,17 @@ WESTWOOD = "{ name = 'westwood-plus', recovery = 'sack' }"
 CUBIC = "{ name = 'cubic', hystart = false }"
 LINUX_VEGAS = "{ name = 'vegas', flavour = 'linux' }"
 
+# ns-2 puts the timer of a TCP into the equation, which on a steady path is little more than R; the RFC, and we, 4 R.
+TFRC = "{ kind = 'tfrc', packet = '1000 B' }"
+TFRC_OPTIONS = (("minrto", 2.2),)
+
 PAIRS = (
     Pair("ns2", "tahoe", "TCP", "'tahoe'", NS2_ENDPOINT, NS2_OPTIONS),
     Pair("ns2", "reno", "TCP/Reno", "'reno'", NS2_ENDPOINT, NS2_OPTIONS),
     Pair("ns2", "newreno", "TCP/Newreno", "'newreno'", NS2_ENDPOINT, NS2_OPTIONS),
     Pair("ns2", "sack", "TCP/Sack1", "'sack'", NS2_ENDPOINT, NS2_OPTIONS),
     Pair("ns2", "vegas", "TCP/Vegas", "'vegas'", NS2_ENDPOINT, NS2_OPTIONS),
+    Pair("ns2", "tfrc", "TFRC", "", "", TFRC_OPTIONS, transport=TFRC),
     Pair("ns3", "westwood-plus", "westwood-plus", WESTWOOD, NS3_ENDPOINT, NS3_OPTIONS),
     Pair("ns3", "hybla", "hybla", "'hybla'", NS3_BYTES, NS3_OPTIONS),
     Pair("ns3", "cubic", "cubic", CUBIC, NS3_BYTES, NS3_OPTIONS),
@@ -99,6 +106,16 @@ ISOLATIONS = (
         NS2_ENDPOINT + ", rto-min = '1 s'",
         (("minrto", 1), ("iw", 2), ("limited", 1)),
         note="RTOmin 1 s on both sides",
+    ),
+    Pair(
+        "ns2",
+        "tfrc",
+        "TFRC",
+        "",
+        "",
+        (("minrto", 0),),
+        transport=TFRC,
+        note="ns-2 with the timer of its TCP in the equation",
     ),
     Pair(
         "ns3",
@@ -200,6 +217,8 @@ class Run:
             "duration": self.duration,
             "window": self.pair.window,
         }
+        if self.side == "skyhaul" and self.pair.transport:
+            return {**what, "transport": self.pair.transport}
         if self.side == "skyhaul":
             return {**what, "control": self.pair.control, "endpoint": self.pair.endpoint}
         return {**what, "algorithm": self.pair.theirs, "options": dict(self.pair.options)}

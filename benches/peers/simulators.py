@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from skyhaul_cli import SCENARIO, Unusable, require_skyhaul, run_child
+from skyhaul_cli import DATAGRAMS, SCENARIO, Unusable, require_skyhaul, run_child
 
 HERE = Path(__file__).resolve().parent
 TCL = HERE / "ns2" / "geo_bulk.tcl"
@@ -165,9 +165,16 @@ class Skyhaul:
         self.version = run_child([self.binary, "--version"]).stdout.split()[-1]
         self.package = None
         # Any change of the program may change results.
-        self.files = digest(self.binary, SCENARIO)
+        self.files = digest(self.binary, SCENARIO, DATAGRAMS)
 
     def command(self, run):
+        if run.pair.transport:
+            settings = {
+                "links.sat.error.p": repr(run.loss),
+                "flows.bulk.transport": run.pair.transport,
+                "duration": f"{run.duration:g} s",
+            }
+            return self._run(DATAGRAMS, settings, run.seed)
         settings = {
             "links.sat.error.p": repr(run.loss),
             "flows.bulk.cc": run.pair.control,
@@ -176,8 +183,11 @@ class Skyhaul:
             "flows.bulk.handshake": "true",
             "duration": f"{run.duration:g} s",
         }
+        return self._run(SCENARIO, settings, run.seed)
+
+    def _run(self, scenario, settings, seed):
         sets = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
-        return [self.binary, "run", SCENARIO, *sets, "--seed", run.seed, "--json"]
+        return [self.binary, "run", scenario, *sets, "--seed", seed, "--json"]
 
     def result(self, text):
         return of_skyhaul(text)

@@ -28,6 +28,8 @@
 #   -minrto   lower bound of the retransmission timer, seconds; -iw: initial window, segments;
 #             -limited: limited transmit (singledup_). 0.2, 2 and 1 are the defaults of ns-2.35.
 #   -delack   1: the receiver delays acknowledgements (every second segment, at most 100 ms).
+#   -variant TFRC: no TCP. packetSize_ is 1000, without the header that useHeaders_ would add; what arrived is
+#             bytes_ of the sink, in packets of 1000 bytes. -minrto: least timeout in the equation; -iw, -limited, -delack and -window say nothing.
 #   -access   1: each source on its own node behind a 10 Gbit/s link, 0: all agents on node A.
 #   -lean     1: keep only the packet headers in use (ns-2's usual way to run faster and smaller).
 #   -packets  > 0: every flow sends this many segments and stops (0: unlimited).
@@ -65,12 +67,14 @@ if {[llength $argv] % 2} {
     puts stderr "geo_bulk.tcl: parameter '[lindex $argv end]' has no value"
     exit 2
 }
-if {[lsearch -exact {TCP TCP/Reno TCP/Newreno TCP/Sack1 TCP/Vegas} $opt(variant)] < 0} {
+if {[lsearch -exact {TCP TCP/Reno TCP/Newreno TCP/Sack1 TCP/Vegas TFRC} $opt(variant)] < 0} {
     puts stderr "geo_bulk.tcl: unknown variant '$opt(variant)'"
     exit 2
 }
 set sinkclass [expr {$opt(variant) eq "TCP/Sack1" ? "TCPSink/Sack1" : "TCPSink"}]
 if {$opt(delack)} { append sinkclass /DelAck }
+set tfrc [expr {$opt(variant) eq "TFRC"}]
+if {$tfrc} { set sinkclass TFRCSink }
 
 Agent/TCP set packetSize_ [expr {$opt(variant) eq "TCP/Vegas" ? 1000 : 960}]
 Agent/TCP set tcpip_base_hdr_size_ 40
@@ -82,10 +86,13 @@ Agent/TCP set minrto_ $opt(minrto)
 Agent/TCP set singledup_ $opt(limited)
 Agent/TCP set overhead_ 0
 Agent/TCPSink set packetSize_ 40
+Agent/TFRC set packetSize_ 1000
+Agent/TFRC set useHeaders_ false
+Agent/TFRC set minrto_ $opt(minrto)
 
 if {$opt(lean)} {
     remove-all-packet-headers
-    add-packet-header IP TCP Flags
+    add-packet-header IP TCP Flags TFRC TFRC_ACK
 }
 
 set ns [new Simulator]
@@ -137,11 +144,16 @@ for {set i 0} {$i < $opt(flows)} {incr i} {
     }
     set tcp($i) [new Agent/$opt(variant)]
     set sink [new Agent/$sinkclass]
+    set sinks($i) $sink
     $tcp($i) set fid_ $i
     $ns attach-agent $src $tcp($i)
     $ns attach-agent $B $sink
     $ns connect $tcp($i) $sink
     set start($i) [$startrng uniform 0.0 $opt(rtt)]
+    if {$tfrc} {
+        $ns at $start($i) "$tcp($i) start"
+        continue
+    }
     set ftp [new Application/FTP]
     $ftp attach-agent $tcp($i)
     if {$opt(packets) > 0} {
@@ -153,13 +165,23 @@ for {set i 0} {$i < $opt(flows)} {incr i} {
 }
 
 proc finish {} {
-    global opt tcp start tracefile
+    global opt tcp sinks start tfrc tracefile
     set acked {}; set rexmit {}; set timeouts {}; set sent {}; set cuts {}; set starts {}
     set total 0
     set allsent 0
     set allrexmit 0
     set alltimeouts 0
     for {set i 0} {$i < $opt(flows)} {incr i} {
+        if {$tfrc} {
+            set a [expr {int([$sinks($i) set bytes_] / 1000)}]
+            lappend acked $a
+            lappend sent [$tcp($i) set ndatapack_]
+            foreach list {rexmit timeouts cuts} { lappend $list 0 }
+            lappend starts [format %.6f $start($i)]
+            incr total $a
+            incr allsent [$tcp($i) set ndatapack_]
+            continue
+        }
         set a [$tcp($i) set ack_]
         if {$a < 0} { set a 0 }
         lappend acked $a

@@ -7,8 +7,8 @@
 use crate::cases::Case;
 use crate::error::{CaptureError, LabError};
 use skyhaul_base::Instant;
+use skyhaul_rate::REPORT_BYTES;
 use skyhaul_scenario::Resolved;
-use skyhaul_scenario::resolved::Transport;
 use skyhaul_sim::{Opened, Place, Sighting, Tap};
 use skyhaul_tcp::Mark;
 use skyhaul_tcp::config::ProbeNegotiation;
@@ -110,7 +110,7 @@ impl PcapTap {
             };
             let window_shift = if e.window_scaling { skyhaul_tcp::scale_for(e.receive_buffer) } else { 0 };
             let agreed = Agreement { window_shift, ..Agreement::with(profile) };
-            let udp = group.transport == Transport::Udp;
+            let udp = group.transport.sends_datagrams();
             flows.push(Some(FlowCapture { agreed, udp, ends, ids: [0; 2] }));
         }
         let mut links = Vec::new();
@@ -195,7 +195,9 @@ impl PcapTap {
         let mut header = [0; MAX_HEADER];
         let (agreed, payload) = (&flow.agreed, Payload::Zeros);
         let encoded = if flow.udp {
-            let (low, len) = (segment.low_priority, segment.len as usize);
+            // What comes back over datagrams are reports.
+            let len = if seen.backward { REPORT_BYTES } else { segment.len as usize };
+            let low = segment.low_priority;
             encode_udp(&mut header, &envelope, agreed, low, len, payload)
         } else {
             encode(&mut header, &envelope, agreed, &segment, payload)

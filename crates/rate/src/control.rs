@@ -86,11 +86,4 @@ impl Control {
         }
         true
     }
-    /// Nothing more will be sent.
-    pub(crate) fn rest(&mut self) {
-        match self {
-            Self::Tfrc(c) => c.rest(),
-            Self::Ssvp(c) => c.rest(),
-        }
-    }
 }

@@ -26,6 +26,13 @@ impl Pacer {
         self.last.map_or(Instant::ZERO, |(due, size)| due + gap(size, rate))
     }
 
+    /// The rate has changed. A slot that would have been in the past at the new rate is now: nobody was late for it.
+    pub(crate) fn changed(&mut self, now: Instant, rate: f64) {
+        if let Some((due, size)) = &mut self.last {
+            *due = (*due).max(now - gap(*size, rate));
+        }
+    }
+
     /// Something waits for the next slot.
     pub(crate) fn wait(&mut self) {
         self.waited = true;
@@ -63,6 +70,11 @@ mod tests {
         p.sent(at(100), 1000, 10_000.0);
         assert_eq!(p.next(10_000.0), at(200));
         assert_eq!(p.next(20_000.0), at(150), "in the middle of a gap");
+        p.wait();
+        p.changed(at(180), 20_000.0);
+        assert_eq!(p.next(20_000.0), at(180));
+        p.sent(at(180), 1000, 20_000.0);
+        assert_eq!(p.next(20_000.0), at(230), "no burst");
     }
 
     #[test]

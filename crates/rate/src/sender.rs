@@ -41,6 +41,8 @@ pub struct Sender {
     backlog: Backlog,
     segment: u32,
     ceiling: f64,
+    /// Nothing more will be offered.
+    finished: bool,
     counters: Counters,
 }
 
@@ -54,6 +56,7 @@ impl Sender {
             backlog: Backlog::new(config.queue()),
             segment: config.segment(),
             ceiling: config.ceiling(),
+            finished: false,
             counters: Counters::default(),
         }
     }
@@ -74,14 +77,12 @@ impl Sender {
     /// Nothing more will be offered: what waits is sent, and data without end ends.
     pub fn finish(&mut self) {
         self.backlog.set_greedy(false);
-        if self.backlog.is_empty() {
-            self.control.rest();
-        }
+        self.finished = true;
     }
-    /// Nothing waits.
+    /// Nothing waits, and nothing more will be offered.
     #[must_use]
-    pub fn is_idle(&self) -> bool {
-        self.backlog.is_empty()
+    pub fn is_over(&self) -> bool {
+        self.finished && self.backlog.is_empty()
     }
 
     /// The packet to be sent now; to be called until there is none.
@@ -108,11 +109,15 @@ impl Sender {
     pub fn handle_report(&mut self, now: Instant, report: &Report) {
         if report.echo <= now && self.control.on_report(now, report) {
             self.counters.reports += 1;
+            self.pacer.changed(now, self.pace());
         }
     }
     /// When it wants to be called; [`Instant::MAX`] for not before something happens.
     #[must_use]
     pub fn next_timeout(&self) -> Instant {
+        if self.is_over() {
+            return Instant::MAX;
+        }
         let slot = if self.backlog.is_empty() { Instant::MAX } else { self.pacer.next(self.pace()) };
         self.control.next_timeout().min(slot)
     }

@@ -102,7 +102,7 @@ impl Resolved {
             count: Some(Count(f.count.into())),
             path: Some(f.path.iter().map(|&i| self.links[i].name.clone()).collect()),
             extra_delay: Some(Time(f.extra_delay)),
-            transport: (!tcp).then_some(Transport::Udp),
+            transport: (!tcp).then_some(Short(f.transport)),
             cc: tcp.then(|| Short(CcSpec(f.cc.clone()))),
             endpoint: tcp.then(|| Short(EndpointSpec::of(&f.endpoint))),
             rwnd: tcp.then(|| window(f.endpoint.receive_buffer)),

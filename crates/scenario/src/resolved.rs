@@ -89,9 +89,9 @@ pub struct FlowGroup {
     pub extra_delay: Duration,
     /// What carries the data.
     pub transport: Transport,
-    /// Congestion control; of no meaning over UDP.
+    /// Congestion control; of meaning over TCP only.
     pub cc: skyhaul_cc::Config,
-    /// Endpoint, the same at both ends. `receive_buffer` holds `rwnd`. Over UDP only the sizes have a meaning.
+    /// Endpoint, the same at both ends. `receive_buffer` holds `rwnd`. Of datagrams only the sizes have a meaning.
     pub endpoint: skyhaul_tcp::Config,
     /// What the sender has to send.
     pub app: App,
@@ -129,12 +129,13 @@ pub struct Record {
 }
 
 impl FlowGroup {
-    /// What it is called in results: the congestion control, or `udp`.
+    /// What it is called in results: the congestion control, or `udp`, `tfrc`, `ssvp-reconstructed`.
     #[must_use]
     pub fn label(&self) -> std::borrow::Cow<'static, str> {
         match self.transport {
             Transport::Tcp => self.cc.label(),
             Transport::Udp => "udp".into(),
+            Transport::Tfrc(_) | Transport::Ssvp(_) => self.transport.rate().map_or("", |r| r.label()).into(),
         }
     }
 }

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum Series {
     /// Distinct segments acknowledged so far, per flow.
     Acked,
+    /// Rate that the sender may send at in bit/s, per flow of datagrams that keep to one.
+    AllowedRate,
     /// Bandwidth that the congestion control estimates, in bit/s of payload, per flow; no value of one that estimates none.
     Bwe,
     /// Congestion window in segments, per flow.
@@ -17,6 +19,8 @@ pub enum Series {
     Delay,
     /// Data outstanding in segments, per flow.
     InFlight,
+    /// Loss event rate as the sender knows it, per flow of TFRC.
+    LossEventRate,
     /// Estimate of what is in the network, in segments, per flow.
     Pipe,
     /// Packets waiting, per direction of a link.
@@ -42,12 +46,14 @@ pub enum Series {
 
 impl Series {
     /// All series, in the order of their names.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::Acked,
+        Self::AllowedRate,
         Self::Bwe,
         Self::Cwnd,
         Self::Delay,
         Self::InFlight,
+        Self::LossEventRate,
         Self::Pipe,
         Self::Queue,
         Self::Rate,
@@ -65,10 +71,12 @@ impl Series {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Acked => "acked",
+            Self::AllowedRate => "allowed-rate",
             Self::Bwe => "bwe",
             Self::Cwnd => "cwnd",
             Self::Delay => "delay",
             Self::InFlight => "in-flight",
+            Self::LossEventRate => "loss-event-rate",
             Self::Pipe => "pipe",
             Self::Queue => "queue",
             Self::Rate => "rate",

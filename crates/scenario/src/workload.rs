@@ -14,7 +14,17 @@ pub(crate) fn resolve(
     mss: u32,
 ) -> Result<Config, Problem> {
     let spec = spec.unwrap_or(&Config::BULK);
-    if transport == Transport::Udp && !spec.sends_datagrams() {
+    if transport.rate().is_some() {
+        // What keeps datagrams to a rate can send as fast as that allows.
+        if !spec.sends_datagrams() && *spec != Config::BULK {
+            let message = format!(
+                "transport = \"{}\" carries datagrams, of which none is repeated, and this needs a byte stream: write app = \
+                 \"bulk\", kind = \"cbr\" or kind = \"on-off\", or transport = \"tcp\"",
+                transport.name()
+            );
+            return Err(Problem::new(key, message));
+        }
+    } else if transport == Transport::Udp && !spec.sends_datagrams() {
         let message = "transport = \"udp\" sends at a rate of its own: write app = { kind = \"cbr\", rate = \
                        \"1 Mbit/s\" } or kind = \"on-off\"";
         return Err(Problem::new(key, message));

@@ -1,6 +1,6 @@
 //! The two ends of a flow.
 
-use crate::datagram::Datagrams;
+use crate::datagram::{Datagrams, Rated};
 use skyhaul_base::{Instant, Rng};
 use skyhaul_cc::Algorithm;
 use skyhaul_scenario::resolved::FlowGroup;
@@ -19,8 +19,10 @@ pub(crate) enum Agent {
     Connections(Box<Ends>),
     /// A window of fixed size without loss recovery.
     FixedWindow(FixedWindow),
-    /// Datagrams.
+    /// Datagrams that nothing slows down.
     Datagrams(Box<Datagrams>),
+    /// Datagrams that keep to a rate.
+    Rated(Box<Rated>),
 }
 
 /// A flow whose handshake is not modelled, by both its ends.
@@ -97,7 +99,17 @@ impl Agent {
         match self {
             Self::OneWay(ends) => Some(ends.source.sender()),
             Self::Connections(ends) => Some(ends.sender.sender()),
-            Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) => None,
+            Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) => None,
+        }
+    }
+}
+
+impl Agent {
+    /// The ends of a flow that keeps to a rate, if it is one.
+    pub(crate) fn rated(&self) -> Option<&Rated> {
+        match self {
+            Self::Rated(rated) => Some(rated),
+            _ => None,
         }
     }
 }

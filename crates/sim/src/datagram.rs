@@ -2,8 +2,9 @@
 
 use skyhaul_apps::{Datagram, Delays, Measured, Numbered};
 use skyhaul_base::Instant;
+use skyhaul_rate::{Config, Data, Receiver, Sender};
 
-/// Both ends of a flow of datagrams.
+/// Both ends of a flow of datagrams that nothing slows down.
 #[derive(Debug, Default)]
 pub(crate) struct Datagrams {
     sender: Numbered,
@@ -26,5 +27,46 @@ impl Datagrams {
     /// What the receiver measured.
     pub(crate) fn result(&self) -> Measured {
         self.receiver.measured()
+    }
+}
+
+/// Both ends of a flow of datagrams that keep to a rate.
+#[derive(Debug)]
+pub(crate) struct Rated {
+    pub(crate) sender: Sender,
+    pub(crate) receiver: Receiver,
+    delays: Delays,
+    /// Reports are TFRC's.
+    pub(crate) tfrc: bool,
+}
+
+impl Rated {
+    /// A flow that starts now.
+    pub(crate) fn new(now: Instant, config: &Config) -> Self {
+        Self {
+            sender: Sender::new(now, config),
+            receiver: Receiver::new(config),
+            delays: Delays::default(),
+            tfrc: matches!(config, Config::Tfrc(_)),
+        }
+    }
+    /// A packet arrived, `header` bytes of which are headers.
+    pub(crate) fn receive(&mut self, now: Instant, data: &Data, header: u32) {
+        let Data { number, sent_at, size, .. } = *data;
+        self.delays.arrived(now, &Datagram { number, sent_at, len: size - header });
+        self.receiver.handle(now, data, false);
+    }
+    /// Payload bytes delivered.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.delays.bytes()
+    }
+    /// What the receiver measured.
+    pub(crate) fn result(&self) -> Measured {
+        self.delays.measured()
+    }
+    /// When one of the ends wants to be called.
+    #[inline]
+    pub(crate) fn next_timeout(&self) -> Instant {
+        self.sender.next_timeout().min(self.receiver.next_timeout())
     }
 }

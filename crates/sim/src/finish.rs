@@ -1,11 +1,12 @@
 //! The end of a run: what was measured, or why there is nothing.
 
 use crate::agent::Agent;
+use crate::datagram::Rated;
 use crate::error::Failure;
 use crate::flow::{Flow, Record, Totals};
 use crate::network::cause;
 use crate::parcel::{Parcel, kind};
-use crate::result::{ClassResult, FlowResult, LinkResult, RunResult};
+use crate::result::{ClassResult, FlowResult, LinkResult, RateResult, RunResult};
 use crate::sampler::ratio;
 use crate::sim::{Sim, Status};
 use crate::tap::Tap;
@@ -87,7 +88,7 @@ impl<R: Tap> Sim<R> {
     ) -> FlowResult {
         let group = &self.run.groups[record.group];
         let (sum, samples) = record.srtt;
-        let last_srtt = flow.snapshot().and_then(|s| s.srtt).map(Duration::as_secs_f64);
+        let last_srtt = flow.srtt().map(Duration::as_secs_f64);
         FlowResult {
             group: group.name.clone(),
             index: record.index,
@@ -120,8 +121,10 @@ impl<R: Tap> Sim<R> {
             lost,
             datagrams: match &flow.agent {
                 Agent::Datagrams(d) => Some(d.result()),
+                Agent::Rated(rated) => Some(rated.result()),
                 _ => None,
             },
+            rate: flow.agent.rated().map(rate_result),
             bursts: t.bursts,
             bwe: record.history.as_ref().and_then(|h| h.bwe.spread()),
             mean_srtt: if samples > 0 { Some(sum / samples as f64) } else { last_srtt },
@@ -145,6 +148,19 @@ impl<R: Tap> Sim<R> {
             },
             max_queue: link.counters().max_queue,
         }
+    }
+}
+
+/// What became of a flow that keeps to a rate.
+fn rate_result(rated: &Rated) -> RateResult {
+    let (state, counters, heard) = (rated.sender.state(), rated.sender.counters(), rated.receiver.heard());
+    RateResult {
+        allowed: state.rate * 8.0,
+        reports: heard.reports,
+        refused: counters.refused,
+        expiries: counters.expiries,
+        loss_events: heard.loss_events,
+        loss_event_rate: heard.loss_event_rate,
     }
 }
 

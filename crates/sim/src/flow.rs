@@ -203,7 +203,14 @@ impl Flow {
         }
     }
 
-    /// The state of the sender, if there is one.
+    /// The smoothed RTT of a sender, if it has one.
+    pub(crate) fn srtt(&self) -> Option<Duration> {
+        match self.agent.rated() {
+            Some(rated) => rated.sender.state().rtt,
+            None => self.snapshot()?.srtt,
+        }
+    }
+    /// The state of the TCP sender, if there is one.
     pub(crate) fn snapshot(&self) -> Option<Snapshot> {
         self.agent.sender().map(|s| s.snapshot())
     }
@@ -236,6 +243,12 @@ impl Flow {
                 let (sent, bytes) = d.counts();
                 all.bytes_acked += bytes;
                 all.segments_sent += sent;
+            }
+            Agent::Rated(rated) => {
+                let counters = rated.sender.counters();
+                all.bytes_acked += rated.bytes();
+                all.segments_sent += counters.sent;
+                all.acks += counters.reports;
             }
             Agent::FixedWindow(w) => {
                 let (sent, acked) = w.counts();

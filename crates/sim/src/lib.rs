@@ -30,6 +30,7 @@ mod observe;
 mod parcel;
 mod plain;
 pub mod quantity;
+mod rated;
 pub mod result;
 mod sampler;
 mod samples;
@@ -41,7 +42,7 @@ mod user;
 
 pub use agent::Agents;
 pub use error::{BuildError, Failure, RunError};
-pub use result::{ClassResult, FlowResult, LinkResult, RunResult, SampledSeries, Telemetry};
+pub use result::{ClassResult, FlowResult, LinkResult, RateResult, RunResult, SampledSeries, Telemetry};
 pub use samples::Spread;
 pub use sim::{Sim, Status};
 pub use skyhaul_apps::Measured;

@@ -5,9 +5,10 @@
 //! (SACK blocks, the options of a SYN, the option of TCP-Real) lies in a slab.
 
 use skyhaul_apps::Datagram;
-use skyhaul_base::Instant;
 use skyhaul_base::slab::Slab;
+use skyhaul_base::{Duration, Instant};
 use skyhaul_path::PacketView;
+use skyhaul_rate::{Data, REPORT_BYTES, Report};
 use skyhaul_tcp::{Extras, Flags, Head, Segment, Seq};
 use skyhaul_trace::{Class, Packet};
 
@@ -224,6 +225,36 @@ impl Parcel {
         }
     }
 
+    /// A datagram of a sender that keeps to a rate: its round-trip time travels where segments have their timestamps. Of
+    /// its number the lower half travels.
+    pub(crate) fn data(d: &Data, header: u32, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
+        let (sent_at, rtt) = (d.sent_at.as_nanos(), d.rtt.map_or(0, Duration::as_nanos));
+        let head =
+            Head::new(Seq(low(d.number)), Seq(low(sent_at)), d.size - header, high(sent_at), Flags::ACK);
+        let head = head.with_raw((high(rtt), low(rtt)), 0, 0);
+        Self::pack(&head, None, header, label, bodies, keep)
+    }
+    /// The datagram that it is.
+    pub(crate) fn as_data(self) -> Data {
+        Data {
+            number: high(self.seq_ack).into(),
+            sent_at: Instant::from_nanos(join(high(self.window_body), low(self.seq_ack))),
+            rtt: Some(Duration::from_nanos(self.stamps)).filter(|r| !r.is_zero()),
+            size: self.size(),
+        }
+    }
+    /// A report to such a sender, which counts as an acknowledgement. It is longer than its `header`.
+    pub(crate) fn report(r: &Report, header: u32, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
+        let [echo_high, echo_low, held, a, b] = r.words();
+        let head = Head::new(Seq(echo_high), Seq(echo_low), 0, held, Flags::ACK).with_raw((a, b), 0, 0);
+        Self::pack(&head, None, header + REPORT_BYTES as u32, label, bodies, keep)
+    }
+    /// The report that it is, TFRC's or SSVP's.
+    pub(crate) fn as_report(self, tfrc: bool) -> Option<Report> {
+        let (echo, held) = (self.seq_ack, high(self.window_body));
+        Report::from_words([high(echo), low(echo), held, high(self.stamps), low(self.stamps)], tfrc)
+    }
+
     /// Key of the body.
     #[inline]
     pub(crate) fn key(self) -> u32 {
@@ -390,6 +421,31 @@ mod tests {
                 assert!(bodies.is_empty());
             }
         }
+    }
+
+    #[test]
+    fn data_and_reports_of_a_rate_travel_whole() {
+        let mut bodies = Bodies::default();
+        for rtt in [None, Some(Duration::from_secs(7))] {
+            let data = Data { number: 9, sent_at: Instant::from_nanos((7 << 32) + 5), rtt, size: 1000 };
+            let parcel = Parcel::data(&data, 28, label(), &mut bodies, false);
+            assert_eq!((parcel.as_data(), parcel.class()), (data, Class::Data));
+        }
+        let says = [
+            (skyhaul_rate::Says::Tfrc { received: 1e5, loss: 0.25 }, true),
+            (skyhaul_rate::Says::Ssvp { highest: 8, lost: 3 }, false),
+        ];
+        for (says, tfrc) in says {
+            let echo = Instant::from_nanos((9 << 32) + 1);
+            let report = Report { echo, held: Duration::from_micros(1234), says };
+            for keep in [false, true] {
+                let parcel = Parcel::report(&report, 28, label(), &mut bodies, keep);
+                assert_eq!((parcel.as_report(tfrc), parcel.size()), (Some(report), 60));
+                assert_eq!(parcel.class(), Class::Ack);
+                parcel.discard(&mut bodies);
+            }
+        }
+        assert!(bodies.is_empty());
     }
 
     #[test]

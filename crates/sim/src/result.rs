@@ -81,6 +81,8 @@ pub struct FlowResult {
     pub lost: [u64; LossCause::COUNT],
     /// What the receiver of datagrams measured.
     pub datagrams: Option<Measured>,
+    /// What became of datagrams that keep to a rate.
+    pub rate: Option<RateResult>,
     /// Mean of the smoothed RTT over the samples of the series, in seconds; its last value if nothing was
     /// sampled.
     pub mean_srtt: Option<f64>,
@@ -114,6 +116,23 @@ impl FlowResult {
         let total: f64 = self.pages.iter().map(|p| p.as_secs_f64()).sum();
         (!self.pages.is_empty()).then(|| total / self.pages.len() as f64)
     }
+}
+
+/// What became of a flow of datagrams that keep to a rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RateResult {
+    /// The rate that it may send at in the end, whole packets, bit/s.
+    pub allowed: f64,
+    /// Reports that the receiver sent; of those that arrived the sender's `acks` tell.
+    pub reports: u64,
+    /// Datagrams that found no room to wait at the sender.
+    pub refused: u64,
+    /// How often the rate was lowered because reports stayed away.
+    pub expiries: u64,
+    /// Loss events that the receiver told apart; SSVP has none.
+    pub loss_events: Option<u64>,
+    /// The loss event rate in the end; SSVP has none.
+    pub loss_event_rate: Option<f64>,
 }
 
 /// What one direction of a link did with one class of packets.

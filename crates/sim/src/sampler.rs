@@ -73,7 +73,8 @@ impl Sampler {
 
     fn sample_flow(&mut self, now: Instant, index: u32, flow: &Flow, record: &mut Record, group: &FlowGroup) {
         let state = flow.snapshot();
-        if let Some(srtt) = state.and_then(|s| s.srtt) {
+        let rate = flow.agent.rated().map(|r| r.sender.state());
+        if let Some(srtt) = flow.srtt() {
             record.srtt.0 += srtt.as_secs_f64();
             record.srtt.1 += 1;
         }
@@ -88,13 +89,15 @@ impl Sampler {
                 // What a flow without connection has no value for is NaN, shown as a gap in figures.
                 let value = match kind {
                     Kind::Acked => record.totals(flow, group.endpoint.mss).bytes_acked as f64 / mss,
+                    Kind::AllowedRate => rate.map_or(f64::NAN, |s| s.rate * 8.0),
+                    Kind::LossEventRate => rate.and_then(|s| s.loss).unwrap_or(f64::NAN),
                     Kind::Bwe => bwe.unwrap_or(f64::NAN),
                     Kind::Cwnd => state.map_or(f64::NAN, |s| s.cwnd),
                     Kind::InFlight => state.map_or(0.0, |s| s.in_flight as f64 / mss),
                     Kind::Pipe => state.map_or(0.0, |s| s.pipe as f64 / mss),
                     Kind::Retransmissions => record.totals(flow, group.endpoint.mss).retransmissions as f64,
                     Kind::Rto => state.map_or(f64::NAN, |s| s.rto.as_secs_f64()),
-                    Kind::Srtt => state.and_then(|s| s.srtt).map_or(f64::NAN, Duration::as_secs_f64),
+                    Kind::Srtt => flow.srtt().map_or(f64::NAN, Duration::as_secs_f64),
                     Kind::Ssthresh => state.map_or(f64::NAN, |s| s.ssthresh),
                     Kind::Delay
                     | Kind::Telemetry

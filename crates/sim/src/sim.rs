@@ -2,6 +2,7 @@
 
 use crate::agent::{Agent, Agents, Ends, FixedWindow, OneWay};
 use crate::change::Changes;
+use crate::datagram::Rated;
 use crate::flow::{Flow, Record};
 use crate::heap::Heap;
 use crate::network::Network;
@@ -201,6 +202,10 @@ impl<R: Tap> Sim<R> {
                 d.receive(now, &parcel.as_datagram(header));
                 return;
             }
+            Agent::Rated(_) => {
+                self.rated_arrival(parcel);
+                return;
+            }
             Agent::FixedWindow(w) => {
                 if backward {
                     w.acked();
@@ -234,7 +239,7 @@ impl<R: Tap> Sim<R> {
                 (ends.source.sender_mut().take_judgement(), ends.source.sender().unacked())
             }
             Agent::Connections(ends) => (ends.sender.take_judgement(), ends.sender.unacked()),
-            Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) => return,
+            Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => return,
         };
         if let Some(judgement) = judgement {
             let account = &mut self.records[index as usize].history().cuts;
@@ -310,6 +315,8 @@ impl<R: Tap> Sim<R> {
         record.app = Some(app);
         if group.transport == Transport::Udp {
             flow.agent = Agent::Datagrams(Box::default());
+        } else if let Some(rate) = group.transport.rate() {
+            flow.agent = Agent::Rated(Box::new(Rated::new(self.now, &rate)));
         }
     }
 
@@ -319,6 +326,11 @@ impl<R: Tap> Sim<R> {
         let flow = &mut self.flows[index as usize];
         let judgement = match &mut flow.agent {
             Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) => return,
+            Agent::Rated(rated) => {
+                rated.sender.handle_timeout(now);
+                rated.receiver.handle_timeout(now);
+                return;
+            }
             Agent::OneWay(ends) => {
                 if ends.source.next_timeout() <= now {
                     ends.source.handle_timeout(now);
@@ -352,6 +364,10 @@ impl<R: Tap> Sim<R> {
         let net = &mut self.net;
         match &mut flow.agent {
             Agent::Silent | Agent::Datagrams(_) => return,
+            Agent::Rated(_) => {
+                self.rated_flush(index);
+                return;
+            }
             Agent::OneWay(ends) => {
                 let mut beside = None;
                 while let Some(head) = ends.source.poll(now, &mut beside) {
@@ -393,6 +409,7 @@ impl<R: Tap> Sim<R> {
                 ends.source.next_timeout().min(ends.sink.next_timeout()).min(record.stop).min(more)
             }
             Agent::Connections(ends) => ends.next_timeout().min(record.stop).min(more),
+            Agent::Rated(rated) => rated.next_timeout().min(record.stop).min(more),
             Agent::FixedWindow(_) => record.stop,
         };
         // Whatever is overdue is due now.
@@ -449,6 +466,11 @@ impl<R: Tap> Sim<R> {
             // Packets on their way still count.
             Agent::Datagrams(_) => {
                 self.note_finished(index);
+                return;
+            }
+            // What waits is still sent.
+            Agent::Rated(rated) => {
+                rated.sender.finish();
                 return;
             }
             Agent::OneWay(ends) => {
@@ -508,7 +530,7 @@ impl<R: Tap> Sim<R> {
     }
 
     /// Nothing more will come of a flow.
-    fn note_finished(&mut self, index: u32) {
+    pub(crate) fn note_finished(&mut self, index: u32) {
         self.records[index as usize].finished = Some(self.now);
         if R::ENABLED {
             self.net.witness.recorder.record(self.now, &Event::FlowFinished { flow: index });

@@ -19,6 +19,11 @@ impl<R: Tap> Sim<R> {
             let Some(demand) = app.poll(now) else { return };
             let flow = &mut self.flows[index as usize];
             match (demand, &mut flow.agent) {
+                // Data without end, at the rate that there is.
+                (Demand::Open { .. }, Agent::Rated(rated)) => rated.sender.greedy(),
+                (Demand::Datagram(packet), Agent::Rated(rated)) => {
+                    rated.sender.offer(now, packet);
+                }
                 (Demand::Open { transfer, bytes }, _) if app.opens_many() => {
                     self.begin(Transfer { owner: index, number: transfer, bytes });
                 }

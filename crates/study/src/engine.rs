@@ -7,7 +7,7 @@ use crate::runner::{CellRunner, Failure, Problem, Resolution, Setting, Unversion
 use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::{Config, Controls};
 use skyhaul_scenario::model::QueueSpec;
-use skyhaul_scenario::resolved::{Change, Direction, Limit, Series, Start, Transport};
+use skyhaul_scenario::resolved::{Change, Direction, Limit, Series, Start};
 
 use skyhaul_scenario::{Document, LoadError, Resolved, ScenarioError, no_files};
 use skyhaul_sim::quantity::{FLOW, LINK, RUN};
@@ -242,7 +242,7 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
             }
         };
         let window = match g.endpoint.receive_buffer {
-            _ if g.transport == Transport::Udp => "no window".to_owned(),
+            _ if g.transport.sends_datagrams() => "no window".to_owned(),
             u64::MAX => "unlimited window".to_owned(),
             bytes => format!("window {} segments", bytes / u64::from(g.endpoint.mss.max(1))),
         };

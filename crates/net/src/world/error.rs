@@ -57,6 +57,12 @@ pub enum Unsupported {
         /// Bytes of the shortest with headers.
         least: u32,
     },
+    /// A transport that only our own hosts have.
+    #[error("transport = \"{name}\" is our own at both ends: it runs in the worlds sim and wire")]
+    OursOnly {
+        /// Its name in files.
+        name: &'static str,
+    },
     /// A control that only the program has which runs the scenario.
     #[error(
         "the control {name:?} is the user's own, and the hosts of a wire have only those that come with Skyhaul"

@@ -5,7 +5,7 @@
 //! kernel          socket in A    ─ TUN ═ emulator ═ TUN ─ socket in B
 //! ```
 //! Real packets cross real devices and real kernels that forward them; the links between are those of the scenario. What
-//! flows send are the workloads of the simulator, from the same random streams, over TCP and UDP. What is measured is what the
+//! flows send are the workloads of the simulator, from the same random streams, over TCP and UDP; TFRC and SSVP run between our own hosts only. What is measured is what the
 //! simulator measures: bytes that the receiver has acknowledged until the run ends, times of pages, delays of datagrams.
 
 mod error;
@@ -17,7 +17,7 @@ mod setting;
 mod sockets;
 
 pub use error::{Unsupported, WorldError};
-pub use outcome::{FlowOutcome, Outcome, Sample};
+pub use outcome::{FlowOutcome, Outcome, RateOutcome, Sample};
 
 use setting::Setting;
 use skyhaul_scenario::resolved::Resolved;
@@ -65,7 +65,7 @@ pub fn run(
     seed: u64,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Outcome, WorldError> {
-    let setting = Setting::new(scenario, seed, !matches!(world, World::Kernel(_)))?;
+    let setting = Setting::new(scenario, seed, world)?;
     match world {
         World::Ours => ours::run(&setting, true, stop),
         World::OursToKernel => ours::run(&setting, false, stop),

@@ -1,10 +1,10 @@
 //! Our transport over the emulated links.
 
 use super::WorldError;
-use super::outcome::{Done, FlowOutcome, Outcome, Sample};
+use super::outcome::{Done, FlowOutcome, Outcome, RateOutcome, Sample};
 use super::receivers::Receivers;
 use super::setting::{Flow, Setting, packet};
-use crate::app::{App, Inbox, Lines, Serve, Session, Sink, Turn};
+use crate::app::{App, Inbox, Lines, Rated, Reporters, Serve, Session, Sink, Turn};
 use crate::device::Namespace;
 use crate::device::tun::{Tun, TunConfig};
 use crate::emulator::Emulation;
@@ -63,12 +63,22 @@ pub(super) fn run(
         s.client.route(network(SERVER), "link", Some(LINK[1].into()))?;
         let emulation = s.emulate(ends)?;
         let inbox = Inbox::new(emulation.started_at() + s.scenario.duration);
+        let mut reporters = Reporters::default();
+        for (group, port) in s.groups() {
+            if let Some(config) = group.transport.rate() {
+                reporters.expect(port, config, group.endpoint.header);
+            }
+        }
         let (done, waker) = (AtomicBool::new(false), server.waker());
-        let (senders, inbox) = std::thread::scope(|scope| {
+        let (senders, heard) = std::thread::scope(|scope| {
             let serving = scope.spawn(|| {
                 let serve = Serve::new(|_| Sink, Duration::from_secs(3600), None);
-                let mut app = Receiving { serve, inbox };
-                server.run(&mut app, |_, _, _| done.load(Ordering::Relaxed)).map(|()| app.inbox)
+                let mut app = Receiving { serve, inbox, reporters, failure: None };
+                server.run(&mut app, |_, _, _| done.load(Ordering::Relaxed))?;
+                match app.failure {
+                    Some(e) => Err(WorldError::from(e)),
+                    None => Ok((app.inbox, app.reporters)),
+                }
             });
             let senders = send(s, &mut client, &emulation, SERVER[1].into(), stop);
             done.store(true, Ordering::Relaxed);
@@ -76,7 +86,7 @@ pub(super) fn run(
             let served = serving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             Ok::<_, WorldError>((senders?, served?))
         })?;
-        Ok(senders.done(client.host(), &inbox).with(s, emulation.finish()?))
+        Ok(senders.done(client.host(), &heard.0, &heard.1).with(s, emulation.finish()?))
     } else {
         let to = LINK[1].into();
         s.client.route((IpAddr::V4(to), 32), "link", None)?;
@@ -86,7 +96,7 @@ pub(super) fn run(
         let receivers = receivers.run(false, emulation.started_at() + s.scenario.duration)?;
         let senders = send(s, &mut client, &emulation, to.into(), stop);
         let inbox = receivers.end();
-        Ok(senders?.done(client.host(), &inbox?).with(s, emulation.finish()?))
+        Ok(senders?.done(client.host(), &inbox?, &Reporters::default()).with(s, emulation.finish()?))
     }
 }
 
@@ -95,27 +105,36 @@ fn listen(s: &Setting<'_>, host: &mut Host) -> Result<(), HostError> {
     for (group, port) in s.groups() {
         match group.transport {
             Transport::Tcp => host.listen(port, endpoint(group))?,
-            Transport::Udp => drop(host.bind(port)?),
+            Transport::Udp | Transport::Tfrc(_) | Transport::Ssvp(_) => drop(host.bind(port)?),
         }
     }
     Ok(())
 }
 
-/// Reads what comes over connections, and measures datagrams.
+/// Reads what comes over connections, measures datagrams, and reports to those that keep to a rate.
 struct Receiving<G> {
     serve: Serve<Sink, G>,
     inbox: Inbox,
+    reporters: Reporters,
+    failure: Option<HostError>,
 }
 
 impl<G: FnMut(u16) -> Sink> App for Receiving<G> {
     fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
-        self.inbox.read(host);
+        while let Some(d) = host.receive() {
+            self.inbox.arrived(d.at, d.from, &d.payload);
+            self.reporters.arrived(d.at, d.from, d.to, &d.payload);
+        }
+        if let Err(e) = self.reporters.turn(now, host) {
+            self.failure = Some(e);
+            return Turn::Done;
+        }
         // Nobody asks what became of them.
         self.serve.take_ended();
         self.serve.turn(now, host)
     }
     fn next_timeout(&self) -> Instant {
-        self.serve.next_timeout()
+        self.serve.next_timeout().min(self.reporters.next())
     }
     fn stop(&mut self, now: Instant, host: &mut Host) {
         self.serve.stop(now, host);
@@ -144,12 +163,15 @@ fn send<'a>(
     for flow in &s.flows {
         let Some((_, endpoint)) = endpoints.iter().find(|(port, _)| *port == flow.port) else { continue };
         let ends = (SocketAddr::new(CLIENT[1].into(), 0), SocketAddr::new(to, flow.port));
-        let lines = if flow.is_udp() {
-            Lines::datagrams(client.host_mut(), ends, endpoint.clone())?
+        let line = if let Some(config) = flow.group.transport.rate() {
+            let header = flow.group.endpoint.header;
+            Line::Rated(Rated::bind(client.host_mut(), ends, flow.begins(zero), &config, header)?)
+        } else if flow.is_udp() {
+            Line::Plain(Lines::datagrams(client.host_mut(), ends, endpoint.clone())?)
         } else {
-            Lines::connections(ends, endpoint.clone())
+            Line::Plain(Lines::connections(ends, endpoint.clone()))
         };
-        senders.all.push(Sender { flow, session: flow.session(zero), lines });
+        senders.all.push(Sender { flow, session: flow.session(zero), line });
     }
     client.run(&mut senders, |_, _, _| stop())?;
     match senders.failure.take() {
@@ -158,30 +180,55 @@ fn send<'a>(
     }
 }
 
+/// What carries a flow.
+enum Line {
+    /// Connections, or datagrams that nothing slows down.
+    Plain(Lines),
+    /// Datagrams that keep to a rate.
+    Rated(Rated),
+}
+
 /// A flow.
 struct Sender<'a> {
     flow: &'a Flow<'a>,
     session: Session,
-    lines: Lines,
+    line: Line,
 }
 
 impl Sender<'_> {
     fn turn(&mut self, now: Instant, host: &mut Host) -> Result<(), WorldError> {
-        self.session.turn(now, &mut self.lines.on(host))?;
-        if let Some(f) = self.lines.failure(host) {
+        let lines = match &mut self.line {
+            Line::Plain(lines) => lines,
+            Line::Rated(rated) => {
+                self.session.turn(now, rated)?;
+                if self.session.finished().is_some() {
+                    rated.finish();
+                }
+                return Ok(rated.turn(now, host)?);
+            }
+        };
+        self.session.turn(now, &mut lines.on(host))?;
+        if let Some(f) = lines.failure(host) {
             return Err(WorldError::Failed { flow: self.flow.group.name.clone(), why: f.to_string() });
         }
-        self.lines.tend(now, host);
-        self.lines.take_over();
+        lines.tend(now, host);
+        lines.take_over();
         Ok(())
     }
+    fn next(&self) -> Instant {
+        self.session.next().min(match &self.line {
+            Line::Plain(lines) => lines.next(),
+            Line::Rated(rated) => rated.next(),
+        })
+    }
     fn sample(&self, host: &Host) -> (Option<f64>, u64) {
-        let mut open = self.lines.open().filter_map(|id| host.conn(id));
+        let Line::Plain(lines) = &self.line else { return (None, 0) };
+        let mut open = lines.open().filter_map(|id| host.conn(id));
         let cwnd = match (open.next(), open.next()) {
             (Some(only), None) if !self.session.opens_many() => Some(only.snapshot().cwnd),
             _ => None,
         };
-        (cwnd, self.lines.tally(host).acked)
+        (cwnd, lines.tally(host).acked)
     }
 }
 
@@ -208,14 +255,18 @@ impl Senders<'_> {
         }
     }
     /// What it all came to.
-    fn done(self, host: &Host, inbox: &Inbox) -> Done {
+    fn done(self, host: &Host, inbox: &Inbox, reporters: &Reporters) -> Done {
         let of = |x: &Sender<'_>| {
             let plain = FlowOutcome::of(x.flow, &x.session, self.zero);
+            let lines = match &x.line {
+                Line::Plain(lines) => lines,
+                Line::Rated(rated) => return rated_outcome(plain, rated, inbox, reporters),
+            };
             if x.flow.is_udp() {
-                let delays = inbox.of(x.lines.local());
+                let delays = inbox.of(lines.local());
                 return plain.with_datagrams(x.session.datagrams(), delays.measured(), delays.bytes());
             }
-            let tally = x.lines.tally(host);
+            let tally = lines.tally(host);
             FlowOutcome {
                 acked: tally.acked,
                 sent: Some(tally.segments),
@@ -230,9 +281,35 @@ impl Senders<'_> {
     }
 }
 
+/// What a flow that keeps to a rate came to.
+fn rated_outcome(plain: FlowOutcome, rated: &Rated, inbox: &Inbox, reporters: &Reporters) -> FlowOutcome {
+    let delays = inbox.of(rated.local());
+    let heard = reporters.of(rated.local()).unwrap_or_default();
+    let (counters, state) = rated.sent();
+    let rate = RateOutcome {
+        allowed: state.rate * 8.0,
+        reports: (heard.reports, counters.reports),
+        refused: counters.refused,
+        expiries: counters.expiries,
+        loss_events: heard.loss_events,
+        loss_event_rate: heard.loss_event_rate,
+    };
+    let plain = plain.with_datagrams(counters.sent, delays.measured(), delays.bytes());
+    FlowOutcome { rate: Some(rate), ..plain }
+}
+
 impl App for Senders<'_> {
     fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
         while host.next_changed().is_some() {}
+        while let Some(d) = host.receive() {
+            let rated = self.all.iter_mut().find_map(|x| match &mut x.line {
+                Line::Rated(rated) if rated.local() == d.to => Some(rated),
+                _ => None,
+            });
+            if let Some(rated) = rated {
+                rated.arrived(d.at, &d.payload);
+            }
+        }
         if self.over.is_some() {
             return Turn::Done;
         }
@@ -253,7 +330,7 @@ impl App for Senders<'_> {
         Turn::Done
     }
     fn next_timeout(&self) -> Instant {
-        let flows = self.all.iter().map(|x| x.session.next().min(x.lines.next())).min();
+        let flows = self.all.iter().map(Sender::next).min();
         flows.unwrap_or(Instant::MAX).min(self.sample_at).min(self.ends_at())
     }
     fn stop(&mut self, now: Instant, _host: &mut Host) {

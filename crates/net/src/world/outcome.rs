@@ -48,6 +48,25 @@ pub struct FlowOutcome {
     pub transfers: u64,
     /// What the receiver of datagrams measured.
     pub datagrams: Option<Measured>,
+    /// What became of datagrams that keep to a rate.
+    pub rate: Option<RateOutcome>,
+}
+
+/// What became of a flow of datagrams that keep to a rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RateOutcome {
+    /// The rate that it may send at in the end, whole packets, bit/s.
+    pub allowed: f64,
+    /// Reports that the receiver sent, and those that arrived.
+    pub reports: (u64, u64),
+    /// Datagrams that found no room to wait at the sender.
+    pub refused: u64,
+    /// How often the rate was lowered because reports stayed away.
+    pub expiries: u64,
+    /// Loss events that the receiver told apart; SSVP has none.
+    pub loss_events: Option<u64>,
+    /// The loss event rate in the end; SSVP has none.
+    pub loss_event_rate: Option<f64>,
 }
 
 impl FlowOutcome {

@@ -53,7 +53,8 @@ impl Receivers {
                     listener.set_nonblocking(true)?;
                     Ok(Socket::Listener(listener))
                 }
-                Transport::Udp => {
+                // What keeps to a rate is refused before: the kernel has no such thing.
+                Transport::Udp | Transport::Tfrc(_) | Transport::Ssvp(_) => {
                     let socket = UdpSocket::bind((address, port))?;
                     socket.set_nonblocking(true)?;
                     Ok(Socket::Datagrams(socket))

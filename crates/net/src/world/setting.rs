@@ -1,5 +1,6 @@
 //! What a scenario needs in another world: namespaces, links between them, and its flows with their times and ports.
 
+use super::World;
 use super::error::{Unsupported, WorldError};
 use crate::app::Session;
 use crate::device::Namespace;
@@ -9,7 +10,7 @@ use crate::error::NetError;
 use skyhaul_apps::{HEADER, Start as Begin, Streams};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::Config as Control;
-use skyhaul_scenario::resolved::{FlowGroup, Resolved, Start, Transport};
+use skyhaul_scenario::resolved::{FlowGroup, Resolved, Start};
 
 /// The receiver's port of the first group of flows; the others follow.
 pub(super) const FIRST_PORT: u16 = 5201;
@@ -36,17 +37,21 @@ pub(super) struct Flow<'a> {
 impl Flow<'_> {
     /// It sends datagrams.
     pub(super) fn is_udp(&self) -> bool {
-        self.group.transport == Transport::Udp
+        self.group.transport.sends_datagrams()
     }
     /// Its workload, with the random streams of the simulator; the scenario's time begins at `zero`.
     pub(super) fn session(&self, zero: Instant) -> Session {
         let Self { group, index, seed, .. } = *self;
         let streams = Streams::of(seed, format!("flows.{}[{index}]", group.name));
         let over = group.transport.for_apps(group.endpoint.mss);
-        let begins = zero + self.start();
+        let begins = self.begins(zero);
         let stops = group.stop.map_or(Instant::MAX, |d| zero + d);
         let app = group.app.build(&Begin { now: begins, over, streams: &streams });
         Session::new(app, (begins, stops), group.endpoint.header)
+    }
+    /// When it begins, where the scenario's time begins at `zero`.
+    pub(super) fn begins(&self, zero: Instant) -> Instant {
+        zero + self.start()
     }
     /// When it starts, as the simulator draws it.
     fn start(&self) -> Duration {
@@ -81,9 +86,13 @@ pub(super) struct Setting<'a> {
     pub(super) every: Duration,
 }
 
-/// What a wire cannot do of a group of flows. `ours`: our endpoints send.
-fn check(group: &FlowGroup, ours: bool) -> Result<(), Unsupported> {
-    if group.transport == Transport::Udp {
+/// What a wire cannot do of a group of flows.
+fn check(group: &FlowGroup, world: &World) -> Result<(), Unsupported> {
+    let ours = !matches!(world, World::Kernel(_));
+    if group.transport.rate().is_some() && *world != World::Ours {
+        return Err(Unsupported::OursOnly { name: group.transport.name() });
+    }
+    if group.transport.sends_datagrams() {
         if group.endpoint.mss < HEADER as u32 {
             return Err(Unsupported::ShortDatagram { least: HEADER as u32 + group.endpoint.header });
         }
@@ -98,11 +107,11 @@ fn check(group: &FlowGroup, ours: bool) -> Result<(), Unsupported> {
 impl<'a> Setting<'a> {
     /// # Errors
     /// If a wire cannot do what the scenario asks for, or the privileges are missing.
-    pub(super) fn new(scenario: &'a Resolved, seed: u64, ours: bool) -> Result<Self, WorldError> {
+    pub(super) fn new(scenario: &'a Resolved, seed: u64, world: &World) -> Result<Self, WorldError> {
         let refuse = |g: &FlowGroup, why| WorldError::Unsupported { flow: g.name.clone(), why };
         let (mut flows, mut longest) = (Vec::new(), *MTUS.start());
         for (group, port) in scenario.flows.iter().zip(FIRST_PORT..) {
-            check(group, ours).map_err(|why| refuse(group, why))?;
+            check(group, world).map_err(|why| refuse(group, why))?;
             if usize::from(port - FIRST_PORT) >= MOST_GROUPS {
                 return Err(refuse(group, Unsupported::TooManyGroups { most: MOST_GROUPS }));
             }
@@ -164,7 +173,14 @@ mod tests {
 
     #[test]
     fn what_a_wire_cannot_do_is_refused_and_said() {
-        let says = |flow: &str, ours| check(&group(flow), ours).map_err(|e| e.to_string());
+        let kernel = World::Kernel("reno".into());
+        let says = |flow: &str, ours| {
+            check(&group(flow), if ours { &World::Ours } else { &kernel }).map_err(|e| e.to_string())
+        };
+        assert_eq!(says("transport = \"tfrc\"", true), Ok(()));
+        let e = says("transport = \"tfrc\"", false).unwrap_err();
+        assert!(e.contains("sim and wire"), "{e}");
+        assert!(check(&group("transport = \"ssvp\""), &World::OursToKernel).is_err());
         assert_eq!(says("app = { kind = \"pages\", segments = 3 }", true), Ok(()));
         let udp = |bytes: u32| {
             format!(

@@ -114,10 +114,6 @@ impl Control {
         }
         self.restart(now);
     }
-    /// Nothing more will be sent: nothing will be reported.
-    pub(crate) fn rest(&mut self) {
-        self.timer = Instant::MAX;
-    }
 
     fn restart(&mut self, now: Instant) {
         let two = Duration::from_secs_f64(2.0 * self.gap);

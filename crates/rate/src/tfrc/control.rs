@@ -179,10 +179,6 @@ impl Control {
         self.timer = now + timeout;
         self.active = false;
     }
-    /// Nothing more will be sent: nothing will be reported.
-    pub(crate) fn rest(&mut self) {
-        self.timer = Instant::MAX;
-    }
 
     /// max(4 R, 2 s / X)
     fn timeout(&self) -> Duration {

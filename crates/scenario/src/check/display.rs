@@ -124,7 +124,7 @@ fn group(f: &mut fmt::Formatter<'_>, c: &FlowCheck) -> fmt::Result {
     bound(f, "application", c.bounds.application)?;
     bound(f, "window", c.bounds.window)?;
     bound(f, "fair share", c.bounds.fair_share)?;
-    let loss = if super::reno_class(&c.cc) { "random loss" } else { "random loss (Reno only)" };
+    let loss = if super::bound_by_loss(&c.cc) { "random loss" } else { "random loss (Reno only)" };
     bound(f, loss, c.bounds.random_loss)?;
     bound(f, "return link", c.bounds.return_link)?;
     writeln!(f, " segments/s per flow")?;

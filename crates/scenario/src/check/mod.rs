@@ -11,6 +11,7 @@ use share::Demand;
 use skyhaul_analysis::{throughput, utilization, window};
 use skyhaul_base::Rate;
 use skyhaul_path::Limit;
+use skyhaul_rate::REPORT_BYTES;
 
 /// Everything that `check` knows about a scenario. Times in seconds, rates in segments per second or bit/s as
 /// the names say; what has no bound is `None`.
@@ -124,7 +125,8 @@ pub struct Bounds {
     pub window: Option<f64>,
     /// Equal share of the slowest forward link.
     pub fair_share: Option<f64>,
-    /// Random loss, by the full formula of Padhye et al.: what Reno reaches. It binds the Reno class only.
+    /// Random loss. Of TCP by the full formula of Padhye et al.: what Reno reaches, and it binds the Reno class only. Of TFRC
+    /// by its own equation, which takes losses for loss events; nothing is known of other datagrams.
     pub random_loss: Option<f64>,
     /// Share of the acknowledgements that the slowest reverse link carries.
     pub return_link: Option<f64>,
@@ -194,17 +196,38 @@ fn packet(f: &FlowGroup) -> u32 {
     f.endpoint.mss + f.endpoint.header
 }
 
+/// Datagrams that yield to nobody.
 fn udp(f: &FlowGroup) -> bool {
     f.transport == Transport::Udp
 }
 
-/// Bytes of what the application's rate is stated in, per segment: the packet over UDP, the payload over TCP.
+/// Bytes of what the application's rate is stated in, per segment: the packet of datagrams, the payload over TCP.
 fn unit(f: &FlowGroup) -> u32 {
-    if udp(f) { packet(f) } else { f.endpoint.mss }
+    if f.transport.sends_datagrams() { packet(f) } else { f.endpoint.mss }
 }
 
+/// What comes back: an acknowledgement, or a report.
 fn ack(f: &FlowGroup) -> u32 {
-    f.endpoint.header.max(1)
+    let report = f.transport.rate().map_or(0, |_| REPORT_BYTES as u32);
+    (f.endpoint.header + report).max(1)
+}
+
+/// Upper limit of a flow by random loss, in segments per second.
+fn random_loss(f: &FlowGroup, loss: f64, rtt: f64, t0: f64, window: f64) -> Option<f64> {
+    let b = f64::from(f.endpoint.delayed_ack.every);
+    match f.transport {
+        Transport::Tcp => throughput::pftk(loss, rtt, t0, b, window).ok(),
+        Transport::Tfrc(c) => {
+            throughput::tfrc(loss, rtt, (4.0 * rtt).max(c.rto_floor.as_secs_f64()), 1.0).ok()
+        }
+        Transport::Udp | Transport::Ssvp(_) => None,
+    }
+    .filter(|_| loss > 0.0)
+}
+
+/// Flows that [`random_loss`] describes.
+fn bound_by_loss(cc: &str) -> bool {
+    reno_class(cc) || cc == "tfrc"
 }
 
 fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
@@ -221,7 +244,6 @@ fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
     let slowest = path().filter_map(|l| Some((l, l.forward.rate.mean()?))).min_by_key(|(_, rate)| *rate);
     // The timer of a path with steady delays: its variance dies out, one tick remains.
     let t0 = (rtt + f.endpoint.rto.tick.as_secs_f64()).max(f.endpoint.rto.min.as_secs_f64());
-    let b = f64::from(f.endpoint.delayed_ack.every);
     FlowCheck {
         name: f.name.clone(),
         count: f.count,
@@ -237,9 +259,11 @@ fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
         }),
         bounds: Bounds {
             application: f.app.offered().map(|bits| bits / 8.0 / f64::from(unit(f))),
-            window: window::window_limit(window, rtt).ok().filter(|x| x.is_finite() && !udp(f)),
+            window: window::window_limit(window, rtt)
+                .ok()
+                .filter(|x| x.is_finite() && !f.transport.sends_datagrams()),
             fair_share: None,
-            random_loss: throughput::pftk(loss, rtt, t0, b, window).ok().filter(|_| loss > 0.0),
+            random_loss: random_loss(f, loss, rtt, t0, window),
             return_link: None,
         },
         active: Active::None,
@@ -312,12 +336,17 @@ fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
         .iter()
         .zip(flows.iter())
         .map(|(f, c)| {
-            let loss = c.bounds.random_loss.filter(|_| reno_class(&c.cc));
+            let loss = c.bounds.random_loss.filter(|_| bound_by_loss(&c.cc));
             let own = [c.bounds.application, c.bounds.window, loss];
             let cap = own.into_iter().flatten().fold(f64::INFINITY, f64::min);
-            let per_ack = f64::from(ack(f)) / f64::from(f.endpoint.delayed_ack.every);
+            // Reports come once per round-trip time, however many packets there are.
+            let per_ack = match f.transport {
+                Transport::Tcp => f64::from(ack(f)) / f64::from(f.endpoint.delayed_ack.every),
+                _ => 0.0,
+            };
             let shared = if udp(f) { &[][..] } else { &f.path[..] };
             let uses = shared.iter().flat_map(|&i| [(2 * i, f64::from(packet(f))), (2 * i + 1, per_ack)]);
+            let uses = uses.filter(|(_, amount)| *amount > 0.0);
             Demand { count: f64::from(f.count), cap, uses: uses.collect() }
         })
         .collect();

@@ -109,7 +109,7 @@ fn errors(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
 fn priorities(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for (flow, derived) in scenario.flows.iter().zip(&check.flows) {
         let Some(policy) = flow.cc.policy(&flow.endpoint.rules) else { continue };
-        if flow.transport == Transport::Udp {
+        if flow.transport.sends_datagrams() {
             continue;
         }
         let probes_off = flow.endpoint.probes == ProbeNegotiation::Off;

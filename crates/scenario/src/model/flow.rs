@@ -22,9 +22,9 @@ pub struct FlowSpec {
     /// Delay of the access, each way, on top of the links; none by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_delay: Option<Time>,
-    /// What carries the data: "tcp" by default.
+    /// What carries the data: "tcp", "udp", "tfrc" or "ssvp", or a table with `kind` and options; "tcp" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub transport: Option<Transport>,
+    pub transport: Option<Short<Transport>>,
     /// Congestion control: a name, or a table with `name` and options; "sack" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cc: Option<Short<CcSpec>>,
@@ -76,6 +76,17 @@ impl ShortForm for StartSpec {
     }
     fn text_schema(generator: &mut SchemaGenerator) -> Schema {
         generator.subschema_for::<Span>()
+    }
+}
+
+impl ShortForm for Transport {
+    const EXPECTING: &'static str =
+        "\"tcp\", \"udp\", \"tfrc\" or \"ssvp\", or a table such as { kind = \"tfrc\", packet = \"1000 B\" }";
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        Self::named(text).ok_or(ValueError::NotAccepted { text: text.into(), expected: Self::EXPECTING })
+    }
+    fn text_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": ["tcp", "udp", "tfrc", "ssvp"] })
     }
 }
 

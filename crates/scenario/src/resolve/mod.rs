@@ -161,10 +161,10 @@ impl<'a> Flow<'a> {
         if extra_delay > LONGEST {
             return refuse(format!("{key}.extra-delay"), TooLong);
         }
-        let transport = spec.transport.unwrap_or_default();
-        if transport == Transport::Udp {
+        let transport = spec.transport.map_or(Transport::default(), |t| t.0);
+        if transport.sends_datagrams() {
             let path = path(model, &key, spec)?;
-            let (endpoint, cc) = datagrams(&key, spec)?;
+            let (endpoint, cc) = datagrams(&key, spec, &transport)?;
             return Ok(Self { key, name, spec, count, path, extra_delay, transport, endpoint, cc });
         }
         let cc = match &spec.cc {
@@ -201,7 +201,7 @@ impl<'a> Flow<'a> {
                 );
             }
             (true, None) => None,
-            (false, _) if transport == Transport::Udp => None,
+            (false, _) if transport.sends_datagrams() => None,
             (false, given) => {
                 let known = given.map_or(rtt, |t| t.0);
                 if known.is_zero() {
@@ -214,7 +214,11 @@ impl<'a> Flow<'a> {
             }
         };
         let app = spec.app.as_ref().map(|a| &a.0);
+        let packet = app.and_then(skyhaul_apps::Config::packet);
         let app = workload::resolve(&format!("{key}.app"), app, transport, endpoint.mss)?;
+        let transport = transport.resolve(packet, app.offered());
+        let transport =
+            transport.map_err(|e| Problem::new(format!("{key}.transport.{}", e.key()), e.to_string()))?;
         let start = start(&key, spec, count, rtt)?;
         let stop = spec.stop.map(|t| t.0);
         Ok(FlowGroup {
@@ -235,7 +239,11 @@ impl<'a> Flow<'a> {
 }
 
 /// What a datagram flow has in the place of an endpoint: the sizes.
-fn datagrams(key: &str, spec: &FlowSpec) -> Result<(skyhaul_tcp::Config, skyhaul_cc::Config)> {
+fn datagrams(
+    key: &str,
+    spec: &FlowSpec,
+    transport: &Transport,
+) -> Result<(skyhaul_tcp::Config, skyhaul_cc::Config)> {
     let given = [
         ("cc", spec.cc.is_some()),
         ("endpoint", spec.endpoint.is_some()),
@@ -251,7 +259,8 @@ fn datagrams(key: &str, spec: &FlowSpec) -> Result<(skyhaul_tcp::Config, skyhaul
         );
     }
     // A size that is refused is found when the workload is resolved.
-    let packet = spec.app.as_ref().and_then(|a| a.0.packet()).unwrap_or(skyhaul_apps::USUAL_PACKET);
+    let app = spec.app.as_ref().and_then(|a| a.0.packet());
+    let packet = transport.rate().and_then(|r| r.packet()).max(app).unwrap_or(skyhaul_apps::USUAL_PACKET);
     let packet = u32::try_from(packet).unwrap_or(u32::MAX);
     let endpoint = skyhaul_tcp::Config {
         mss: packet.saturating_sub(workload::UDP_HEADER).max(1),

@@ -1,7 +1,7 @@
 //! What a run yields of each flow.
 
 use super::{Quantity, Unit, amount, bytes, count, known, maybe};
-use crate::result::FlowResult;
+use crate::result::{FlowResult, RateResult};
 use skyhaul_apps::Measured;
 use skyhaul_base::Instant;
 use skyhaul_trace::LossCause;
@@ -99,6 +99,28 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     maybe("delay_p99", "99th percentile of the one-way delay of datagrams", |f, _| datagrams(f).delay_p99),
     maybe("delay_max", "longest one-way delay of a datagram", |f, _| datagrams(f).delay_max),
     maybe("jitter", "interarrival jitter of datagrams (RFC 3550)", |f, _| datagrams(f).jitter),
+    count(
+        "reports",
+        "reports that the receiver of datagrams that keep to a rate sent; `acks` arrived",
+        |f, _| rate(f).reports,
+    ),
+    count("refused", "datagrams that found no room to wait at their sender", |f, _| rate(f).refused),
+    count("no_feedback", "how often a rate was lowered because reports stayed away", |f, _| rate(f).expiries),
+    count("loss_events", "loss events that the receiver of TFRC told apart", |f, _| {
+        rate(f).loss_events.unwrap_or_default()
+    }),
+    known(
+        "loss_event_rate",
+        Unit::Share,
+        "loss event rate of TFRC in the end, as its receiver measures it",
+        |f, _| f.rate?.loss_event_rate,
+    ),
+    known(
+        "allowed_rate",
+        Unit::BitPerSecond,
+        "rate that the sender of datagrams may send at in the end, whole packets",
+        |f, _| Some(f.rate?.allowed),
+    ),
     maybe(
         "mean_srtt",
         "mean of the smoothed RTT over the samples of the series; its last value if nothing was sampled",
@@ -135,4 +157,8 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
 
 fn datagrams(f: &FlowResult) -> Measured {
     f.datagrams.unwrap_or_default()
+}
+
+fn rate(f: &FlowResult) -> RateResult {
+    f.rate.unwrap_or_default()
 }

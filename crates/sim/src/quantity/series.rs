@@ -30,6 +30,9 @@ pub const fn sampled(series: Series) -> Sampled {
     use Subject::{Flow, Link};
     let (of, unit, says) = match series {
         Series::Acked => (Flow, Unit::Segments, "distinct segments acknowledged so far"),
+        Series::AllowedRate => {
+            (Flow, Unit::BitPerSecond, "rate that the sender may send at, of datagrams that keep to one")
+        }
         Series::Bwe => (
             Flow,
             Unit::BitPerSecond,
@@ -38,6 +41,7 @@ pub const fn sampled(series: Series) -> Sampled {
         Series::Cwnd => (Flow, Unit::Segments, "congestion window"),
         Series::Delay => (Link, Unit::Second, "smallest propagation delay at the time, without jitter"),
         Series::InFlight => (Flow, Unit::Segments, "data outstanding"),
+        Series::LossEventRate => (Flow, Unit::Share, "loss event rate as the sender knows it, of TFRC"),
         Series::Pipe => (Flow, Unit::Segments, "estimate of what is in the network"),
         Series::Queue => (Link, Unit::Packets, "packets that wait"),
         Series::Rate => (

@@ -1,0 +1,152 @@
+//! Datagrams that keep to a rate, on a host: the sending end carries a session, the receiving end reports.
+//!
+//! The ends are those of the simulator (`skyhaul_rate`). What they say stands at the front of datagrams (docs/wire.md).
+
+use super::session::Carrier;
+use crate::host::{Host, HostError};
+use skyhaul_apps::Datagram;
+use skyhaul_base::Instant;
+use skyhaul_rate::{Config, Counters, Data, Heard, Receiver, Report, Sender, State};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+/// The sending end of a flow, at a port of its own.
+#[derive(Debug)]
+pub struct Rated {
+    ends: (SocketAddr, SocketAddr),
+    sender: Sender,
+    /// Headers of each datagram, bytes.
+    header: u32,
+    room: Vec<u8>,
+}
+
+impl Rated {
+    /// A sender that begins then, from `ends.0` to `ends.1`; a local port of 0 chooses one, which is bound. Each datagram has
+    /// `header` bytes of headers.
+    ///
+    /// # Errors
+    /// If the port is taken, or none is left.
+    pub fn bind(
+        host: &mut Host,
+        (mut local, remote): (SocketAddr, SocketAddr),
+        begins: Instant,
+        config: &Config,
+        header: u32,
+    ) -> Result<Self, HostError> {
+        local.set_port(host.bind(local.port())?);
+        Ok(Self { ends: (local, remote), sender: Sender::new(begins, config), header, room: Vec::new() })
+    }
+    /// Our end.
+    #[must_use]
+    pub fn local(&self) -> SocketAddr {
+        self.ends.0
+    }
+    /// A datagram has arrived at our end: a report, or nothing that concerns us.
+    pub fn arrived(&mut self, now: Instant, payload: &[u8]) {
+        if let Some(report) = Report::read(payload) {
+            self.sender.handle_report(now, &report);
+        }
+    }
+    /// Sends what may be sent by now.
+    ///
+    /// # Errors
+    /// If that is impossible.
+    pub fn turn(&mut self, now: Instant, host: &mut Host) -> Result<(), HostError> {
+        self.sender.handle_timeout(now);
+        while let Some(data) = self.sender.poll(now) {
+            self.room.resize(data.size.saturating_sub(self.header) as usize, 0);
+            // One that is too short for what it has to say is sent all the same; nobody can use it.
+            let _ = data.write(&mut self.room);
+            host.send_to(self.ends.0, self.ends.1, &self.room)?;
+        }
+        Ok(())
+    }
+    /// Nothing more will be wanted.
+    pub fn finish(&mut self) {
+        self.sender.finish();
+    }
+    /// When [`Self::turn`] has something to do at the latest.
+    #[must_use]
+    pub fn next(&self) -> Instant {
+        self.sender.next_timeout()
+    }
+    /// What it has done, and where it stands.
+    #[must_use]
+    pub fn sent(&self) -> (Counters, State) {
+        (self.sender.counters(), self.sender.state())
+    }
+}
+
+/// What is not sent at once waits; nothing of it fails.
+impl Carrier for Rated {
+    type Error = HostError;
+
+    fn open(&mut self, _now: Instant, _transfer: u64) -> Result<(), HostError> {
+        self.sender.greedy();
+        Ok(())
+    }
+    fn write(&mut self, _now: Instant, _transfer: u64, _most: u64) -> u64 {
+        0
+    }
+    fn take_back(&mut self, _now: Instant, _transfer: u64) {
+        self.sender.finish();
+    }
+    fn finish(&mut self, _now: Instant, _transfer: u64) {
+        self.sender.finish();
+    }
+    fn is_acknowledged(&mut self, _now: Instant, _transfer: u64) -> bool {
+        self.sender.is_over()
+    }
+    fn release(&mut self, _now: Instant, _transfer: u64) {}
+    /// The number is given when it leaves.
+    fn datagram(&mut self, now: Instant, datagram: &Datagram) -> Result<(), HostError> {
+        self.sender.offer(now, datagram.len.saturating_add(self.header));
+        Ok(())
+    }
+}
+
+/// The receiving ends at some ports, one for each sender. Every sender is remembered: it is for networks whose senders are
+/// known.
+#[derive(Clone, Debug, Default)]
+pub struct Reporters {
+    /// What is expected at each port, and the headers of each datagram.
+    ports: BTreeMap<u16, (Config, u32)>,
+    senders: BTreeMap<SocketAddr, (SocketAddr, Receiver)>,
+}
+
+impl Reporters {
+    /// Senders with this configuration come to this port.
+    pub fn expect(&mut self, port: u16, config: Config, header: u32) {
+        self.ports.insert(port, (config, header));
+    }
+    /// A datagram has arrived at `to`. One to another port, or of the future, is nobody's.
+    pub fn arrived(&mut self, now: Instant, from: SocketAddr, to: SocketAddr, payload: &[u8]) {
+        let Some((config, header)) = self.ports.get(&to.port()) else { return };
+        let Some(data) = Data::read(payload, *header).filter(|d| d.sent_at <= now) else { return };
+        let (_, receiver) = self.senders.entry(from).or_insert_with(|| (to, Receiver::new(config)));
+        receiver.handle(now, &data, false);
+    }
+    /// Sends the reports that are due.
+    ///
+    /// # Errors
+    /// If that is impossible.
+    pub fn turn(&mut self, now: Instant, host: &mut Host) -> Result<(), HostError> {
+        for (from, (to, receiver)) in &mut self.senders {
+            receiver.handle_timeout(now);
+            while let Some(report) = receiver.poll() {
+                host.send_to(*to, *from, &report.to_bytes())?;
+            }
+        }
+        Ok(())
+    }
+    /// When [`Self::turn`] has something to do at the latest.
+    #[must_use]
+    pub fn next(&self) -> Instant {
+        self.senders.values().map(|(_, r)| r.next_timeout()).min().unwrap_or(Instant::MAX)
+    }
+    /// What was heard from this sender.
+    #[must_use]
+    pub fn of(&self, from: SocketAddr) -> Option<Heard> {
+        self.senders.get(&from).map(|(_, r)| r.heard())
+    }
+}

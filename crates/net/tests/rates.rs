@@ -1,0 +1,83 @@
+//! Datagrams that keep to a rate between two of our hosts, over the emulated links, against the simulator.
+#![cfg(target_os = "linux")]
+
+use skyhaul_net::world::{self, FlowOutcome, World};
+use skyhaul_scenario::{Document, Resolved};
+use skyhaul_sim::{FlowResult, run};
+
+/// A link of 30 ms each way that loses every so many packets.
+fn scenario(flow: &str, lost: &str) -> Resolved {
+    let text = format!(
+        "duration = \"20 s\"\nseed = 5\n[links.sat]\nrate = \"4 Mbit/s\"\ndelay = \"30 ms\"\nqueue = \"100 packets\"\n\
+         error = {{ kind = \"list\", indices = [{lost}] }}\nreverse = {{ error = \"none\" }}\n[flows.a]\npath = [\"sat\"]\n{flow}\n"
+    );
+    let d = Document::parse("rates.toml", &text, &skyhaul_scenario::no_files).unwrap();
+    d.resolve().unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn both(s: &Resolved) -> (FlowOutcome, FlowResult, bool) {
+    let wire = world::run(s, &World::Ours, s.seed, &|| false).unwrap_or_else(|e| panic!("{e}"));
+    let sim = run(s, s.seed, skyhaul_trace::Null).expect("runs").flows.remove(0);
+    (wire.flows[0].clone(), sim, wire.emulation.doubts().is_empty())
+}
+
+#[test]
+fn the_simulator_and_the_wire_agree() {
+    if let Err(e) = skyhaul_net::Namespace::new() {
+        eprintln!("skipped: {e}");
+        return;
+    }
+    let periodic: Vec<String> = (1..40).map(|k| (k * 150).to_string()).collect();
+    let cases = [
+        ("transport = \"tfrc\"", periodic.join(", ")),
+        ("transport = { kind = \"ssvp\", startup = \"double\" }", periodic.join(", ")),
+        (
+            "transport = \"tfrc\"\napp = { kind = \"cbr\", rate = \"400 kbit/s\", packet = \"500 B\" }",
+            "400".into(),
+        ),
+        ("transport = \"tfrc\"\nstop = \"10 s\"", "200".into()),
+    ];
+    std::thread::scope(|scope| {
+        let runs: Vec<_> = cases
+            .iter()
+            .map(|(flow, lost)| (flow, scope.spawn(move || both(&scenario(flow, lost)))))
+            .collect();
+        for (flow, run) in runs {
+            let (wire, sim, trusted) = run.join().unwrap();
+            let (ours, theirs) = (wire.rate.expect("a rate"), sim.rate.expect("a rate"));
+            let share = wire.goodput / sim.goodput - 1.0;
+            println!(
+                "{flow}: goodput {:.0} and {:.0} bit/s ({:+.2} %), p {:?} and {:?}, reports {:?} and {}, sent {:?} and {}",
+                wire.goodput,
+                sim.goodput,
+                share * 100.0,
+                ours.loss_event_rate,
+                theirs.loss_event_rate,
+                ours.reports,
+                theirs.reports,
+                wire.sent,
+                sim.segments_sent
+            );
+            // A machine that has other things to do is late, and says so.
+            let (near, few) = if trusted { (0.05, 0.1) } else { (0.3, 0.5) };
+            assert!(share.abs() < near, "{flow}: {share}");
+            let reports = ours.reports.0 as f64 / theirs.reports as f64 - 1.0;
+            assert!(reports.abs() < few, "{flow}: {:?} {}", ours.reports, theirs.reports);
+            if let (Some(p), Some(q)) = (ours.loss_event_rate, theirs.loss_event_rate) {
+                assert!((p / q - 1.0).abs() < 2.0 * few, "{flow}: {p} {q}");
+            }
+            let (a, b) = (wire.datagrams.unwrap(), sim.datagrams.unwrap());
+            assert!((a.delay_p50.unwrap() - b.delay_p50.unwrap()).abs() < 0.02, "{flow}: {a:?} {b:?}");
+            assert_eq!(wire.finished.is_some(), sim.finished.is_some(), "{flow}");
+        }
+    });
+}
+
+#[test]
+fn the_kernel_has_no_such_transport() {
+    let s = scenario("transport = \"tfrc\"", "1");
+    for world in [World::OursToKernel, World::Kernel("reno".into())] {
+        let e = world::run(&s, &world, 1, &|| false).expect_err("refused").to_string();
+        assert!(e.contains("flows.a: transport = \"tfrc\" is our own at both ends"), "{e}");
+    }
+}

@@ -1,0 +1,49 @@
+//! Datagrams that keep to a rate: what arrives at their ends, and what leaves them.
+
+use crate::agent::Agent;
+use crate::parcel::Parcel;
+use crate::sim::{Sim, dispatch};
+use crate::tap::Tap;
+use skyhaul_base::Instant;
+use skyhaul_path::PacketView;
+
+impl<R: Tap> Sim<R> {
+    /// A parcel has reached one of the ends.
+    pub(crate) fn rated_arrival(&mut self, parcel: Parcel) {
+        let (now, index) = (self.now, parcel.flow());
+        let flow = &mut self.flows[index as usize];
+        let Agent::Rated(rated) = &mut flow.agent else { return };
+        if !parcel.backward() {
+            rated.receive(now, &parcel.as_data(), flow.header);
+        } else if let Some(report) = parcel.as_report(rated.tfrc) {
+            rated.sender.handle_report(now, &report);
+        }
+        let next = self.rated_flush(index);
+        let flow = &mut self.flows[index as usize];
+        if next < flow.armed {
+            flow.armed = next;
+            self.timers.set_earlier(index, next);
+        }
+    }
+
+    /// Sends what both ends have to send by now; returns when one wants to be called.
+    pub(crate) fn rated_flush(&mut self, index: u32) -> Instant {
+        let Self { flows, net, now, records, .. } = self;
+        let flow = &mut flows[index as usize];
+        let (forward, back, header) = (flow.way(index, false), flow.way(index, true), flow.header);
+        let Agent::Rated(rated) = &mut flow.agent else { return Instant::MAX };
+        while let Some(data) = rated.sender.poll(*now) {
+            let parcel = Parcel::data(&data, header, forward, &mut net.witness.bodies, R::PACKETS);
+            dispatch(net, *now, parcel);
+        }
+        while let Some(report) = rated.receiver.poll() {
+            let parcel = Parcel::report(&report, header, back, &mut net.witness.bodies, R::PACKETS);
+            dispatch(net, *now, parcel);
+        }
+        let (over, next) = (rated.sender.is_over(), rated.next_timeout());
+        if over && records[index as usize].finished.is_none() {
+            self.note_finished(index);
+        }
+        next
+    }
+}

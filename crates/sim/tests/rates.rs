@@ -1,0 +1,198 @@
+//! Datagrams that keep to a rate: TFRC and SSVP, over links and beside TCP.
+
+use skyhaul_scenario::Resolved;
+use skyhaul_sim::{FlowResult, RunResult, run};
+use skyhaul_trace::{Class, Null};
+
+fn resolve(text: &str) -> Resolved {
+    skyhaul_scenario::resolve_text("test.toml", text, &[], &skyhaul_scenario::no_files)
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+fn result(text: &str, seed: u64) -> RunResult {
+    let scenario = resolve(text);
+    // The file that a result is stored with runs again to the same result.
+    assert_eq!(resolve(&scenario.to_toml()), scenario);
+    run(&scenario, seed, Null).expect("a run")
+}
+fn group<'a>(result: &'a RunResult, name: &'a str) -> &'a FlowResult {
+    result.group(name).next().expect("the group")
+}
+/// A geostationary link.
+fn link(rate: &str, error: &str, duration: u32) -> String {
+    format!(
+        "schema = 1\nduration = \"{duration} s\"\nrecord = {{ sample = \"500 ms\", series = [\"acked\", \"allowed-rate\", \
+         \"loss-event-rate\", \"srtt\"] }}\n[links.sat]\npacket = \"1000 B\"\nrate = \"{rate}\"\ndelay = \"275 ms\"\nqueue = \
+         \"50 packets\"\nerror = {error}\nack-errors = false\n"
+    )
+}
+
+#[test]
+fn a_greedy_flow_fills_a_link_and_reports_once_per_round_trip_time() {
+    for (kind, most) in [("tfrc", 1.0), ("ssvp", 1.0)] {
+        let r =
+            result(&(link("1 Mbit/s", "\"none\"", 600) + &format!("[flows.a]\ntransport = \"{kind}\"\n")), 1);
+        let f = group(&r, "a");
+        let used = r.link("sat", true).unwrap().utilization;
+        assert!(used > 0.7 && used <= most, "{kind}: {used}");
+        let rate = f.rate.expect("a rate");
+        // At most one per round-trip time of 550 ms and more, one for each loss event, and some before the first.
+        let most = 600.0 / 0.55 + rate.loss_events.unwrap_or(0) as f64 + 5.0;
+        assert!((rate.reports as f64) < most && rate.reports > 300, "{kind}: {} {most}", rate.reports);
+        assert!(f.acks <= rate.reports && f.acks + 2 >= rate.reports);
+        let back = r.link("sat", false).unwrap();
+        assert_eq!(back.offered_bytes, 60 * rate.reports);
+        assert_eq!(back.class(Class::Ack).offered, rate.reports);
+        let d = f.datagrams.expect("datagrams");
+        assert_eq!(f.bytes_acked, d.delivered * 972);
+        assert!(f.mean_srtt.unwrap() >= 0.55);
+        assert_eq!((rate.refused, rate.expiries, f.retransmissions), (0, 0, 0), "{kind}");
+        // The series.
+        let s = &r.series.flows;
+        let at = |name: &str| s.names.iter().position(|n| *n == name).expect(name);
+        assert!(at("allowed-rate") < s.names.len() && at("loss-event-rate") < s.names.len());
+    }
+}
+
+#[test]
+fn the_first_report_says_the_round_trip_time_and_the_window_follows() {
+    // One packet at 0; the report is back after 275 + 275 ms and transmission; then four packets per round-trip time.
+    let text = link("8 Mbit/s", "\"none\"", 1).replace("duration = \"1 s\"", "duration = \"1040 ms\"")
+        + "[flows.a]\ntransport = \"tfrc\"\n";
+    let f = group(&result(&text, 1), "a").clone();
+    assert_eq!((f.segments_sent, f.acks), (5, 1));
+}
+
+#[test]
+fn applications_with_a_rate_are_carried_and_what_has_no_room_is_counted() {
+    let app = "app = { kind = \"cbr\", rate = \"160 kbit/s\", packet = \"500 B\" }\n";
+    for kind in ["tfrc", "ssvp"] {
+        let startup = if kind == "ssvp" { ", startup = \"double\"" } else { "" };
+        let flow = format!("[flows.a]\ntransport = {{ kind = \"{kind}\"{startup} }}\n{app}stop = \"90 s\"\n");
+        let f = group(&result(&(link("1 Mbit/s", "\"none\"", 100) + &flow), 1), "a").clone();
+        let rate = f.rate.unwrap();
+        // 40 packets a second for 90 s.
+        assert_eq!(f.segments_sent + rate.refused, 3600, "{kind}");
+        assert!(rate.refused < 100, "{kind}: {}", rate.refused);
+        assert_eq!(f.finished.map(|t| t.as_secs_f64()), Some(90.0), "{kind}");
+        assert_eq!(f.datagrams.unwrap().delivered, f.segments_sent);
+    }
+    // More than the link carries: the sender keeps it, and the link is not overrun.
+    let flow = "[flows.a]\ntransport = \"tfrc\"\napp = { kind = \"cbr\", rate = \"2 Mbit/s\" }\n";
+    let f = group(&result(&(link("1 Mbit/s", "\"none\"", 300) + flow), 1), "a").clone();
+    let lost: u64 = f.lost.iter().sum();
+    assert!(f.rate.unwrap().refused > 30_000 && lost * 50 < f.segments_sent, "{lost} of {}", f.segments_sent);
+}
+
+#[test]
+fn a_stop_sends_what_waits_and_ends_data_without_end() {
+    let text = link("1 Mbit/s", "\"none\"", 60) + "[flows.a]\ntransport = \"tfrc\"\nstop = \"30 s\"\n";
+    let r = result(&text, 1);
+    let f = group(&r, "a");
+    assert_eq!(f.finished.map(|t| t.as_secs_f64()), Some(30.0));
+    assert_eq!(f.rate.unwrap().expiries, 0, "silence after the end is no lack of reports");
+    let all = f.datagrams.unwrap().delivered + f.lost.iter().sum::<u64>();
+    assert_eq!(all, f.segments_sent);
+}
+
+#[test]
+fn reports_that_stay_away_lower_the_rate() {
+    let down = "[[event]]\nat = \"60 s\"\nset = { \"links.sat.reverse.up\" = false }\n";
+    let at_end = |text: &str| group(&result(text, 1), "a").clone().rate.unwrap();
+    let flow = "[flows.a]\ntransport = \"tfrc\"\n";
+    let r = at_end(&(link("1 Mbit/s", "\"none\"", 700) + flow + down));
+    // 1000 B every 64 s.
+    assert!((r.allowed - 125.0).abs() < 1e-9 && r.expiries >= 10, "{r:?}");
+}
+
+/// Goodput of TFRC and of SACK TCP alone over a link that loses with probability `p`, and the equation, bit/s.
+fn beside(p: f64, seeds: u64) -> (f64, f64, f64) {
+    let error = format!("{{ kind = \"per\", p = {p} }}");
+    let duration = (2000.0 + 2.0 / p) as u32;
+    let one = |flow: &str| {
+        let text = link("20 Mbit/s", &error, duration).replace("50 packets", "1000 packets") + flow;
+        let all = (1..=seeds).map(|seed| group(&result(&text, seed), "a").goodput * 1000.0 / 972.0);
+        all.sum::<f64>() / seeds as f64
+    };
+    let tfrc = one("[flows.a]\ntransport = \"tfrc\"\n");
+    let sack = one(
+        "[flows.a]\ncc = \"sack\"\nendpoint = { preset = \"rfc\", mss = \"972 B\", header = \"28 B\" }\nrwnd = \
+                    \"1000 segments\"\n",
+    );
+    (tfrc, sack, 8.0 * skyhaul_rate::tfrc::allowed(1000.0, 0.551, 4.0 * 0.551, p) * (1.0 - p))
+}
+
+#[test]
+fn beside_tcp_under_random_loss() {
+    for p in [1e-3, 1e-2] {
+        let (tfrc, sack, equation) = beside(p, 2);
+        println!(
+            "{p}: tfrc {tfrc:.0}, sack {sack:.0} ({:.2}), equation {equation:.0} ({:.3})",
+            tfrc / sack,
+            tfrc / equation
+        );
+        assert!((tfrc / equation - 1.0).abs() < 0.25, "{p}: {tfrc} {equation}");
+        assert!((0.5..2.0).contains(&(tfrc / sack)), "{p}: {tfrc} {sack}");
+    }
+}
+
+#[test]
+fn tfrc_is_smoother_than_tcp_at_the_same_loss() {
+    let variation = |flow: &str, step: usize| {
+        let text = link("20 Mbit/s", "{ kind = \"per\", p = 1e-2 }", 1500) + flow;
+        let r = result(&text, 1);
+        let s = &r.series.flows;
+        let column = s.names.iter().position(|n| *n == "acked").unwrap();
+        let acked: Vec<f64> = s.columns[column].iter().skip(200).step_by(step).copied().collect();
+        let rates: Vec<f64> = acked.windows(2).map(|w| w[1] - w[0]).collect();
+        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+        (rates.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / rates.len() as f64).sqrt() / mean
+    };
+    let sack =
+        "[flows.a]\ncc = \"sack\"\nendpoint = { preset = \"rfc\", mss = \"972 B\", header = \"28 B\" }\n";
+    for step in [1, 4] {
+        let (rate, window) = (variation("[flows.a]\ntransport = \"tfrc\"\n", step), variation(sack, step));
+        println!("CoV over {} s: tfrc {rate:.3}, sack {window:.3}", 0.5 * step as f64);
+        assert!(rate < window, "{step}: {rate} {window}");
+    }
+}
+
+#[test]
+fn like_flows_share_a_link() {
+    for (kind, least) in [("tfrc", 0.95), ("ssvp", 0.9)] {
+        let text = link("1 Mbit/s", "\"none\"", 600)
+            + &format!(
+                "[flows.a]\ntransport = \"{kind}\"\ncount = 4\nstart = {{ uniform = [\"0 s\", \"1 RTT\"] }}\n"
+            );
+        let r = result(&text, 1);
+        assert!(r.jain() > least, "{kind}: {}", r.jain());
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_its_key() {
+    let refused = |flow: &str| {
+        let text = link("1 Mbit/s", "\"none\"", 1) + flow;
+        skyhaul_scenario::resolve_text("test.toml", &text, &[], &skyhaul_scenario::no_files)
+            .expect_err("a refusal")
+            .to_string()
+    };
+    for (flow, says) in [
+        ("transport = \"dccp\"", "flows.a.transport: \"dccp\""),
+        (
+            "transport = \"tfrc\"\napp = { kind = \"pages\", segments = 5 }",
+            "flows.a.app: transport = \"tfrc\"",
+        ),
+        ("transport = \"tfrc\"\ncc = \"reno\"", "flows.a.cc: datagrams have none"),
+        ("transport = { kind = \"tfrc\", packet = \"40 B\" }", "flows.a.transport.packet: \"40 B\""),
+        ("transport = { kind = \"tfrc\", queue = 0 }", "flows.a.transport.queue"),
+        ("transport = { kind = \"tfrc\", burst = 0 }", "flows.a.transport.burst"),
+        ("transport = { kind = \"tfrc\", max-rate = \"0 bit/s\" }", "flows.a.transport.max-rate"),
+        ("transport = { kind = \"tfrc\", alpha = 1 }", "alpha"),
+        ("transport = { kind = \"ssvp\", beta = 1.5 }", "flows.a.transport.beta"),
+        ("transport = { kind = \"ssvp\", alpha = 0.0 }", "flows.a.transport.alpha"),
+        ("transport = { kind = \"ssvp\", max-rate = \"1 kbit/s\", min-rate = \"1 Mbit/s\" }", "max-rate"),
+    ] {
+        let e = refused(&format!("[flows.a]\n{flow}\n"));
+        assert!(e.contains(says), "{flow}: {e}");
+    }
+}
