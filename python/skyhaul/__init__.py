@@ -12,7 +12,7 @@ everything = sh.reproduce(quick=True)
 everything.claims.to_pandas()
 """
 
-from . import analysis, video
+from . import analysis
 from ._control import Policy
 from ._core import (
     Ack,
@@ -74,5 +74,4 @@ __all__ = [
     "schema",
     "studies",
     "study",
-    "video",
 ]

@@ -3,19 +3,19 @@
 use crate::agent::Agent;
 use crate::datagram::Rated;
 use crate::error::Failure;
-use crate::flow::{Flow, Record, Totals};
+use crate::flow::{Flow, Record};
 use crate::network::cause;
 use crate::parcel::{Parcel, kind};
 use crate::result::{ClassResult, FlowResult, LinkResult, RateResult, RunResult};
 use crate::sampler::ratio;
 use crate::sim::{Sim, Status};
 use crate::tap::Tap;
-use crate::truth::Account;
+use crate::transfer::Part;
 use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_path::stats::Counters;
 use skyhaul_path::{DropReason, Link};
-use skyhaul_trace::{Class, LossCause};
+use skyhaul_trace::Class;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl<R: Tap> Sim<R> {
@@ -66,14 +66,16 @@ impl<R: Tap> Sim<R> {
             .enumerate()
             .map(|(i, (flow, record))| {
                 let mss = self.run.groups[record.group].endpoint.mss;
-                (record.totals(flow, mss), record.cuts(), self.net.witness.truth.lost_of(i as u32))
+                Part {
+                    totals: record.totals(flow, mss),
+                    cuts: record.cuts(),
+                    verdicts: record.verdicts(),
+                    lost: self.net.witness.truth.lost_of(i as u32),
+                }
             })
             .collect();
-        for (owner, totals, cuts, lost) in self.incomplete() {
-            let part = &mut parts[owner as usize];
-            part.0.merge(&totals);
-            part.1.add(&cuts);
-            part.2.iter_mut().zip(lost).for_each(|(count, more)| *count += more);
+        for (owner, part) in self.incomplete() {
+            parts[owner as usize].add(&part);
         }
         let named = self.flows.iter().zip(&self.records).zip(parts);
         named.map(|((flow, record), part)| self.flow_result(flow, record, part, duration)).collect()
@@ -83,12 +85,11 @@ impl<R: Tap> Sim<R> {
         &self,
         flow: &Flow,
         record: &Record,
-        (t, cuts, lost): (Totals, Account, [u64; LossCause::COUNT]),
+        Part { totals: t, cuts, verdicts, lost }: Part,
         duration: Duration,
     ) -> FlowResult {
         let group = &self.run.groups[record.group];
         let (sum, samples) = record.srtt;
-        let viewed = record.app.as_ref().and_then(|app| app.viewed(self.now));
         let last_srtt = flow.srtt().map(Duration::as_secs_f64);
         FlowResult {
             group: group.name.clone(),
@@ -111,6 +112,7 @@ impl<R: Tap> Sim<R> {
             cuts: cuts.all,
             timeout_cuts: cuts.timeouts,
             cuts_undone: t.undone,
+            verdicts,
             probes_sent: t.probes_sent,
             probes_answered: t.probes_answered,
             acks: t.acks,
@@ -120,13 +122,11 @@ impl<R: Tap> Sim<R> {
             pages: record.pages.clone(),
             transfers: record.app.as_ref().map_or(0, App::transfers),
             lost,
-            datagrams: match (&viewed, &flow.agent) {
-                (Some(viewed), _) => Some(viewed.measured),
-                (None, Agent::Datagrams(d)) => Some(d.result()),
-                (None, Agent::Rated(rated)) => Some(rated.result()),
-                (None, _) => None,
+            datagrams: match &flow.agent {
+                Agent::Datagrams(d) => Some(d.result()),
+                Agent::Rated(rated) => Some(rated.result()),
+                _ => None,
             },
-            video: viewed.map(Box::new),
             rate: flow.agent.rated().map(rate_result),
             bursts: t.bursts,
             bwe: record.history.as_ref().and_then(|h| h.bwe.spread()),

@@ -1,9 +1,10 @@
 //! What the engine keeps per flow: what every arrival needs, and the rest.
 
 use crate::agent::Agent;
+use crate::oracle::Oracle;
 use crate::parcel::Label;
 use crate::samples::Samples;
-use crate::truth::Account;
+use crate::truth::{Account, Verdicts};
 use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{CongestionControl, PathState};
@@ -20,8 +21,6 @@ pub(crate) struct Flow {
     pub(crate) reverse: u16,
     /// The workload may come to an end: look whether everything is acknowledged.
     pub(crate) finite: bool,
-    /// The application wants to hear what arrives.
-    pub(crate) watched: bool,
     /// Bytes that a packet is longer than its payload.
     pub(crate) header: u32,
     /// When the last acknowledgement arrived.
@@ -45,8 +44,6 @@ pub(crate) struct Record {
     pub(crate) stop: Instant,
     pub(crate) started: Option<Instant>,
     pub(crate) finished: Option<Instant>,
-    /// Its sender gave up on the peer, and the application was told.
-    pub(crate) dead: bool,
     /// When the current page began.
     pub(crate) page_began: Instant,
     pub(crate) pages: Vec<Duration>,
@@ -65,12 +62,16 @@ pub(crate) struct Record {
 }
 
 /// What is kept of what is over.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct History {
     /// Cuts of the window, by true cause.
     pub(crate) cuts: Account,
+    /// What the sender made of its losses.
+    pub(crate) verdicts: Verdicts,
     /// Of connections that are over.
     pub(crate) past: Totals,
+    /// Tells the sender what became of its packets, if it asks.
+    pub(crate) oracle: Option<Oracle>,
     /// The bandwidth that the sender estimated, over the samples.
     pub(crate) bwe: Samples,
     /// What the last connection has learnt of the path, if its congestion control asks.
@@ -159,7 +160,6 @@ impl Record {
             stop,
             started: None,
             finished: None,
-            dead: false,
             page_began: Instant::ZERO,
             pages: Vec::new(),
             discarded: 0,
@@ -182,6 +182,10 @@ impl Record {
     pub(crate) fn cuts(&self) -> Account {
         self.history.as_ref().map_or_else(Account::default, |h| h.cuts)
     }
+    /// What the sender made of its losses so far.
+    pub(crate) fn verdicts(&self) -> Verdicts {
+        self.history.as_ref().map_or_else(Verdicts::default, |h| h.verdicts)
+    }
     /// What the last connection has learnt of the path.
     pub(crate) fn path_state(&self) -> Option<PathState> {
         self.history.as_ref().and_then(|h| h.path_state)
@@ -201,7 +205,6 @@ impl Flow {
             forward,
             reverse,
             finite,
-            watched: false,
             header,
             last_ack: None,
             armed: Instant::MAX,

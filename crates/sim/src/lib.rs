@@ -17,6 +17,7 @@
 //! Nothing here reads a clock, a file or the environment.
 #![forbid(unsafe_code)]
 
+mod account;
 mod agent;
 mod build;
 mod change;
@@ -27,6 +28,7 @@ mod flow;
 pub mod heap;
 mod network;
 mod observe;
+mod oracle;
 mod parcel;
 mod plain;
 pub mod quantity;
@@ -39,7 +41,6 @@ mod tap;
 mod transfer;
 mod truth;
 mod user;
-mod watch;
 
 pub use agent::Agents;
 pub use error::{BuildError, Failure, RunError};
@@ -48,7 +49,7 @@ pub use samples::Spread;
 pub use sim::{Sim, Status};
 pub use skyhaul_apps::Measured;
 pub use tap::{Opened, Place, Sighting, Tap};
-pub use truth::Cuts;
+pub use truth::{Cuts, Verdicts};
 pub use user::check_controls;
 
 use skyhaul_cc::Controls;

@@ -1,9 +1,9 @@
 //! What a run measured.
 
 use crate::samples::Spread;
-use crate::truth::Cuts;
+use crate::truth::{Cuts, Verdicts};
 use skyhaul_analysis::fairness;
-use skyhaul_apps::{Measured, Viewed};
+use skyhaul_apps::Measured;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::Bursts;
 use skyhaul_trace::{Class, LossCause, Series};
@@ -60,6 +60,8 @@ pub struct FlowResult {
     pub timeout_cuts: Cuts,
     /// Of all cuts, those that the sender itself found to be spurious and undid.
     pub cuts_undone: u64,
+    /// What the sender made of its losses, where it classifies them.
+    pub verdicts: Verdicts,
     /// Probes sent.
     pub probes_sent: u64,
     /// Probes answered.
@@ -79,10 +81,8 @@ pub struct FlowResult {
     pub transfers: u64,
     /// Data packets lost, by true cause (`cause as usize`).
     pub lost: [u64; LossCause::COUNT],
-    /// What the receiver of datagrams, or of packets of video, measured.
+    /// What the receiver of datagrams measured.
     pub datagrams: Option<Measured>,
-    /// What a viewer got of a film.
-    pub video: Option<Box<Viewed>>,
     /// What became of datagrams that keep to a rate.
     pub rate: Option<RateResult>,
     /// Mean of the smoothed RTT over the samples of the series, in seconds; its last value if nothing was

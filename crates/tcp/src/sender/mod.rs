@@ -8,6 +8,7 @@
 //!   ├ Board       what is outstanding
 //!   ├ ByTime      loss detection by time, where it is in use
 //!   ├ Repair      state of repairs, once there was one
+//!   ├ Classifier  what a loss was, where one is configured (classify)
 //!   ├ Estimator   RTT and RTO
 //!   ├ Timers      deadlines
 //!   ├ Prober      low-priority probes
@@ -21,6 +22,7 @@ mod aside;
 mod black_hole;
 mod bursts;
 mod by_time;
+mod classify;
 mod control;
 mod copy;
 mod counters;
@@ -240,8 +242,7 @@ impl<S: Store> Sender<S> {
         self.engine.fin_acked()
     }
     /// The peer was given up on (too many retransmissions).
-    #[must_use]
-    pub fn gave_up(&self) -> bool {
+    pub(crate) fn gave_up(&self) -> bool {
         self.engine.gave_up
     }
     /// Bytes written and not yet acknowledged.
@@ -249,13 +250,6 @@ impl<S: Store> Sender<S> {
     #[must_use]
     pub fn unacked(&self) -> u64 {
         self.engine.unacked()
-    }
-    /// The rate that the window allows at present, bit/s: a window per smoothed round trip; `None` before that is measured.
-    #[must_use]
-    pub fn allowed(&self) -> Option<f64> {
-        let state = self.snapshot();
-        let rtt = state.srtt.filter(|rtt| !rtt.is_zero())?;
-        Some(state.cwnd * f64::from(self.segment_size()) * 8.0 / rtt.as_secs_f64())
     }
     /// Room in the send buffer, bytes.
     #[must_use]
