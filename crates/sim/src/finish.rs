@@ -89,7 +89,6 @@ impl<R: Tap> Sim<R> {
         let group = &self.run.groups[record.group];
         let (sum, samples) = record.srtt;
         let viewed = record.app.as_ref().and_then(|app| app.viewed(self.now));
-        let last_srtt = flow.snapshot().and_then(|s| s.srtt).map(Duration::as_secs_f64);
         let last_srtt = flow.srtt().map(Duration::as_secs_f64);
         FlowResult {
             group: group.name.clone(),
