@@ -25,6 +25,9 @@ pub struct Actions {
     /// Judge the segment at `SND.UNA` lost although no rule of the sender found it so (Vegas). Outside of a
     /// recovery this starts one, and `on_congestion` follows at once; within one the segment is only sent again.
     pub retransmit_head: bool,
+    /// `Some(true)`: from now on no data leaves, not even the retransmission that a recovery or a timeout asks for, and the
+    /// retransmission timer waits. Probes leave as ever. `Some(false)`: all that may leave does again (TCP-Probing).
+    pub hold: Option<bool>,
     /// Go back to `SND.UNA` without backing the timer off (Fast Start's reset). A recovery in progress is over
     /// without `on_recovered`; what follows is repaired as after a timeout ([`Phase::Loss`](crate::Phase::Loss)).
     pub rewind: bool,
@@ -36,7 +39,8 @@ impl Actions {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         let flags = self.stop_probes | self.retransmit_head | self.rewind;
-        !flags && self.probe_now.is_none() && self.train.is_none() && self.wake_at.is_none()
+        let asked = self.probe_now.is_some() || self.train.is_some() || self.wake_at.is_some();
+        !flags && !asked && self.hold.is_none()
     }
 }
 
@@ -45,6 +49,9 @@ impl Actions {
 pub enum ProbeSource {
     /// A copy of the data segment transmitted last: a dummy segment \[Peach §III-A\]. Carries nothing new.
     LastSegment,
+    /// One byte of the data segment transmitted last, at ordinary priority: hardly more than a header, to measure a round
+    /// trip by (TCP-Probing). Carries nothing new.
+    OneByte,
     /// Data not yet acknowledged, in turn: a NIL segment \[Peach+ §I-A\]. The receiver may use it.
     UnackedRoundRobin,
 }

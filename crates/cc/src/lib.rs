@@ -32,7 +32,8 @@
 //! `docs/algorithms/add-your-own-rust.md`. Its tests run through `testing` with
 //! `skyhaul-cc = { features = ["testing"] }` among the development dependencies.
 //!
-//! An algorithm may not move `SND.*`, suppress the first retransmission, read a clock or allocate per call.
+//! An algorithm may not move `SND.*`, read a clock or allocate per call. The first retransmission it may put off
+//! ([`Actions::hold`]), but not suppress.
 #![no_std]
 
 extern crate alloc;

@@ -223,6 +223,8 @@ algorithms! {
     "hybla" Hybla: hybla::Hybla,
     /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
     "cubic" Cubic: cubic::Cubic,
+    /// TCP-Probing (Tsaoussidis, Badr 2000): after a loss no data, but probes, which say whether to go on.
+    "tcp-probing" TcpProbing: tcp_probing::TcpProbing,
     /// TCP-Real (Zhang, Tsaoussidis 2001): the rate that the receiver measures.
     "tcp-real" TcpReal: tcp_real::TcpReal,
     /// TCP Fast Start (Padmanabhan, Katz 1998): the cached window with low-priority data.
@@ -244,7 +246,7 @@ mod tests {
         assert_eq!(size_of::<Algorithm>(), 2 * size_of::<usize>());
         // What a connection of the most used ones takes up, bytes.
         assert!(size_of::<alg::reno::Reno>() <= 72, "{}", size_of::<alg::reno::Reno>());
-        assert!(size_of::<alg::peach::Peach>() <= 144, "{}", size_of::<alg::peach::Peach>());
+        assert!(size_of::<alg::peach::Peach>() <= 152, "{}", size_of::<alg::peach::Peach>());
         assert!(
             size_of::<alg::peach_plus::PeachPlus>() <= 200,
             "{}",

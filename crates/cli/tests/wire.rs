@@ -397,6 +397,11 @@ fn whoever_asks_for_what_cannot_be_gets_one_line() {
         &send(&["--set", "links.x=1"]),
         "--set links.x: write cc.KEY=VALUE, endpoint.KEY=VALUE, rwnd=SIZE or sndbuf=SIZE",
     );
+    bad(
+        &send(&["--set", "endpoint.loss-classifier=oracle"]),
+        "--set endpoint.loss-classifier: \"oracle\" knows why each packet was lost, which only the simulator does: write \
+         \"inter-arrival\", \"spike\" or \"none\"",
+    );
     bad(&send(&["--set", "endpoint.mss=100 B"]), "--set endpoint.mss: it follows from --mtu and the path");
     for (args, words) in [
         (&["send", "10.84.0.1", "--time", "10"][..], &["--time", "10 has no unit", "\"10 ms\""][..]),

@@ -84,6 +84,13 @@ fn every_option_has_its_domain() {
         ),
         ("westwood-abse", &["n = -1", "n = nan"], "n is a number of RTTs, 0 or more"),
         ("westwood-abse", &["recovery = \"tahoe\""], FAST),
+        (
+            "tcp-probing",
+            &["tolerance = -0.1", "tolerance = nan"],
+            "tolerance is a share of the round trip, 0 or more",
+        ),
+        ("tcp-probing", &["cycles = 0"], "cycles: at least 1 has to be tried"),
+        ("tcp-probing", &["recovery = \"tahoe\""], FAST),
         ("tibet", &["pole = 1", "pole = 0"], POLES),
         ("tibet", &["t0 = 0", "t0 = -1"], "t0 is a time constant in seconds, above 0"),
         ("tibet", &["recovery = \"tahoe\""], FAST),

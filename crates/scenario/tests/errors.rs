@@ -332,6 +332,16 @@ fn files() {
         ),
         (
             "endpoint = \"ns2-2001\"",
+            "endpoint = { loss-classifier = { kind = \"oracle\", false-error = 1.5 } }",
+            "geo.toml:15: flows.bulk.endpoint.loss-classifier.false-error: 1.5 is no share: write 0 to 1",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { loss-classifier = { kind = \"spike\", end = 0.6 } }",
+            "geo.toml:15: flows.bulk.endpoint.loss-classifier.end: a spike that begins at 0.5 cannot end at 0.6: write no more than start",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
             "endpoint = { sack-blocks = 5 }",
             "geo.toml:15: flows.bulk.endpoint.sack-blocks: 5 is not possible: write a number from 1 to 4",
         ),

@@ -4,7 +4,9 @@ use crate::datagram::{Datagrams, Rated};
 use skyhaul_base::{Instant, Rng};
 use skyhaul_cc::Algorithm;
 use skyhaul_scenario::resolved::FlowGroup;
-use skyhaul_tcp::{Config, Connection, Counted, Flags, Head, Known, Sender, Seq, Sink, Source, one_way};
+use skyhaul_tcp::{
+    Config, Connection, Counted, Flags, Head, Known, Sender, Seq, Sink, Source, Verdict, one_way,
+};
 use std::sync::Arc;
 
 /// Who talks over a flow's path.
@@ -93,6 +95,24 @@ impl Ends {
 }
 
 impl Agent {
+    /// The sender of data learns that a packet with `len` bytes was lost, by an error or not.
+    pub(crate) fn tell_loss(&mut self, seq: u32, len: u32, error: bool) {
+        match self {
+            Self::OneWay(ends) => ends.source.sender_mut().tell_loss(Seq(seq), len, error),
+            Self::Connections(ends) => ends.sender.tell_loss(Seq(seq), len, error),
+            Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) => {}
+        }
+    }
+
+    /// What the sender of data made of the losses that it found since the last call.
+    pub(crate) fn take_verdicts(&mut self) -> Vec<Verdict> {
+        match self {
+            Self::OneWay(ends) => ends.source.sender_mut().take_verdicts(),
+            Self::Connections(ends) => ends.sender.take_verdicts(),
+            Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) => Vec::new(),
+        }
+    }
+
     /// The sender of data, if there is a TCP one.
     #[inline]
     pub(crate) fn sender(&self) -> Option<&Sender<Counted>> {

@@ -17,6 +17,7 @@ use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::link::Streams;
 use skyhaul_path::{Delay, Hop, Link, LinkConfig, Routes};
 use skyhaul_scenario::resolved::{FlowGroup, Resolved, Start};
+use skyhaul_tcp::config::LossClassifier;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -104,6 +105,7 @@ impl<R: Tap> Sim<R> {
             groups: scenario.flows.clone(),
             endpoints: scenario.flows.iter().map(|g| Arc::new(g.endpoint)).collect(),
             rules: scenario.flows.iter().map(|g| SharedRules::from(&g.endpoint.rules)).collect(),
+            classified: scenario.flows.iter().any(|g| g.endpoint.loss_classifier != LossClassifier::None),
             link_names: scenario.links.iter().map(|l| l.name.clone()).collect(),
             agents,
             controls: controls.clone(),

@@ -3,19 +3,19 @@
 use crate::agent::Agent;
 use crate::datagram::Rated;
 use crate::error::Failure;
-use crate::flow::{Flow, Record, Totals};
+use crate::flow::{Flow, Record};
 use crate::network::cause;
 use crate::parcel::{Parcel, kind};
 use crate::result::{ClassResult, FlowResult, LinkResult, RateResult, RunResult};
 use crate::sampler::ratio;
 use crate::sim::{Sim, Status};
 use crate::tap::Tap;
-use crate::truth::Account;
+use crate::transfer::Part;
 use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_path::stats::Counters;
 use skyhaul_path::{DropReason, Link};
-use skyhaul_trace::{Class, LossCause};
+use skyhaul_trace::Class;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl<R: Tap> Sim<R> {
@@ -66,14 +66,16 @@ impl<R: Tap> Sim<R> {
             .enumerate()
             .map(|(i, (flow, record))| {
                 let mss = self.run.groups[record.group].endpoint.mss;
-                (record.totals(flow, mss), record.cuts(), self.net.witness.truth.lost_of(i as u32))
+                Part {
+                    totals: record.totals(flow, mss),
+                    cuts: record.cuts(),
+                    verdicts: record.verdicts(),
+                    lost: self.net.witness.truth.lost_of(i as u32),
+                }
             })
             .collect();
-        for (owner, totals, cuts, lost) in self.incomplete() {
-            let part = &mut parts[owner as usize];
-            part.0.merge(&totals);
-            part.1.add(&cuts);
-            part.2.iter_mut().zip(lost).for_each(|(count, more)| *count += more);
+        for (owner, part) in self.incomplete() {
+            parts[owner as usize].add(&part);
         }
         let named = self.flows.iter().zip(&self.records).zip(parts);
         named.map(|((flow, record), part)| self.flow_result(flow, record, part, duration)).collect()
@@ -83,7 +85,7 @@ impl<R: Tap> Sim<R> {
         &self,
         flow: &Flow,
         record: &Record,
-        (t, cuts, lost): (Totals, Account, [u64; LossCause::COUNT]),
+        Part { totals: t, cuts, verdicts, lost }: Part,
         duration: Duration,
     ) -> FlowResult {
         let group = &self.run.groups[record.group];
@@ -111,6 +113,7 @@ impl<R: Tap> Sim<R> {
             cuts: cuts.all,
             timeout_cuts: cuts.timeouts,
             cuts_undone: t.undone,
+            verdicts,
             probes_sent: t.probes_sent,
             probes_answered: t.probes_answered,
             acks: t.acks,

@@ -1,9 +1,10 @@
 //! What the engine keeps per flow: what every arrival needs, and the rest.
 
 use crate::agent::Agent;
+use crate::oracle::Oracle;
 use crate::parcel::Label;
 use crate::samples::Samples;
-use crate::truth::Account;
+use crate::truth::{Account, Verdicts};
 use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{CongestionControl, PathState};
@@ -65,12 +66,16 @@ pub(crate) struct Record {
 }
 
 /// What is kept of what is over.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct History {
     /// Cuts of the window, by true cause.
     pub(crate) cuts: Account,
+    /// What the sender made of its losses.
+    pub(crate) verdicts: Verdicts,
     /// Of connections that are over.
     pub(crate) past: Totals,
+    /// Tells the sender what became of its packets, if it asks.
+    pub(crate) oracle: Option<Oracle>,
     /// The bandwidth that the sender estimated, over the samples.
     pub(crate) bwe: Samples,
     /// What the last connection has learnt of the path, if its congestion control asks.
@@ -181,6 +186,10 @@ impl Record {
     /// Cuts of the window so far.
     pub(crate) fn cuts(&self) -> Account {
         self.history.as_ref().map_or_else(Account::default, |h| h.cuts)
+    }
+    /// What the sender made of its losses so far.
+    pub(crate) fn verdicts(&self) -> Verdicts {
+        self.history.as_ref().map_or_else(Verdicts::default, |h| h.verdicts)
     }
     /// What the last connection has learnt of the path.
     pub(crate) fn path_state(&self) -> Option<PathState> {

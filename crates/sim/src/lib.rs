@@ -17,6 +17,7 @@
 //! Nothing here reads a clock, a file or the environment.
 #![forbid(unsafe_code)]
 
+mod account;
 mod agent;
 mod build;
 mod change;
@@ -27,6 +28,7 @@ mod flow;
 pub mod heap;
 mod network;
 mod observe;
+mod oracle;
 mod parcel;
 mod plain;
 pub mod quantity;
@@ -48,7 +50,7 @@ pub use samples::Spread;
 pub use sim::{Sim, Status};
 pub use skyhaul_apps::Measured;
 pub use tap::{Opened, Place, Sighting, Tap};
-pub use truth::Cuts;
+pub use truth::{Cuts, Verdicts};
 pub use user::check_controls;
 
 use skyhaul_cc::Controls;

@@ -1,7 +1,7 @@
 //! What a run measured.
 
 use crate::samples::Spread;
-use crate::truth::Cuts;
+use crate::truth::{Cuts, Verdicts};
 use skyhaul_analysis::fairness;
 use skyhaul_apps::{Measured, Viewed};
 use skyhaul_base::{Duration, Instant};
@@ -60,6 +60,8 @@ pub struct FlowResult {
     pub timeout_cuts: Cuts,
     /// Of all cuts, those that the sender itself found to be spurious and undid.
     pub cuts_undone: u64,
+    /// What the sender made of its losses, where it classifies them.
+    pub verdicts: Verdicts,
     /// Probes sent.
     pub probes_sent: u64,
     /// Probes answered.

@@ -7,6 +7,7 @@ use crate::flow::{Flow, Record};
 use crate::heap::Heap;
 use crate::network::Network;
 use crate::observe;
+use crate::oracle::Oracle;
 use crate::parcel::{Label, Parcel};
 use crate::sampler::Sampler;
 use crate::tap::{Place, Tap};
@@ -17,6 +18,7 @@ use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::PacketView;
 use skyhaul_scenario::resolved::{FlowGroup, Transport};
+use skyhaul_tcp::config::LossClassifier;
 use skyhaul_tcp::{Config, Extras, Flags, Head, Segment};
 use skyhaul_trace::Event;
 use std::sync::Arc;
@@ -38,6 +40,8 @@ pub(crate) struct Run {
     pub(crate) endpoints: Vec<Arc<Config>>,
     /// The window rules of each group, which the controls of its flows share.
     pub(crate) rules: Vec<SharedRules>,
+    /// Some sender classifies its losses.
+    pub(crate) classified: bool,
     pub(crate) link_names: Vec<String>,
     pub(crate) agents: Agents,
     pub(crate) controls: Controls,
@@ -150,6 +154,9 @@ impl<R: Tap> Sim<R> {
     fn arrive(&mut self, parcel: Parcel) {
         let now = self.now;
         let index = parcel.flow();
+        if self.run.classified {
+            self.inform(index);
+        }
         let Self { flows, net, timers, records, .. } = self;
         let flow = &mut flows[index as usize];
         if parcel.generation() != flow.generation || matches!(flow.agent, Agent::Silent) {
@@ -242,6 +249,9 @@ impl<R: Tap> Sim<R> {
     /// A sender has handled an acknowledgement: what it judged, whether that was the last one.
     #[inline(never)]
     pub(crate) fn acknowledged(&mut self, index: u32) {
+        if self.run.classified {
+            self.take_verdicts(index);
+        }
         let flow = &mut self.flows[index as usize];
         let (judgement, unacked) = match &mut flow.agent {
             Agent::OneWay(ends) => {
@@ -251,9 +261,9 @@ impl<R: Tap> Sim<R> {
             Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => return,
         };
         if let Some(judgement) = judgement {
-            let account = &mut self.records[index as usize].history().cuts;
-            self.net.witness.truth.judge(index, flow.generation, flow.header, &judgement, account);
+            self.account_for(index, &judgement);
         }
+        let flow = &mut self.flows[index as usize];
         if R::ENABLED {
             if let Some(sender) = flow.agent.sender() {
                 let seen = &mut self.records[index as usize].seen;
@@ -333,6 +343,9 @@ impl<R: Tap> Sim<R> {
     /// Handles the deadlines of both ends of a flow that have passed.
     fn expire_ends(&mut self, index: u32) {
         let now = self.now;
+        if self.run.classified {
+            self.inform(index);
+        }
         let flow = &mut self.flows[index as usize];
         let judgement = match &mut flow.agent {
             Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) => return,
@@ -360,9 +373,11 @@ impl<R: Tap> Sim<R> {
                 ends.sender.take_judgement()
             }
         };
+        if self.run.classified {
+            self.take_verdicts(index);
+        }
         if let Some(judgement) = judgement {
-            let account = &mut self.records[index as usize].history().cuts;
-            self.net.witness.truth.judge(index, flow.generation, flow.header, &judgement, account);
+            self.account_for(index, &judgement);
         }
         if flow.watched {
             watch::expired(now, index, flow, &mut self.records[index as usize], &mut self.net);
@@ -449,6 +464,8 @@ impl<R: Tap> Sim<R> {
         let controls =
             user::controls_of(group, &self.run.rules[record.group], record.index, &self.run.controls);
         let config = &self.run.endpoints[record.group];
+        let oracle = Oracle::of(config.loss_classifier, || stream("loss-classifier"));
+        self.net.witness.truth.follow(index, config.loss_classifier != LossClassifier::None);
         flow.agent = if group.handshake {
             let mut ends = Ends::open(now, config, controls, stream("cc"), stream("peer"));
             if let Some(state) = record.path_state() {
@@ -464,6 +481,9 @@ impl<R: Tap> Sim<R> {
             ends.source.offer(now, bytes);
             Agent::OneWay(ends)
         };
+        if oracle.is_some() {
+            record.history().oracle = oracle;
+        }
         record.seen = crate::flow::Seen::default();
     }
 

@@ -5,11 +5,30 @@ use crate::flow::{Flow, Record, Seen, Totals, Transfer};
 use crate::parcel::Parcel;
 use crate::sim::{Sim, dispatch};
 use crate::tap::{Opened, Tap};
-use crate::truth::Account;
+use crate::truth::{Account, Verdicts};
 use crate::watch;
 use skyhaul_apps::Demand;
 use skyhaul_base::Instant;
-use skyhaul_trace::Event;
+use skyhaul_trace::{Event, LossCause};
+
+/// What a flow, or a transfer of one, has done.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) totals: Totals,
+    pub(crate) cuts: Account,
+    pub(crate) verdicts: Verdicts,
+    pub(crate) lost: [u64; LossCause::COUNT],
+}
+
+impl Part {
+    /// Adds what another has done.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.totals.merge(&other.totals);
+        self.cuts.add(&other.cuts);
+        self.verdicts.add(&other.verdicts);
+        self.lost.iter_mut().zip(other.lost).for_each(|(count, more)| *count += more);
+    }
+}
 
 impl<R: Tap> Sim<R> {
     /// Does what the application of a flow has wanted since the last time.
@@ -116,6 +135,7 @@ impl<R: Tap> Sim<R> {
         let past = flow.history();
         past.past.merge(&history.past);
         past.cuts.add(&history.cuts);
+        past.verdicts.add(&history.verdicts);
         past.path_state = history.path_state;
         flow.discarded += discarded;
         flow.rejected += rejected;
@@ -128,8 +148,8 @@ impl<R: Tap> Sim<R> {
         self.idle.push(index);
     }
 
-    /// What the transfers of flows have done that are not complete, flow by flow: counts, cuts, losses moved along.
-    pub(crate) fn incomplete(&self) -> Vec<(u32, Totals, Account, [u64; skyhaul_trace::LossCause::COUNT])> {
+    /// What the transfers of flows have done that are not complete, flow by flow.
+    pub(crate) fn incomplete(&self) -> Vec<(u32, Part)> {
         let first = self.named_flows as usize + 2;
         let open = self.flows.iter().zip(&self.records).enumerate().skip(first);
         open.filter_map(|(i, (flow, record))| {
@@ -137,9 +157,12 @@ impl<R: Tap> Sim<R> {
             let mss = self.run.groups[record.group].endpoint.mss;
             Some((
                 transfer.owner,
-                record.totals(flow, mss),
-                record.cuts(),
-                self.net.witness.truth.lost_of(i as u32),
+                Part {
+                    totals: record.totals(flow, mss),
+                    cuts: record.cuts(),
+                    verdicts: record.verdicts(),
+                    lost: self.net.witness.truth.lost_of(i as u32),
+                },
             ))
         })
         .collect()

@@ -3,9 +3,10 @@
 //! A sender sees duplicate acknowledgements or a timer that expires; the simulator knows which packets were lost
 //! and why. Each cut of a window is put down to the cause that it answered.
 
+use crate::oracle::is_error;
 use crate::parcel::Parcel;
 use skyhaul_path::PacketView;
-use skyhaul_tcp::{Judgement, Sign};
+use skyhaul_tcp::{Judgement, Sign, Verdict};
 use skyhaul_trace::{Class, LossCause};
 
 /// Cuts of the window by what they truly answered.
@@ -53,6 +54,38 @@ impl Account {
     }
 }
 
+/// What a sender made of its losses, by what they truly were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verdicts {
+    /// Errors of the channel, and packets on a link that went down, taken for errors.
+    pub error_right: u64,
+    /// The same, taken for congestion.
+    pub error_wrong: u64,
+    /// Losses to full queues taken for congestion.
+    pub congestion_right: u64,
+    /// The same, taken for errors.
+    pub congestion_wrong: u64,
+    /// Segments that were not lost, taken for either.
+    pub spurious: u64,
+}
+
+impl Verdicts {
+    /// All that were given.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.error_right + self.error_wrong + self.congestion_right + self.congestion_wrong + self.spurious
+    }
+
+    /// Adds those of another connection.
+    pub fn add(&mut self, other: &Self) {
+        self.error_right += other.error_right;
+        self.error_wrong += other.error_wrong;
+        self.congestion_right += other.congestion_right;
+        self.congestion_wrong += other.congestion_wrong;
+        self.spurious += other.spurious;
+    }
+}
+
 /// A data packet that was lost.
 #[derive(Clone, Copy, Debug)]
 struct Loss {
@@ -89,6 +122,27 @@ struct Known {
     losses: Vec<Loss>,
     /// All, by cause.
     counts: [u64; LossCause::COUNT],
+    /// Its sender classifies losses: those that it has not been told of.
+    news: Option<Vec<Loss>>,
+    /// How many of the losses, the last ones, came after the sender was last told.
+    fresh: usize,
+}
+
+/// The older of two sequence numbers.
+fn older(a: u32, b: u32) -> u32 {
+    if b.wrapping_sub(a) < 1 << 31 { a } else { b }
+}
+
+impl Known {
+    /// Why the segment at `offset`, which had been sent so many times, was lost; `None` if it was not.
+    ///
+    /// A segment is lost if every copy of it that was sent is: the retransmission timer that expires while a copy is still
+    /// on its way, or has arrived, is spurious.
+    fn cause(losses: &[Loss], offset: u32, transmissions: u32, header: u32) -> Option<LossCause> {
+        let copies = losses.iter().filter(|l| l.covers(offset, header));
+        let (n, last) = copies.fold((0, None), |(n, _), l| (n + 1, Some(l.cause)));
+        last.filter(|_| n >= transmissions)
+    }
 }
 
 impl Truth {
@@ -132,45 +186,64 @@ impl Truth {
             let known = flow.get_or_insert_default();
             let (packet, generation) = (parcel.packet(), parcel.generation());
             known.counts[cause as usize] += 1;
-            known.losses.push(Loss { seq: packet.seq, size: parcel.size(), generation, cause });
+            let loss = Loss { seq: packet.seq, size: parcel.size(), generation, cause };
+            known.losses.push(loss);
+            if let Some(news) = &mut known.news {
+                news.push(loss);
+                known.fresh += 1;
+            }
         }
     }
 
-    /// What a judgement truly answered, `None` if it cut nothing. `header` is what a packet has besides its payload.
-    ///
-    /// A segment is lost if every copy of it that was sent is: the retransmission timer that expires while a copy
-    /// is still on its way, or has arrived, is spurious.
-    pub(crate) fn judge(
+    /// The sender of a flow classifies losses from now on, or does not.
+    pub(crate) fn follow(&mut self, flow: u32, told: bool) {
+        let Some(known) = self.flows.get_mut(flow as usize) else { return };
+        if told || known.is_some() {
+            known.get_or_insert_default().news = told.then(Vec::new);
+        }
+    }
+
+    /// Packets that the sender of a flow has not been told of: sequence number, payload, cause.
+    pub(crate) fn news(
         &mut self,
         flow: u32,
         generation: u16,
         header: u32,
+    ) -> impl Iterator<Item = (u32, u32, LossCause)> + use<> {
+        let news = self.known(flow).map_or_else(Vec::new, |k| {
+            k.fresh = 0;
+            k.news.as_mut().map_or_else(Vec::new, core::mem::take)
+        });
+        let current = news.into_iter().filter(move |l| l.generation == generation);
+        current.map(move |l| (l.seq, l.size.saturating_sub(header), l.cause))
+    }
+
+    /// Puts a judgement down to what it truly answered, if it cut anything. `header` is what a packet has besides its
+    /// payload, `una` the oldest byte that the sender still asks about.
+    pub(crate) fn judge(
+        &mut self,
+        flow: u32,
+        generation: u16,
+        (header, una): (u32, u64),
         judged: &Judgement,
         account: &mut Account,
     ) {
         let Some(flow) = self.flows.get_mut(flow as usize) else { return };
-        let losses = &mut flow.get_or_insert_default().losses;
+        let known = flow.get_or_insert_default();
         // Stream offsets and sequence numbers begin at 0 alike.
         let offset = judged.offset as u32;
-        losses.retain(|l| l.generation == generation && !l.before(offset, header));
+        let oldest = older(offset, una as u32);
+        known.losses.retain(|l| l.generation == generation && !l.before(oldest, header));
         if !judged.cut {
             return;
         }
-        let mut copies = 0;
-        let mut last = None;
-        for loss in losses.iter().filter(|l| l.covers(offset, header)) {
-            copies += 1;
-            last = Some(loss.cause);
-        }
         let mut one = Cuts::default();
-        match last {
+        match Known::cause(&known.losses, offset, judged.transmissions, header) {
             _ if judged.sign == Sign::Ecn => one.congestion = 1,
-            Some(cause) if copies >= judged.transmissions => match cause {
-                LossCause::Error => one.error = 1,
-                LossCause::Full | LossCause::PushedOut => one.congestion = 1,
-                LossCause::LinkDown => one.outage = 1,
-            },
-            _ => one.spurious = 1,
+            Some(LossCause::Error) => one.error = 1,
+            Some(LossCause::Full | LossCause::PushedOut) => one.congestion = 1,
+            Some(LossCause::LinkDown) => one.outage = 1,
+            None => one.spurious = 1,
         }
         account.all.add(&one);
         if judged.sign == Sign::Timeout {
@@ -178,10 +251,41 @@ impl Truth {
         }
     }
 
+    /// Holds what a sender made of a loss against what it was.
+    pub(crate) fn check(
+        &mut self,
+        flow: u32,
+        generation: u16,
+        (header, una): (u32, u64),
+        verdict: &Verdict,
+        account: &mut Verdicts,
+    ) {
+        let Some(flow) = self.flows.get_mut(flow as usize) else { return };
+        let known = flow.get_or_insert_default();
+        let offset = verdict.offset as u32;
+        let oldest = older(offset, una as u32);
+        known.losses.retain(|l| l.generation == generation && !l.before(oldest, header));
+        // What was sent since the verdict, and is lost already, is no part of it.
+        let then = known.losses.len().saturating_sub(known.fresh);
+        let cause = Known::cause(&known.losses[..then], offset, verdict.transmissions, header);
+        let count = match (cause.map(is_error), verdict.error) {
+            (None, _) => &mut account.spurious,
+            (Some(true), true) => &mut account.error_right,
+            (Some(true), false) => &mut account.error_wrong,
+            (Some(false), false) => &mut account.congestion_right,
+            (Some(false), true) => &mut account.congestion_wrong,
+        };
+        *count += 1;
+    }
+
     /// A connection is over.
     pub(crate) fn forget(&mut self, flow: u32) {
         if let Some(known) = self.known(flow) {
             known.losses.clear();
+            known.fresh = 0;
+            if let Some(news) = &mut known.news {
+                news.clear();
+            }
         }
     }
 }

@@ -98,6 +98,44 @@ pub enum LossDetection {
     Rack,
 }
 
+/// Which losses the sender takes for errors of the channel, so that the congestion control does not hear of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LossClassifier {
+    /// None: every loss is a sign of congestion (RFC 5681).
+    None,
+    /// Those that are: somebody who sees the links says so ([`Sender::tell_loss`](crate::Sender::tell_loss)). Whoever says it
+    /// errs as asked for.
+    Oracle {
+        /// Share of the errors that are called congestion.
+        false_congestion: f64,
+        /// Share of the losses by congestion that are called errors.
+        false_error: f64,
+    },
+    /// Those after which the next arrival is on time (Biaz, Vaidya 1999): no less than `(n + low)` and less than `(n + high)`
+    /// times the least time between arrivals after the last one, where `n` are missing.
+    InterArrival {
+        /// 1 in all versions.
+        low: f64,
+        /// 1.25, or 2 in the first version.
+        high: f64,
+    },
+    /// Those while the round trip is short (Tobe et al. 2000).
+    Spike {
+        /// A spike begins at this share of the range of round trips: 1/2.
+        start: f64,
+        /// It ends at this one: 1/3.
+        end: f64,
+    },
+}
+
+impl LossClassifier {
+    /// Somebody has to know why packets are lost: a simulator.
+    #[must_use]
+    pub const fn is_oracle(self) -> bool {
+        matches!(self, Self::Oracle { .. })
+    }
+}
+
 /// How the ability of the peer to answer probes is learnt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
@@ -153,6 +191,8 @@ pub struct Config {
     pub dup_thresh: u32,
     /// How a loss shows.
     pub loss_detection: LossDetection,
+    /// What a loss was.
+    pub loss_classifier: LossClassifier,
     /// A tail loss probe before the retransmission timer (RFC 8985 §7); only with [`LossDetection::Rack`].
     pub tail_loss_probe: bool,
     /// Retransmission timer.
@@ -255,6 +295,7 @@ impl Config {
             limited_transmit: false,
             dup_thresh: 3,
             loss_detection: LossDetection::DupAcks,
+            loss_classifier: LossClassifier::None,
             tail_loss_probe: false,
             rto: Rto {
                 tick: Duration::from_millis(100),

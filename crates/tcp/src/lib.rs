@@ -31,6 +31,7 @@ mod wave;
 pub use config::Config;
 pub use connection::{Connection, Established, Event, Held, Remains, State, scale_for};
 pub use error::Rejected;
+pub use loss::classifier::Verdict;
 pub use loss::rack::{Rack, RackReport};
 pub use loss::scoreboard::{NextSeg, Scoreboard};
 pub use one_way::{Known, Sink, Source, one_way};

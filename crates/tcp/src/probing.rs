@@ -17,6 +17,8 @@ pub(crate) struct Probe {
     pub(crate) len: u32,
     pub(crate) mark: Mark,
     pub(crate) id: Option<u16>,
+    /// It is discarded first and served last.
+    pub(crate) low_priority: bool,
 }
 
 /// How many numbers are remembered, so that each is believed once.
@@ -188,6 +190,7 @@ impl Prober {
         }
         let found = match w.due_source {
             ProbeSource::LastSegment => Some(self.last).filter(|l| l.1 > 0).map(|l| (l, Mark::Dummy)),
+            ProbeSource::OneByte => Some(self.last).filter(|l| l.1 > 0).map(|l| ((l.0, 1), Mark::Dummy)),
             ProbeSource::UnackedRoundRobin => {
                 unacked(w.round_robin).or_else(|| unacked(0)).map(|s| (s, Mark::Nil))
             }
@@ -212,7 +215,8 @@ impl Prober {
             w.open.get_or_insert_with(|| Box::new([0; REMEMBERED / 64]))[word] |= bit;
         }
         w.next_id = w.next_id.wrapping_add(1);
-        Some(Probe { seq, len: len.min(self.longest), mark, id })
+        let low_priority = w.due_source != ProbeSource::OneByte;
+        Some(Probe { seq, len: len.min(self.longest), mark, id, low_priority })
     }
 
     /// Some were asked for.
@@ -389,6 +393,16 @@ mod tests {
         p.ask(ProbeSource::UnackedRoundRobin, 2);
         assert!(walk(&mut p, &[]).is_empty());
         assert!(!p.has_due());
+    }
+
+    #[test]
+    fn one_byte_is_enough_to_measure_by() {
+        let mut p = prober();
+        p.ask(ProbeSource::OneByte, 1);
+        let probe = p.poll(Instant::ZERO, true, none).expect("due");
+        assert_eq!((probe.seq, probe.len, probe.mark, probe.low_priority), (1, 1, Mark::Dummy, false));
+        p.ask(ProbeSource::LastSegment, 1);
+        assert!(p.poll(Instant::ZERO, true, none).is_some_and(|x| x.low_priority && x.len == 1000));
     }
 
     #[test]

@@ -11,10 +11,12 @@
 //! its general low-priority probes. Where the paper is silent or contradicts itself, the choice is a numbered
 //! resolution `R n` (see the book's page on this algorithm) and a named option of [`Config`].
 
+mod avoidance;
 mod config;
 
 pub use config::{
     Config, Dummies, DummyAcksInRecovery, FinalAck, Invalid, LeftoverAdsn, Nackseg, Opening, WdsnOnLoss,
+    Whose,
 };
 
 use crate::CongestionControl;
@@ -25,6 +27,8 @@ use crate::parts::fallback::{FallsBack, WithFallback};
 use crate::parts::probed_window::ProbedWindow;
 pub use crate::parts::probed_window::WdsnOnRestart;
 use crate::rules::SharedRules;
+use alloc::boxed::Box;
+use avoidance::Vegas;
 
 /// TCP-Peach; the configured Reno with a peer that answers no dummies \[Peach §III-A\].
 pub type Peach = WithFallback<TcpPeach, Reno>;
@@ -39,6 +43,8 @@ pub struct TcpPeach {
     every_ack: bool,
     /// The recovery has ended, and the send loop runs before the inflation is taken back (R17).
     inflated_still: bool,
+    /// What is taken over from Vegas, if anything is (R28).
+    vegas: Option<Box<Vegas>>,
     config: Config,
 }
 
@@ -58,6 +64,7 @@ impl Peach {
             inflates: !config.by_pipe(),
             every_ack: config.on_every_ack(),
             inflated_still: false,
+            vegas: Vegas::of(config).map(Box::new),
             config: config.clone(),
         };
         proper.into()
@@ -89,18 +96,26 @@ impl CongestionControl for TcpPeach {
             gate_on_flight: self.config.recovery.uses_pipe() && self.inflates,
             probes: true,
             transmit_events: true,
-            rtt_samples: false,
+            rtt_samples: self.vegas.is_some(),
+            watch_head: self.config.fast_retransmit == Whose::Vegas,
             ..Policy::default()
         }
     }
 
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         self.win.start(cx, start);
+        if let Some(vegas) = &mut self.vegas {
+            vegas.restart(cx.now, 0.0);
+        }
     }
 
     #[inline(always)]
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
-        if self.win.grow(cx, ack) || !self.inflates || cx.path.phase != Phase::Recovery {
+        let advances = match &mut self.vegas {
+            None => self.win.grow(cx, ack),
+            Some(vegas) => vegas.on_ack(cx, ack, &mut self.win),
+        };
+        if advances || !self.inflates || cx.path.phase != Phase::Recovery {
             return;
         }
         match ack.kind {
@@ -131,6 +146,9 @@ impl CongestionControl for TcpPeach {
             self.deflate(); // What is halved is the window proper.
         }
         let half = self.win.halve(cx);
+        if let Some(vegas) = &mut self.vegas {
+            vegas.lost(cx.path);
+        }
         if signal == Signal::Ecn {
             return; // R21: an ECN echo halves without dummies.
         }
@@ -146,7 +164,10 @@ impl CongestionControl for TcpPeach {
         }
     }
 
-    fn on_recovered(&mut self, _cx: &mut Cx<'_>) {
+    fn on_recovered(&mut self, cx: &mut Cx<'_>) {
+        if let Some(vegas) = &mut self.vegas {
+            vegas.restart(cx.now, cx.path.in_flight());
+        }
         match self.config.final_ack {
             FinalAck::DeflateFirst => self.deflate(),
             FinalAck::SendFirst => self.inflated_still = true,
@@ -159,6 +180,9 @@ impl CongestionControl for TcpPeach {
     fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
         self.inflated_still = false;
         self.win.timeout(cx, backoff);
+        if let Some(vegas) = &mut self.vegas {
+            vegas.restart(cx.now, 0.0);
+        }
     }
 
     fn on_undo(&mut self, cx: &mut Cx<'_>) {
@@ -185,6 +209,9 @@ impl CongestionControl for TcpPeach {
     fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("wdsn", f64::from(self.win.wdsn));
         out("adsn", f64::from(self.win.adsn));
+        if let Some(vegas) = &self.vegas {
+            out("queued", vegas.queued());
+        }
     }
 }
 

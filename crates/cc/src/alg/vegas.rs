@@ -13,6 +13,8 @@
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
+use crate::parts::backlog::{Backlog, nanos};
+use crate::parts::fine_timeout::FineTimeout;
 use crate::parts::growth;
 use crate::parts::inflation::Inflation;
 use crate::rules::{EmptyWindow, InitialWindow, Rules, SharedRules};
@@ -115,37 +117,6 @@ impl Config {
     }
 }
 
-/// The estimator of the fine-grained timeout: as RFC 6298, on exact samples, with its own timeout.
-#[derive(Clone, Copy, Debug, Default)]
-struct Fine {
-    /// Smoothed RTT and deviation, seconds; `None` before the first sample.
-    estimate: Option<(f64, f64)>,
-    timeout: Duration,
-}
-
-impl Fine {
-    fn sample(&mut self, rtt: Duration) {
-        let r = rtt.as_secs_f64();
-        // ns-2 presets the estimator with the first sample and a quarter of it, then takes that sample in.
-        let (srtt, dev) = self.estimate.unwrap_or((r, r / 4.0));
-        let err = r - srtt;
-        let (srtt, dev) = (srtt + err / 8.0, dev + (math::abs(err) - dev) / 4.0);
-        self.estimate = Some((srtt, dev));
-        self.timeout = Duration::from_secs_f64((srtt + 2.0 * dev) * (17.0 / 16.0));
-    }
-    fn expired(&self, age: Duration) -> bool {
-        self.estimate.is_some() && age >= self.timeout
-    }
-    fn back_off(&mut self, repeated: bool) {
-        self.timeout = if repeated { self.timeout * 2 } else { self.timeout + self.timeout / 8 };
-    }
-}
-
-/// Whole nanoseconds as a real number, so that quotients of round figures are exact.
-fn nanos(d: Duration) -> f64 {
-    d.as_nanos() as f64
-}
-
 /// TCP Vegas.
 #[derive(Clone, Debug)]
 pub struct Vegas {
@@ -154,18 +125,9 @@ pub struct Vegas {
     cwnd: f64,
     ssthresh: f64,
     infl: Inflation,
-    /// Least RTT seen: the path without queues.
-    base: Option<Duration>,
-    fine: Fine,
-
-    // The round being measured.
-    began: Instant,
-    /// FlightSize when it began, and what was acknowledged since: together they tell what was sent in it.
-    flight: f64,
-    acked: f64,
-    rtt_sum: Duration,
-    rtt_min: Duration,
-    rtt_count: u64,
+    fine: FineTimeout,
+    /// The round being measured.
+    backlog: Backlog,
     /// Growth per acknowledgement in this round (ns-2 flavour).
     step: f64,
     /// Slow start grows in this round (ns-2 flavour: every other one).
@@ -196,14 +158,8 @@ impl Vegas {
             cwnd: start.cwnd,
             ssthresh: start.ssthresh,
             infl: Inflation::default(),
-            base: None,
-            fine: Fine::default(),
-            began: Instant::ZERO,
-            flight: 0.0,
-            acked: 0.0,
-            rtt_sum: Duration::ZERO,
-            rtt_min: Duration::MAX,
-            rtt_count: 0,
+            fine: FineTimeout::default(),
+            backlog: Backlog::default(),
             step: 0.0,
             grows: true,
             dupacks: 0,
@@ -222,21 +178,6 @@ impl Vegas {
         matches!(self.config.recovery(), RecoveryMode::Reno | RecoveryMode::NewReno)
     }
 
-    fn begin_round(&mut self, cx: &Cx<'_>, flight: f64) {
-        self.began = cx.now;
-        self.flight = flight;
-        self.acked = 0.0;
-        self.rtt_sum = Duration::ZERO;
-        self.rtt_min = Duration::MAX;
-        self.rtt_count = 0;
-    }
-
-    /// The first segment sent after the mark is acknowledged. (Ending the round with the last one sent before it, one
-    /// earlier, would count a segment less than the window among those sent, and see it queued on an empty path.)
-    fn round_over(&self) -> bool {
-        self.acked > self.flight
-    }
-
     /// Growth that does not pass the receiver's window where the preset says so.
     fn grow(&mut self, cx: &Cx<'_>, to: f64) {
         self.cwnd = growth::capped(&self.rules, cx.path, to, self.cwnd);
@@ -244,21 +185,7 @@ impl Vegas {
 
     /// ns-2: what the round that has just ended says.
     fn judge_round(&mut self, cx: &Cx<'_>) {
-        let rtt = if self.rtt_count > 0 { self.rtt_sum / self.rtt_count } else { cx.now - self.began };
-        if rtt.is_zero() {
-            return;
-        }
-        let sent = (cx.path.in_flight() + self.acked - self.flight).max(0.0);
-        let base = match self.base {
-            Some(base) if base <= rtt && sent > 1.0 => base,
-            // A segment that was alone cannot have waited behind another one of ours.
-            _ => rtt,
-        };
-        self.base = Some(base);
-        // ns-2 counts from the last segment acknowledged: the one that this acknowledgement lets go is included,
-        // as it is in `sent`.
-        let window = cx.path.in_flight() + 1.0;
-        let queued = math::floor(window - sent * nanos(base) / nanos(rtt) + 0.5);
+        let Some(queued) = self.backlog.queued(cx.now, cx.path) else { return };
         if self.cwnd < self.ssthresh {
             self.grows = !self.grows;
             self.step = 0.0;
@@ -281,9 +208,9 @@ impl Vegas {
     }
 
     fn ns2_advance(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
-        if self.round_over() {
+        if self.backlog.is_over() {
             self.judge_round(cx);
-            self.begin_round(cx, cx.path.in_flight());
+            self.backlog.begin(cx.now, cx.path.in_flight());
         }
         if self.step >= 1.0 && self.cwnd >= self.ssthresh {
             self.step = 0.0;
@@ -293,7 +220,7 @@ impl Vegas {
             self.grow(cx, self.cwnd + self.step);
         }
         if let Some(rtt) = ack.rtt {
-            self.sample(rtt);
+            self.backlog.sample(rtt);
             self.fine.sample(rtt);
         }
         if self.worried > 0 {
@@ -309,12 +236,13 @@ impl Vegas {
 
     fn linux_advance(&mut self, cx: &Cx<'_>, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
-            self.sample(rtt);
+            self.backlog.sample(rtt);
         }
-        if self.round_over() {
-            let (count, rtt) = (self.rtt_count, nanos(self.rtt_min));
-            self.begin_round(cx, cx.path.in_flight());
-            let Some(base) = self.base.filter(|_| count > 2).map(nanos) else {
+        if self.backlog.is_over() {
+            let (count, rtt) = self.backlog.least();
+            let rtt = nanos(rtt);
+            self.backlog.begin(cx.now, cx.path.in_flight());
+            let Some(base) = self.backlog.base.filter(|_| count > 2).map(nanos) else {
                 // Two samples or fewer are most likely of delayed acknowledgements: behave like Reno.
                 return self.reno(cx, ack);
             };
@@ -344,13 +272,6 @@ impl Vegas {
         if ack.cwnd_limited {
             self.cwnd = growth::grown(&self.rules, cx.path, self.cwnd, self.ssthresh, ack.acked);
         }
-    }
-
-    fn sample(&mut self, rtt: Duration) {
-        self.rtt_sum = self.rtt_sum + rtt;
-        self.rtt_min = self.rtt_min.min(rtt);
-        self.rtt_count += 1;
-        self.base = Some(self.base.map_or(rtt, |b| b.min(rtt)));
     }
 
     fn ask(&mut self, cx: &mut Cx<'_>) {
@@ -408,11 +329,11 @@ impl CongestionControl for Vegas {
                     self.cwnd = self.cwnd.min(iw);
                 }
                 if !self.ns2() {
-                    self.base = None;
+                    self.backlog.base = None;
                 }
             }
         }
-        self.begin_round(cx, 0.0);
+        self.backlog.begin(cx.now, 0.0);
     }
 
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
@@ -428,7 +349,7 @@ impl CongestionControl for Vegas {
             }
             return;
         }
-        self.acked += ack.acked;
+        self.backlog.acked(ack.acked);
         self.dupacks = 0;
         match (ack.kind, cx.path.phase) {
             (AckKind::Partial, _) if self.inflates() && self.rules.partial_deflation => {
@@ -467,7 +388,7 @@ impl CongestionControl for Vegas {
     fn on_recovered(&mut self, cx: &mut Cx<'_>) {
         self.infl.end(&mut self.cwnd);
         if !self.ns2() {
-            self.begin_round(cx, cx.path.in_flight());
+            self.backlog.begin(cx.now, cx.path.in_flight());
         }
     }
 
@@ -486,7 +407,7 @@ impl CongestionControl for Vegas {
             // loss covers what arrived long before. In ns-2, too, only an acknowledgement moves the mark.
             return;
         }
-        self.begin_round(cx, 0.0);
+        self.backlog.begin(cx.now, 0.0);
     }
 
     fn on_undo(&mut self, cx: &mut Cx<'_>) {
@@ -497,8 +418,8 @@ impl CongestionControl for Vegas {
     }
 
     fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        out("base_rtt", self.base.map_or(f64::NAN, Duration::as_secs_f64));
-        out("fine_timeout", self.fine.timeout.as_secs_f64());
+        out("base_rtt", self.backlog.base.map_or(f64::NAN, Duration::as_secs_f64));
+        out("fine_timeout", self.fine.timeout().as_secs_f64());
     }
 }
 

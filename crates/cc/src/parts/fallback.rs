@@ -82,6 +82,7 @@ where
         if event == ProbeEvent::Unsupported && self.fallback.is_none() {
             cx.act.stop_probes = true;
             cx.act.wake_at = Some(Instant::MAX);
+            cx.act.hold = Some(false);
             self.fallback = Some(Box::new(self.control.continued(cx.path)));
         } else {
             either!(mut self, c => c.on_probe(cx, event));
@@ -194,7 +195,7 @@ mod tests {
         s.path.probes = ProbeSupport::Unknown;
         s.start(None);
         let act = s.unsupported();
-        assert!(act.stop_probes && act.wake_at == Some(Instant::MAX));
+        assert!(act.stop_probes && act.wake_at == Some(Instant::MAX) && act.hold == Some(false));
         s.new_acks(1);
         assert_eq!((s.cwnd(), s.ssthresh()), (8.0, 64.0));
         assert_eq!(s.unsupported(), crate::Actions::default(), "told twice");

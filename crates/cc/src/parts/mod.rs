@@ -1,9 +1,11 @@
 //! Pieces of window arithmetic that several algorithms are made of.
 
 pub mod aggregation;
+pub mod backlog;
 pub mod credit;
 pub mod estimate;
 pub mod fallback;
+pub mod fine_timeout;
 pub mod frame;
 pub mod growth;
 pub mod held_back;

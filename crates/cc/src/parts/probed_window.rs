@@ -193,12 +193,24 @@ impl ProbedWindow {
     /// (R15). False within recovery.
     #[inline(always)]
     pub fn grow(&mut self, cx: &Cx<'_>, ack: &Ack) -> bool {
-        let advances = matches!(ack.kind, AckKind::New | AckKind::Full) && cx.path.phase != Phase::Recovery;
+        let advances = Self::advances(cx, ack);
         if advances && ack.cwnd_limited {
-            let grown = growth::per_ack(self.cwnd, self.ssthresh);
-            self.cwnd = growth::within_rwnd(cx.path, grown, self.cwnd);
+            self.grow_to(cx.path, growth::per_ack(self.cwnd, self.ssthresh));
         }
         advances
+    }
+
+    /// The acknowledgement advances outside of recovery: the window may grow.
+    #[inline(always)]
+    #[must_use]
+    pub fn advances(cx: &Cx<'_>, ack: &Ack) -> bool {
+        matches!(ack.kind, AckKind::New | AckKind::Full) && cx.path.phase != Phase::Recovery
+    }
+
+    /// The window grows, never beyond rwnd (R15).
+    #[inline(always)]
+    pub fn grow_to(&mut self, path: &Path, grown: f64) {
+        self.cwnd = growth::within_rwnd(path, grown, self.cwnd);
     }
 
     /// `count` probes were answered: how many of them tell of a free slot, after those that the guard takes.

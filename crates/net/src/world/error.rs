@@ -71,6 +71,12 @@ pub enum Unsupported {
         /// Its name.
         name: String,
     },
+    /// Losses that nobody on a wire can tell apart.
+    #[error(
+        "loss-classifier = \"oracle\" knows why each packet was lost, which only the simulator does: write \"inter-arrival\", \
+         \"spike\" or \"none\""
+    )]
+    Oracle,
     /// More groups than there are ports.
     #[error("each group has a port of its own on a wire, and there are {most}: join groups that are alike")]
     TooManyGroups {

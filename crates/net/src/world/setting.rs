@@ -100,6 +100,8 @@ fn check(group: &FlowGroup, world: &World) -> Result<(), Unsupported> {
         return Err(Unsupported::Packet { bytes: packet(group) });
     } else if let (Control::User(own), true) = (&group.cc, ours) {
         return Err(Unsupported::UsersControl { name: own.control.to_string() });
+    } else if group.endpoint.loss_classifier.is_oracle() && ours {
+        return Err(Unsupported::Oracle);
     }
     Ok(())
 }
@@ -193,6 +195,14 @@ mod tests {
         let e = says("cc = \"user:mine\"", true).unwrap_err();
         assert!(e.contains("\"mine\""), "{e}");
         assert_eq!(says("cc = \"user:mine\"", false), Ok(()), "the kernel has its own");
+        let e = says("endpoint = { loss-classifier = \"oracle\" }", true).unwrap_err();
+        assert!(e.contains("only the simulator"), "{e}");
+        assert_eq!(says("endpoint = { loss-classifier = \"spike\" }", true), Ok(()));
+        assert_eq!(
+            says("endpoint = { loss-classifier = \"oracle\" }", false),
+            Ok(()),
+            "the kernel knows no such thing"
+        );
         let e = says("endpoint = { mss = \"10 B\", header = \"40 B\" }", true).unwrap_err();
         assert!(e.contains("50 bytes"), "{e}");
     }

@@ -225,8 +225,11 @@ impl Control {
     }
 }
 
-const SOURCES: [(&str, ProbeSource); 2] =
-    [("last-segment", ProbeSource::LastSegment), ("unacked-round-robin", ProbeSource::UnackedRoundRobin)];
+const SOURCES: [(&str, ProbeSource); 3] = [
+    ("last-segment", ProbeSource::LastSegment),
+    ("one-byte", ProbeSource::OneByte),
+    ("unacked-round-robin", ProbeSource::UnackedRoundRobin),
+];
 
 fn source(value: Option<&Bound<'_, PyAny>>) -> PyResult<ProbeSource> {
     value.map_or(Ok(ProbeSource::LastSegment), |v| word("source", v, &SOURCES))

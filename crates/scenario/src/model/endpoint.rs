@@ -1,5 +1,6 @@
 //! The endpoint of a flow: a preset and what differs from it.
 
+use super::loss_classifier::LossClassifierSpec;
 use super::os::OsSpec;
 use super::short::{Short, ShortForm};
 use crate::amount::{Decimal, Size, Time};
@@ -12,7 +13,9 @@ use serde::{Serialize, Serializer};
 use skyhaul_base::Duration;
 use skyhaul_cc::{CaGrowth, HalvingBase, InitialSsthresh, InitialWindow};
 use skyhaul_tcp::Config;
-use skyhaul_tcp::config::{DelayedAck, Ecn, LossDetection, PRESETS, ProbeNegotiation, RttSource};
+use skyhaul_tcp::config::{
+    DelayedAck, Ecn, LossClassifier, LossDetection, PRESETS, ProbeNegotiation, RttSource,
+};
 use std::borrow::Cow;
 
 /// Endpoint where none is named.
@@ -22,6 +25,10 @@ pub(super) const DEFAULT_ENDPOINT: &str = "modern";
 trait Key<T>: Sized {
     fn into_value(self) -> Result<T, ValueError>;
     fn of(value: T) -> Self;
+    /// What stands in a file that says everything; `None` of what every preset has alike.
+    fn written(value: T) -> Option<Self> {
+        Some(Self::of(value))
+    }
 }
 
 /// Declares the keys of the endpoint table, one line each: key, type in the file, place in the configuration.
@@ -67,7 +74,7 @@ macro_rules! endpoint_keys {
 
             /// Every key as it is in `config`, so that the meaning of no preset can change what is written.
             pub(crate) fn of(config: &Config) -> Self {
-                Self { preset: None, os: None, $($key: Some(Key::of(config.$($place).+)),)* }
+                Self { preset: None, os: None, $($key: Key::written(config.$($place).+),)* }
             }
         }
     };
@@ -107,6 +114,9 @@ endpoint_keys! {
     dup_thresh: u32 => dup_thresh;
     /// How a loss shows: "dup-acks", or "rack", by time (RFC 8985), which needs SACK.
     loss_detection: LossDetection => loss_detection;
+    /// Which losses the sender takes for errors of the channel, so that the congestion control does not hear of them: "none",
+    /// "oracle" (only simulated), "inter-arrival", "spike", or a table with its parameters.
+    loss_classifier: Short<LossClassifierSpec> => loss_classifier;
     /// A probe two round trips after the last segment, before the retransmission timer (RFC 8985 §7); needs "rack".
     tail_loss_probe: bool => tail_loss_probe;
     /// Clock granularity of the retransmission timer.
@@ -256,6 +266,18 @@ impl Key<DelayedAck> for Short<DelayedAckSpec> {
     }
     fn of(value: DelayedAck) -> Self {
         Self(DelayedAckSpec { every: value.every, delay: Time(value.delay) })
+    }
+}
+
+impl Key<LossClassifier> for Short<LossClassifierSpec> {
+    fn into_value(self) -> Result<LossClassifier, ValueError> {
+        Ok(self.0.into())
+    }
+    fn of(value: LossClassifier) -> Self {
+        Self(value.into())
+    }
+    fn written(value: LossClassifier) -> Option<Self> {
+        (value != LossClassifier::None).then(|| Self::of(value))
     }
 }
 
@@ -433,6 +455,7 @@ mod tests {
             user_timeout: _,
             fin_timeout: _,
             keepalive: _,
+            loss_classifier: _,
         } = Config::modern();
         // All keys of one preset on top of another give the one; the buffers have keys of their own.
         for from in PRESETS.iter().map(|name| Config::preset(name).unwrap()) {

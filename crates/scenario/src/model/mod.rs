@@ -9,6 +9,7 @@ mod endpoint;
 mod expand;
 mod flow;
 mod link;
+mod loss_classifier;
 mod os;
 mod queue;
 mod short;
@@ -20,6 +21,7 @@ pub use endpoint::{EndpointSpec, InitialSsthreshSpec, InitialWindowSpec, SackSpe
 pub(crate) use expand::{expand, expand_default, tags};
 pub use flow::{FlowSpec, StartSpec};
 pub use link::{DirectionSpec, LinkSpec};
+pub use loss_classifier::LossClassifierSpec;
 pub use os::{OsBuffers, OsSpec};
 pub use queue::QueueSpec;
 pub use short::Short;

@@ -6,7 +6,7 @@ use crate::model::{EndpointSpec, FlowSpec};
 use skyhaul_base::Duration;
 use skyhaul_cc::Config as Control;
 use skyhaul_tcp::Config;
-use skyhaul_tcp::config::{LossDetection, RttSource};
+use skyhaul_tcp::config::{LossClassifier, LossDetection, RttSource};
 
 /// Largest packet, headers included: what an IP length field can say.
 pub(super) const MAX_PACKET: u32 = 65_535;
@@ -22,6 +22,7 @@ pub(super) fn resolve(key: &str, spec: &FlowSpec, cc: &Control) -> Result<Config
     check_undo(&at, &mut config, wanted)?;
     check(&at, &config)?;
     check_loss_detection(&at, &config, cc)?;
+    check_loss_classifier(&at, config.loss_classifier)?;
     if let Some(rwnd) = spec.rwnd {
         config.receive_buffer = window(&format!("{key}.rwnd"), rwnd, config.mss)?;
     }
@@ -92,6 +93,46 @@ fn check_loss_detection(at: &str, c: &Config, cc: &Control) -> Result<()> {
         return refuse(at("loss-detection"), "\"rack\" needs SACK: write sack = true, or leave sack out");
     }
     Ok(())
+}
+
+fn check_loss_classifier(at: &str, c: LossClassifier) -> Result<()> {
+    let at = |k: &str| format!("{at}.loss-classifier.{k}");
+    let share = |k: &str, x: f64| {
+        if (0.0..=1.0).contains(&x) {
+            Ok(())
+        } else {
+            refuse(at(k), format!("{x} is no share: write 0 to 1"))
+        }
+    };
+    match c {
+        LossClassifier::None => Ok(()),
+        LossClassifier::Oracle { false_congestion, false_error } => {
+            share("false-congestion", false_congestion)?;
+            share("false-error", false_error)
+        }
+        LossClassifier::InterArrival { low, high } => {
+            if low >= 0.0 && low < high && high.is_finite() {
+                Ok(())
+            } else {
+                refuse(
+                    at("high"),
+                    format!("from {low} to {high} is no time to be on: write numbers with 0 <= low < high"),
+                )
+            }
+        }
+        LossClassifier::Spike { start, end } => {
+            share("start", start)?;
+            share("end", end)?;
+            if end <= start {
+                Ok(())
+            } else {
+                refuse(
+                    at("end"),
+                    format!("a spike that begins at {start} cannot end at {end}: write no more than start"),
+                )
+            }
+        }
+    }
 }
 
 /// What a reduction is undone by needs its source. Where it is only the preset that asks for it, it goes with the

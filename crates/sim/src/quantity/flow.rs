@@ -60,6 +60,26 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     }),
     count("timeout_cuts_spurious", "cuts by timeout after no loss", |f, _| f.timeout_cuts.spurious),
     count("cuts_undone", "cuts that the sender found to be spurious and undid", |f, _| f.cuts_undone),
+    count(
+        "verdicts",
+        "losses found by acknowledgements that a sender with a loss classifier was asked about",
+        |f, _| f.verdicts.total(),
+    ),
+    count("verdicts_error_right", "of these, errors of the channel, or outages, taken for errors", |f, _| {
+        f.verdicts.error_right
+    }),
+    count(
+        "verdicts_error_wrong",
+        "of these, errors of the channel, or outages, taken for congestion",
+        |f, _| f.verdicts.error_wrong,
+    ),
+    count("verdicts_congestion_right", "of these, losses to full queues taken for congestion", |f, _| {
+        f.verdicts.congestion_right
+    }),
+    count("verdicts_congestion_wrong", "of these, losses to full queues taken for errors", |f, _| {
+        f.verdicts.congestion_wrong
+    }),
+    count("verdicts_spurious", "of these, segments that were not lost", |f, _| f.verdicts.spurious),
     count("probes_sent", "dummy or NIL segments sent", |f, _| f.probes_sent),
     count("probes_answered", "of these, answered", |f, _| f.probes_answered),
     count("acks", "acknowledgements processed by the sender", |f, _| f.acks),

@@ -355,6 +355,14 @@ impl<S: Store> Connection<S> {
     pub fn take_judgement(&mut self) -> Option<Judgement> {
         self.sender.take_judgement()
     }
+    /// Somebody knows of a packet that was lost; see [`Sender::tell_loss`].
+    pub fn tell_loss(&mut self, seq: Seq, len: u32, error: bool) {
+        self.sender.tell_loss(seq, len, error);
+    }
+    /// What was made of the losses found since the last call; see [`Sender::take_verdicts`].
+    pub fn take_verdicts(&mut self) -> alloc::vec::Vec<crate::Verdict> {
+        self.sender.take_verdicts()
+    }
     /// The sending half.
     #[must_use]
     pub fn sender(&self) -> &Sender<S> {

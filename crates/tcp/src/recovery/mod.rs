@@ -19,6 +19,8 @@ pub(crate) struct Repair {
     pub(crate) limited_sent: u64,
     /// The counting estimate of [`Pipe::Counter`](skyhaul_cc::Pipe), bytes; it may fall below zero.
     pub(crate) pipe_counter: i64,
+    /// Bytes that duplicates inflate the window by, in a recovery that the algorithm knows nothing of.
+    pub(crate) inflation: u64,
     /// Retransmissions while what a timeout found was repaired.
     pub(crate) after_timeouts: u64,
     pub(crate) prr: prr::Prr,
@@ -37,6 +39,7 @@ impl Repair {
             limited_sent: 0,
             pipe_counter: 0,
             after_timeouts: 0,
+            inflation: 0,
             prr: prr::Prr::default(),
             undo: undo::Undo::default(),
             frto: frto::Frto::NEW,

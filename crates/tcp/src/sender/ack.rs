@@ -129,6 +129,10 @@ impl<S: Store> Engine<S> {
         self.detect_losses(now, a, &t);
         let rate = self.sample_rate();
         self.classify(now, a, &mut t);
+        if self.classifier().is_some() {
+            self.show_arrival(now, a, &t);
+            self.inflate_quietly(&t);
+        }
         self.tell_losses(now);
         self.tell_acknowledgement(now, a, &t, rate);
         if let Some(id) = a.answer {
@@ -138,6 +142,9 @@ impl<S: Store> Engine<S> {
             self.after_advance(now, t.ack, t.ends);
         } else if t.recovering {
             self.postpone_timeout(now, a, &t);
+        }
+        if self.quiet {
+            self.listen_again(now, t.advanced);
         }
         self.doubt(now, a, &t);
         self.react(now, a, &t);
@@ -349,7 +356,7 @@ impl<S: Store> Engine<S> {
         if !t.advanced && !t.duplicate {
             return;
         }
-        let kind = match (t.advanced, t.recovering) {
+        let kind = match (t.advanced, t.recovering && !self.quiet) {
             (true, true) if t.ends => AckKind::Full,
             (true, true) => AckKind::Partial,
             (true, false) => AckKind::New,

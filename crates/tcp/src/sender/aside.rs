@@ -2,7 +2,10 @@
 
 use super::Engine;
 use super::bursts::Watch;
+use crate::config::LossClassifier;
+use crate::loss::classifier::Classifier;
 use crate::store::Store;
+use alloc::boxed::Box;
 use skyhaul_cc::PathState;
 
 /// It appears with the first thing that is in it.
@@ -10,11 +13,30 @@ use skyhaul_cc::PathState;
 pub(super) struct Aside {
     /// How many segments left at once, once that was more than one.
     pub(super) bursts: Watch,
+    /// What a loss was, where that is asked.
+    pub(super) classifier: Option<Classifier>,
     /// What an earlier connection on the path left, until the algorithm is told.
     pub(super) cached: Option<PathState>,
 }
 
+impl Aside {
+    /// What is there from the start.
+    pub(super) fn at_start(config: LossClassifier) -> Option<Box<Self>> {
+        let classifier = Some(Classifier::of(config)?);
+        Some(Box::new(Self { classifier, ..Self::default() }))
+    }
+}
+
 impl<S: Store> Engine<S> {
+    /// The loss classifier, if there is one.
+    #[inline]
+    pub(super) fn classifier(&self) -> Option<&Classifier> {
+        self.aside.as_ref()?.classifier.as_ref()
+    }
+    /// The same, to be told something.
+    pub(super) fn classifier_mut(&mut self) -> Option<&mut Classifier> {
+        self.aside.as_mut()?.classifier.as_mut()
+    }
     /// Made if there is none.
     pub(super) fn aside(&mut self) -> &mut Aside {
         self.aside.get_or_insert_default()

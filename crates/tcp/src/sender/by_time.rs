@@ -217,7 +217,7 @@ impl<S: Store> Engine<S> {
         }
         // By pipe, each segment found beyond a hole lets another one go while RACK waits: limited transmit without
         // its limit of two.
-        let gate_on_flight = self.control.policy().gate_on_flight;
+        let gate_on_flight = self.control.policy().gate_on_flight && !self.quiet;
         let (outstanding, allowance) = if gate_on_flight {
             (self.flight(), self.allowance())
         } else {
@@ -351,6 +351,9 @@ impl<S: Store> Engine<S> {
         }
         // The loss left no trace but this, and the answer is that of a fast recovery which is over at once.
         self.counters.recoveries += 1;
+        if self.takes_for_error(repaired) {
+            return;
+        }
         let mut path = self.path(now);
         // FlightSize as the acknowledgement found it.
         path.in_flight_bytes += t.acked.bytes;

@@ -52,6 +52,10 @@ pub(crate) struct Engine<S: Store> {
     pub(super) window_probe_due: bool,
     /// What `recover` guards is repaired by sending everything again, not by a fast recovery.
     pub(super) went_back: bool,
+    /// The recovery in progress is one that the algorithm knows nothing of; see `classify`.
+    pub(super) quiet: bool,
+    /// The algorithm wants no data to leave.
+    pub(super) held: bool,
     pub(super) gave_up: bool,
     /// The application has closed both ways: a closed window is waited for no longer than the FIN of the peer is.
     pub(super) abandoned: bool,
@@ -126,6 +130,8 @@ impl<S: Store> Engine<S> {
             suspected: false,
             window_probe_due: false,
             went_back: false,
+            quiet: false,
+            held: false,
             gave_up: false,
             judged: false,
             reduced: false,
@@ -144,7 +150,7 @@ impl<S: Store> Engine<S> {
             by_time: None,
             judgement: None,
             beginning: None,
-            aside: None,
+            aside: Aside::at_start(config.loss_classifier),
             persist_backoff: 0,
             unanswered: 0,
             stuck: (0, Instant::ZERO),
@@ -195,6 +201,7 @@ impl<S: Store> Engine<S> {
         self.by_time.is_some()
             || self.config.rtt_source != RttSource::Timed
             || self.config.f_rto
+            || self.classifier().is_some_and(|c| c.needs_times())
             || p.rtt_samples
             || p.rate_samples
             || p.watch_head
@@ -384,7 +391,7 @@ impl<S: Store> Engine<S> {
             delivered: self.delivered,
             lost: self.board.total_lost(),
             head: if self.control.policy().watch_head { self.board.head().map(head) } else { None },
-            phase: self.phase,
+            phase: if self.quiet { Phase::Open } else { self.phase },
             after_timeout: self.after_timeout,
             app_limited: self.app_limited,
             probes: self.prober.support,
@@ -438,6 +445,15 @@ impl<S: Store> Engine<S> {
         if act.retransmit_head && !self.board.is_empty() {
             self.suspected = true;
         }
+        if let Some(hold) = act.hold.filter(|hold| *hold != self.held) {
+            self.held = hold;
+            if !hold {
+                if !self.board.is_empty() {
+                    self.restart_timer(now);
+                }
+                self.run_loop(Clock::Timer);
+            }
+        }
         if act.rewind && !self.board.is_empty() {
             // As after a timeout, but the timer starts over without backing off.
             self.repair_from_start(now);
@@ -459,8 +475,14 @@ impl<S: Store> Engine<S> {
     pub(super) fn fast_recovery(&self) -> bool {
         self.phase == Phase::Recovery
     }
+    /// How losses are repaired: as the policy says, but that a recovery which the algorithm knows nothing of reduces no
+    /// window.
     pub(super) fn mode(&self) -> RecoveryMode {
-        self.control.policy().recovery
+        match self.control.policy().recovery {
+            RecoveryMode::Prr if self.quiet => RecoveryMode::Sack,
+            RecoveryMode::Tahoe if self.quiet => RecoveryMode::Reno,
+            mode => mode,
+        }
     }
     /// State of repairs, made if there is none.
     pub(super) fn repair(&mut self) -> &mut Repair {

@@ -45,7 +45,8 @@ impl<S: Store> Engine<S> {
     }
 
     fn on_retransmission_timer(&mut self, now: Instant) {
-        if self.board.is_empty() {
+        // While data is held the timer waits as well.
+        if self.board.is_empty() || self.held {
             self.timers.stop(Timer::Retransmission);
             return;
         }
@@ -66,6 +67,7 @@ impl<S: Store> Engine<S> {
         let before = self.phase;
         let reneged = self.board.head().is_some_and(|h| h.sacked);
         self.phase = Phase::Loss;
+        self.quiet = false;
         self.after_timeout = true;
         self.suspected = false;
         self.prober.begin_epoch();

@@ -53,7 +53,7 @@ impl<S: Store> Engine<S> {
     ) {
         let before = self.control.cc.window();
         // What duplicates inflated a window by is no part of it.
-        let inflated = self.phase == Phase::Recovery;
+        let inflated = self.phase == Phase::Recovery && !self.quiet;
         let level = if inflated { before.cwnd.min(before.ssthresh) } else { before.cwnd };
         self.tell_with(now, path, event);
         let after = self.control.cc.window();

@@ -8,6 +8,7 @@
 //!   ├ Board       what is outstanding
 //!   ├ ByTime      loss detection by time, where it is in use
 //!   ├ Repair      state of repairs, once there was one
+//!   ├ Classifier  what a loss was, where one is configured (classify)
 //!   ├ Estimator   RTT and RTO
 //!   ├ Timers      deadlines
 //!   ├ Prober      low-priority probes
@@ -21,6 +22,7 @@ mod aside;
 mod black_hole;
 mod bursts;
 mod by_time;
+mod classify;
 mod control;
 mod copy;
 mod counters;

@@ -202,9 +202,11 @@ impl<S: Store> Engine<S> {
             && self.persist_backoff == 0
             && self.timers.at(Timer::Persist) == Instant::MAX
             && !self.active()
+            && !self.held
             && !self.prober.expects_legacy()
             && !(S::KEEPS && self.prober.in_use())
             && self.repair.as_ref().is_none_or(|r| !r.undo.watch && r.limited_sent == 0)
+            && self.classifier().is_none_or(|c| !c.listens())
             && !(p.watch_head || p.sent_events)
     }
 

@@ -18,8 +18,10 @@ impl<S: Store> Engine<S> {
             Phase::Recovery if ends => {
                 self.phase = Phase::Open;
                 self.force_head = false;
-                self.tell(now, |cc, cx| cc.on_recovered(cx));
-                self.renew_policy();
+                if !core::mem::take(&mut self.quiet) {
+                    self.tell(now, |cc, cx| cc.on_recovered(cx));
+                    self.renew_policy();
+                }
             }
             Phase::Recovery => {
                 if self.mode() == RecoveryMode::NewReno {
@@ -44,7 +46,7 @@ impl<S: Store> Engine<S> {
     /// A loss was found: the algorithm reduces, and the first retransmission is forced.
     pub(super) fn enter_recovery(&mut self, now: Instant, signal: Signal) {
         self.counters.recoveries += 1;
-        let mode = self.mode();
+        let quiet = self.begins_quietly(signal);
         let una = self.board.una();
         let flight = self.board.span();
         let mut path = self.path(now);
@@ -58,9 +60,18 @@ impl<S: Store> Engine<S> {
             by_time.begin_recovery(timers);
         }
         path.in_flight_bytes = path.in_flight_bytes.saturating_sub(limited);
-        self.judge(now, &path, Sign::Acks, |cc, cx| cc.on_congestion(cx, signal));
-        self.may_undo(false, false);
-        self.prober.begin_epoch();
+        if quiet {
+            self.quiet = true;
+            let (smss, dupacks) = (u64::from(self.space.smss), u64::from(self.dupacks));
+            let repair = self.repair();
+            repair.inflation = smss * dupacks;
+            repair.undo.forget();
+        } else {
+            self.judge(now, &path, Sign::Acks, |cc, cx| cc.on_congestion(cx, signal));
+            self.may_undo(false, false);
+            self.prober.begin_epoch();
+        }
+        let mode = self.mode();
         self.rtt.stop_timing();
         let sacked = self.board.sacked();
         let repair = self.repair();
@@ -104,7 +115,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    fn begin_prr(&mut self, flight: u64) {
+    pub(super) fn begin_prr(&mut self, flight: u64) {
         if let Some(by_time) = &self.by_time {
             // RFC 9937 §6.2: what had been reported before is no part of RecoverFS.
             let delivered = by_time.rack.delivered;
@@ -155,6 +166,7 @@ impl<S: Store> Engine<S> {
     /// nothing of it is undone. Duplicates of what is sent again are no sign of another loss.
     pub(super) fn repair_from_start(&mut self, now: Instant) {
         self.phase = Phase::Loss;
+        self.quiet = false;
         self.recover = self.board.max();
         self.dupacks = 0;
         self.suspected = false;
@@ -231,8 +243,9 @@ impl<S: Store> Engine<S> {
         let cut = repair.undo.cut();
         repair.forget();
         self.counters.undone += u64::from(cut);
-        let recovering = self.phase == Phase::Recovery;
+        let recovering = self.phase == Phase::Recovery && !self.quiet;
         self.phase = Phase::Open;
+        self.quiet = false;
         self.after_timeout = false;
         self.force_head = false;
         self.suspected = false;

@@ -45,6 +45,9 @@ impl<S: Store> Engine<S> {
                 Phase::Loss => {} // the timeout resends it as the window allows
             }
         }
+        if self.held {
+            return self.low_priority_probe(now).or_else(|| self.window_probe());
+        }
         if core::mem::take(&mut self.force_head) {
             if let Some(out) = self.forced(now) {
                 return Some(out);
@@ -106,7 +109,7 @@ impl<S: Store> Engine<S> {
             len: p.len,
             fin: false,
             first: false,
-            low_priority: true,
+            low_priority: p.low_priority,
             mark: p.mark,
             probe_id: p.id,
         })
@@ -194,7 +197,7 @@ impl<S: Store> Engine<S> {
                 Phase::Recovery => self.mode().uses_pipe(),
                 Phase::Loss => self.config.keep_sack_after_rto,
             }
-            && !self.control.policy().gate_on_flight;
+            && (self.quiet || !self.control.policy().gate_on_flight);
         if by_pipe { self.pipe() } else { self.flight() }
     }
 
@@ -205,6 +208,8 @@ impl<S: Store> Engine<S> {
         if self.dupacks > 0 && self.phase == Phase::Open && self.config.limited_transmit {
             // RFC 3042: one new segment on each of the first two duplicates; cwnd is not changed.
             base + u64::from(self.space.smss) * u64::from(self.dupacks.min(2))
+        } else if self.quiet {
+            base + self.quiet_inflation()
         } else {
             base
         }

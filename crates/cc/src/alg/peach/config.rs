@@ -82,6 +82,25 @@ pub enum FinalAck {
     SendFirst,
 }
 
+/// Whose congestion avoidance or Fast Retransmit is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Whose {
+    /// That of TCP-Reno.
+    Reno,
+    /// That of TCP Vegas.
+    Vegas,
+}
+
+#[cfg(feature = "serde")]
+impl Whose {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde wants")]
+    fn is_reno(&self) -> bool {
+        *self == Self::Reno
+    }
+}
+
 /// Options of TCP-Peach. The paper says several things in two ways, so that no set of options is all of its letter; the
 /// listings of its Figs. 2 and 4 are, option by option, what each calls so.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,6 +116,14 @@ pub struct Config {
     /// End of Rapid Recovery: all data outstanding at entry acknowledged (default), or the triggering segment,
     /// which halves once per lost segment. R14.
     pub recovery_end: RecoveryEnd,
+    /// Congestion avoidance: `reno` (default), or `vegas`, which once per round trip counts the segments that wait in
+    /// queues, and grows by one below 1, shrinks by one above 3. R28.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Whose::is_reno"))]
+    pub avoidance: Whose,
+    /// Fast Retransmit: `reno` (default), on the duplicates that the endpoint counts, or `vegas`, which also takes a single
+    /// one for a loss if the oldest segment is older than a fine-grained timeout. R28.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Whose::is_reno"))]
+    pub fast_retransmit: Whose,
     /// Opening of a connection. `slow` is the ablation without Sudden Start.
     pub start: Opening,
     /// Opening after a timeout: `sudden` (text, twice) or `slow` (Fig. 4). R10.
@@ -144,6 +171,8 @@ impl Default for Config {
         Self {
             recovery: RecoveryMode::Sack,
             recovery_end: RecoveryEnd::AllOutstanding,
+            avoidance: Whose::Reno,
+            fast_retransmit: Whose::Reno,
             start: Opening::Sudden,
             on_rto: Opening::Sudden,
             on_idle: Opening::Sudden,

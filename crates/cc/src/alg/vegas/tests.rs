@@ -36,9 +36,9 @@ fn at(window: u32, config: Config) -> Stage<Vegas> {
     s.call(|cc, cx| cc.on_ack(cx, &event));
     s.cc.cwnd = f64::from(window);
     s.cc.step = 0.0;
-    s.cc.rtt_sum = Duration::ZERO;
-    s.cc.rtt_count = 0;
-    s.cc.rtt_min = Duration::MAX;
+    s.cc.backlog.rtt_sum = Duration::ZERO;
+    s.cc.backlog.rtt_count = 0;
+    s.cc.backlog.rtt_min = Duration::MAX;
     s
 }
 
@@ -184,7 +184,7 @@ fn the_queue_settles_between_alpha_and_beta() {
 fn a_lone_segment_renews_the_base_rtt() {
     let mut s = at(4, Config::default());
     s.path.set_in_flight(0.0);
-    s.cc.flight = 0.0;
+    s.cc.backlog.flight = 0.0;
     round(&mut s, 1, Duration::from_millis(100));
     round(&mut s, 1, Duration::from_millis(300));
     round(&mut s, 1, Duration::from_millis(300));
@@ -193,15 +193,15 @@ fn a_lone_segment_renews_the_base_rtt() {
 
 #[test]
 fn the_fine_grained_timeout() {
-    let mut fine = Fine::default();
+    let mut fine = FineTimeout::default();
     assert!(!fine.expired(Duration::from_secs(100)), "nothing is known yet");
     // srtt 0.1, deviation 0.025 · ¾; (0.1 + 2 · 0.01875) · 17/16.
     fine.sample(BASE);
-    assert_eq!(fine.timeout, Duration::from_secs_f64(0.146_093_75));
+    assert_eq!(fine.timeout(), Duration::from_secs_f64(0.146_093_75));
     fine.back_off(false);
-    assert_eq!(fine.timeout, Duration::from_nanos(164_355_468), "an eighth more");
+    assert_eq!(fine.timeout(), Duration::from_nanos(164_355_468), "an eighth more");
     fine.back_off(true);
-    assert_eq!(fine.timeout, Duration::from_nanos(328_710_936));
+    assert_eq!(fine.timeout(), Duration::from_nanos(328_710_936));
 }
 
 #[test]
@@ -301,16 +301,16 @@ fn linux_leaves_slow_start_at_the_rate_that_it_measured() {
     s.cc.ssthresh = f64::INFINITY;
     s.cc.cwnd = 20.0;
     s.path.set_in_flight(19.0);
-    s.cc.flight = 0.0;
-    s.cc.rtt_count = 3;
-    s.cc.rtt_min = Duration::from_millis(120);
+    s.cc.backlog.flight = 0.0;
+    s.cc.backlog.rtt_count = 3;
+    s.cc.backlog.rtt_min = Duration::from_millis(120);
     s.ack(AckKind::New, 1.0);
     assert_eq!((s.cwnd(), s.ssthresh()), (17.0, 17.0), "20 · 100 / 120, and one");
     // Too few samples: Reno.
     let mut s = at(20, linux());
-    s.cc.flight = 0.0;
-    s.cc.rtt_count = 2;
-    s.cc.rtt_min = Duration::from_millis(500);
+    s.cc.backlog.flight = 0.0;
+    s.cc.backlog.rtt_count = 2;
+    s.cc.backlog.rtt_min = Duration::from_millis(500);
     s.ack(AckKind::New, 1.0);
     assert_eq!(s.cwnd(), 20.05);
     // Losses are the sender's business and halve.

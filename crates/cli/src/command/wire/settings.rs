@@ -246,6 +246,12 @@ fn endpoint(cc: &str, sets: &[String], profile: Profile) -> Result<Endpoint, Sto
     }
     .map_err(explained)?;
     let flow = &resolved.flows[0];
+    if flow.endpoint.loss_classifier.is_oracle() {
+        return Err(Stop::bad(
+            "--set endpoint.loss-classifier: \"oracle\" knows why each packet was lost, which only the simulator does: write \
+             \"inter-arrival\", \"spike\" or \"none\"",
+        ));
+    }
     if matches!(flow.cc, skyhaul_cc::Config::User(_)) {
         return Err(Stop::bad(format!("--set cc: {OWN}")));
     }

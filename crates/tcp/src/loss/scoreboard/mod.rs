@@ -262,6 +262,17 @@ impl Scoreboard {
     }
 
     /// Memory that the entries take, bytes.
+    /// The first segment at or after `seq` that is lost and has not arrived since.
+    pub(crate) fn lost_from(&self, seq: u64) -> Option<Item> {
+        let from = self.ring.partition_point(|s| s.seq < seq);
+        self.ring.range(from..).find(|s| s.flags & (LOST | SACKED) == LOST).map(Item::from)
+    }
+    /// The segment that contains the byte at `seq`.
+    pub(crate) fn containing(&self, seq: u64) -> Option<Item> {
+        let after = self.ring.partition_point(|s| s.seq <= seq);
+        let found = after.checked_sub(1).and_then(|i| self.ring.get(i));
+        found.filter(|s| seq < s.end()).map(Item::from)
+    }
     pub(crate) fn held(&self) -> usize {
         self.ring.capacity() * size_of::<Sent>()
     }

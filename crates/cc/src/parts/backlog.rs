@@ -1,0 +1,95 @@
+//! How many segments of a flow wait in queues, by its RTT: what TCP Vegas asks once per round trip.
+
+use crate::event::Path;
+use skyhaul_base::{Duration, Instant, math};
+
+/// A round trip that is being measured, and the least RTT of all.
+#[derive(Clone, Debug)]
+pub struct Backlog {
+    /// Least RTT seen: the path without queues.
+    pub base: Option<Duration>,
+    began: Instant,
+    /// FlightSize when it began, and what was acknowledged since: together they tell what was sent in it.
+    pub(crate) flight: f64,
+    acked: f64,
+    pub(crate) rtt_sum: Duration,
+    pub(crate) rtt_min: Duration,
+    pub(crate) rtt_count: u64,
+}
+
+impl Default for Backlog {
+    fn default() -> Self {
+        Self {
+            base: None,
+            began: Instant::ZERO,
+            flight: 0.0,
+            acked: 0.0,
+            rtt_sum: Duration::ZERO,
+            rtt_min: Duration::MAX,
+            rtt_count: 0,
+        }
+    }
+}
+
+/// Whole nanoseconds as a real number, so that quotients of round figures are exact.
+#[must_use]
+pub fn nanos(d: Duration) -> f64 {
+    d.as_nanos() as f64
+}
+
+impl Backlog {
+    /// A round begins with so much outstanding, segments.
+    pub fn begin(&mut self, now: Instant, flight: f64) {
+        self.began = now;
+        self.flight = flight;
+        self.acked = 0.0;
+        self.rtt_sum = Duration::ZERO;
+        self.rtt_min = Duration::MAX;
+        self.rtt_count = 0;
+    }
+
+    /// So many segments were acknowledged.
+    pub fn acked(&mut self, segments: f64) {
+        self.acked += segments;
+    }
+
+    /// An RTT was measured.
+    pub fn sample(&mut self, rtt: Duration) {
+        self.rtt_sum = self.rtt_sum + rtt;
+        self.rtt_min = self.rtt_min.min(rtt);
+        self.rtt_count += 1;
+        self.base = Some(self.base.map_or(rtt, |b| b.min(rtt)));
+    }
+
+    /// The first segment sent after the mark is acknowledged. (Ending the round with the last one sent before it, one
+    /// earlier, would count a segment less than the window among those sent, and see it queued on an empty path.)
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.acked > self.flight
+    }
+
+    /// Samples of the round, and the least of them.
+    #[must_use]
+    pub fn least(&self) -> (u64, Duration) {
+        (self.rtt_count, self.rtt_min)
+    }
+
+    /// ns-2's count at the end of a round: segments that wait, rounded to whole ones. `None` of a round that took no time.
+    pub fn queued(&mut self, now: Instant, path: &Path) -> Option<f64> {
+        let rtt = if self.rtt_count > 0 { self.rtt_sum / self.rtt_count } else { now - self.began };
+        if rtt.is_zero() {
+            return None;
+        }
+        let sent = (path.in_flight() + self.acked - self.flight).max(0.0);
+        let base = match self.base {
+            Some(base) if base <= rtt && sent > 1.0 => base,
+            // A segment that was alone cannot have waited behind another one of ours.
+            _ => rtt,
+        };
+        self.base = Some(base);
+        // ns-2 counts from the last segment acknowledged: the one that this acknowledgement lets go is included,
+        // as it is in `sent`.
+        let window = path.in_flight() + 1.0;
+        Some(math::floor(window - sent * nanos(base) / nanos(rtt) + 0.5))
+    }
+}

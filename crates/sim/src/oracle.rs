@@ -1,0 +1,61 @@
+//! Tells senders whose losses an oracle classifies what became of their packets, and errs as their scenario asks.
+
+use skyhaul_base::Rng;
+use skyhaul_tcp::config::LossClassifier;
+use skyhaul_trace::LossCause;
+
+/// The oracle of one connection.
+#[derive(Debug)]
+pub(crate) struct Oracle {
+    rng: Rng,
+    false_congestion: f64,
+    false_error: f64,
+}
+
+impl Oracle {
+    /// The oracle that an endpoint asks for, if it does.
+    pub(crate) fn of(classifier: LossClassifier, rng: impl FnOnce() -> Rng) -> Option<Self> {
+        match classifier {
+            LossClassifier::Oracle { false_congestion, false_error } => {
+                Some(Self { rng: rng(), false_congestion, false_error })
+            }
+            _ => None,
+        }
+    }
+
+    /// What it says of a packet that was lost for this cause: an error of the channel? One draw per packet.
+    pub(crate) fn says_error(&mut self, cause: LossCause) -> bool {
+        let truly = is_error(cause);
+        let p = if truly { self.false_congestion } else { self.false_error };
+        truly != (self.rng.unit() < p)
+    }
+}
+
+/// Nothing that a smaller window would have saved: an error of the channel, or a link that went down.
+pub(crate) fn is_error(cause: LossCause) -> bool {
+    match cause {
+        LossCause::Error | LossCause::LinkDown => true,
+        LossCause::Full | LossCause::PushedOut => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn errors(classifier: LossClassifier, cause: LossCause) -> usize {
+        let mut oracle = Oracle::of(classifier, || Rng::stream(1, "test")).expect("an oracle");
+        (0..1000).filter(|_| oracle.says_error(cause)).count()
+    }
+
+    #[test]
+    fn it_errs_as_often_as_asked() {
+        let right = LossClassifier::Oracle { false_congestion: 0.0, false_error: 0.0 };
+        assert_eq!([LossCause::Error, LossCause::LinkDown].map(|c| errors(right, c)), [1000; 2]);
+        assert_eq!([LossCause::Full, LossCause::PushedOut].map(|c| errors(right, c)), [0; 2]);
+        let errs = LossClassifier::Oracle { false_congestion: 0.25, false_error: 1.0 };
+        assert!((700..800).contains(&errors(errs, LossCause::Error)));
+        assert_eq!(errors(errs, LossCause::Full), 1000);
+        assert!(Oracle::of(LossClassifier::None, || unreachable!("draws nothing")).is_none());
+    }
+}

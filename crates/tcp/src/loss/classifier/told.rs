@@ -1,0 +1,43 @@
+//! An oracle: somebody who sees the links says which packets were lost and why. Only a simulator can.
+
+use alloc::vec::Vec;
+
+/// What was said of packets that may still be asked about.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    losses: Vec<(u64, u64, bool)>,
+}
+
+impl Told {
+    pub(crate) fn told(&mut self, from: u64, to: u64, error: bool) {
+        self.losses.push((from, to.max(from + 1), error));
+    }
+
+    /// A segment is lost if every copy of it is, and the last copy says why. One of which nothing was said is none: that
+    /// sign of congestion is heard as ever.
+    pub(crate) fn is_error(&mut self, una: u64, offset: u64, transmissions: u32) -> bool {
+        self.losses.retain(|(_, to, _)| *to > una);
+        let copies = self.losses.iter().filter(|(from, to, _)| (*from..*to).contains(&offset));
+        let (n, last) = copies.fold((0, false), |(n, _), (_, _, error)| (n + 1, *error));
+        n >= transmissions.max(1) && last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_copy_says_why_once_all_are_lost() {
+        let mut t = Told::default();
+        assert!(!t.is_error(1, 1, 1), "nothing is known of a loss");
+        t.told(1, 101, true);
+        t.told(201, 301, false);
+        assert!(t.is_error(1, 1, 1) && !t.is_error(1, 201, 1) && !t.is_error(1, 101, 1));
+        assert!(!t.is_error(1, 1, 2), "the second copy is on its way");
+        t.told(1, 101, false);
+        assert!(!t.is_error(1, 1, 2), "the second copy was lost to congestion");
+        assert!(!t.is_error(101, 50, 1), "forgotten once acknowledged");
+        assert_eq!(t.losses.len(), 1);
+    }
+}
