@@ -120,8 +120,14 @@ fn look<R: Tap>(now: Instant, index: u32, flow: &Flow, record: &mut Record, net:
 
 /// Tells the application how its transport does.
 pub(crate) fn tell(now: Instant, flow: &Flow, record: &mut Record) {
-    let (Some(sender), Some(app)) = (flow.agent.sender(), &mut record.app) else { return };
-    app.feedback(now, &Feedback { unacknowledged: sender.unacked(), allowed: sender.allowed() });
+    let Some(app) = &mut record.app else { return };
+    let told = match (flow.agent.sender(), flow.agent.rated()) {
+        (Some(sender), _) => Feedback { unacknowledged: sender.unacked(), allowed: sender.allowed() },
+        // Nobody acknowledges datagrams.
+        (None, Some(rated)) => Feedback { unacknowledged: 0, allowed: Some(rated.sender.state().rate * 8.0) },
+        (None, None) => return,
+    };
+    app.feedback(now, &told);
 }
 
 /// The event of a frame.
