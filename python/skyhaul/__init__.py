@@ -12,7 +12,7 @@ everything = sh.reproduce(quick=True)
 everything.claims.to_pandas()
 """
 
-from . import analysis
+from . import analysis, video
 from ._control import Policy
 from ._core import (
     Ack,
@@ -74,4 +74,5 @@ __all__ = [
     "schema",
     "studies",
     "study",
+    "video",
 ]

@@ -23,7 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("sim", &["analysis", "apps", "base", "cc", "path", "rate", "tcp", "trace", "scenario"]),
     ("net", &["apps", "base", "cc", "path", "rate", "scenario", "tcp", "trace", "wire"]),
     ("study", &["analysis", "apps", "base", "cc", "tcp", "trace", "scenario", "sim"]),
-    ("lab", &["base", "cc", "path", "rate", "tcp", "trace", "wire", "scenario", "sim", "study"]),
+    ("lab", &["apps", "base", "cc", "path", "rate", "tcp", "trace", "wire", "scenario", "sim", "study"]),
     ("cli", &["base", "cc", "net", "path", "wire", "scenario", "sim", "study", "lab"]),
     ("py", &["analysis", "base", "cc", "scenario", "sim", "study", "lab", "cli"]),
     ("wasm", &["base", "trace", "scenario", "sim"]),

@@ -70,6 +70,8 @@ pub struct Measured {
     /// Packets that are missing before the last one that was sent of those that arrived: lost, or on their way still. Of
     /// packets that were lost after it the receiver knows nothing.
     pub missing: u64,
+    /// Shortest delay in seconds.
+    pub delay_min: Option<f64>,
     /// Mean delay in seconds.
     pub delay_mean: Option<f64>,
     /// Median of the delay in seconds; quantiles are good to 0.1 % or 1 µs.
@@ -82,6 +84,8 @@ pub struct Measured {
     pub delay_max: Option<f64>,
     /// Interarrival jitter at the end (RFC 3550 §6.4.1), in seconds.
     pub jitter: Option<f64>,
+    /// Mean of the interarrival jitter over the packets, in seconds.
+    pub jitter_mean: Option<f64>,
 }
 
 /// Measures the delays of datagrams that arrive.
@@ -93,10 +97,12 @@ pub struct Delays {
     expected: u64,
     /// In nanoseconds.
     sum: u128,
+    min: Duration,
     max: Duration,
     last: Option<Duration>,
-    /// In nanoseconds.
+    /// In nanoseconds, now and summed over the packets.
     jitter: f64,
+    jitters: f64,
     /// Of microseconds. Made by the first packet: flows that send none take no room.
     histogram: Option<Box<Histogram<u32>>>,
 }
@@ -109,11 +115,13 @@ impl Delays {
         self.bytes += u64::from(datagram.len);
         self.expected = self.expected.max(datagram.number.saturating_add(1));
         self.sum += u128::from(delay.as_nanos());
+        self.min = if self.count == 1 { delay } else { self.min.min(delay) };
         self.max = self.max.max(delay);
         if let Some(last) = self.last.replace(delay) {
             let difference = delay.as_nanos().abs_diff(last.as_nanos()) as f64;
             self.jitter += (difference - self.jitter) / 16.0;
         }
+        self.jitters += self.jitter;
         let histogram = self.histogram.get_or_insert_with(|| {
             Box::new(Histogram::new_with_bounds(1, LONGEST, 3).expect("bounds that a histogram takes"))
         });
@@ -138,12 +146,14 @@ impl Delays {
             delivered: self.count,
             // A network may deliver a packet twice.
             missing: self.expected.saturating_sub(self.count),
+            delay_min: seconds(self.min.as_nanos() as f64),
             delay_mean: seconds(self.sum as f64 / self.count.max(1) as f64),
             delay_p50: quantile(0.5),
             delay_p95: quantile(0.95),
             delay_p99: quantile(0.99),
             delay_max: seconds(self.max.as_nanos() as f64),
             jitter: seconds(self.jitter),
+            jitter_mean: seconds(self.jitters / self.count.max(1) as f64),
         }
     }
 }

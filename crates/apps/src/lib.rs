@@ -5,7 +5,8 @@
 //! (a file's)  (no default left)             ▲
 //!                                           └── acknowledged(now), stop()
 //! ```
-//! A workload reads no clock, opens no connection and allocates nothing per packet: whoever runs it, the simulator or a
+//! A workload reads no clock and opens no connection, and but for [`video`], which keeps track of what is on its way, it
+//! allocates nothing per packet: whoever runs it, the simulator or a
 //! host on a real network, calls it at [`App::next`] and does what it demands. Random quantities come from named
 //! streams ([`Streams`]), so that a workload is the same wherever it runs.
 //!
@@ -17,18 +18,25 @@ pub mod arrivals;
 pub mod bulk;
 pub mod cbr;
 mod datagram;
+mod frame;
 pub mod on_off;
 pub mod pages;
 mod short;
 mod stream;
+pub mod video;
+mod viewed;
 mod workload;
 
 pub use arrivals::Arrivals;
 pub use bulk::Bulk;
 pub use datagram::{Datagram, Delays, HEADER, Measured, Numbered};
+pub use frame::{Fate, Frame, FrameType};
 pub use pages::Pages;
 pub use stream::{Stream, USUAL_PACKET};
-pub use workload::{Demand, Kind, Outcome, Refusal, Start, Stop, Streams, Transport, Workload};
+pub use viewed::{FIXED, Played, Share, Viewed};
+pub use workload::{
+    Arrival, Demand, Feedback, Kind, Outcome, Refusal, Start, Stop, Streams, Transport, Workload,
+};
 
 use core::fmt;
 use skyhaul_base::Instant;
@@ -73,6 +81,11 @@ macro_rules! applications {
             #[must_use]
             pub fn sends_datagrams(&self) -> bool {
                 match self { $(Self::$variant(_) => <$config as Kind>::DATAGRAMS,)* }
+            }
+            /// It has a viewer at the other end, who wants to hear what arrives.
+            #[must_use]
+            pub fn is_watched(&self) -> bool {
+                match self { $(Self::$variant(_) => <$config as Kind>::WATCHES,)* }
             }
             /// Bytes of a datagram with its headers, if the file says so.
             #[must_use]
@@ -145,6 +158,33 @@ macro_rules! applications {
             pub fn transfers(&self) -> u64 {
                 match self { $(Self::$variant(w) => w.transfers(),)* }
             }
+            /// It wants to hear what arrives ([`Self::arrived`]), and how the transport does ([`Self::feedback`]).
+            #[must_use]
+            pub fn watches(&self) -> bool {
+                match self { $(Self::$variant(_) => <$config as Kind>::WATCHES,)* }
+            }
+            /// How the transport does, for who watches: to be told before [`Self::poll`].
+            pub fn feedback(&mut self, now: Instant, told: &Feedback) {
+                match self { $(Self::$variant(w) => w.feedback(now, told),)* }
+            }
+            /// Something has come to the other end, for who watches.
+            pub fn arrived(&mut self, now: Instant, arrival: &Arrival) {
+                match self { $(Self::$variant(w) => w.arrived(now, arrival),)* }
+            }
+            /// The transport gave up: nothing more arrives.
+            pub fn died(&mut self, now: Instant) {
+                match self { $(Self::$variant(w) => w.died(now),)* }
+            }
+            /// What a viewer got until `end`, if there is one.
+            #[must_use]
+            pub fn viewed(&self, end: Instant) -> Option<Viewed> {
+                match self { $(Self::$variant(w) => w.viewed(end),)* }
+            }
+            /// Film that a viewer has and has not seen, s.
+            #[must_use]
+            pub fn buffered(&self, now: Instant) -> Option<f64> {
+                match self { $(Self::$variant(w) => w.buffered(now),)* }
+            }
             /// Each transfer has a connection of its own, side by side with others; no acknowledgement concerns it.
             #[must_use]
             pub fn opens_many(&self) -> bool {
@@ -164,6 +204,9 @@ macro_rules! applications {
             fn key(&self) -> String {
                 match self { $(Self::$variant(e) => e.key(),)* }
             }
+            fn file(&self) -> Option<(&str, usize)> {
+                match self { $(Self::$variant(e) => e.file(),)* }
+            }
         }
     };
 }
@@ -174,6 +217,7 @@ applications! {
     "cbr" Cbr(cbr::Config),
     "on-off" OnOff(on_off::Config),
     "pages" Pages(pages::Config),
+    "video" Video(video::Config),
 }
 
 impl Config {

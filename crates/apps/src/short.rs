@@ -2,8 +2,10 @@
 
 use core::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use skyhaul_base::amount::{AmountError, Count, Size, Time, text_or_table};
+use skyhaul_base::Rate;
+use skyhaul_base::amount::{AmountError, Count, RateSpec, Size, Time, text_or_table};
 use skyhaul_base::dist::{InvalidDistribution, Sizes, Times};
 use std::borrow::Cow;
 
@@ -67,6 +69,23 @@ optional_amounts! {
     count Count
     /// Bytes that may be missing, written as [`Size`].
     size Size
+}
+
+/// Rates in bit/s, written as a list of [`RateSpec`].
+pub(crate) mod rates {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(list: &[u64], s: S) -> Result<S::Ok, S::Error> {
+        s.collect_seq(list.iter().map(|bits| RateSpec::Bits(Rate::from_bits_per_sec(*bits))))
+    }
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<u64>, D::Error> {
+        let list = Vec::<RateSpec>::deserialize(d)?;
+        let bits = |rate: &RateSpec| match rate {
+            RateSpec::Bits(rate) => Ok(rate.bits_per_sec()),
+            _ => Err(D::Error::custom("write rates in bit/s, such as \"80 kbit/s\"")),
+        };
+        list.iter().map(bits).collect()
+    }
 }
 
 impl Text for Times {

@@ -1,5 +1,8 @@
 //! What an application provides, and what it asks for.
 
+use crate::datagram::Datagram;
+use crate::frame::Frame;
+use crate::viewed::Viewed;
 use core::convert::Infallible;
 use core::fmt::Debug;
 use skyhaul_base::{Instant, Rng};
@@ -20,7 +23,7 @@ pub enum Transport {
 }
 
 /// What an application asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Demand {
     /// A new connection for a transfer, with so many bytes that are there at once.
     Open {
@@ -33,6 +36,37 @@ pub enum Demand {
     Write(u64),
     /// A datagram of so many bytes, headers included.
     Datagram(u32),
+    /// A frame was produced. Nothing has to be done: what it needs is demanded next. A record of the run takes note.
+    Frame(Frame),
+}
+
+/// What a transport tells an application that follows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Feedback {
+    /// Bytes that were written and are not acknowledged.
+    pub unacknowledged: u64,
+    /// The rate that the transport allows at present, in bit/s, if it knows: a window per round trip, or a rate.
+    pub allowed: Option<f64>,
+}
+
+/// What of an application's data has come to the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Of a byte stream so many bytes in all, in order.
+    InOrder {
+        /// How many.
+        bytes: u64,
+    },
+    /// Of a byte stream a segment, in order or not, by the offsets of its first byte and behind its last; the stream begins
+    /// at 0. What it completes in order is said after it.
+    Segment {
+        /// First byte.
+        from: u64,
+        /// Behind the last byte.
+        to: u64,
+    },
+    /// A datagram.
+    Datagram(Datagram),
 }
 
 /// What becomes of an application when everything that it has written is acknowledged.
@@ -92,6 +126,10 @@ pub struct Start<'a> {
 pub trait Refusal: core::error::Error {
     /// The key within the application's table that is wrong; empty for the table itself.
     fn key(&self) -> String;
+    /// The file that the key names and the line of it that is wrong, from 1; 0 for the whole of it.
+    fn file(&self) -> Option<(&str, usize)> {
+        None
+    }
 }
 
 impl Refusal for Infallible {
@@ -112,6 +150,8 @@ pub trait Kind: Clone + Debug + PartialEq {
     const DATAGRAMS: bool = false;
     /// Each transfer has a connection of its own, side by side with others.
     const MANY: bool = false;
+    /// It wants to hear what arrives ([`Workload::arrived`]), and how the transport does ([`Workload::feedback`]).
+    const WATCHES: bool = false;
 
     /// Bytes of a datagram with its headers, if the file says so.
     fn packet(&self) -> Option<u64> {
@@ -148,6 +188,20 @@ pub trait Workload: Clone + Debug {
     fn transfers(&self) -> u64 {
         0
     }
+    /// How the transport does; told before [`Self::poll`] where it can be.
+    fn feedback(&mut self, _now: Instant, _told: &Feedback) {}
+    /// Something has come to the other end. Of a segment everybody who cannot see them is silent.
+    fn arrived(&mut self, _now: Instant, _arrival: &Arrival) {}
+    /// The transport gave up: nothing more arrives.
+    fn died(&mut self, _now: Instant) {}
+    /// What a viewer got until `end`, if there is one.
+    fn viewed(&self, _end: Instant) -> Option<Viewed> {
+        None
+    }
+    /// Film that a viewer has and has not seen, s.
+    fn buffered(&self, _now: Instant) -> Option<f64> {
+        None
+    }
 }
 
 /// Workloads with more than a few bytes of state are boxed: most flows send without end, and there may be many.
@@ -171,5 +225,20 @@ impl<W: Workload> Workload for Box<W> {
     }
     fn transfers(&self) -> u64 {
         (**self).transfers()
+    }
+    fn feedback(&mut self, now: Instant, told: &Feedback) {
+        (**self).feedback(now, told);
+    }
+    fn arrived(&mut self, now: Instant, arrival: &Arrival) {
+        (**self).arrived(now, arrival);
+    }
+    fn died(&mut self, now: Instant) {
+        (**self).died(now);
+    }
+    fn viewed(&self, end: Instant) -> Option<Viewed> {
+        (**self).viewed(end)
+    }
+    fn buffered(&self, now: Instant) -> Option<f64> {
+        (**self).buffered(now)
     }
 }

@@ -58,6 +58,16 @@ pub fn ceil(x: f64) -> f64 {
 pub fn cos(x: f64) -> f64 {
     libm::cos(x)
 }
+/// Sine of `x` radians.
+#[must_use]
+pub fn sin(x: f64) -> f64 {
+    libm::sin(x)
+}
+/// Natural logarithm of the absolute value of the gamma function.
+#[must_use]
+pub fn ln_gamma(x: f64) -> f64 {
+    libm::lgamma(x)
+}
 /// Absolute value.
 #[must_use]
 pub fn abs(x: f64) -> f64 {

@@ -56,6 +56,9 @@ pub(crate) enum Command {
     /// Write the tables of a results directory in another format.
     #[command(after_help = "Example:\n  skyhaul export results/geo --format csv --out results/geo-csv")]
     Export(ExportArgs),
+    /// Films that flows of video send.
+    #[command(subcommand)]
+    Video(VideoCommand),
     /// The same transport on the wire (Linux): a TCP stack of our own over a TUN interface, with real programs.
     #[command(subcommand)]
     Wire(WireCommand),
@@ -335,6 +338,32 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
     /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum VideoCommand {
+    /// Find the movie that comes nearest to a trace of frame sizes, and print it as part of a scenario.
+    #[command(after_help = "Example:\n  skyhaul video fit film.txt --flow video > movie.toml")]
+    Fit(VideoFitArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct VideoFitArgs {
+    /// A trace: lines of number, type, milliseconds and bytes, or of bytes alone.
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    /// Large frames of all types come together, as in films.
+    #[arg(long)]
+    pub(crate) coupled: bool,
+    /// The group of flows that is to send it.
+    #[arg(long, value_name = "NAME", default_value = "video")]
+    pub(crate) flow: String,
+    /// Where it goes; by default it is printed.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// JSON: the movie, and how near it comes.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -12,6 +12,7 @@ pub mod compare;
 pub mod engine;
 pub mod error;
 pub mod export;
+pub mod film;
 pub mod library;
 pub mod measure;
 pub mod parquet;

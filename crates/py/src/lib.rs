@@ -6,6 +6,7 @@
 mod analysis;
 mod control;
 mod error;
+mod film;
 mod news;
 mod reproduction;
 mod run;
@@ -23,6 +24,8 @@ mod _core {
     use super::control::events::{Ack, Loss, Lost, Probe, RateSample, Sent, Start, Transmit};
     #[pymodule_export]
     use super::error::{ControlError, ScenarioError, SkyhaulError, StudyError};
+    #[pymodule_export]
+    use super::film::fit_video;
     #[pymodule_export]
     use super::reproduction::{Reproduced, Reproduction};
     #[pymodule_export]

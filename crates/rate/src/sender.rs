@@ -87,11 +87,16 @@ impl Sender {
 
     /// The packet to be sent now; to be called until there is none.
     pub fn poll(&mut self, now: Instant) -> Option<Data> {
+        self.poll_numbered(now).map(|(data, _)| data)
+    }
+    /// The same, with the number that the datagram was offered as, from 0; those that found no room are counted. `None` for
+    /// data without end.
+    pub fn poll_numbered(&mut self, now: Instant) -> Option<(Data, Option<u64>)> {
         let pace = self.pace();
         if self.backlog.is_empty() || self.pacer.next(pace) > now {
             return None;
         }
-        let size = self.backlog.pop(self.segment)?;
+        let (offered, size) = self.backlog.pop(self.segment)?;
         self.pacer.sent(now, size, pace);
         let waits = !self.backlog.is_empty();
         if waits {
@@ -102,7 +107,7 @@ impl Sender {
         let number = self.counters.sent;
         self.counters.sent += 1;
         self.counters.bytes += u64::from(size);
-        Some(Data { number, sent_at: now, rtt: self.control.rtt(), size })
+        Some((Data { number, sent_at: now, rtt: self.control.rtt(), size }, offered))
     }
 
     /// A report arrives. One of another protocol, or of a packet of the future, is passed over.

@@ -11,6 +11,8 @@ pub enum Series {
     Acked,
     /// Rate that the sender may send at in bit/s, per flow of datagrams that keep to one.
     AllowedRate,
+    /// Film that the viewer has and has not seen, in seconds, per flow with video.
+    Buffered,
     /// Bandwidth that the congestion control estimates, in bit/s of payload, per flow; no value of one that estimates none.
     Bwe,
     /// Congestion window in segments, per flow.
@@ -46,9 +48,10 @@ pub enum Series {
 
 impl Series {
     /// All series, in the order of their names.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Acked,
         Self::AllowedRate,
+        Self::Buffered,
         Self::Bwe,
         Self::Cwnd,
         Self::Delay,
@@ -72,6 +75,7 @@ impl Series {
         match self {
             Self::Acked => "acked",
             Self::AllowedRate => "allowed-rate",
+            Self::Buffered => "buffered",
             Self::Bwe => "bwe",
             Self::Cwnd => "cwnd",
             Self::Delay => "delay",

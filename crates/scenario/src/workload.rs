@@ -14,6 +14,13 @@ pub(crate) fn resolve(
     mss: u32,
 ) -> Result<Config, Problem> {
     let spec = spec.unwrap_or(&Config::BULK);
+    if transport.rate().is_some() && spec.is_watched() {
+        let name = transport.name();
+        let message = format!(
+            "a viewer is not told yet what arrives over \"{name}\": write transport = \"udp\" or \"tcp\""
+        );
+        return Err(Problem::new(key, message));
+    }
     if transport.rate().is_some() {
         // What keeps datagrams to a rate can send as fast as that allows.
         if !spec.sends_datagrams() && *spec != Config::BULK {
@@ -32,6 +39,7 @@ pub(crate) fn resolve(
     spec.resolve(transport.for_apps(mss)).map_err(|e| {
         let within = e.key();
         let key = if within.is_empty() { key.to_owned() } else { format!("{key}.{within}") };
-        Problem::new(key, e.to_string())
+        let file = e.file().map(|(name, line)| (name.to_owned(), line));
+        Problem { file, ..Problem::new(key, e.to_string()) }
     })
 }

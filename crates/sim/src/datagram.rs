@@ -38,6 +38,8 @@ pub(crate) struct Rated {
     delays: Delays,
     /// Reports are TFRC's.
     pub(crate) tfrc: bool,
+    /// Of each packet by its number, the number that it was offered as; empty with data without end.
+    offered: Vec<u64>,
 }
 
 impl Rated {
@@ -48,13 +50,24 @@ impl Rated {
             receiver: Receiver::new(config),
             delays: Delays::default(),
             tfrc: matches!(config, Config::Tfrc(_)),
+            offered: Vec::new(),
         }
     }
-    /// A packet arrived, `header` bytes of which are headers.
-    pub(crate) fn receive(&mut self, now: Instant, data: &Data, header: u32) {
+    /// The packet to be sent now; to be called until there is none.
+    pub(crate) fn poll(&mut self, now: Instant) -> Option<Data> {
+        let (data, offered) = self.sender.poll_numbered(now)?;
+        self.offered.extend(offered);
+        Some(data)
+    }
+    /// A packet arrived, `header` bytes of which are headers. Returns the datagram as the application offered it: those that
+    /// found no room at the sender have numbers there, and none on the link.
+    pub(crate) fn receive(&mut self, now: Instant, data: &Data, header: u32) -> Datagram {
         let Data { number, sent_at, size, .. } = *data;
-        self.delays.arrived(now, &Datagram { number, sent_at, len: size - header });
+        let datagram = Datagram { number, sent_at, len: size - header };
+        self.delays.arrived(now, &datagram);
         self.receiver.handle(now, data, false);
+        let offered = usize::try_from(number).ok().and_then(|n| self.offered.get(n));
+        Datagram { number: offered.copied().unwrap_or(number), ..datagram }
     }
     /// Payload bytes delivered.
     pub(crate) fn bytes(&self) -> u64 {

@@ -90,6 +90,7 @@ impl<R: Tap> Sim<R> {
     ) -> FlowResult {
         let group = &self.run.groups[record.group];
         let (sum, samples) = record.srtt;
+        let viewed = record.app.as_ref().and_then(|app| app.viewed(self.now));
         let last_srtt = flow.srtt().map(Duration::as_secs_f64);
         FlowResult {
             group: group.name.clone(),
@@ -122,11 +123,13 @@ impl<R: Tap> Sim<R> {
             pages: record.pages.clone(),
             transfers: record.app.as_ref().map_or(0, App::transfers),
             lost,
-            datagrams: match &flow.agent {
-                Agent::Datagrams(d) => Some(d.result()),
-                Agent::Rated(rated) => Some(rated.result()),
-                _ => None,
+            datagrams: match (&viewed, &flow.agent) {
+                (Some(viewed), _) => Some(viewed.measured),
+                (None, Agent::Datagrams(d)) => Some(d.result()),
+                (None, Agent::Rated(rated)) => Some(rated.result()),
+                (None, _) => None,
             },
+            video: viewed.map(Box::new),
             rate: flow.agent.rated().map(rate_result),
             bursts: t.bursts,
             bwe: record.history.as_ref().and_then(|h| h.bwe.spread()),

@@ -21,6 +21,8 @@ pub(crate) struct Flow {
     pub(crate) reverse: u16,
     /// The workload may come to an end: look whether everything is acknowledged.
     pub(crate) finite: bool,
+    /// The application wants to hear what arrives.
+    pub(crate) watched: bool,
     /// Bytes that a packet is longer than its payload.
     pub(crate) header: u32,
     /// When the last acknowledgement arrived.
@@ -44,6 +46,8 @@ pub(crate) struct Record {
     pub(crate) stop: Instant,
     pub(crate) started: Option<Instant>,
     pub(crate) finished: Option<Instant>,
+    /// Its sender gave up on the peer, and the application was told.
+    pub(crate) dead: bool,
     /// When the current page began.
     pub(crate) page_began: Instant,
     pub(crate) pages: Vec<Duration>,
@@ -160,6 +164,7 @@ impl Record {
             stop,
             started: None,
             finished: None,
+            dead: false,
             page_began: Instant::ZERO,
             pages: Vec::new(),
             discarded: 0,
@@ -205,6 +210,7 @@ impl Flow {
             forward,
             reverse,
             finite,
+            watched: false,
             header,
             last_ack: None,
             armed: Instant::MAX,

@@ -41,6 +41,7 @@ mod tap;
 mod transfer;
 mod truth;
 mod user;
+mod watch;
 
 pub use agent::Agents;
 pub use error::{BuildError, Failure, RunError};

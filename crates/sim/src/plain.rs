@@ -9,6 +9,7 @@ use crate::observe;
 use crate::parcel::Parcel;
 use crate::sim::{Sim, dispatch, send};
 use crate::tap::Tap;
+use crate::watch;
 use skyhaul_path::PacketView;
 
 impl<R: Tap> Sim<R> {
@@ -29,7 +30,7 @@ impl<R: Tap> Sim<R> {
     #[inline(always)]
     fn plain_data(&mut self, parcel: Parcel) -> bool {
         let (now, index) = (self.now, parcel.flow());
-        let Self { flows, net, timers, .. } = self;
+        let Self { flows, net, timers, records, .. } = self;
         let Some(flow) = flows.get_mut(index as usize) else { return false };
         let (way, header) = (flow.way(index, true), flow.header);
         let Agent::OneWay(ends) = &mut flow.agent else { return false };
@@ -41,6 +42,11 @@ impl<R: Tap> Sim<R> {
         }
         if R::ENABLED {
             observe::arrival(now, parcel, net);
+        }
+        if flow.watched {
+            let there = sink.receiver().payload_received();
+            let segment = (there - u64::from(parcel.len(header)), there);
+            watch::stream(now, index, segment, there, &mut records[index as usize], net);
         }
         if let Some(head) = sink.poll_plain(now) {
             dispatch(net, now, Parcel::plain(&head, header, way));

@@ -4,6 +4,7 @@ use crate::agent::Agent;
 use crate::parcel::Parcel;
 use crate::sim::{Sim, dispatch};
 use crate::tap::Tap;
+use crate::watch;
 use skyhaul_base::Instant;
 use skyhaul_path::PacketView;
 
@@ -14,7 +15,10 @@ impl<R: Tap> Sim<R> {
         let flow = &mut self.flows[index as usize];
         let Agent::Rated(rated) = &mut flow.agent else { return };
         if !parcel.backward() {
-            rated.receive(now, &parcel.as_data(), flow.header);
+            let datagram = rated.receive(now, &parcel.as_data(), flow.header);
+            if flow.watched {
+                watch::datagram(now, &datagram, &mut self.records[index as usize]);
+            }
         } else if let Some(report) = parcel.as_report(rated.tfrc) {
             rated.sender.handle_report(now, &report);
         }
@@ -32,7 +36,7 @@ impl<R: Tap> Sim<R> {
         let flow = &mut flows[index as usize];
         let (forward, back, header) = (flow.way(index, false), flow.way(index, true), flow.header);
         let Agent::Rated(rated) = &mut flow.agent else { return Instant::MAX };
-        while let Some(data) = rated.sender.poll(*now) {
+        while let Some(data) = rated.poll(*now) {
             let parcel = Parcel::data(&data, header, forward, &mut net.witness.bodies, R::PACKETS);
             dispatch(net, *now, parcel);
         }

@@ -3,7 +3,7 @@
 use crate::samples::Spread;
 use crate::truth::{Cuts, Verdicts};
 use skyhaul_analysis::fairness;
-use skyhaul_apps::Measured;
+use skyhaul_apps::{Measured, Viewed};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::Bursts;
 use skyhaul_trace::{Class, LossCause, Series};
@@ -81,8 +81,10 @@ pub struct FlowResult {
     pub transfers: u64,
     /// Data packets lost, by true cause (`cause as usize`).
     pub lost: [u64; LossCause::COUNT],
-    /// What the receiver of datagrams measured.
+    /// What the receiver of datagrams, or of packets of video, measured.
     pub datagrams: Option<Measured>,
+    /// What a viewer got of a film.
+    pub video: Option<Box<Viewed>>,
     /// What became of datagrams that keep to a rate.
     pub rate: Option<RateResult>,
     /// Mean of the smoothed RTT over the samples of the series, in seconds; its last value if nothing was

@@ -91,6 +91,9 @@ impl Sampler {
                     Kind::Acked => record.totals(flow, group.endpoint.mss).bytes_acked as f64 / mss,
                     Kind::AllowedRate => rate.map_or(f64::NAN, |s| s.rate * 8.0),
                     Kind::LossEventRate => rate.and_then(|s| s.loss).unwrap_or(f64::NAN),
+                    Kind::Buffered => {
+                        record.app.as_ref().and_then(|app| app.buffered(now)).unwrap_or(f64::NAN)
+                    }
                     Kind::Bwe => bwe.unwrap_or(f64::NAN),
                     Kind::Cwnd => state.map_or(f64::NAN, |s| s.cwnd),
                     Kind::InFlight => state.map_or(0.0, |s| s.in_flight as f64 / mss),

@@ -12,6 +12,7 @@ use crate::parcel::{Label, Parcel};
 use crate::sampler::Sampler;
 use crate::tap::{Place, Tap};
 use crate::user;
+use crate::watch;
 use skyhaul_apps::{App, Outcome, Start, Stop, Streams};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Controls, SharedRules};
@@ -176,6 +177,7 @@ impl<R: Tap> Sim<R> {
         if backward {
             flow.last_ack = Some(now);
         }
+        let before = flow.watched.then(|| watch::before(flow, &head, backward)).flatten();
         let (refused, next) = match &mut flow.agent {
             Agent::Silent => return,
             Agent::OneWay(ends) if backward => {
@@ -206,7 +208,11 @@ impl<R: Tap> Sim<R> {
                 (refused, end.next_timeout())
             }
             Agent::Datagrams(d) => {
-                d.receive(now, &parcel.as_datagram(header));
+                let datagram = parcel.as_datagram(header);
+                d.receive(now, &datagram);
+                if flow.watched {
+                    watch::datagram(now, &datagram, &mut records[index as usize]);
+                }
                 return;
             }
             Agent::Rated(_) => {
@@ -231,6 +237,9 @@ impl<R: Tap> Sim<R> {
         }
         if refused {
             records[index as usize].rejected += 1;
+        }
+        if let Some(before) = before {
+            watch::after(now, index, before, flow, &mut records[index as usize], net);
         }
         if backward {
             self.acknowledged(index);
@@ -322,6 +331,7 @@ impl<R: Tap> Sim<R> {
         let over = group.transport.for_apps(group.endpoint.mss);
         let app = group.app.build(&Start { now: self.now, over, streams: &streams });
         flow.finite = app.is_finite();
+        flow.watched = app.watches();
         record.app = Some(app);
         if group.transport == Transport::Udp {
             flow.agent = Agent::Datagrams(Box::default());
@@ -368,6 +378,10 @@ impl<R: Tap> Sim<R> {
         }
         if let Some(judgement) = judgement {
             self.account_for(index, &judgement);
+        }
+        let flow = &mut self.flows[index as usize];
+        if flow.watched {
+            watch::expired(now, index, flow, &mut self.records[index as usize], &mut self.net);
         }
     }
 

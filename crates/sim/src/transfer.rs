@@ -6,6 +6,7 @@ use crate::parcel::Parcel;
 use crate::sim::{Sim, dispatch};
 use crate::tap::{Opened, Tap};
 use crate::truth::{Account, Verdicts};
+use crate::watch;
 use skyhaul_apps::Demand;
 use skyhaul_base::Instant;
 use skyhaul_trace::{Event, LossCause};
@@ -33,9 +34,16 @@ impl<R: Tap> Sim<R> {
     /// Does what the application of a flow has wanted since the last time.
     pub(crate) fn produce(&mut self, index: u32) {
         let now = self.now;
+        if self.flows[index as usize].watched {
+            watch::tell(now, &self.flows[index as usize], &mut self.records[index as usize]);
+        }
         loop {
             let Some(app) = &mut self.records[index as usize].app else { return };
-            let Some(demand) = app.poll(now) else { return };
+            let Some(demand) = app.poll(now) else {
+                // A film may have ended.
+                self.flows[index as usize].finite |= app.is_finite();
+                return;
+            };
             let flow = &mut self.flows[index as usize];
             match (demand, &mut flow.agent) {
                 // Data without end, at the rate that there is.
@@ -55,6 +63,12 @@ impl<R: Tap> Sim<R> {
                     let parcel =
                         Parcel::datagram(&datagram, header, way, &mut net.witness.bodies, R::PACKETS);
                     dispatch(net, now, parcel);
+                }
+                (Demand::Frame(frame), _) => {
+                    if R::ENABLED {
+                        let event = watch::frame(index, &frame);
+                        self.net.witness.recorder.record(now, &event);
+                    }
                 }
                 // Nobody is there to send it.
                 (Demand::Write(_) | Demand::Datagram(_), _) => {}

@@ -107,6 +107,22 @@ pub struct Packet {
     pub low_priority: bool,
 }
 
+/// What an event says about a frame of video.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Frame {
+    /// Its number in the film, from 0.
+    pub number: u64,
+    /// What it is coded from: 0 by itself (I), 1 from what is before it (P), 2 from both sides (B).
+    pub kind: u8,
+    /// What became of it: 0 it was given to the transport, 1 it was left out since the buffer was full, 2 it was lost while
+    /// the coder changed its rate.
+    pub fate: u8,
+    /// Payload that the transport was given, bytes.
+    pub bytes: u64,
+    /// The rate that the coder is set to, bit/s.
+    pub target: f64,
+}
+
 /// Something that happened. Flows and links are numbered as in the run's result; `flow` comes first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
@@ -151,6 +167,25 @@ pub enum Event {
     FlowStarted {
         /// The flow.
         flow: u32,
+    },
+    /// An application produced a frame of video.
+    Frame {
+        /// The flow.
+        flow: u32,
+        /// What is known of it.
+        frame: Frame,
+    },
+    /// The sender gave up on its peer.
+    GaveUp {
+        /// The flow.
+        flow: u32,
+    },
+    /// More of a byte stream is there in order, of a flow whose application asks.
+    InOrder {
+        /// The flow.
+        flow: u32,
+        /// Bytes in all.
+        bytes: u64,
     },
     /// A directed link changed as the scenario says.
     LinkChanged {
@@ -274,6 +309,18 @@ impl Event {
                 put(cwnd.to_bits());
                 put(ssthresh.to_bits());
             }
+            Self::Frame { flow, frame: f } => {
+                put(head(17, *flow));
+                put(f.number);
+                put(u64::from(f.kind) << 8 | u64::from(f.fate));
+                put(f.bytes);
+                put(f.target.to_bits());
+            }
+            Self::InOrder { flow, bytes } => {
+                put(head(18, *flow));
+                put(*bytes);
+            }
+            Self::GaveUp { flow } => put(head(19, *flow)),
             Self::LinkChanged { link, what, value } => {
                 put(head(16, *link));
                 put(*what as u64);

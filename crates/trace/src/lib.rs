@@ -12,6 +12,6 @@ mod event;
 mod recorder;
 mod series;
 
-pub use event::{Class, Event, LinkChange, LossCause, Packet};
+pub use event::{Class, Event, Frame, LinkChange, LossCause, Packet};
 pub use recorder::{Digest, Memory, Null, Recorder};
 pub use series::Series;

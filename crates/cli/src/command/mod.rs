@@ -14,6 +14,7 @@ mod reproduce;
 mod run;
 mod schema;
 mod study;
+mod video;
 mod wire;
 mod worlds;
 
@@ -45,6 +46,7 @@ pub(crate) fn run(
         Command::Run(args) => run::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Study(command) => study::run(command, renderer),
+        Command::Video(command) => video::run(command),
         Command::Wire(command) => wire::run(command),
     }
 }

@@ -46,6 +46,16 @@ pub enum LabError {
         /// Why.
         source: io::Error,
     },
+    /// A trace of video cannot be read.
+    #[error("{}{}: {message}", path.display(), if *line > 0 { format!(":{line}") } else { String::new() })]
+    Trace {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1; 0 for the whole.
+        line: usize,
+        /// What is wrong, and what is accepted.
+        message: String,
+    },
     /// A file or folder cannot be written.
     #[error("cannot write {}: {}", path.display(), io_words(source))]
     Write {

@@ -243,6 +243,21 @@ impl Recorder for Log {
             }
             Event::FlowStarted { flow } => ("connection_started", flow, Map::new()),
             Event::FlowFinished { flow } => ("connection_closed", flow, Map::new()),
+            Event::GaveUp { flow } => ("connection_closed", flow, trigger("retransmissions")),
+            Event::Frame { flow, frame: f } => {
+                let mut data = Map::new();
+                data.insert("number".into(), json!(f.number));
+                data.insert("type".into(), json!(["I", "P", "B"].get(usize::from(f.kind))));
+                data.insert("fate".into(), json!(["sent", "skipped", "gap"].get(usize::from(f.fate))));
+                data.insert("length".into(), json!(f.bytes));
+                data.insert("target_rate".into(), json!(f.target.round() as u64));
+                ("frame_produced", flow, data)
+            }
+            Event::InOrder { flow, bytes } => {
+                let mut data = Map::new();
+                data.insert("bytes".into(), json!(bytes));
+                ("data_in_order", flow, data)
+            }
             // Told by the others, or no matter of a single flow.
             Event::AckArrived { .. }
             | Event::Delivered { .. }
@@ -258,6 +273,12 @@ impl Recorder for Log {
             trace.event(now, transfer, name, &Value::Object(data));
         }
     }
+}
+
+fn trigger(why: &str) -> Map<String, Value> {
+    let mut data = Map::new();
+    data.insert("trigger".into(), json!(why));
+    data
 }
 
 fn state(new: &str) -> Map<String, Value> {

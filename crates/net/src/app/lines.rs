@@ -4,7 +4,7 @@ use super::account::Account;
 use super::session::Carrier;
 use super::tally::Tally;
 use crate::host::{ConnId, Endpoint, Failure, Host, HostError};
-use skyhaul_apps::Datagram;
+use skyhaul_apps::{Datagram, Feedback};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::PathState;
 use skyhaul_tcp::State;
@@ -198,6 +198,13 @@ impl Carrier for OnHost<'_> {
     fn is_acknowledged(&mut self, _now: Instant, transfer: u64) -> bool {
         let conn = self.lines.id(transfer).and_then(|id| self.host.conn(id));
         conn.is_some_and(|c| c.failure().is_none() && c.tcp().unacked() == 0)
+    }
+    fn feedback(&mut self, _now: Instant, transfer: u64) -> Feedback {
+        let conn = self.lines.id(transfer).and_then(|id| self.host.conn(id));
+        conn.map_or_else(Feedback::default, |c| {
+            let sender = c.tcp().sender();
+            Feedback { unacknowledged: sender.unacked(), allowed: sender.allowed() }
+        })
     }
     fn release(&mut self, now: Instant, transfer: u64) {
         let Some(line) = self.lines.lines.iter_mut().find(|l| l.transfer == transfer) else { return };

@@ -7,7 +7,7 @@
 //! The workloads are those of the simulator, which drives them in the same way; a session reads no clock and owns no
 //! socket. Who carries it are connections of our own host ([`Lines`](super::Lines)) or sockets of the kernel's.
 
-use skyhaul_apps::{App, Datagram, Demand, Numbered, Outcome, Stop};
+use skyhaul_apps::{App, Datagram, Demand, Feedback, Numbered, Outcome, Stop};
 use skyhaul_base::{Duration, Instant};
 
 /// What carries the data of a session. Transfers are named by their numbers.
@@ -28,6 +28,11 @@ pub trait Carrier {
     fn finish(&mut self, now: Instant, transfer: u64);
     /// The peer has acknowledged everything written. Only asked after [`Self::finish`].
     fn is_acknowledged(&mut self, now: Instant, transfer: u64) -> bool;
+    /// How the connection of a transfer does: bytes that are on their way, and the rate that it allows, where that can be
+    /// seen. Only asked for applications that watch.
+    fn feedback(&mut self, _now: Instant, _transfer: u64) -> Feedback {
+        Feedback::default()
+    }
     /// The transfer is complete: its connection is nobody's any more.
     fn release(&mut self, now: Instant, transfer: u64);
     /// Sends a datagram.
@@ -175,6 +180,11 @@ impl Session {
 
     /// Does what the workload wants by `until`.
     fn demand<C: Carrier>(&mut self, now: Instant, until: Instant, carrier: &mut C) -> Result<(), C::Error> {
+        if let (true, Some(t)) = (self.app.watches(), self.open.last()) {
+            let mut told = carrier.feedback(now, t.number);
+            told.unacknowledged += t.left;
+            self.app.feedback(now, &told);
+        }
         while let Some(demand) = self.app.poll(until) {
             match demand {
                 Demand::Open { transfer, bytes } => {
@@ -186,6 +196,7 @@ impl Session {
                         t.left += bytes;
                     }
                 }
+                Demand::Frame(_) => {}
                 Demand::Datagram(packet) => {
                     let datagram = self.numbered.next(now, packet - self.header);
                     carrier.datagram(now, &datagram)?;
@@ -364,5 +375,22 @@ mod tests {
         let (mut s, mut c) = (session(config, over, 0, at(10)), Script::default());
         s.turn(at(12), &mut c).unwrap();
         assert_eq!((s.finished(), s.datagrams()), (Some(at(12)), 10));
+    }
+
+    #[test]
+    fn a_film_is_written_frame_by_frame_and_stands_still_where_nothing_goes() {
+        use skyhaul_apps::video::{self, Full};
+        let film = |full, buffer| video::Config { full, buffer, phase: false, ..video::Config::default() };
+        let frames = |full, buffer| {
+            let mut s = session(film(full, buffer), STREAM, 0, Instant::MAX);
+            let mut c = Script { room: 100, ..Script::default() };
+            (0..100).for_each(|n| s.turn(at(40 * n), &mut c).unwrap());
+            (c.open[&0].0, s.open[0].left)
+        };
+        // 100 bytes at a time of 1300 per frame: the rest waits, without end or up to what the buffer holds.
+        let (written, waits) = frames(Full::Queue, None);
+        assert!(written == 10_000 && waits > 60_000, "{written} {waits}");
+        let (written, waits) = frames(Full::Block, Some(5000));
+        assert!(written > 9000 && waits < 15_000, "{written} {waits}");
     }
 }

@@ -1,8 +1,8 @@
 //! What a run yields of each flow.
 
-use super::{Quantity, Unit, amount, bytes, count, known, maybe};
+use super::{Quantity, Unit, amount, bytes, count, known, maybe, video};
 use crate::result::{FlowResult, RateResult};
-use skyhaul_apps::Measured;
+use skyhaul_apps::{FrameType as Type, Measured};
 use skyhaul_base::Instant;
 use skyhaul_trace::LossCause;
 
@@ -112,13 +112,105 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     count("lost_link_down", "of these, in flight when a link went down", |f, _| {
         f.lost[LossCause::LinkDown as usize]
     }),
-    count("delivered", "datagrams delivered", |f, _| datagrams(f).delivered),
+    count("delivered", "datagrams delivered; of video, packets of the application", |f, _| {
+        datagrams(f).delivered
+    }),
+    maybe(
+        "delay_min",
+        "shortest one-way delay of a datagram, or of a packet of video since its frame",
+        |f, _| datagrams(f).delay_min,
+    ),
     maybe("delay_mean", "mean one-way delay of datagrams", |f, _| datagrams(f).delay_mean),
     maybe("delay_p50", "median of the one-way delay of datagrams", |f, _| datagrams(f).delay_p50),
     maybe("delay_p95", "95th percentile of the one-way delay of datagrams", |f, _| datagrams(f).delay_p95),
     maybe("delay_p99", "99th percentile of the one-way delay of datagrams", |f, _| datagrams(f).delay_p99),
     maybe("delay_max", "longest one-way delay of a datagram", |f, _| datagrams(f).delay_max),
+    maybe("delay_variation", "99th percentile of the delay less the shortest (RFC 5481)", |f, _| {
+        video::delay_variation(f)
+    }),
     maybe("jitter", "interarrival jitter of datagrams (RFC 3550)", |f, _| datagrams(f).jitter),
+    maybe("jitter_mean", "mean of the interarrival jitter over the packets", |f, _| datagrams(f).jitter_mean),
+    count("frames", "frames of video produced", |f, _| video::count(f, |v| v.frames.iter().sum())),
+    count("frames_skipped", "of these, left out at the sender since its buffer was full", |f, _| {
+        video::count(f, |v| v.skipped)
+    }),
+    count("frames_gap", "of these, lost while the coder changed its rate", |f, _| {
+        video::count(f, |v| v.gaps)
+    }),
+    count("frames_packets", "packets that the application cut the frames into", |f, _| {
+        video::count(f, |v| v.packets)
+    }),
+    known("frames_complete", Unit::Share, "frames of video that were there in time", |f, _| {
+        video::complete(f)
+    }),
+    known("frames_complete_i", Unit::Share, "the same of I frames", |f, _| video::complete_of(f, Type::I)),
+    known("frames_complete_p", Unit::Share, "the same of P frames", |f, _| video::complete_of(f, Type::P)),
+    known("frames_complete_b", Unit::Share, "the same of B frames", |f, _| video::complete_of(f, Type::B)),
+    known(
+        "decodable",
+        Unit::Share,
+        "frames that were there in time, as those that they are coded from",
+        |f, _| video::share(f, |v| v.decodable),
+    ),
+    known(
+        "delayed",
+        Unit::Share,
+        "packets of video that came too long after the one before in number (Algorithm 1 of Papadimitriou, Tsaoussidis \
+         2007), as the application gets them; missing if the transport died",
+        |f, _| video::of(f, |v| v.delayed)??.value(),
+    ),
+    known("delayed_arrival", Unit::Share, "the same, after the packet that arrived before", |f, _| {
+        video::of(f, |v| v.delayed_arrival)??.value()
+    }),
+    known(
+        "delayed_wire",
+        Unit::Share,
+        "the same as `delayed` for packets as they arrive over TCP, in order or not",
+        |f, _| video::of(f, |v| v.delayed_wire)??.value(),
+    ),
+    known("late_500ms", Unit::Share, "packets of video not there 0.5 s after their frame", |f, _| {
+        video::share(f, |v| v.late[0])
+    }),
+    known("late_1s", Unit::Share, "packets of video not there 1 s after their frame", |f, _| {
+        video::share(f, |v| v.late[1])
+    }),
+    known("late_2s", Unit::Share, "packets of video not there 2 s after their frame", |f, _| {
+        video::share(f, |v| v.late[2])
+    }),
+    maybe("startup", "from the first frame to the start of the film", |f, _| {
+        video::of(f, |v| v.played.startup)?
+    }),
+    count("stalls", "how often the film stood still; over UDP, froze", |f, _| {
+        video::count(f, |v| v.played.stalls)
+    }),
+    maybe("stalled", "how long in all", |f, _| video::of(f, |v| v.played.stalled)),
+    known(
+        "stalled_share",
+        Unit::Share,
+        "the same as a share of the time since the start of the film; 1 if it never started",
+        |f, _| video::of(f, |v| v.still)?,
+    ),
+    maybe("freeze_max", "longest time without a new picture", |f, _| video::of(f, |v| v.played.freeze)),
+    known(
+        "unevenness",
+        Unit::Share,
+        "coefficient of variation of a film's throughput over half seconds",
+        |f, _| video::of(f, |v| v.variation)?,
+    ),
+    maybe("silence_max", "longest time in which nothing of a film arrived", |f, _| {
+        video::of(f, |v| v.silence)?
+    }),
+    count("switches", "changes of the rate of the coder", |f, _| video::count(f, |v| v.switches)),
+    known("switched_by", Unit::BitPerSecond, "mean change of the rate of the coder", |f, _| {
+        video::of(f, |v| v.switched_by)?
+    }),
+    known(
+        "useless",
+        Unit::Share,
+        "bytes of a film that came too late or belong to frames that cannot be decoded, of those delivered",
+        |f, _| video::share(f, |v| v.useless),
+    ),
+    maybe("died", "when the transport of a film gave up", |f, _| video::died(f)),
     count(
         "reports",
         "reports that the receiver of datagrams that keep to a rate sent; `acks` arrived",

@@ -11,6 +11,7 @@ mod link;
 mod page;
 mod run;
 mod series;
+mod video;
 
 pub use flow::FLOW;
 pub use group::{GROUP, group};

@@ -33,6 +33,7 @@ pub const fn sampled(series: Series) -> Sampled {
         Series::AllowedRate => {
             (Flow, Unit::BitPerSecond, "rate that the sender may send at, of datagrams that keep to one")
         }
+        Series::Buffered => (Flow, Unit::Second, "film that the viewer has and has not seen"),
         Series::Bwe => (
             Flow,
             Unit::BitPerSecond,

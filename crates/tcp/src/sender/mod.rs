@@ -242,7 +242,8 @@ impl<S: Store> Sender<S> {
         self.engine.fin_acked()
     }
     /// The peer was given up on (too many retransmissions).
-    pub(crate) fn gave_up(&self) -> bool {
+    #[must_use]
+    pub fn gave_up(&self) -> bool {
         self.engine.gave_up
     }
     /// Bytes written and not yet acknowledged.
@@ -250,6 +251,13 @@ impl<S: Store> Sender<S> {
     #[must_use]
     pub fn unacked(&self) -> u64 {
         self.engine.unacked()
+    }
+    /// The rate that the window allows at present, bit/s: a window per smoothed round trip; `None` before that is measured.
+    #[must_use]
+    pub fn allowed(&self) -> Option<f64> {
+        let state = self.snapshot();
+        let rtt = state.srtt.filter(|rtt| !rtt.is_zero())?;
+        Some(state.cwnd * f64::from(self.segment_size()) * 8.0 / rtt.as_secs_f64())
     }
     /// Room in the send buffer, bytes.
     #[must_use]

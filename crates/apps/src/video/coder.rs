@@ -1,0 +1,247 @@
+//! A coder that follows what the transport allows, and the time that this takes it.
+//!
+//! Papadimitriou, Tsaoussidis 2007 §3: after a loss the coder is told to reduce its rate, which takes a time D_v, an idle
+//! period in what is sent. They give neither a value nor a rule; both are ours.
+
+use crate::short;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use skyhaul_base::amount::{RateSpec, Time, plain};
+use skyhaul_base::{Duration, Instant};
+
+/// A coder that adapts its rate. Times and shares that the source leaves open have defaults of ours.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Coder {
+    /// How long the coder emits nothing when its rate is reduced: "0.48 s" by default, the time of 12 frames.
+    #[serde(default = "usual_delay", with = "plain::time")]
+    #[schemars(with = "Time")]
+    pub delay: Duration,
+    /// What share of the rate that the transport allows it takes: 0.95 by default.
+    #[serde(default = "usual_share")]
+    pub share: f64,
+    /// The lowest rate, as a share of the film's: 0.2 by default.
+    #[serde(default = "usual_least")]
+    pub least: f64,
+    /// The highest rate, as a share of the film's: 1 by default.
+    #[serde(default = "usual_most")]
+    pub most: f64,
+    /// Smaller changes, as a share, are none: 0.05 by default.
+    #[serde(default = "usual_dead")]
+    pub dead: f64,
+    /// Share by which the rate rises at a time: 0.1 by default.
+    #[serde(default = "usual_rise")]
+    pub rise: f64,
+    /// Between two rises: "1 s" by default.
+    #[serde(default = "usual_every", with = "plain::time")]
+    #[schemars(with = "Time")]
+    pub every: Duration,
+    /// The rates that there are, ascending; any by default.
+    #[serde(default, with = "short::rates", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<RateSpec>")]
+    pub layers: Vec<u64>,
+}
+
+fn usual_delay() -> Duration {
+    Duration::from_millis(480)
+}
+fn usual_share() -> f64 {
+    0.95
+}
+fn usual_least() -> f64 {
+    0.2
+}
+fn usual_most() -> f64 {
+    1.0
+}
+fn usual_dead() -> f64 {
+    0.05
+}
+fn usual_rise() -> f64 {
+    0.1
+}
+fn usual_every() -> Duration {
+    Duration::from_secs(1)
+}
+
+impl Default for Coder {
+    fn default() -> Self {
+        Self {
+            delay: usual_delay(),
+            share: usual_share(),
+            least: usual_least(),
+            most: usual_most(),
+            dead: usual_dead(),
+            rise: usual_rise(),
+            every: usual_every(),
+            layers: Vec::new(),
+        }
+    }
+}
+
+/// Why a coder makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum InvalidCoder {
+    /// A share that is none; the key.
+    #[error("{1}: write a number above 0, 1 at most")]
+    Share(&'static str, f64),
+    /// A highest rate below the lowest.
+    #[error("{0}: write a number not below least, 10 at most")]
+    Most(f64),
+    /// A dead zone or a rise that is none; the key.
+    #[error("{1}: write a number from 0 to 1")]
+    Change(&'static str, f64),
+    /// Rates that do not ascend.
+    #[error("write rates that ascend, such as [\"80 kbit/s\", \"160 kbit/s\", \"320 kbit/s\"]")]
+    Layers,
+    /// A pause beyond reason.
+    #[error("longer than an hour: write a time such as \"0.48 s\"")]
+    Delay,
+}
+
+impl InvalidCoder {
+    /// The key within the coder.
+    pub(super) fn key(&self) -> &'static str {
+        match self {
+            Self::Share(key, _) | Self::Change(key, _) => key,
+            Self::Most(_) => "most",
+            Self::Layers => "layers",
+            Self::Delay => "delay",
+        }
+    }
+}
+
+impl Coder {
+    pub(super) fn validate(&self) -> Result<(), InvalidCoder> {
+        for (key, share) in [("share", self.share), ("least", self.least)] {
+            if !(share > 0.0 && share <= 1.0) {
+                return Err(InvalidCoder::Share(key, share));
+            }
+        }
+        if !(self.least..=10.0).contains(&self.most) {
+            return Err(InvalidCoder::Most(self.most));
+        }
+        for (key, change) in [("dead", self.dead), ("rise", self.rise)] {
+            if !(0.0..=1.0).contains(&change) {
+                return Err(InvalidCoder::Change(key, change));
+            }
+        }
+        if self.layers.windows(2).any(|w| w[1] <= w[0]) {
+            return Err(InvalidCoder::Layers);
+        }
+        if self.delay > Duration::from_secs(3600) { Err(InvalidCoder::Delay) } else { Ok(()) }
+    }
+}
+
+/// The coder at work. Rates are in bit/s.
+#[derive(Clone, Debug)]
+pub(super) struct Coding {
+    rule: Coder,
+    nominal: f64,
+    target: f64,
+    paused_until: Instant,
+    changed: Instant,
+}
+
+impl Coding {
+    pub(super) fn new(rule: Coder, nominal: f64, now: Instant) -> Self {
+        let mut coding = Self { rule, nominal, target: nominal, paused_until: Instant::ZERO, changed: now };
+        coding.target = coding.snapped(coding.bounded(nominal));
+        coding
+    }
+    pub(super) fn target(&self) -> f64 {
+        self.target
+    }
+    /// Nothing is emitted now.
+    pub(super) fn is_pausing(&self, now: Instant) -> bool {
+        now < self.paused_until
+    }
+
+    fn bounded(&self, rate: f64) -> f64 {
+        rate.clamp(self.rule.least * self.nominal, self.rule.most * self.nominal)
+    }
+    /// The highest layer not above `rate`, or the lowest.
+    fn snapped(&self, rate: f64) -> f64 {
+        let layers = &self.rule.layers;
+        let below = layers.iter().rev().find(|l| **l as f64 <= rate);
+        below.or(layers.first()).map_or(rate, |l| *l as f64)
+    }
+
+    /// The transport allows so much.
+    pub(super) fn allowed(&mut self, now: Instant, allowed: f64) {
+        let Self { target, rule: Coder { share, dead, rise, every, delay, .. }, .. } = *self;
+        let wanted = self.snapped(self.bounded(share * allowed));
+        if wanted < target * (1.0 - dead) {
+            self.target = wanted;
+            self.paused_until = self.paused_until.max(now + delay);
+            self.changed = now;
+        } else if wanted > target * (1.0 + dead) && now - self.changed > every {
+            // Between layers there is nothing: one at a time.
+            let next = self.rule.layers.iter().map(|l| *l as f64).find(|l| *l > target);
+            self.target = wanted.min(next.unwrap_or(target * (1.0 + rise)));
+            self.changed = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn down_at_once_with_a_pause_and_up_in_steps_without() {
+        let mut c = Coding::new(Coder::default(), 320e3, at(0));
+        c.allowed(at(10), 1e6);
+        assert_eq!((c.target(), c.is_pausing(at(10))), (320e3, false), "no more than the film has");
+        c.allowed(at(100), 200e3);
+        assert_eq!((c.target(), c.is_pausing(at(579)), c.is_pausing(at(580))), (190e3, true, false));
+        // Within 5 % nothing changes.
+        c.allowed(at(200), 191e3);
+        assert_eq!((c.target(), c.is_pausing(at(580))), (190e3, false));
+        c.allowed(at(300), 1.0);
+        assert_eq!((c.target(), c.is_pausing(at(779))), (64e3, true), "the lowest");
+        c.allowed(at(1300), 1e6);
+        assert_eq!(c.target(), 64e3, "a second has to pass");
+        c.allowed(at(1301), 1e6);
+        assert!((c.target() - 70.4e3).abs() < 1e-6 && !c.is_pausing(at(1301)));
+        let mut steps = 0;
+        for t in 1302..30_000 {
+            let before = c.target();
+            c.allowed(at(t), 1e6);
+            steps += u32::from(c.target() != before);
+        }
+        // 70.4 · 1.1^16 exceeds 320; what remains at the top is within 5 %.
+        assert!((14..=16).contains(&steps) && c.target() > 304e3, "{steps} {}", c.target());
+    }
+
+    #[test]
+    fn layers_are_the_only_rates() {
+        let coder = Coder { layers: vec![80_000, 160_000, 240_000, 320_000], ..Coder::default() };
+        let mut c = Coding::new(coder, 320e3, at(0));
+        c.allowed(at(0), 250e3);
+        assert_eq!(c.target(), 160e3);
+        c.allowed(at(5), 10e3);
+        assert_eq!(c.target(), 80e3);
+        for (t, target) in [(1006, 160e3), (2007, 240e3), (3008, 320e3), (4009, 320e3)] {
+            c.allowed(at(t), 1e6);
+            assert_eq!(c.target(), target);
+        }
+    }
+
+    #[test]
+    fn coders_without_sense() {
+        let refused = |c: Coder| c.validate().unwrap_err().key();
+        let usual = Coder::default();
+        assert_eq!(refused(Coder { share: 0.0, ..usual.clone() }), "share");
+        assert_eq!(refused(Coder { least: f64::NAN, ..usual.clone() }), "least");
+        assert_eq!(refused(Coder { most: 0.1, ..usual.clone() }), "most");
+        assert_eq!(refused(Coder { dead: -0.1, ..usual.clone() }), "dead");
+        assert_eq!(refused(Coder { layers: vec![2, 1], ..usual.clone() }), "layers");
+        assert_eq!(refused(Coder { delay: Duration::from_secs(4000), ..usual.clone() }), "delay");
+        assert_eq!(usual.validate(), Ok(()));
+    }
+}

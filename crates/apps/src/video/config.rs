@@ -1,0 +1,395 @@
+//! What a video flow is, as files say it.
+
+use super::coder::{Coder, InvalidCoder};
+use super::film::Film;
+use super::movie::{self, InvalidMovie, Movie, NameOrTable};
+use super::packet::Cut;
+use super::pattern::Pattern;
+use super::sender::{FRAME_HEADER, Full, Plan, RTP_HEADER, Spread, Video};
+use super::trace::{Broken, Trace};
+use super::view::{InvalidViewer, Settings};
+use crate::short;
+use crate::stream::USUAL_PACKET;
+use crate::workload::{Kind, Refusal, Start, Transport};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use skyhaul_base::Rate;
+use skyhaul_base::amount::{RateSpec, Size};
+use std::sync::Arc;
+
+/// Largest packet, bytes.
+const LARGEST_PACKET: u64 = 65_535;
+/// Largest frame after scaling, bytes.
+const LARGEST_FRAME: f64 = (1u64 << 30) as f64;
+/// The film of flows that name none, and its pattern, which traces without types follow.
+const USUAL: (&str, &str) = ("jp-medium", "IBBPBBPBBPBB");
+
+/// Video: frames of an MPEG-4 film, each given to the transport when it is produced, and a viewer at the other end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Config {
+    /// Mean rate of the frames, before headers: sizes are scaled to it. That of the movie or trace by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<RateSpec>,
+    /// The movie: "jp-medium", which is the default, or a table.
+    #[serde(default, deserialize_with = "movie::optional", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<NameOrTable>")]
+    pub movie: Option<Box<Movie>>,
+    /// In the place of a movie: a file with the sizes of frames that were seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// The content of that file, in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// At its end the trace begins anew: true by default.
+    #[serde(default = "yes")]
+    pub repeat: bool,
+    /// A full packet with its headers: "1000 B" by default over UDP; over TCP a full segment.
+    #[serde(default, with = "short::size", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Size>")]
+    pub packet: Option<u64>,
+    /// No byte of a frame waits for the next frame to fill a packet: true by default.
+    #[serde(default = "yes")]
+    pub flush: bool,
+    /// Frames are filled up to whole packets, as senders do that count in packets: false by default.
+    #[serde(default)]
+    pub pad: bool,
+    /// When the packets of a frame leave: "burst" by default, or "even".
+    #[serde(default)]
+    pub spread: Spread,
+    /// The film starts at a random time within the first group of pictures: true by default.
+    #[serde(default = "yes")]
+    pub phase: bool,
+    /// What happens where more than `buffer` waits: "queue" by default, "block", or "skip-b".
+    #[serde(default)]
+    pub full: Full,
+    /// With "block" and "skip-b": so much may be written and not acknowledged; "64 kB" by default.
+    #[serde(default, with = "short::size", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Size>")]
+    pub buffer: Option<u64>,
+    /// A coder that follows the transport; by default the rate is always the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coder: Option<Coder>,
+    /// What the viewer takes for late, and how much film there has to be.
+    #[serde(default)]
+    pub viewer: Settings,
+    /// What [`Kind::resolve`] has made of movie or trace; it fills this in whatever stands here.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub film: Option<Film>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            rate: None,
+            movie: None,
+            trace: None,
+            text: None,
+            repeat: true,
+            packet: None,
+            flush: true,
+            pad: false,
+            spread: Spread::Burst,
+            phase: true,
+            full: Full::Queue,
+            buffer: None,
+            coder: None,
+            viewer: Settings::default(),
+            film: None,
+        }
+    }
+}
+
+/// Why a video flow makes no sense.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Invalid {
+    /// A movie and a trace.
+    #[error("there is a movie, too: write one of them")]
+    Both,
+    /// The movie.
+    #[error(transparent)]
+    Movie(InvalidMovie),
+    /// The trace.
+    #[error("{1}")]
+    Trace(String, Broken),
+    /// A trace without its content.
+    #[error("\"{0}\" cannot be read from here: write its content as text = \"\"\"…\"\"\"")]
+    NoText(String),
+    /// A text without a trace.
+    #[error("write trace = \"NAME\" beside it, a name for messages")]
+    NoTrace,
+    /// A rate that is none.
+    #[error("write a rate in bit/s, such as \"320 kbit/s\"")]
+    NoRate,
+    /// A rate at which frames have no bytes.
+    #[error(
+        "{rate} bit/s are less than 1 byte per frame: at {frames} frames per second write at least \"{least} bit/s\""
+    )]
+    TooSlow {
+        /// What stands there, bit/s.
+        rate: u64,
+        /// Frames per second.
+        frames: f64,
+        /// The slowest, bit/s.
+        least: u64,
+    },
+    /// A rate at which frames are beyond reason.
+    #[error("frames would have up to {largest:.0} bytes: write at most \"{most} bit/s\"")]
+    TooFast {
+        /// Bytes of the largest frame.
+        largest: f64,
+        /// The fastest, bit/s.
+        most: u64,
+    },
+    /// The size of a packet.
+    #[error("\"{size} B\": write a size from {least} B to {LARGEST_PACKET} B")]
+    Packet {
+        /// What stands there, bytes.
+        size: u64,
+        /// The smallest that there is.
+        least: u64,
+    },
+    /// A packet of a byte stream's own.
+    #[error("over TCP packets are full segments: leave it out, or write mss and header in endpoint")]
+    Segment,
+    /// A size of a buffer that is none.
+    #[error("write a size of at least 1 B")]
+    NoBuffer,
+    /// A buffer that nothing fills.
+    #[error("it matters only with full = \"block\" or \"skip-b\": leave it out")]
+    Unused,
+    /// A buffer of datagrams.
+    #[error("datagrams leave at once: over UDP nothing waits, so leave it out")]
+    NothingWaits,
+    /// A coder that hears nothing.
+    #[error("nothing comes back from UDP that it could follow: leave it out, or write transport = \"tcp\"")]
+    Deaf,
+    /// The coder.
+    #[error(transparent)]
+    Coder(InvalidCoder),
+    /// The viewer.
+    #[error(transparent)]
+    Viewer(InvalidViewer),
+}
+
+impl Refusal for Invalid {
+    fn key(&self) -> String {
+        match self {
+            Self::Both | Self::Trace(..) | Self::NoText(_) => "trace".into(),
+            Self::Movie(e) => format!("movie.{}", e.key()),
+            Self::NoTrace => "text".into(),
+            Self::NoRate | Self::TooSlow { .. } | Self::TooFast { .. } => "rate".into(),
+            Self::Packet { .. } | Self::Segment => "packet".into(),
+            Self::NoBuffer | Self::Unused => "buffer".into(),
+            Self::NothingWaits => "full".into(),
+            Self::Deaf => "coder".into(),
+            Self::Coder(e) => format!("coder.{}", e.key()),
+            Self::Viewer(e) => format!("viewer.{}", e.key()),
+        }
+    }
+    fn file(&self) -> Option<(&str, usize)> {
+        match self {
+            Self::Trace(name, e) => Some((name, e.line)),
+            _ => None,
+        }
+    }
+}
+
+impl Config {
+    /// The film, and the configuration with its movie written out.
+    fn film(&self) -> Result<(Option<Box<Movie>>, Film), Invalid> {
+        match (&self.movie, &self.trace, &self.text) {
+            (Some(_), Some(_), _) => Err(Invalid::Both),
+            (_, None, Some(_)) => Err(Invalid::NoTrace),
+            (None, Some(name), None) => Err(Invalid::NoText(name.clone())),
+            (None, Some(name), Some(text)) => {
+                let pattern = Pattern::parse(USUAL.1).expect("a pattern");
+                let trace = Trace::read(text, &pattern, 25.0).map_err(|e| Invalid::Trace(name.clone(), e))?;
+                Ok((None, Film::Trace(Arc::new(trace))))
+            }
+            (movie, None, None) => {
+                let movie =
+                    movie.clone().or_else(|| Movie::named(USUAL.0).map(Box::new)).expect("the usual movie");
+                let compiled = movie.compile().map_err(Invalid::Movie)?;
+                Ok((Some(movie), Film::Movie(Arc::new(compiled))))
+            }
+        }
+    }
+
+    /// The rate in bit/s, of frames of this film.
+    fn rate_of(&self, film: &Film) -> Result<u64, Invalid> {
+        let rate = match self.rate {
+            None => (film.rate() + 0.5) as u64,
+            Some(RateSpec::Bits(rate)) => rate.bits_per_sec(),
+            Some(RateSpec::Packets(_) | RateSpec::Unlimited) => return Err(Invalid::NoRate),
+        };
+        let frames = film.frames();
+        let least = skyhaul_base::math::ceil(8.0 * frames) as u64;
+        if rate < least {
+            return Err(Invalid::TooSlow { rate, frames, least });
+        }
+        let largest = film.largest() * rate as f64 / film.rate();
+        if largest > LARGEST_FRAME {
+            return Err(Invalid::TooFast { largest, most: (rate as f64 * LARGEST_FRAME / largest) as u64 });
+        }
+        Ok(rate)
+    }
+
+    /// How frames are cut over this transport.
+    fn cut(&self, over: Transport) -> Cut {
+        let payload = match over {
+            Transport::Stream { segment } => u64::from(segment),
+            Transport::Datagrams { header } => {
+                self.packet.unwrap_or(USUAL_PACKET).saturating_sub(u64::from(header + RTP_HEADER))
+            }
+        };
+        Cut { payload: payload.max(1), flush: self.flush, pad: self.pad }
+    }
+}
+
+impl Kind for Config {
+    type Workload = Box<Video>;
+    type Invalid = Invalid;
+    const DATAGRAMS: bool = true;
+    const WATCHES: bool = true;
+
+    fn packet(&self) -> Option<u64> {
+        self.packet
+    }
+    fn resolve(&self, over: Transport) -> Result<Self, Invalid> {
+        let (movie, film) = self.film()?;
+        let rate = self.rate_of(&film)?;
+        self.viewer.validate().map_err(Invalid::Viewer)?;
+        if let Some(coder) = &self.coder {
+            coder.validate().map_err(Invalid::Coder)?;
+        }
+        let mut resolved = Self {
+            rate: Some(RateSpec::Bits(Rate::from_bits_per_sec(rate))),
+            movie,
+            film: Some(film),
+            ..self.clone()
+        };
+        match over {
+            Transport::Stream { .. } if self.packet.is_some() => return Err(Invalid::Segment),
+            Transport::Stream { .. } => {}
+            Transport::Datagrams { header } => {
+                let (size, least) = (self.packet.unwrap_or(USUAL_PACKET), u64::from(header + RTP_HEADER) + 1);
+                if !(least..=LARGEST_PACKET).contains(&size) {
+                    return Err(Invalid::Packet { size, least });
+                }
+                if self.full != Full::Queue {
+                    return Err(Invalid::NothingWaits);
+                }
+                if self.coder.is_some() {
+                    return Err(Invalid::Deaf);
+                }
+                resolved.packet = Some(size);
+            }
+        }
+        match (self.full, self.buffer) {
+            (_, Some(0)) => return Err(Invalid::NoBuffer),
+            (Full::Queue, Some(_)) => return Err(Invalid::Unused),
+            (Full::Queue, None) | (_, Some(_)) => {}
+            (_, None) => resolved.buffer = Some(64_000),
+        }
+        Ok(resolved)
+    }
+    fn build(&self, start: &Start<'_>) -> Box<Video> {
+        let (Some(film), Some(RateSpec::Bits(rate))) = (&self.film, self.rate) else {
+            panic!("a video flow that is not resolved")
+        };
+        let scale = rate.bits_per_sec() as f64 / film.rate();
+        let plan = Plan {
+            film,
+            nominal: rate.bits_per_sec() as f64,
+            scale,
+            cut: self.cut(start.over),
+            spread: self.spread,
+            phase: self.phase,
+            repeats: self.repeat,
+            full: self.full,
+            buffer: self.buffer.unwrap_or(u64::MAX),
+            coder: self.coder.clone(),
+            viewer: self.viewer,
+        };
+        Box::new(Video::new(start, plan))
+    }
+    fn offered(&self) -> Option<f64> {
+        let Some(RateSpec::Bits(rate)) = self.rate else { return None };
+        let frames = self.film.as_ref().map_or(0.0, Film::frames);
+        // What headers and padding add to a byte stream or to datagrams is not of the film.
+        Some(rate.bits_per_sec() as f64 + 8.0 * FRAME_HEADER as f64 * frames)
+    }
+    fn words(&self, number: &dyn Fn(f64) -> String) -> String {
+        let Some(RateSpec::Bits(rate)) = self.rate else { return "video".into() };
+        let of = if self.trace.is_some() { "replayed from a trace" } else { "of a modelled film" };
+        let coder = if self.coder.is_some() { ", its coder follows the transport" } else { "" };
+        format!("video {of} at {} kbit/s in the mean{coder}", number(rate.bits_per_sec() as f64 / 1e3))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STREAM: Transport = Transport::Stream { segment: 960 };
+    const UDP: Transport = Transport::Datagrams { header: 28 };
+
+    fn parse(text: &str) -> Config {
+        serde_json::from_str(text).unwrap_or_else(|e| panic!("{text}: {e}"))
+    }
+    fn refused(text: &str, over: Transport) -> String {
+        let e = parse(text).resolve(over).unwrap_err();
+        format!("{} {}: {e}", e.key(), e.file().map_or(0, |f| f.1))
+    }
+
+    #[test]
+    fn a_flow_that_says_nothing_is_the_usual_film() {
+        let c = parse("{}").resolve(STREAM).unwrap();
+        assert_eq!(c.movie.as_deref(), Movie::named("jp-medium").as_ref());
+        let Some(RateSpec::Bits(rate)) = c.rate else { panic!("{c:?}") };
+        assert!((rate.bits_per_sec() as f64 / 268e3 - 1.0).abs() < 0.02, "{rate:?}");
+        // Written out and read back it is the same.
+        let again: Config = serde_json::from_str(&serde_json::to_string(&c).unwrap()).unwrap();
+        assert_eq!(again.resolve(STREAM).unwrap(), c);
+    }
+
+    #[test]
+    fn bad_input_is_refused_with_key_and_line() {
+        let starts = |text: &str, over, start: &str| {
+            let said = refused(text, over);
+            assert!(said.starts_with(start), "{said}");
+        };
+        starts(r#"{"rate": "100 bit/s"}"#, STREAM, "rate 0: 100 bit/s are less than 1 byte per frame");
+        starts(r#"{"rate": "1000000 Gbit/s"}"#, STREAM, "rate 0: frames would have up to");
+        starts(r#"{"rate": "unlimited"}"#, STREAM, "rate 0: write a rate in bit/s");
+        starts(r#"{"viewer": {"threshold": "0 s"}}"#, STREAM, "viewer.threshold 0: zero");
+        starts(r#"{"viewer": {"start": "100000 s"}}"#, STREAM, "viewer.start 0: longer than a day");
+        starts(r#"{"packet": "1500 B"}"#, STREAM, "packet 0: over TCP packets are full segments");
+        starts(r#"{"packet": "40 B"}"#, UDP, "packet 0: \"40 B\": write a size from 41 B");
+        starts(r#"{"full": "skip-b"}"#, UDP, "full 0: datagrams leave at once");
+        starts(r#"{"coder": {}}"#, UDP, "coder 0: nothing comes back");
+        starts(r#"{"coder": {"least": 2}}"#, STREAM, "coder.least 0: 2: write a number above 0");
+        starts(r#"{"buffer": "9 kB"}"#, STREAM, "buffer 0: it matters only");
+        starts(r#"{"full": "block", "buffer": "0 B"}"#, STREAM, "buffer 0: write a size");
+        starts(r#"{"trace": "a.txt"}"#, STREAM, "trace 0: \"a.txt\" cannot be read from here");
+        starts(r#"{"text": "5"}"#, STREAM, "text 0: write trace");
+        starts(r#"{"trace": "a", "text": "5", "movie": "jp-medium"}"#, STREAM, "trace 0: there is a movie");
+        starts(r#"{"trace": "a", "text": "5\n-3"}"#, STREAM, "trace 2: \"-3\" is no size");
+        let movie = r#"{"movie": {"I": {"sizes": {"gamma": {"shape": 2, "scale": "9 B"}}}}}"#;
+        starts(movie, STREAM, "movie.I.step 0: write either");
+    }
+
+    #[test]
+    fn a_trace_has_its_own_rate() {
+        let c =
+            parse(r#"{"trace": "a", "text": "1 I 0 100\n2 P 100 50\n3 P 200 50"}"#).resolve(STREAM).unwrap();
+        let Some(RateSpec::Bits(rate)) = c.rate else { panic!("{c:?}") };
+        assert_eq!(rate.bits_per_sec(), 5333);
+    }
+}

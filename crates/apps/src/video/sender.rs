@@ -1,0 +1,403 @@
+//! The sender of a film: a frame at every tick, cut and handed to the transport. It carries the viewer with it: both ends
+//! of an application are one.
+
+use super::coder::Coder;
+use super::coder::Coding;
+use super::film::Film;
+use super::packet::{Cut, Cutter, Pieces};
+use super::source::Source;
+use super::view::{Settings, Viewer};
+use crate::frame::{Fate, Frame};
+use crate::viewed::Viewed;
+use crate::workload::{Arrival, Demand, Feedback, Start, Stop, Transport, Workload};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use skyhaul_base::{Duration, Instant};
+
+/// Header of a frame on a byte stream: length, type, number and time (4, 4 with flags, 4 and 4 bytes).
+pub const FRAME_HEADER: u64 = 16;
+/// Header of RTP (RFC 3550 §5.1), which datagrams have behind those of IPv4 and UDP, bytes.
+pub const RTP_HEADER: u32 = 12;
+/// When the packets of a frame leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spread {
+    /// All with the frame.
+    #[default]
+    Burst,
+    /// Evenly until the next frame.
+    Even,
+}
+
+/// What happens where the send buffer is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Full {
+    /// Nothing: what is produced waits.
+    #[default]
+    Queue,
+    /// The coder stands still, a frame's time after the other.
+    Block,
+    /// B frames are left out.
+    SkipB,
+}
+
+/// What a sender is made from.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    pub(super) film: &'a Film,
+    /// Rate in bit/s, and bytes that are sent per byte of the film for it.
+    pub(super) nominal: f64,
+    pub(super) scale: f64,
+    pub(super) cut: Cut,
+    pub(super) spread: Spread,
+    /// Begins at a random time within the first group of pictures.
+    pub(super) phase: bool,
+    pub(super) repeats: bool,
+    pub(super) full: Full,
+    /// Bytes that may wait before it counts as full.
+    pub(super) buffer: u64,
+    pub(super) coder: Option<Coder>,
+    pub(super) viewer: Settings,
+}
+
+/// A film at work, from the sender to the viewer.
+#[derive(Clone, Debug)]
+pub struct Video {
+    source: Source,
+    /// Time of a frame, s.
+    interval: f64,
+    /// Bytes that are sent per byte of the film, where the coder is at its nominal rate.
+    scale: f64,
+    nominal: f64,
+    coding: Option<Coding>,
+    full: Full,
+    buffer: u64,
+    spread: Spread,
+    /// Headers of a datagram, bytes; `None` over a byte stream.
+    header: Option<u32>,
+    cutter: Cutter,
+    /// Begin of the film, and how many frames' times have passed since.
+    begin: Instant,
+    tick: u64,
+    /// Number of the next frame.
+    number: u64,
+    tick_at: Instant,
+    rest: Rest,
+    closed: bool,
+    over: bool,
+    told: Feedback,
+    viewer: Viewer,
+}
+
+/// Packets of the last frame that have not left.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rest {
+    left: u64,
+    last: u64,
+    due: Instant,
+    apart: Duration,
+}
+
+impl Video {
+    pub(super) fn new(start: &Start<'_>, plan: Plan<'_>) -> Self {
+        let Plan { film, nominal, scale, cut, spread, phase, repeats, full, buffer, coder, viewer } = plan;
+        let frames = film.frames();
+        let (header, stream) = match start.over {
+            Transport::Stream { .. } => (None, true),
+            Transport::Datagrams { header } => (Some(header + RTP_HEADER), false),
+        };
+        let group = film.group() as f64 / frames;
+        let phase = if phase { start.streams.named("phase").unit() * group } else { 0.0 };
+        let begin = start.now + Duration::from_secs_f64(phase);
+        let source = match film {
+            Film::Movie(movie) => Source::movie(movie.clone(), start.streams),
+            Film::Trace(trace) => Source::replay(trace.clone(), repeats),
+        };
+        Self {
+            source,
+            interval: 1.0 / frames,
+            scale,
+            nominal,
+            coding: coder.map(|rule| Coding::new(rule, nominal, begin)),
+            full,
+            buffer,
+            spread,
+            header,
+            cutter: Cutter::new(cut),
+            begin,
+            tick: 0,
+            number: 0,
+            tick_at: begin,
+            rest: Rest::default(),
+            closed: stream,
+            over: false,
+            told: Feedback::default(),
+            viewer: Viewer::new(viewer, frames, cut, stream),
+        }
+    }
+
+    /// The time of a tick. Each is rounded by itself, so that nothing adds up.
+    fn at(&self, tick: u64) -> Instant {
+        self.begin + Duration::from_secs_f64(tick as f64 * self.interval)
+    }
+
+    /// The frame of a tick, if there is one.
+    fn produce(&mut self) -> Option<Frame> {
+        let at = self.tick_at;
+        self.tick += 1;
+        self.tick_at = self.at(self.tick);
+        let full = self.told.unacknowledged > self.buffer;
+        if full && self.full == Full::Block {
+            return None;
+        }
+        let Some((kind, size)) = self.source.step() else {
+            self.end(at);
+            return None;
+        };
+        if let (Some(coding), Some(allowed)) = (&mut self.coding, self.told.allowed) {
+            coding.allowed(at, allowed);
+        }
+        let target = self.coding.as_ref().map_or(self.nominal, Coding::target);
+        let fate = if self.coding.as_ref().is_some_and(|c| c.is_pausing(at)) {
+            Fate::Gap
+        } else if full && self.full == Full::SkipB && !kind.is_anchor() {
+            Fate::Skipped
+        } else {
+            Fate::Sent
+        };
+        let mut frame = Frame { number: self.number, kind, at, bytes: 0, packets: 0, fate, target };
+        self.number += 1;
+        if fate == Fate::Sent {
+            let header = if self.header.is_none() { FRAME_HEADER } else { 0 };
+            let scaled = (size * self.scale * target / self.nominal + 0.5) as u64;
+            let Pieces { bytes, ready, last, .. } = self.cutter.frame(scaled.max(1) + header);
+            (frame.bytes, frame.packets) = (bytes, u32::try_from(ready).unwrap_or(u32::MAX));
+            let apart = match self.spread {
+                Spread::Even if ready > 0 => Duration::from_secs_f64(self.interval / ready as f64),
+                _ => Duration::ZERO,
+            };
+            self.rest = Rest { left: ready, last, due: at, apart };
+        }
+        self.viewer.produced(&frame);
+        Some(frame)
+    }
+
+    /// What of the last frame is due.
+    fn packet(&mut self) -> Demand {
+        let payload = self.cutter.cut().payload;
+        let Rest { left, last, .. } = self.rest;
+        if let (None, Spread::Burst) = (self.header, self.spread) {
+            self.rest.left = 0;
+            return Demand::Write((left - 1) * payload + last);
+        }
+        self.rest.left -= 1;
+        self.rest.due += self.rest.apart;
+        let bytes = if left == 1 { last } else { payload };
+        match self.header {
+            None => Demand::Write(bytes),
+            Some(header) => Demand::Datagram(bytes as u32 + header),
+        }
+    }
+
+    fn end(&mut self, now: Instant) {
+        self.over = true;
+        self.tick_at = Instant::MAX;
+        self.viewer.over(now);
+    }
+}
+
+impl Workload for Video {
+    #[inline]
+    fn next(&self) -> Instant {
+        if self.rest.left > 0 { self.rest.due.min(self.tick_at) } else { self.tick_at }
+    }
+    fn poll(&mut self, now: Instant) -> Option<Demand> {
+        if self.closed {
+            self.closed = false;
+            return Some(Demand::Open { transfer: 0, bytes: 0 });
+        }
+        loop {
+            if self.rest.left > 0 {
+                // What is left of a frame goes before the next one, however late we are.
+                if self.rest.due <= now || self.tick_at <= now {
+                    return Some(self.packet());
+                }
+                return None;
+            }
+            if self.tick_at > now {
+                return None;
+            }
+            if let Some(frame) = self.produce() {
+                return Some(Demand::Frame(frame));
+            }
+        }
+    }
+    fn stop(&mut self) -> Stop {
+        self.closed = false;
+        self.rest.left = 0;
+        if !self.over {
+            let last = self.at(self.tick.saturating_sub(1));
+            self.end(last);
+        }
+        if self.header.is_some() { Stop::Over } else { Stop::Drain }
+    }
+    fn is_finite(&self) -> bool {
+        self.over
+    }
+    fn feedback(&mut self, _: Instant, told: &Feedback) {
+        self.told = *told;
+    }
+    fn arrived(&mut self, now: Instant, arrival: &Arrival) {
+        self.viewer.arrived(now, arrival);
+    }
+    fn died(&mut self, now: Instant) {
+        self.viewer.died(now);
+    }
+    fn viewed(&self, end: Instant) -> Option<Viewed> {
+        Some(self.viewer.result(end))
+    }
+    fn buffered(&self, now: Instant) -> Option<f64> {
+        self.viewer.buffered(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::FrameType as Type;
+    use crate::video::Config;
+    use crate::workload::{Kind, Streams};
+
+    const STREAM: Transport = Transport::Stream { segment: 960 };
+    const UDP: Transport = Transport::Datagrams { header: 28 };
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+    fn video(text: &str, over: Transport) -> Box<Video> {
+        let config: Config = serde_json::from_str(text).unwrap();
+        let streams = Streams::of(1, "flows.video[0]");
+        config.resolve(over).unwrap().build(&Start { now: at(0), over, streams: &streams })
+    }
+    /// All demands until then, with their times.
+    fn run(v: &mut Video, until: u64) -> Vec<(Instant, Demand)> {
+        let mut all = Vec::new();
+        while v.next() < at(until) {
+            let now = v.next();
+            while let Some(d) = v.poll(now) {
+                all.push((now, d));
+            }
+        }
+        all
+    }
+    const TRACE: &str =
+        r#""trace": "a", "text": "1 I 0 2000\n2 P 120 1000\n3 B 40 500\n4 B 80 400", "phase": false"#;
+
+    #[test]
+    fn frames_are_written_when_they_are_produced() {
+        let mut v = video(&format!("{{{TRACE}}}"), STREAM);
+        let all = run(&mut v, 200);
+        let writes: Vec<(Instant, u64)> = all
+            .iter()
+            .filter_map(|(t, d)| if let Demand::Write(n) = d { Some((*t, *n)) } else { None })
+            .collect();
+        assert_eq!(all[0].1, Demand::Open { transfer: 0, bytes: 0 });
+        let sizes = [(0, 2016), (40, 1016), (80, 516), (120, 416), (160, 2016)];
+        assert_eq!(writes, sizes.map(|(ms, n)| (at(ms), n)));
+        let Demand::Frame(f) = all[3].1 else { panic!("{:?}", all[3]) };
+        assert_eq!((f.number, f.kind, f.bytes, f.packets, f.at), (1, Type::P, 1016, 2, at(40)));
+    }
+
+    #[test]
+    fn packets_are_padded_spread_or_shared() {
+        let writes = |options: &str, over| -> Vec<(u64, u64)> {
+            let mut v = video(&format!("{{{TRACE}, {options}}}"), over);
+            let one = |(t, d): (Instant, Demand)| match d {
+                Demand::Write(n) => Some((t.as_nanos() / 1_000_000, n)),
+                Demand::Datagram(n) => Some((t.as_nanos() / 1_000_000, n.into())),
+                _ => None,
+            };
+            run(&mut v, 100).into_iter().filter_map(one).collect()
+        };
+        assert_eq!(writes("\"pad\": true", STREAM), [(0, 2880), (40, 1920), (80, 960)]);
+        assert_eq!(
+            writes("\"spread\": \"even\"", STREAM),
+            [(0, 960), (13, 960), (26, 96), (40, 960), (60, 56), (80, 516)]
+        );
+        // 3548 bytes: three packets, and the rest waits.
+        assert_eq!(writes("\"flush\": false", STREAM), [(0, 1920), (40, 960), (80, 0)][..2]);
+        assert_eq!(
+            writes("\"pad\": false", UDP),
+            [(0, 1000), (0, 1000), (0, 120), (40, 1000), (40, 80), (80, 540)]
+        );
+        assert_eq!(writes("\"packet\": \"540 B\"", UDP)[..2], [(0, 540), (0, 540)]);
+    }
+
+    #[test]
+    fn a_full_buffer_queues_blocks_or_takes_b_frames() {
+        let full = Feedback { unacknowledged: 5001, allowed: None };
+        let sent = |options: &str| -> String {
+            let mut v = video(&format!("{{{TRACE}, {options}}}"), STREAM);
+            v.feedback(at(0), &full);
+            let frames = run(&mut v, 200).into_iter().filter_map(|(_, d)| match d {
+                Demand::Frame(f) => Some(if f.fate == Fate::Sent { f.kind.letter() } else { '-' }),
+                _ => None,
+            });
+            frames.collect()
+        };
+        assert_eq!(sent("\"full\": \"queue\""), "IPBBI");
+        assert_eq!(sent("\"full\": \"skip-b\", \"buffer\": \"5 kB\""), "IP--I");
+        assert_eq!(sent("\"full\": \"skip-b\", \"buffer\": \"5001 B\""), "IPBBI");
+        assert_eq!(sent("\"full\": \"block\", \"buffer\": \"5 kB\""), "");
+        // The film stands still and goes on with the same frame.
+        let mut v = video(&format!("{{{TRACE}, \"full\": \"block\", \"buffer\": \"5 kB\"}}"), STREAM);
+        run(&mut v, 41);
+        v.feedback(at(41), &full);
+        run(&mut v, 121);
+        v.feedback(at(121), &Feedback::default());
+        let Some((t, Demand::Frame(f))) = run(&mut v, 161).into_iter().next() else { panic!() };
+        assert_eq!((t, f.number, f.kind), (at(160), 2, Type::B));
+    }
+
+    #[test]
+    fn a_coder_that_is_told_falls_silent_and_goes_on_smaller() {
+        let mut v = video(&format!("{{{TRACE}, \"coder\": {{\"delay\": \"80 ms\"}}}}"), STREAM);
+        let nominal = v.nominal;
+        v.feedback(at(0), &Feedback { unacknowledged: 0, allowed: Some(nominal * 0.5 / 0.95) });
+        let frames: Vec<Frame> = run(&mut v, 200)
+            .into_iter()
+            .filter_map(|(_, d)| if let Demand::Frame(f) = d { Some(f) } else { None })
+            .collect();
+        let fates: Vec<Fate> = frames.iter().map(|f| f.fate).collect();
+        assert_eq!(fates, [Fate::Gap, Fate::Gap, Fate::Sent, Fate::Sent, Fate::Sent]);
+        assert_eq!((frames[2].bytes, frames[4].bytes), (250 + 16, 1000 + 16));
+        let seen = v.viewed(at(200)).unwrap();
+        assert_eq!((seen.gaps, seen.switches), (2, 0), "it was told before the first frame");
+    }
+
+    #[test]
+    fn the_mean_rate_is_the_one_asked_for_and_flows_are_out_of_step() {
+        let mut v = video(r#"{"rate": "320 kbit/s"}"#, UDP);
+        let begin = v.next();
+        assert!(begin < at(480) && begin > at(0), "{begin:?}");
+        let bytes: u64 = run(&mut v, 400_000)
+            .iter()
+            .filter_map(|(_, d)| if let Demand::Datagram(n) = d { Some(u64::from(*n) - 40) } else { None })
+            .sum();
+        // Frames are alike for 11 s: about 18 independent samples of a variation of half.
+        assert!((bytes as f64 * 8.0 / 400.0 / 320e3 - 1.0).abs() < 0.25, "{bytes}");
+    }
+
+    #[test]
+    fn a_trace_ends_and_a_stop_ends_everything() {
+        let mut v = video(&format!("{{{TRACE}, \"repeat\": false}}"), STREAM);
+        run(&mut v, 10_000);
+        assert!(v.is_finite() && v.next() == Instant::MAX);
+        let mut v = video("{}", STREAM);
+        run(&mut v, 1000);
+        assert!(!v.is_finite());
+        assert_eq!((v.stop(), v.poll(at(2000)), v.is_finite()), (Stop::Drain, None, true));
+        assert_eq!(video("{}", UDP).stop(), Stop::Over);
+    }
+}

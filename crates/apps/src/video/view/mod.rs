@@ -1,0 +1,464 @@
+//! What a viewer gets of a film: every measure of it, from what was produced and what arrived.
+//!
+//! ```text
+//! Frame (produced) ──▶ Viewer ──▶ Viewed
+//! Arrival (bytes in order, segments, datagrams) ──▶
+//! ```
+//! The same two kinds of events stand in a recorded run, so that all of it can be had from that alone. Of a byte stream a
+//! packet is what the application cut, and it arrives when its last byte is there in order.
+
+mod decode;
+mod gaps;
+mod playout;
+mod smooth;
+
+use super::packet::{Cut, Cutter};
+use crate::datagram::{Datagram, Delays, Measured};
+use crate::frame::{Fate, Frame, FrameType as Type};
+use crate::viewed::{FIXED, Share, Viewed};
+use crate::workload::Arrival;
+use decode::Decoder;
+use gaps::Gaps;
+use playout::Playout;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use skyhaul_base::amount::{Time, plain};
+use skyhaul_base::{Duration, Instant};
+use smooth::Smooth;
+use std::collections::VecDeque;
+
+/// How long after its deadline a datagram's frame is remembered.
+const REMEMBERED: Duration = Duration::from_secs(60);
+
+/// What a viewer takes for late, and how much film it keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// A packet is delayed that comes later than this after the one before: "100 ms" by default.
+    #[serde(with = "plain::time")]
+    #[schemars(with = "Time")]
+    pub threshold: Duration,
+    /// A frame is in time up to so long after it was produced: "1 s" by default.
+    #[serde(with = "plain::time")]
+    #[schemars(with = "Time")]
+    pub deadline: Duration,
+    /// Film that has to be there before it starts: "1 s" by default.
+    #[serde(with = "plain::time")]
+    #[schemars(with = "Time")]
+    pub start: Duration,
+    /// Film that has to be there before it goes on after a stall: "0.5 s" by default.
+    #[serde(with = "plain::time")]
+    #[schemars(with = "Time")]
+    pub resume: Duration,
+    /// Frames produced before this time of the run are not counted, nor are their packets: "0 s" by default. The play-out
+    /// is that of the whole film.
+    #[serde(with = "plain::time")]
+    #[schemars(with = "Time")]
+    pub warm: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            threshold: Duration::from_millis(100),
+            deadline: Duration::from_secs(1),
+            start: Duration::from_secs(1),
+            resume: Duration::from_millis(500),
+            warm: Duration::ZERO,
+        }
+    }
+}
+
+/// A time of a viewer that makes no sense; the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidViewer {
+    /// A time of zero.
+    #[error("zero: write a time above zero, such as \"100 ms\"")]
+    Zero(&'static str),
+    /// A time beyond reason.
+    #[error("longer than a day: write a time such as \"1 s\"")]
+    Long(&'static str),
+}
+
+impl InvalidViewer {
+    /// The key within the viewer.
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            Self::Zero(key) | Self::Long(key) => key,
+        }
+    }
+}
+
+impl Settings {
+    /// Refuses times of zero and absurd ones.
+    ///
+    /// # Errors
+    /// The key, and a sentence.
+    pub fn validate(&self) -> Result<(), InvalidViewer> {
+        let Self { threshold, deadline, start, resume, warm } = *self;
+        let times = [("threshold", threshold), ("deadline", deadline), ("start", start), ("resume", resume)];
+        if let Some((key, _)) = times.iter().find(|(_, t)| t.is_zero()) {
+            return Err(InvalidViewer::Zero(key));
+        }
+        let all = times.into_iter().chain([("warm", warm)]);
+        let long = all.into_iter().find(|(_, t)| *t > Duration::from_secs(86_400));
+        long.map_or(Ok(()), |(key, _)| Err(InvalidViewer::Long(key)))
+    }
+}
+
+/// A frame that is not forgotten yet.
+#[derive(Clone, Debug)]
+struct Seen {
+    number: u64,
+    kind: Type,
+    at: Instant,
+    bytes: u64,
+    /// From the packet with its first byte to behind the one with its last; of a frame that was not sent none, behind those of
+    /// the frame before.
+    packets: (u64, u64),
+    /// Of a stream: behind its last byte.
+    end: u64,
+    /// Of datagrams: packets that have not arrived.
+    missing: u64,
+    sent: bool,
+    complete: Option<Instant>,
+}
+
+/// A packet that has not arrived, or is not forgotten yet.
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    at: Instant,
+    /// Of a stream: behind its last byte.
+    end: u64,
+    len: u32,
+    arrived: bool,
+    /// Its last byte arrived, in order or not.
+    on_the_wire: bool,
+}
+
+/// Watches a film. Times must not descend among frames, nor among arrivals, and a frame is told of before it arrives; all
+/// frames may be told of before the first arrival.
+#[derive(Clone, Debug)]
+pub struct Viewer {
+    settings: Settings,
+    stream: bool,
+    cutter: Cutter,
+    frames: VecDeque<Seen>,
+    /// How many of `frames`, from the front, have been judged; and of a stream, how many are complete or not sent.
+    judged: usize,
+    done: usize,
+    packets: VecDeque<Packet>,
+    first_packet: u64,
+    /// Behind the packet with the last byte of the last frame.
+    behind: u64,
+    /// Bytes produced, and of a stream in packets.
+    produced: u64,
+    packed: u64,
+    /// Bytes that arrived, and of those in frames that could be decoded in time.
+    arrived: u64,
+    useful: u64,
+    target: Option<f64>,
+    switched: f64,
+    /// Packets that were forgotten without having arrived.
+    forgotten: u64,
+    delivery: Gaps,
+    wire: Gaps,
+    delays: Delays,
+    smooth: Smooth,
+    decoder: Decoder,
+    playout: Playout,
+    viewed: Viewed,
+}
+
+impl Viewer {
+    /// Before the first frame of a film with so many frames per second, cut so, over a byte stream or as datagrams.
+    #[must_use]
+    pub fn new(settings: Settings, frames: f64, cut: Cut, stream: bool) -> Self {
+        Self {
+            stream,
+            cutter: Cutter::new(cut),
+            frames: VecDeque::new(),
+            judged: 0,
+            done: 0,
+            packets: VecDeque::new(),
+            first_packet: 0,
+            behind: 0,
+            produced: 0,
+            packed: 0,
+            arrived: 0,
+            useful: 0,
+            target: None,
+            switched: 0.0,
+            forgotten: 0,
+            delivery: Gaps::new(settings.threshold),
+            wire: Gaps::new(settings.threshold),
+            delays: Delays::default(),
+            smooth: Smooth::default(),
+            decoder: Decoder::default(),
+            playout: Playout::new(1.0 / frames, settings.start, settings.resume, !stream),
+            viewed: Viewed::default(),
+            settings,
+        }
+    }
+
+    /// Whether what was produced then counts.
+    fn counts(&self, at: Instant) -> bool {
+        at >= Instant::ZERO + self.settings.warm
+    }
+
+    /// A frame was produced.
+    pub fn produced(&mut self, frame: &Frame) {
+        let before = self.target.replace(frame.target);
+        if let Some(before) = before.filter(|b| *b != frame.target) {
+            self.viewed.switches += 1;
+            self.switched += (frame.target - before).abs();
+        }
+        let counts = self.counts(frame.at);
+        if counts {
+            self.viewed.frames[frame.kind as usize] += 1;
+            self.viewed.skipped += u64::from(frame.fate == Fate::Skipped);
+            self.viewed.gaps += u64::from(frame.fate == Fate::Gap);
+        }
+        self.playout.produced(frame.at, frame.number);
+        let mut seen = Seen {
+            number: frame.number,
+            kind: frame.kind,
+            at: frame.at,
+            bytes: 0,
+            packets: (self.behind, self.behind),
+            end: self.produced,
+            missing: 0,
+            sent: frame.fate == Fate::Sent,
+            complete: None,
+        };
+        if seen.sent {
+            let pieces = self.cutter.frame(frame.bytes);
+            let payload = self.cutter.cut().payload;
+            for i in 0..pieces.ready {
+                let len = if i + 1 == pieces.ready { pieces.last } else { payload };
+                self.packed += len;
+                self.packets.push_back(Packet {
+                    at: frame.at,
+                    end: self.packed,
+                    len: len as u32,
+                    arrived: false,
+                    on_the_wire: false,
+                });
+                if counts {
+                    self.viewed.packets += 1;
+                }
+            }
+            self.produced += pieces.bytes;
+            seen.bytes = pieces.bytes;
+            self.behind = pieces.last_packet + 1;
+            seen.packets = (pieces.first_packet, self.behind);
+            seen.missing = pieces.last_packet + 1 - pieces.first_packet;
+            seen.end = self.produced;
+        }
+        self.frames.push_back(seen);
+    }
+
+    /// The film has ended: nothing more is produced.
+    pub fn over(&mut self, now: Instant) {
+        if let Some(last) = self.frames.back() {
+            self.playout.over(now, last.number);
+        }
+    }
+    /// The transport gave up.
+    pub fn died(&mut self, now: Instant) {
+        self.viewed.died.get_or_insert(now);
+    }
+
+    /// Something arrived.
+    pub fn arrived(&mut self, now: Instant, arrival: &Arrival) {
+        match *arrival {
+            Arrival::InOrder { bytes } => self.in_order(now, bytes),
+            Arrival::Segment { from, to } => self.segment(now, from, to),
+            Arrival::Datagram(d) => self.datagram(now, &d),
+        }
+        self.judge(now);
+    }
+
+    /// Of a stream so many bytes are there in order.
+    fn in_order(&mut self, now: Instant, bytes: u64) {
+        if bytes <= self.arrived {
+            return;
+        }
+        self.smooth.arrived(now, bytes - self.arrived);
+        self.arrived = bytes;
+        while let Some(packet) = self.packets.front().copied().filter(|p| p.end <= bytes) {
+            let number = self.first_packet;
+            if !packet.on_the_wire {
+                let counts = self.counts(packet.at);
+                self.wire.arrived(now, number, counts);
+            }
+            self.take(now, number, packet);
+            self.packets.pop_front();
+            self.first_packet += 1;
+        }
+        while let Some(frame) = self.frames.get_mut(self.done) {
+            if frame.sent {
+                if frame.end > bytes {
+                    break;
+                }
+                frame.complete = Some(now);
+                self.playout.complete(now, frame.number);
+            }
+            self.done += 1;
+        }
+    }
+
+    /// Of a stream these bytes arrived, in order or not.
+    fn segment(&mut self, now: Instant, from: u64, to: u64) {
+        let first = self.packets.partition_point(|p| p.end <= from);
+        for place in first..self.packets.len() {
+            let packet = &mut self.packets[place];
+            if packet.end > to {
+                return;
+            }
+            if !core::mem::replace(&mut packet.on_the_wire, true) {
+                let at = packet.at;
+                let counts = self.counts(at);
+                self.wire.arrived(now, self.first_packet + place as u64, counts);
+            }
+        }
+    }
+
+    /// A datagram arrived. Its number is that of the packet, of which the lower half may have travelled.
+    fn datagram(&mut self, now: Instant, d: &Datagram) {
+        // The nearest to those that are waited for.
+        let ahead = (d.number as u32).wrapping_sub(self.first_packet as u32) as i32;
+        let Some(number) = self.first_packet.checked_add_signed(ahead.into()) else { return };
+        let place = number.wrapping_sub(self.first_packet) as usize;
+        self.smooth.arrived(now, d.len.into());
+        let Some(packet) = self.packets.get_mut(place) else {
+            // Long forgotten, or never produced.
+            self.arrived += u64::from(d.len);
+            return;
+        };
+        if core::mem::replace(&mut packet.arrived, true) {
+            return;
+        }
+        let packet = *packet;
+        self.arrived += u64::from(packet.len);
+        self.take(now, number, packet);
+        let first = self.frames.partition_point(|f| f.packets.1 <= number);
+        for frame in self.frames.range_mut(first..) {
+            if frame.packets.0 > number {
+                break;
+            }
+            if !frame.sent {
+                continue;
+            }
+            frame.missing = frame.missing.saturating_sub(1);
+            if frame.missing == 0 {
+                frame.complete = Some(now);
+                self.playout.complete(now, frame.number);
+            }
+        }
+    }
+
+    /// A packet is there.
+    fn take(&mut self, now: Instant, number: u64, packet: Packet) {
+        let counts = self.counts(packet.at);
+        self.delivery.arrived(now, number, counts);
+        if counts {
+            self.delays.arrived(now, &Datagram { number, sent_at: packet.at, len: packet.len });
+            let delay = now - packet.at;
+            for (late, most) in self.viewed.late.iter_mut().zip(FIXED) {
+                late.part += u64::from(delay > most);
+            }
+        }
+    }
+
+    /// Judges the frames that are complete or whose time is over by now, and forgets what nothing more can come of.
+    fn judge(&mut self, now: Instant) {
+        while let Some(frame) = self.frames.get(self.judged) {
+            let due = frame.at + self.settings.deadline;
+            let in_time = frame.complete.is_some_and(|t| t <= due);
+            if frame.sent && frame.complete.is_none() && now <= due {
+                break;
+            }
+            let decodable = self.decoder.next(frame.kind, in_time);
+            self.useful += if decodable { frame.bytes } else { 0 };
+            if self.counts(frame.at) {
+                self.viewed.complete[frame.kind as usize].count(in_time);
+                self.viewed.decodable.count(decodable);
+            }
+            self.judged += 1;
+        }
+        while self.judged > 0 {
+            let Some(frame) = self.frames.front() else { break };
+            let done = if self.stream { self.done > 0 } else { frame.complete.is_some() || !frame.sent };
+            if !done && (self.stream || now <= frame.at + self.settings.deadline + REMEMBERED) {
+                break;
+            }
+            self.forget_packets(frame.packets.1);
+            self.frames.pop_front();
+            self.judged -= 1;
+            self.done = self.done.saturating_sub(1);
+        }
+    }
+
+    /// Forgets datagrams before this one.
+    fn forget_packets(&mut self, behind: u64) {
+        while let Some(packet) = self.packets.front().filter(|_| !self.stream && self.first_packet < behind) {
+            if !packet.arrived && self.counts(packet.at) {
+                self.forgotten += 1;
+            }
+            self.packets.pop_front();
+            self.first_packet += 1;
+        }
+    }
+
+    /// Film that is there and was not seen, s; `None` before the first frame.
+    #[must_use]
+    pub fn buffered(&self, now: Instant) -> Option<f64> {
+        self.playout.buffered(now)
+    }
+
+    /// What was seen until `end`.
+    #[must_use]
+    pub fn result(&self, end: Instant) -> Viewed {
+        let mut v = self.clone();
+        v.judge(end);
+        let began = v.playout.began();
+        let mut r = v.viewed;
+        for (late, most) in r.late.iter_mut().zip(FIXED) {
+            let waits =
+                |p: &&Packet| !p.arrived && p.at + most < end && p.at >= Instant::ZERO + v.settings.warm;
+            late.part += v.packets.iter().filter(waits).count() as u64 + v.forgotten;
+            late.of = r.packets;
+        }
+        r.played = v.playout.result(end);
+        r.still = began.map(|began| match r.played.startup {
+            None => 1.0,
+            Some(_) => {
+                let whole = r.played.stalled + r.played.played;
+                if whole > 0.0 { r.played.stalled / whole } else { f64::from(u8::from(end > began)) }
+            }
+        });
+        let bytes = v.arrived;
+        r.useless = Share { part: bytes.saturating_sub(v.useful), of: bytes };
+        r.switched_by = (r.switches > 0).then(|| v.switched / r.switches as f64);
+        (r.variation, r.silence) = v.smooth.result(end);
+        r.measured = v.delays.measured();
+        let share = |part, of| Some(Share { part, of });
+        r.delayed = share(v.delivery.by_number, v.delivery.received);
+        r.delayed_arrival = share(v.delivery.by_arrival, v.delivery.received);
+        r.delayed_wire = if v.stream { share(v.wire.by_number, v.wire.received) } else { None };
+        if r.died.is_some() {
+            // Of a film that broke off, what came before says nothing good.
+            (r.delayed, r.delayed_arrival, r.delayed_wire, r.variation) = (None, None, None, None);
+            r.measured = Measured {
+                delivered: r.measured.delivered,
+                missing: r.measured.missing,
+                ..Measured::default()
+            };
+        }
+        r
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,25 @@
+//! `skyhaul video`.
+
+use crate::args::{VideoCommand, VideoFitArgs};
+use crate::output::print;
+use crate::stop::Stop;
+use skyhaul_lab::film::find;
+
+pub(crate) fn run(command: &VideoCommand) -> Result<(), Stop> {
+    match command {
+        VideoCommand::Fit(args) => fit(args),
+    }
+}
+
+fn fit(args: &VideoFitArgs) -> Result<(), Stop> {
+    let named = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if args.flow.is_empty() || !args.flow.chars().all(named) {
+        return Err(Stop::bad(format!("--flow {}: write letters, digits, - and _", args.flow)));
+    }
+    let found = find(&args.trace, args.coupled)?;
+    let text = if args.json { format!("{:#}\n", found.json()) } else { found.scenario(&args.flow) };
+    match &args.out {
+        None => print(&text),
+        Some(path) => std::fs::write(path, text).map_err(|e| Stop::write(path, &e)),
+    }
+}

@@ -1,0 +1,192 @@
+//! A movie from a trace of video: `skyhaul video fit`, and `skyhaul.video` in Python.
+
+use crate::error::LabError;
+use serde_json::{Value, json};
+use skyhaul_apps::video::fit::{Aggregates, Fit, fit};
+use skyhaul_apps::video::movie::{Mode, Movie};
+use skyhaul_apps::video::{Pattern, Trace};
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Frames per second of traces without times, and the pattern of traces without types.
+const USUAL: (f64, &str) = (25.0, "IBBPBBPBBPBB");
+/// Largest file that is read, bytes.
+const LARGEST: u64 = 1 << 28;
+
+/// A movie that was found in a trace.
+#[derive(Debug)]
+pub struct Found {
+    fit: Fit,
+}
+
+/// Reads a trace and finds the movie that comes nearest to it; `coupled`: large frames of all types come together.
+///
+/// # Errors
+/// If the file cannot be read, with its line, or has too few frames.
+pub fn find(path: &Path, coupled: bool) -> Result<Found, LabError> {
+    let read = |source| LabError::Read { path: path.to_owned(), source };
+    let size = std::fs::metadata(path).map_err(read)?.len();
+    let refuse = |line: usize, message: String| LabError::Trace { path: path.to_owned(), line, message };
+    if size > LARGEST {
+        return Err(refuse(0, format!("{size} bytes: a trace has {LARGEST} bytes at most")));
+    }
+    let text = std::fs::read_to_string(path).map_err(read)?;
+    let pattern = Pattern::parse(USUAL.1).expect("a pattern");
+    let trace = Trace::read(&text, &pattern, USUAL.0).map_err(|e| refuse(e.line, e.message))?;
+    let mode = if coupled { Mode::Coupled } else { Mode::Independent };
+    Ok(Found { fit: fit(&trace, mode).map_err(|e| refuse(0, e.to_string()))? })
+}
+
+impl Found {
+    /// The movie.
+    #[must_use]
+    pub fn movie(&self) -> &Movie {
+        &self.fit.movie
+    }
+
+    /// The lines of a scenario that send the movie in flows of the group `flow`; what was found stands above as comments.
+    #[must_use]
+    pub fn scenario(&self, flow: &str) -> String {
+        let mut text: String =
+            self.report().lines().map(|l| format!("# {l}").trim_end().to_owned() + "\n").collect();
+        let movie = toml::to_string(&self.fit.movie).expect("a movie is a table");
+        let _ = writeln!(text, "[flows.{flow}.app]\nkind = \"video\"\n\n[flows.{flow}.app.movie]");
+        for line in movie.lines() {
+            match line.strip_prefix('[') {
+                Some(table) => {
+                    let _ = writeln!(text, "[flows.{flow}.app.movie.{table}");
+                }
+                None => {
+                    let _ = writeln!(text, "{line}");
+                }
+            }
+        }
+        text
+    }
+
+    /// How near the movie comes to the trace, for people.
+    #[must_use]
+    pub fn report(&self) -> String {
+        let Fit { trace, played, types, other_mode, movie } = &self.fit;
+        let mut text = format!(
+            "{} frames, {} per second, {}: {:.0} kbit/s\n",
+            trace.frames,
+            movie.frames,
+            movie.gop,
+            trace.mean * movie.frames * 8e-3
+        );
+        for t in types {
+            let of = movie.of(t.kind);
+            let (xi, sign) = of.map_or((0.0, "+"), |f| {
+                (f.xi, if f.sign == skyhaul_apps::video::tes::Sign::Minus { "-" } else { "+" })
+            });
+            let step = match of.and_then(|f| f.step) {
+                Some(step) => format!("step {step}"),
+                None => format!("{} steps", of.and_then(|f| f.steps.as_ref()).map_or(0, Vec::len)),
+            };
+            let _ = writeln!(
+                text,
+                "{}: {} frames, mean {:.0} B, variation {:.2}, {} to {} B; TES{sign}, xi {xi}, {step}; \
+                 autocorrelations off by {:.3} in the mean square over {} lags",
+                t.kind.letter(),
+                t.count,
+                t.mean,
+                t.variation,
+                t.bounds.0,
+                t.bounds.1,
+                t.error,
+                t.correlation.len()
+            );
+        }
+        let row = |a: &Aggregates| {
+            format!(
+                "mean {:.0} B, variation {:.2}, groups of pictures {:.2}",
+                a.mean, a.variation, a.group_variation
+            )
+        };
+        let _ = writeln!(text, "the trace:          {}", row(trace));
+        let _ = writeln!(text, "as many of a movie: {}", row(played));
+        let other = if movie.mode == Mode::Coupled { "independent" } else { "coupled" };
+        let _ = writeln!(text, "groups of pictures with mode = \"{other}\": {other_mode:.2}");
+        text.push_str(
+            "A TES process forgets exponentially, a film does not: where long dependence matters, replay the trace.\n",
+        );
+        text
+    }
+
+    /// Everything that was found.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let Fit { trace, played, types, other_mode, movie } = &self.fit;
+        let aggregates = |a: &Aggregates| {
+            json!({
+                "frames": a.frames, "mean_bytes": a.mean, "variation": a.variation,
+                "largest_bytes": a.largest, "group_variation": a.group_variation,
+            })
+        };
+        let one = |t: &skyhaul_apps::video::fit::Fitted| {
+            json!({
+                "type": t.kind.letter().to_string(), "frames": t.count, "mean_bytes": t.mean,
+                "variation": t.variation, "least_bytes": t.bounds.0, "most_bytes": t.bounds.1,
+                "autocorrelation_error": t.error,
+                "autocorrelation_trace": t.correlation.iter().map(|c| c.0).collect::<Vec<_>>(),
+                "autocorrelation_model": t.correlation.iter().map(|c| c.1).collect::<Vec<_>>(),
+            })
+        };
+        json!({
+            "movie": movie,
+            "types": types.iter().map(one).collect::<Vec<_>>(),
+            "trace": aggregates(trace),
+            "played": aggregates(played),
+            "group_variation_other_mode": other_mode,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhaul_scenario::{Document, no_files};
+
+    /// Sizes that rise and fall over 40 groups of pictures.
+    fn trace() -> String {
+        let mut text = String::from("# made by a test\n");
+        for n in 0..2400_u32 {
+            let (kind, base) = match n % 12 {
+                0 => ('I', 3000),
+                i if i % 3 == 1 => ('P', 1500),
+                _ => ('B', 900),
+            };
+            let wave = (f64::from(n) / 75.0).sin() * 0.4 + 1.0;
+            let noise = f64::from(n.wrapping_mul(2_654_435_761) >> 24) / 2560.0 + 0.95;
+            let _ = writeln!(text, "{n} {kind} {} {}", 40 * n, (f64::from(base) * wave * noise) as u32);
+        }
+        text
+    }
+
+    #[test]
+    fn what_is_found_can_be_put_into_a_scenario() {
+        let dir = std::env::temp_dir().join(format!("skyhaul-film-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let file = dir.join("film.txt");
+        std::fs::write(&file, trace()).unwrap();
+        for coupled in [false, true] {
+            let found = find(&file, coupled).unwrap();
+            let text = format!(
+                "duration = \"1 s\"\n[links.sat]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n{}",
+                found.scenario("film")
+            );
+            let scenario = Document::parse("t.toml", &text, &no_files).and_then(|d| d.resolve());
+            let scenario = scenario.unwrap_or_else(|e| panic!("{e}\n{text}"));
+            let offered = scenario.flows[0].app.offered().unwrap();
+            // About 1300 bytes 25 times a second, and 16 more.
+            assert!((200e3..330e3).contains(&offered), "{offered}");
+            assert!(found.json()["types"].as_array().unwrap().len() == 3 && found.report().contains("TES"));
+        }
+        std::fs::write(&file, "1 I 0 100\n2 P 40 -3\n").unwrap();
+        let e = find(&file, false).unwrap_err().to_string();
+        assert!(e.contains("film.txt:2: \"-3\" is no size of a frame"), "{e}");
+        std::fs::remove_dir_all(&dir).unwrap();
+        assert!(find(&file, false).unwrap_err().to_string().starts_with("cannot read"));
+    }
+}

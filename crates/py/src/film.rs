@@ -1,0 +1,25 @@
+//! Movies from traces of video.
+
+use crate::error::{ScenarioError, lab};
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use skyhaul_lab::LabError;
+use skyhaul_lab::film::find;
+use std::path::PathBuf;
+
+/// The movie that comes nearest to a trace: JSON of what was found, and the lines of a scenario that send it in flows of the
+/// group `flow`.
+#[pyfunction]
+pub(crate) fn fit_video(
+    py: Python<'_>,
+    trace: PathBuf,
+    coupled: bool,
+    flow: &str,
+) -> PyResult<(String, String)> {
+    let found = py.detach(|| find(&trace, coupled)).map_err(|e| match e {
+        LabError::Read { .. } => PyOSError::new_err(e.to_string()),
+        LabError::Trace { .. } => ScenarioError::new_err(e.to_string()),
+        other => lab(other),
+    })?;
+    Ok((found.json().to_string(), found.scenario(flow)))
+}

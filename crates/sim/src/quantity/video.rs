@@ -1,0 +1,36 @@
+//! What a run yields of flows that carry video; zeros and nothing of others.
+
+use crate::result::FlowResult;
+use skyhaul_apps::{FrameType, Share, Viewed};
+use skyhaul_base::Instant;
+
+/// What the viewer got, if there is one.
+pub(super) fn of<T>(f: &FlowResult, what: fn(&Viewed) -> T) -> Option<T> {
+    f.video.as_deref().map(what)
+}
+/// A count of the viewer's.
+pub(super) fn count(f: &FlowResult, what: fn(&Viewed) -> u64) -> u64 {
+    of(f, what).unwrap_or_default()
+}
+/// A share of the viewer's.
+pub(super) fn share(f: &FlowResult, what: fn(&Viewed) -> Share) -> Option<f64> {
+    of(f, what)?.value()
+}
+/// Frames of all types that were complete in time.
+pub(super) fn complete(f: &FlowResult) -> Option<f64> {
+    let all = of(f, |v| v.complete)?;
+    Share { part: all.iter().map(|s| s.part).sum(), of: all.iter().map(|s| s.of).sum() }.value()
+}
+/// Frames of one type that were complete in time.
+pub(super) fn complete_of(f: &FlowResult, kind: FrameType) -> Option<f64> {
+    f.video.as_deref()?.complete[kind as usize].value()
+}
+/// Spread of the delays of packets in seconds: the 99th percentile less the shortest (RFC 5481 §6.1).
+pub(super) fn delay_variation(f: &FlowResult) -> Option<f64> {
+    let m = f.datagrams?;
+    Some((m.delay_p99? - m.delay_min?).max(0.0))
+}
+/// When the transport died.
+pub(super) fn died(f: &FlowResult) -> Option<f64> {
+    f.video.as_deref()?.died.map(Instant::as_secs_f64)
+}

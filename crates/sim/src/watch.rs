@@ -1,0 +1,142 @@
+//! Applications that want to hear what becomes of their data: the simulator sees both ends.
+
+use crate::agent::Agent;
+use crate::flow::{Flow, Record};
+use crate::network::Network;
+use crate::tap::Tap;
+use skyhaul_apps::{Arrival, Datagram, Fate, Feedback, Frame};
+use skyhaul_base::Instant;
+use skyhaul_tcp::{Counted, Head, Receiver, Seq, State};
+use skyhaul_trace::Event;
+
+/// What is looked at before an end handles a segment: payload in order, and the segment's offsets if it has payload.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Before {
+    in_order: u64,
+    segment: Option<(u64, u64)>,
+}
+
+fn receiver(flow: &Flow) -> Option<&Receiver<Counted>> {
+    match &flow.agent {
+        Agent::OneWay(ends) => Some(ends.sink.receiver()),
+        Agent::Connections(ends) => Some(ends.receiver.receiver()),
+        Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => None,
+    }
+}
+
+/// Before a segment is handled. `None` where there is no stream.
+pub(crate) fn before(flow: &Flow, head: &Head, backward: bool) -> Option<Before> {
+    let receiver = receiver(flow)?;
+    let next = receiver.next_expected();
+    // The first byte of data has offset 1, and a probe has no data.
+    let plain = !backward && head.len > 0 && !head.mark().is_probe();
+    let from = head.seq.unwrap(next, Seq(next as u32)).filter(|_| plain).and_then(|seq| seq.checked_sub(1));
+    Some(Before {
+        in_order: receiver.payload_received(),
+        segment: from.map(|from| (from, from + u64::from(head.len))),
+    })
+}
+
+/// A segment was handled.
+pub(crate) fn after<R: Tap>(
+    now: Instant,
+    index: u32,
+    before: Before,
+    flow: &Flow,
+    record: &mut Record,
+    net: &mut Network<R>,
+) {
+    let Some(there) = receiver(flow).map(Receiver::payload_received) else { return };
+    if let Some(segment) = before.segment {
+        if let Some(app) = &mut record.app {
+            app.arrived(now, &Arrival::Segment { from: segment.0, to: segment.1 });
+        }
+    }
+    if there > before.in_order {
+        in_order(now, index, there, record, net);
+    }
+    look(now, index, flow, record, net);
+}
+
+/// The next bytes in order arrived.
+pub(crate) fn stream<R: Tap>(
+    now: Instant,
+    index: u32,
+    (from, to): (u64, u64),
+    there: u64,
+    record: &mut Record,
+    net: &mut Network<R>,
+) {
+    if let Some(app) = &mut record.app {
+        app.arrived(now, &Arrival::Segment { from, to });
+    }
+    in_order(now, index, there, record, net);
+}
+
+fn in_order<R: Tap>(now: Instant, index: u32, bytes: u64, record: &mut Record, net: &mut Network<R>) {
+    if let Some(app) = &mut record.app {
+        app.arrived(now, &Arrival::InOrder { bytes });
+    }
+    if R::ENABLED {
+        net.witness.recorder.record(now, &Event::InOrder { flow: index, bytes });
+    }
+}
+
+/// A datagram arrived.
+pub(crate) fn datagram(now: Instant, datagram: &Datagram, record: &mut Record) {
+    if let Some(app) = &mut record.app {
+        app.arrived(now, &Arrival::Datagram(*datagram));
+    }
+}
+
+/// Deadlines were handled.
+pub(crate) fn expired<R: Tap>(
+    now: Instant,
+    index: u32,
+    flow: &Flow,
+    record: &mut Record,
+    net: &mut Network<R>,
+) {
+    look(now, index, flow, record, net);
+}
+
+/// Looks whether the sender has given up.
+fn look<R: Tap>(now: Instant, index: u32, flow: &Flow, record: &mut Record, net: &mut Network<R>) {
+    let dead = match &flow.agent {
+        Agent::OneWay(ends) => ends.source.sender().gave_up(),
+        Agent::Connections(ends) => ends.sender.state() == State::Closed,
+        Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => false,
+    };
+    if dead && record.finished.is_none() && !record.dead {
+        record.dead = true;
+        if let Some(app) = &mut record.app {
+            app.died(now);
+        }
+        if R::ENABLED {
+            net.witness.recorder.record(now, &Event::GaveUp { flow: index });
+        }
+    }
+}
+
+/// Tells the application how its transport does.
+pub(crate) fn tell(now: Instant, flow: &Flow, record: &mut Record) {
+    let Some(app) = &mut record.app else { return };
+    let told = match (flow.agent.sender(), flow.agent.rated()) {
+        (Some(sender), _) => Feedback { unacknowledged: sender.unacked(), allowed: sender.allowed() },
+        // Nobody acknowledges datagrams.
+        (None, Some(rated)) => Feedback { unacknowledged: 0, allowed: Some(rated.sender.state().rate * 8.0) },
+        (None, None) => return,
+    };
+    app.feedback(now, &told);
+}
+
+/// The event of a frame.
+pub(crate) fn frame(flow: u32, frame: &Frame) -> Event {
+    let fate = match frame.fate {
+        Fate::Sent => 0,
+        Fate::Skipped => 1,
+        Fate::Gap => 2,
+    };
+    let Frame { number, kind, bytes, target, .. } = *frame;
+    Event::Frame { flow, frame: skyhaul_trace::Frame { number, kind: kind as u8, fate, bytes, target } }
+}
