@@ -379,6 +379,7 @@ impl<R: Tap> Sim<R> {
         if let Some(judgement) = judgement {
             self.account_for(index, &judgement);
         }
+        let flow = &mut self.flows[index as usize];
         if flow.watched {
             watch::expired(now, index, flow, &mut self.records[index as usize], &mut self.net);
         }
