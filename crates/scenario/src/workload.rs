@@ -14,13 +14,6 @@ pub(crate) fn resolve(
     mss: u32,
 ) -> Result<Config, Problem> {
     let spec = spec.unwrap_or(&Config::BULK);
-    if transport.rate().is_some() && spec.is_watched() {
-        let name = transport.name();
-        let message = format!(
-            "a viewer is not told yet what arrives over \"{name}\": write transport = \"udp\" or \"tcp\""
-        );
-        return Err(Problem::new(key, message));
-    }
     if transport.rate().is_some() {
         // What keeps datagrams to a rate can send as fast as that allows.
         if !spec.sends_datagrams() && *spec != Config::BULK {

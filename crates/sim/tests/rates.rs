@@ -84,6 +84,34 @@ fn applications_with_a_rate_are_carried_and_what_has_no_room_is_counted() {
 }
 
 #[test]
+fn a_viewer_sees_what_comes_over_a_rate() {
+    let seen = |transport: &str, rate: &str| {
+        let flow = format!(
+            "[flows.a]\ntransport = {transport}\napp = {{ kind = \"video\", rate = \"320 kbit/s\" }}\nstop = \"110 s\"\n"
+        );
+        let r = result(&(link(rate, "\"none\"", 120) + &flow), 1);
+        let f = group(&r, "a").clone();
+        let video = f.video.clone().expect("a viewer");
+        (f, video)
+    };
+    let share = |s: skyhaul_apps::Share| s.part as f64 / s.of as f64;
+    for transport in ["\"tfrc\"", "{ kind = \"ssvp\", startup = \"double\" }"] {
+        // Room enough: all that leaves arrives and is seen; what the slow start refuses is missed.
+        let (f, video) = seen(transport, "10 Mbit/s");
+        assert_eq!(video.measured.delivered, f.segments_sent, "{transport}");
+        let refused = f.rate.unwrap().refused;
+        assert_eq!(video.measured.missing, refused, "{transport}");
+        let good = share(video.decodable);
+        assert!(good > 0.8, "{transport}: {good}, {refused} refused");
+        // A third of what the film needs: the sender refuses the rest, and few frames are whole.
+        let (f, video) = seen(transport, "100 kbit/s");
+        let bad = share(video.decodable);
+        assert!(bad < 0.5 * good && f.rate.unwrap().refused > 1000, "{transport}: {bad}");
+        println!("{transport}: decodable {good:.3} and {bad:.3}");
+    }
+}
+
+#[test]
 fn a_stop_sends_what_waits_and_ends_data_without_end() {
     let text = link("1 Mbit/s", "\"none\"", 60) + "[flows.a]\ntransport = \"tfrc\"\nstop = \"30 s\"\n";
     let r = result(&text, 1);
