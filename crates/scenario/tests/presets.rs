@@ -21,6 +21,71 @@ fn with(sets: &[&str]) -> Resolved {
     document.resolve().unwrap_or_else(|e| panic!("{e}"))
 }
 
+fn of(name: &str) -> Resolved {
+    Document::preset(name).unwrap().resolve().unwrap_or_else(|e| panic!("{e}"))
+}
+fn mbit(rate: u64) -> skyhaul_path::rate::Config {
+    Some(Rate::from_bits_per_sec(rate * 1_000_000)).into()
+}
+/// Bytes of a full packet of this group.
+fn packet(resolved: &Resolved, group: usize) -> u32 {
+    resolved.flows[group].endpoint.mss + resolved.flows[group].endpoint.header
+}
+
+/// [Neglia §5, Fig. 1]: fifteen transfers over GEO from the start, fifteen on the ground from 2000 s on, a UDP flow from 4000 s
+/// on, 6000 s in all; channels of 20 Mbit/s, and a link of 2 Mbit/s and 10 ms for all.
+#[test]
+fn neglia_has_the_setting_of_the_paper() {
+    let n = of("neglia");
+    assert_eq!(n.duration, Duration::from_secs(6000));
+    let groups: Vec<_> = n.flows.iter().map(|f| (f.name.as_str(), f.count)).collect();
+    assert_eq!(groups, [("satellite", 15), ("terrestrial", 15), ("udp", 1)]);
+    let s = Duration::from_secs;
+    let at = |from, to| Start::Uniform { from: s(from), to: s(to) };
+    assert_eq!(n.flows[0].start, at(0, 1));
+    assert_eq!(n.flows[1].start, at(2000, 2001));
+    assert_eq!(n.flows[2].start, Start::At(s(4000)));
+    for link in &n.links {
+        let narrow = link.name == "bottleneck";
+        assert_eq!(link.forward.rate, mbit(if narrow { 2 } else { 20 }), "{}", link.name);
+    }
+    let shared = n.links.iter().position(|l| l.name == "bottleneck").unwrap();
+    assert_eq!(n.links[shared].forward.delay, Delay::fixed(Duration::from_millis(10)));
+    assert!(n.flows.iter().all(|f| f.path.contains(&shared)));
+}
+
+/// [Papadimitriou §4.1, Fig. 5]: 10 Mbit/s forward and 256 kbit/s back, windows of 240 KB, packets of 1000 bytes, a bit error
+/// rate of 1e-5 (read as a packet in a thousand) both ways, 200 s, beside transfers over Reno.
+#[test]
+fn papadimitriou_has_the_setting_of_the_paper() {
+    let p = of("papadimitriou");
+    assert_eq!(p.duration, Duration::from_secs(200));
+    let sat = &p.links[0];
+    assert_eq!((p.links.len(), &sat.forward.rate), (1, &mbit(10)));
+    assert_eq!(sat.reverse.rate, Some(Rate::from_bits_per_sec(256_000)).into());
+    let errors = error::Config::from(per::Config { p: 1e-3 });
+    assert_eq!((&sat.forward.error, &sat.reverse.error), (&errors, &errors));
+    for (group, flows) in p.flows.iter().enumerate() {
+        assert_eq!(packet(&p, group), 1000);
+        assert_eq!(flows.endpoint.receive_buffer / flows.endpoint.mss, 240, "{}", flows.name);
+    }
+    assert_eq!((p.flows[1].cc.name(), p.flows[1].count), ("reno", 5));
+}
+
+/// [Luglio §5, Fig. 1]: one transfer over a repeater of 4 Mbit/s, a least RTT of 508 ms, packets of 1500 bytes.
+#[test]
+fn luglio_has_the_setting_of_the_paper() {
+    let l = of("luglio");
+    assert_eq!((l.flows.len(), l.flows[0].count, packet(&l, 0)), (1, 1, 1500));
+    assert_eq!(l.links[0].forward.rate, mbit(4));
+    let one_way = Delay::fixed(Duration::from_millis(127));
+    for link in &l.links {
+        assert_eq!((&link.forward.delay, &link.reverse.delay), (&one_way, &one_way), "{}", link.name);
+    }
+    assert_eq!(l.flows[0].path.len(), 2, "up and down: 4 times 127 ms");
+    assert_eq!(l.flows[0].cc.name(), "newreno");
+}
+
 #[test]
 fn peach_geo_is_the_setting_of_the_paper() {
     let direction = |rate: Option<Rate>, error| Direction {
