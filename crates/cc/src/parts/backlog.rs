@@ -75,6 +75,7 @@ impl Backlog {
     }
 
     /// ns-2's count at the end of a round: segments that wait, rounded to whole ones. `None` of a round that took no time.
+    #[inline(always)]
     pub fn queued(&mut self, now: Instant, path: &Path) -> Option<f64> {
         let rtt = if self.rtt_count > 0 { self.rtt_sum / self.rtt_count } else { now - self.began };
         if rtt.is_zero() {

@@ -47,6 +47,10 @@ impl Vegas {
     }
 
     /// `on_ack`. True if the acknowledgement advances outside of recovery.
+    ///
+    /// Inlined with what it calls: a call would need all facts of an acknowledgement in memory, also where nothing is taken
+    /// over from Vegas.
+    #[inline(always)]
     pub(super) fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack, win: &mut ProbedWindow) -> bool {
         if let AckKind::Duplicate { .. } = ack.kind {
             let overdue = cx.path.head.is_some_and(|h| self.fine.expired(h.age));
@@ -68,6 +72,7 @@ impl Vegas {
         advances
     }
 
+    #[inline(always)]
     fn avoid(&mut self, cx: &Cx<'_>, ack: &Ack, win: &mut ProbedWindow) {
         if self.backlog.is_over() {
             if let Some(queued) = self.backlog.queued(cx.now, cx.path) {
