@@ -79,7 +79,8 @@ WESTWOOD = "{ name = 'westwood-plus', recovery = 'sack' }"
 CUBIC = "{ name = 'cubic', hystart = false }"
 LINUX_VEGAS = "{ name = 'vegas', flavour = 'linux' }"
 
-# ns-2 puts the timer of a TCP into the equation, which on a steady path is little more than R; the RFC, and we, 4 R.
+# ns-2 puts the timer of a TCP into the equation, which on a steady path is little more than R;
+# the RFC, and we, 4 R.
 TFRC = "{ kind = 'tfrc', packet = '1000 B' }"
 TFRC_OPTIONS = (("minrto", 2.2),)
 

@@ -6,8 +6,8 @@
     found.types[0].autocorrelation_error
     print(found.scenario)  # for a scenario file
 
-A trace has lines of number, type, display time in ms and bytes, in the order of coding, or of bytes alone. A file that is
-no trace raises `ScenarioError` with its line; one that cannot be read `OSError`.
+A trace has lines of number, type, display time in ms and bytes, in the order of coding, or of bytes alone.
+A file that is no trace raises `ScenarioError` with its line; one that cannot be read `OSError`.
 """
 
 import json

@@ -23,7 +23,8 @@ def test_fit(tmp_path):
     assert found.trace.frames == 2400
     assert found.played.mean_bytes == pytest.approx(found.trace.mean_bytes, rel=0.3)
     assert "[flows.film.app.movie]" in found.scenario
-    path = 'duration = "20 s"\n[links.sat]\nrate = "2 Mbit/s"\ndelay = "250 ms"\n[flows.film]\ntransport = "udp"\n'
+    path = 'duration = "20 s"\n[links.sat]\nrate = "2 Mbit/s"\ndelay = "250 ms"\n'
+    path += '[flows.film]\ntransport = "udp"\n'
     result = skyhaul.run("film.toml", text=path + found.scenario)
     assert result.flows["decodable"][0] == 1.0
 
