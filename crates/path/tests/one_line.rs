@@ -85,7 +85,7 @@ fn a_name_is_found_where_it_stands() {
         assert!(!names(&code(text), &gilbert, ERRORS), "{text}");
     }
     let threshold = Row { name: "threshold", variant: "Threshold", path: "threshold::Config" };
-    for text in ["Kind::Threshold => 1", "Discipline::Threshold(_)", "\"threshold\""] {
+    for text in ["Kind::Threshold => 1", "Discipline::Threshold(_)", "threshold::Config { k }"] {
         assert!(names(&code(text), &threshold, QUEUES), "{text}");
     }
     assert!(!names(&code("fn f() {}\n#[cfg(test)]\nmod tests { threshold::Config }"), &threshold, QUEUES));
