@@ -38,16 +38,13 @@ fn the_simulator_and_the_wire_agree() {
         ("transport = \"tfrc\"\nstop = \"10 s\"", "200".into()),
     ];
     std::thread::scope(|scope| {
-        let runs: Vec<_> = cases
-            .iter()
-            .map(|(flow, lost)| (flow, scope.spawn(move || both(&scenario(flow, lost)))))
-            .collect();
-        for (flow, run) in runs {
+        let runs: Vec<_> =
+            cases.iter().map(|(flow, lost)| scope.spawn(move || both(&scenario(flow, lost)))).collect();
+        for ((flow, lost), run) in cases.iter().zip(runs) {
             let (mut wire, mut sim, mut trusted) = run.join().unwrap();
             // On a machine that does other things packets are late, and a flow goes another way: it gets
             // two more chances, alone.
             for _ in 0..2 {
-                let lost = cases.iter().find(|c| c.0 == *flow).map_or("", |c| &c.1);
                 if (wire.goodput / sim.goodput - 1.0).abs() > 0.05 {
                     (wire, sim, trusted) = both(&scenario(flow, lost));
                 }

@@ -17,6 +17,7 @@
 mod backlog;
 mod config;
 mod control;
+mod highest;
 mod loss;
 mod meter;
 mod option;

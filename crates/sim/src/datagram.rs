@@ -38,8 +38,9 @@ pub(crate) struct Rated {
     delays: Delays,
     /// Reports are TFRC's.
     pub(crate) tfrc: bool,
-    /// Of each packet by its number, the number that it was offered as; empty with data without end.
-    offered: Vec<u64>,
+    /// From which packet on the number that a datagram was offered as is ahead of its packet's, and by how much: by those that
+    /// found no room at the sender. An entry for each time that it changes.
+    ahead: Vec<(u64, u64)>,
 }
 
 impl Rated {
@@ -50,13 +51,16 @@ impl Rated {
             receiver: Receiver::new(config),
             delays: Delays::default(),
             tfrc: matches!(config, Config::Tfrc(_)),
-            offered: Vec::new(),
+            ahead: Vec::new(),
         }
     }
     /// The packet to be sent now; to be called until there is none.
     pub(crate) fn poll(&mut self, now: Instant) -> Option<Data> {
         let (data, offered) = self.sender.poll_numbered(now)?;
-        self.offered.extend(offered);
+        let ahead = offered.map_or(0, |n| n.saturating_sub(data.number));
+        if ahead != self.ahead.last().map_or(0, |(_, by)| *by) {
+            self.ahead.push((data.number, ahead));
+        }
         Some(data)
     }
     /// A packet arrived, `header` bytes of which are headers. Returns the datagram as the application offered it: those that
@@ -66,8 +70,9 @@ impl Rated {
         let datagram = Datagram { number, sent_at, len: size - header };
         self.delays.arrived(now, &datagram);
         self.receiver.handle(now, data, false);
-        let offered = usize::try_from(number).ok().and_then(|n| self.offered.get(n));
-        Datagram { number: offered.copied().unwrap_or(number), ..datagram }
+        let changes = self.ahead.partition_point(|(from, _)| *from <= number);
+        let ahead = changes.checked_sub(1).map_or(0, |last| self.ahead[last].1);
+        Datagram { number: number + ahead, ..datagram }
     }
     /// Payload bytes delivered.
     pub(crate) fn bytes(&self) -> u64 {

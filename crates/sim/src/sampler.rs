@@ -74,8 +74,9 @@ impl Sampler {
     fn sample_flow(&mut self, now: Instant, index: u32, flow: &Flow, record: &mut Record, group: &FlowGroup) {
         let state = flow.snapshot();
         let rate = flow.agent.rated().map(|r| r.sender.state());
-        if let Some(srtt) = flow.srtt() {
-            record.srtt.0 += srtt.as_secs_f64();
+        let srtt = flow.srtt().map(Duration::as_secs_f64);
+        if let Some(srtt) = srtt {
+            record.srtt.0 += srtt;
             record.srtt.1 += 1;
         }
         let bwe = flow.bandwidth_estimate();
@@ -100,7 +101,7 @@ impl Sampler {
                     Kind::Pipe => state.map_or(0.0, |s| s.pipe as f64 / mss),
                     Kind::Retransmissions => record.totals(flow, group.endpoint.mss).retransmissions as f64,
                     Kind::Rto => state.map_or(f64::NAN, |s| s.rto.as_secs_f64()),
-                    Kind::Srtt => flow.srtt().map_or(f64::NAN, Duration::as_secs_f64),
+                    Kind::Srtt => srtt.unwrap_or(f64::NAN),
                     Kind::Ssthresh => state.map_or(f64::NAN, |s| s.ssthresh),
                     Kind::Delay
                     | Kind::Telemetry

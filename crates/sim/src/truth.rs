@@ -124,8 +124,6 @@ struct Known {
     counts: [u64; LossCause::COUNT],
     /// Its sender classifies losses: those that it has not been told of.
     news: Option<Vec<Loss>>,
-    /// How many of the losses, the last ones, came after the sender was last told.
-    fresh: usize,
 }
 
 /// The older of two sequence numbers.
@@ -134,6 +132,13 @@ fn older(a: u32, b: u32) -> u32 {
 }
 
 impl Known {
+    /// Forgets what nobody asks about any more: what is before `offset` and before `una`, the oldest byte that the sender
+    /// still asks about, and what earlier connections lost.
+    fn forget_before(&mut self, generation: u16, header: u32, (offset, una): (u32, u32)) {
+        let oldest = older(offset, una);
+        self.losses.retain(|l| l.generation == generation && !l.before(oldest, header));
+    }
+
     /// Why the segment at `offset`, which had been sent so many times, was lost; `None` if it was not.
     ///
     /// A segment is lost if every copy of it that was sent is: the retransmission timer that expires while a copy is still
@@ -190,7 +195,6 @@ impl Truth {
             known.losses.push(loss);
             if let Some(news) = &mut known.news {
                 news.push(loss);
-                known.fresh += 1;
             }
         }
     }
@@ -210,10 +214,7 @@ impl Truth {
         generation: u16,
         header: u32,
     ) -> impl Iterator<Item = (u32, u32, LossCause)> + use<> {
-        let news = self.known(flow).map_or_else(Vec::new, |k| {
-            k.fresh = 0;
-            k.news.as_mut().map_or_else(Vec::new, core::mem::take)
-        });
+        let news = self.known(flow).and_then(|k| k.news.as_mut()).map_or_else(Vec::new, core::mem::take);
         let current = news.into_iter().filter(move |l| l.generation == generation);
         current.map(move |l| (l.seq, l.size.saturating_sub(header), l.cause))
     }
@@ -232,8 +233,7 @@ impl Truth {
         let known = flow.get_or_insert_default();
         // Stream offsets and sequence numbers begin at 0 alike.
         let offset = judged.offset as u32;
-        let oldest = older(offset, una as u32);
-        known.losses.retain(|l| l.generation == generation && !l.before(oldest, header));
+        known.forget_before(generation, header, (offset, una as u32));
         if !judged.cut {
             return;
         }
@@ -263,10 +263,9 @@ impl Truth {
         let Some(flow) = self.flows.get_mut(flow as usize) else { return };
         let known = flow.get_or_insert_default();
         let offset = verdict.offset as u32;
-        let oldest = older(offset, una as u32);
-        known.losses.retain(|l| l.generation == generation && !l.before(oldest, header));
-        // What was sent since the verdict, and is lost already, is no part of it.
-        let then = known.losses.len().saturating_sub(known.fresh);
+        known.forget_before(generation, header, (offset, una as u32));
+        // What was sent since the verdict, and is lost already, is no part of it: that the sender has not been told of.
+        let then = known.losses.len().saturating_sub(known.news.as_ref().map_or(0, Vec::len));
         let cause = Known::cause(&known.losses[..then], offset, verdict.transmissions, header);
         let count = match (cause.map(is_error), verdict.error) {
             (None, _) => &mut account.spurious,
@@ -282,7 +281,6 @@ impl Truth {
     pub(crate) fn forget(&mut self, flow: u32) {
         if let Some(known) = self.known(flow) {
             known.losses.clear();
-            known.fresh = 0;
             if let Some(news) = &mut known.news {
                 news.clear();
             }

@@ -1,19 +1,18 @@
 //! The receiver of SSVP: it counts what is missing.
 
 use super::Config;
+use crate::highest::Highest;
 use crate::loss::{Arrival, Losses};
 use crate::option::Feedback;
 use crate::packet::{Data, Report, Says};
-use skyhaul_base::{Duration, Instant};
+use skyhaul_base::Instant;
 
 /// The receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     feedback: Feedback,
     losses: Losses,
-    /// The packet of the highest number: that, when it left, when it arrived.
-    latest: Option<(u64, Instant, Instant)>,
-    rtt: Option<Duration>,
+    highest: Highest,
     lost: u64,
     timer: Instant,
     /// Something arrived since the last report.
@@ -26,8 +25,7 @@ impl Receiver {
         Self {
             feedback: config.feedback,
             losses: Losses::default(),
-            latest: None,
-            rtt: None,
+            highest: Highest::default(),
             lost: 0,
             timer: Instant::MAX,
             news: false,
@@ -40,10 +38,7 @@ impl Receiver {
         if self.losses.arrived(now, data.number) == Arrival::Again {
             return;
         }
-        if self.latest.is_none_or(|(highest, _, _)| data.number >= highest) {
-            self.latest = Some((data.number, data.sent_at, now));
-            self.rtt = data.rtt.or(self.rtt);
-        }
+        self.highest.arrived(now, data);
         while let Some(gap) = self.losses.poll() {
             self.lost = self.lost.saturating_add(gap.len());
         }
@@ -73,17 +68,18 @@ impl Receiver {
     }
 
     fn report(&mut self, now: Instant) {
-        let Some((highest, echo, arrived)) = self.latest else { return };
+        let Some(highest) = self.highest.number() else { return };
         self.news = false;
-        self.timer = self.rtt.map_or(Instant::MAX, |rtt| now + rtt);
+        self.timer = self.highest.next_report(now);
         let says = Says::Ssvp { highest: highest as u32, lost: self.lost as u32 };
-        self.due = Some(Report::new(now, echo, arrived, says));
+        self.due = self.highest.report(now, says);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use skyhaul_base::Duration;
 
     #[test]
     fn it_reports_once_per_round_trip_time_what_was_overtaken() {

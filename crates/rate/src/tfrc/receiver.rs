@@ -1,6 +1,7 @@
 //! The receiver of TFRC (RFC 5348 §6).
 
 use super::{Config, Intervals, loss_at};
+use crate::highest::Highest;
 use crate::loss::{Arrival, Gap, Losses};
 use crate::meter::Meter;
 use crate::option::Feedback;
@@ -19,10 +20,7 @@ pub(crate) struct Receiver {
     losses: Losses,
     intervals: Intervals,
     meter: Meter,
-    /// The packet of the highest number: that, when it left, when it arrived.
-    latest: Option<(u64, Instant, Instant)>,
-    /// Of the latest packet that said one.
-    rtt: Option<Duration>,
+    highest: Highest,
     /// That of the last report: the span over which the next measures (R_m-1).
     window: Duration,
     timer: Instant,
@@ -45,8 +43,7 @@ impl Receiver {
             losses: Losses::default(),
             intervals: Intervals::new(config.discounting),
             meter: Meter::default(),
-            latest: None,
-            rtt: None,
+            highest: Highest::default(),
             window: UNKNOWN_RTT,
             timer: Instant::MAX,
             owed: false,
@@ -65,10 +62,7 @@ impl Receiver {
             return;
         }
         self.segment = self.segment.max(data.size);
-        if self.latest.is_none_or(|(highest, _, _)| data.number >= highest) {
-            self.latest = Some((data.number, data.sent_at, now));
-            self.rtt = data.rtt.or(self.rtt);
-        }
+        self.highest.arrived(now, data);
         self.meter.arrived(now, data.size, self.window.max(self.rtt()));
         if arrival == Arrival::Late && self.intervals.take_back(data.number) {
             self.lost = self.lost.saturating_sub(1);
@@ -80,7 +74,7 @@ impl Receiver {
             self.lost = self.lost.saturating_add(gap.len());
             self.give_up(now, &gap);
         }
-        let every = self.config.feedback == Feedback::Packet || self.rtt.is_none();
+        let every = self.config.feedback == Feedback::Packet || self.highest.rtt().is_none();
         if every || self.owed || self.timer == Instant::MAX || self.loss_event_rate() > self.loss {
             self.report(now);
         }
@@ -105,7 +99,7 @@ impl Receiver {
     }
     /// The loss event rate as it is now.
     pub(crate) fn loss_event_rate(&self) -> f64 {
-        self.latest.map_or(0.0, |(highest, _, _)| self.intervals.loss_event_rate(highest))
+        self.highest.number().map_or(0.0, |highest| self.intervals.loss_event_rate(highest))
     }
     pub(crate) fn events(&self) -> u64 {
         self.intervals.events()
@@ -115,7 +109,7 @@ impl Receiver {
     }
 
     fn rtt(&self) -> Duration {
-        self.rtt.unwrap_or(UNKNOWN_RTT)
+        self.highest.rtt().unwrap_or(UNKNOWN_RTT)
     }
 
     /// All packets of a gap are lost: those that begin events are looked for.
@@ -147,16 +141,18 @@ impl Receiver {
 
     /// A report is due (§6.2).
     fn report(&mut self, now: Instant) {
-        let Some((_, echo, arrived)) = self.latest else { return };
+        if self.highest.number().is_none() {
+            return;
+        }
         let received = self.meter.rate(now, self.window);
         self.meter.report(now);
         self.most = self.most.max(received);
         self.loss = self.loss_event_rate();
         self.window = self.rtt();
-        self.timer = self.rtt.map_or(Instant::MAX, |rtt| now + rtt);
+        self.timer = self.highest.next_report(now);
         self.owed = false;
         let says = Says::Tfrc { received: received as f32, loss: self.loss as f32 };
-        self.due = Some(Report::new(now, echo, arrived, says));
+        self.due = self.highest.report(now, says);
     }
 }
 

@@ -160,6 +160,24 @@ fn decodable(film: &[Frame], in_time: &[bool]) -> Vec<bool> {
     ok
 }
 
+/// A film is produced and arrives in the order of time, as it happens: milliseconds, and what arrives.
+fn play(v: &mut Viewer, film: &[Frame], arrivals: impl Iterator<Item = (u64, Arrival)>) {
+    let (mut frames, mut arrivals) = (film.iter().peekable(), arrivals.peekable());
+    loop {
+        let frame_first = match (frames.peek(), arrivals.peek()) {
+            (Some(f), Some(a)) => f.at <= at(a.0),
+            (f, _) => f.is_some(),
+        };
+        if frame_first {
+            v.produced(frames.next().unwrap());
+        } else if let Some((ms, arrival)) = arrivals.next() {
+            v.arrived(at(ms), &arrival);
+        } else {
+            return;
+        }
+    }
+}
+
 #[test]
 fn datagrams_by_definition() {
     let mut rng = Rng::stream(11, "datagrams");
@@ -185,23 +203,9 @@ fn datagrams_by_definition() {
             times.push(of);
         }
         arrivals.sort_unstable();
-        // In the order of time, as it happens.
         let mut v = viewer(false);
-        let (mut f, mut a) = (film.iter().peekable(), arrivals.iter().peekable());
-        loop {
-            let frame_first = match (f.peek(), a.peek()) {
-                (Some(f), Some(a)) => f.at <= at(a.0),
-                (f, _) => f.is_some(),
-            };
-            if frame_first {
-                v.produced(f.next().unwrap());
-            } else if let Some(&(ms, number, len)) = a.next() {
-                let datagram = Datagram { number, sent_at: Instant::ZERO, len };
-                v.arrived(at(ms), &Arrival::Datagram(datagram));
-            } else {
-                break;
-            }
-        }
+        let datagram = |number, len| Arrival::Datagram(Datagram { number, sent_at: Instant::ZERO, len });
+        play(&mut v, &film, arrivals.iter().map(|&(ms, number, len)| (ms, datagram(number, len))));
         let r = v.result(at(60_000));
         let complete_at =
             |of: &Vec<Option<u64>>| of.iter().copied().collect::<Option<Vec<_>>>()?.into_iter().max();
@@ -267,20 +271,7 @@ fn streams_by_definition() {
             ms += 1 + rng.below(pause);
         }
         let mut v = viewer(true);
-        let (mut f, mut a) = (film.iter().peekable(), jumps.iter().peekable());
-        loop {
-            let frame_first = match (f.peek(), a.peek()) {
-                (Some(f), Some(a)) => f.at <= at(a.0),
-                (f, _) => f.is_some(),
-            };
-            if frame_first {
-                v.produced(f.next().unwrap());
-            } else if let Some(&(ms, bytes)) = a.next() {
-                v.arrived(at(ms), &Arrival::InOrder { bytes });
-            } else {
-                break;
-            }
-        }
+        play(&mut v, &film, jumps.iter().map(|&(ms, bytes)| (ms, Arrival::InOrder { bytes })));
         let end = jumps.last().unwrap().0 + 1;
         v.over(at(end));
         let r = v.result(at(end));

@@ -1,0 +1,38 @@
+//! The packet of the highest number that a receiver has, which its reports speak of.
+
+use crate::packet::{Data, Report, Says};
+use skyhaul_base::{Duration, Instant};
+
+/// The packet of the highest number so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Highest {
+    /// Its number, when it left, when it arrived.
+    packet: Option<(u64, Instant, Instant)>,
+    rtt: Option<Duration>,
+}
+
+impl Highest {
+    /// A packet arrives.
+    pub(crate) fn arrived(&mut self, now: Instant, data: &Data) {
+        if self.number().is_none_or(|highest| data.number >= highest) {
+            self.packet = Some((data.number, data.sent_at, now));
+            self.rtt = data.rtt.or(self.rtt);
+        }
+    }
+    /// Its number.
+    pub(crate) fn number(&self) -> Option<u64> {
+        self.packet.map(|(number, _, _)| number)
+    }
+    /// The round-trip time of the latest one that said any.
+    pub(crate) fn rtt(&self) -> Option<Duration> {
+        self.rtt
+    }
+    /// When the report after one that is sent now is due.
+    pub(crate) fn next_report(&self, now: Instant) -> Instant {
+        self.rtt.map_or(Instant::MAX, |rtt| now + rtt)
+    }
+    /// A report on it; `None` while nothing has arrived.
+    pub(crate) fn report(&self, now: Instant, says: Says) -> Option<Report> {
+        self.packet.map(|(_, echo, arrived)| Report::new(now, echo, arrived, says))
+    }
+}
