@@ -30,7 +30,12 @@ fn the_simulator_and_the_wire_agree() {
     let periodic: Vec<String> = (1..40).map(|k| (k * 150).to_string()).collect();
     let cases = [
         ("transport = \"tfrc\"", periodic.join(", ")),
-        ("transport = { kind = \"ssvp\", startup = \"double\" }", periodic.join(", ")),
+        // Below the link's rate: without a ceiling a millisecond decides whether the start doubles once more into the queue
+        // before the first loss is reported, and what is sent in all hangs on that.
+        (
+            "transport = { kind = \"ssvp\", startup = \"double\", max-rate = \"2 Mbit/s\" }",
+            periodic.join(", "),
+        ),
         (
             "transport = \"tfrc\"\napp = { kind = \"cbr\", rate = \"400 kbit/s\", packet = \"500 B\" }",
             "400".into(),
@@ -40,15 +45,8 @@ fn the_simulator_and_the_wire_agree() {
     std::thread::scope(|scope| {
         let runs: Vec<_> =
             cases.iter().map(|(flow, lost)| scope.spawn(move || both(&scenario(flow, lost)))).collect();
-        for ((flow, lost), run) in cases.iter().zip(runs) {
-            let (mut wire, mut sim, mut trusted) = run.join().unwrap();
-            // On a machine that does other things packets are late, and a flow goes another way: it gets
-            // two more chances, alone.
-            for _ in 0..2 {
-                if (wire.goodput / sim.goodput - 1.0).abs() > 0.05 {
-                    (wire, sim, trusted) = both(&scenario(flow, lost));
-                }
-            }
+        for ((flow, _), run) in cases.iter().zip(runs) {
+            let (wire, sim, trusted) = run.join().unwrap();
             let (ours, theirs) = (wire.rate.expect("a rate"), sim.rate.expect("a rate"));
             let share = wire.goodput / sim.goodput - 1.0;
             println!(
