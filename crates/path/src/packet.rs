@@ -22,6 +22,14 @@ pub trait PacketView: Default {
     fn spared(&self) -> bool {
         false
     }
+    /// True if the packet may be marked instead of dropped: ECT(0), ECT(1) or already CE [RFC 3168 §5].
+    #[inline]
+    fn is_ect(&self) -> bool {
+        false
+    }
+    /// Marks the packet as having met congestion.
+    #[inline]
+    fn mark_ce(&mut self) {}
 }
 
 /// How many kinds of packets a link counts separately; see [`PacketView::kind`].
