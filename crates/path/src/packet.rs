@@ -22,13 +22,11 @@ pub trait PacketView: Default {
     fn spared(&self) -> bool {
         false
     }
-    /// True if the packet may be marked instead of dropped: ECT(0), ECT(1) or already CE [RFC 3168 §5].
-    #[inline]
+    /// True if its transport reacts to marks: ECT(0), ECT(1) or CE in the header (RFC 3168 §5).
     fn is_ect(&self) -> bool {
         false
     }
-    /// Marks the packet as having met congestion.
-    #[inline]
+    /// The queue has seen congestion: sets CE (RFC 3168 §5). Called for packets with [`Self::is_ect`] only.
     fn mark_ce(&mut self) {}
 }
 
