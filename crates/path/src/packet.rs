@@ -22,6 +22,12 @@ pub trait PacketView: Default {
     fn spared(&self) -> bool {
         false
     }
+    /// True if its transport reacts to marks: ECT(0), ECT(1) or CE in the header (RFC 3168 §5).
+    fn is_ect(&self) -> bool {
+        false
+    }
+    /// The queue has seen congestion: sets CE (RFC 3168 §5). Called for packets with [`Self::is_ect`] only.
+    fn mark_ce(&mut self) {}
 }
 
 /// How many kinds of packets a link counts separately; see [`PacketView::kind`].

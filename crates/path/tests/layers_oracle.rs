@@ -8,7 +8,7 @@ use skyhaul_base::{Duration, Instant, Rate};
 use skyhaul_path::delay::{fixed::Fixed, normal::Normal};
 use skyhaul_path::error::{self, ErrorModel, ber, bursts, per};
 use skyhaul_path::fec::{self, Shape, block, code_rate, repeat};
-use skyhaul_path::queue::{pushout, threshold};
+use skyhaul_path::queue::{Moment, pushout, threshold};
 use skyhaul_path::{
     Delay, Discipline, DropReason, Limit, Link, LinkConfig, Queue, QueueConfig, Streams, arq,
 };
@@ -136,6 +136,8 @@ fn naive_arq(config: &LinkConfig, arq: arq::Config, arrivals: &[Arrival]) -> Vec
     let mut known = vec![Known::Waits; arrivals.len()];
     let mut queue = Queue::new(&config.queue);
     let mut fates = vec![None; arrivals.len()];
+    let mut unused = Streams::named(5, "links.test").queue;
+    let mut at = Moment::new(Instant::ZERO, &mut unused);
     // When the window opens by a packet again, when a packet is overdue, and what is to be sent again.
     let mut opens: Vec<Instant> = Vec::new();
     let mut overdue: Vec<(Instant, usize)> = Vec::new();
@@ -170,7 +172,7 @@ fn naive_arq(config: &LinkConfig, arq: arq::Config, arrivals: &[Arrival]) -> Vec
         } else if !again.is_empty() {
             Some(again.remove(0))
         } else if outstanding < arq.window && !queue.is_empty() {
-            queue.dequeue().map(|p: Pkt| p.id as usize)
+            queue.dequeue(&mut at, &mut |_, _| ()).map(|p: Pkt| p.id as usize)
         } else if let Some(a) = arrivals.get(next).filter(|a| a.at <= now && outstanding < arq.window) {
             next += 1;
             Some(a.p.id as usize)
@@ -200,7 +202,9 @@ fn naive_arq(config: &LinkConfig, arq: arq::Config, arrivals: &[Arrival]) -> Vec
         if let Some(a) = arrivals.get(next).filter(|a| a.at <= now) {
             next += 1;
             let in_service = (!free).then_some(size);
-            queue.enqueue(a.p, in_service, &mut |p, why| fates[p.id as usize] = Some(Fate::Lost(why)));
+            queue.enqueue(&mut at, a.p, in_service, &mut |p, why| {
+                fates[p.id as usize] = Some(Fate::Lost(why))
+            });
             continue;
         }
         let waits = !again.is_empty() || !queue.is_empty();
@@ -266,9 +270,15 @@ fn repeats() -> impl Strategy<Value = arq::Config> {
         Just(arq::Feedback::Ideal),
         (0..6u64).prop_map(|ms| arq::Feedback::After(Duration::from_millis(ms)))
     ];
-    (1..12u32, 0..4u32, any::<bool>(), 0..3u64, feedback).prop_map(|(window, retries, in_order, ms, feedback)| {
-        arq::Config { window, retries, in_order, guard: Duration::from_millis(ms), feedback }
-    })
+    (1..12u32, 0..4u32, any::<bool>(), 0..3u64, feedback).prop_map(
+        |(window, retries, in_order, ms, feedback)| arq::Config {
+            window,
+            retries,
+            in_order,
+            guard: Duration::from_millis(ms),
+            feedback,
+        },
+    )
 }
 
 fn queue() -> impl Strategy<Value = QueueConfig> {

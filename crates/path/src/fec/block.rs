@@ -135,7 +135,8 @@ impl Model for Config {
     }
     fn words(&self, _: &dyn Fn(f64) -> String) -> String {
         let Self { n, k, .. } = self;
-        let deep = if self.interleave > 1 { format!(", {} blocks in turn", self.interleave) } else { String::new() };
+        let deep =
+            if self.interleave > 1 { format!(", {} blocks in turn", self.interleave) } else { String::new() };
         format!("block code ({n}, {k}){deep}")
     }
 }

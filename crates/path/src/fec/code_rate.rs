@@ -55,13 +55,19 @@ impl Model for Config {
         if !(self.rate > 0.0 && self.rate <= 1.0) {
             return Err(Invalid::Rate(self.rate));
         }
-        self.residual.as_ref().map_or(Ok(()), error::Config::validate).map_err(|why| Invalid::Residual { why })
+        self.residual
+            .as_ref()
+            .map_or(Ok(()), error::Config::validate)
+            .map_err(|why| Invalid::Residual { why })
     }
     fn code(&self) -> Code {
         Code { bits: self.rate, residual: self.residual.clone(), shape: Shape::NONE }
     }
     fn words(&self, number: &dyn Fn(f64) -> String) -> String {
-        let left = self.residual.as_ref().map_or_else(String::new, |e| format!(", which leaves {}", e.words(number)));
+        let left = self
+            .residual
+            .as_ref()
+            .map_or_else(String::new, |e| format!(", which leaves {}", e.words(number)));
         format!("code of rate {}{left}", number(self.rate))
     }
 }

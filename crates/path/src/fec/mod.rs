@@ -174,9 +174,8 @@ mod tests {
             (e.key(), alloc::string::ToString::to_string(&e))
         };
         let rate = |rate| Config::from(code_rate::Config { rate, residual: None });
-        let depth = |interleave| {
-            block::Config { n: 20, k: 18, interleave, ..block::Config::default() }.into()
-        };
+        let depth =
+            |interleave| block::Config { n: 20, k: 18, interleave, ..block::Config::default() }.into();
         let no_time = block::Config { n: 20, k: 18, fill_time: Duration::ZERO, ..block::Config::default() };
         for (config, key, remedy) in [
             (block(17, 18), "n", "write n from 18 on"),
@@ -194,6 +193,10 @@ mod tests {
             let (at, message) = refused(config);
             assert!(at == key && message.contains(remedy), "{at}: {message}");
         }
-        assert!([block(18, 18), block(1, 1), rate(1.0), rate(1e-3), repeat(1)].iter().all(|c| c.validate().is_ok()));
+        assert!(
+            [block(18, 18), block(1, 1), rate(1.0), rate(1e-3), repeat(1)]
+                .iter()
+                .all(|c| c.validate().is_ok())
+        );
     }
 }

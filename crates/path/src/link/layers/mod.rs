@@ -126,7 +126,8 @@ impl<P: PacketView> Layers<P> {
 
     /// When the next transmission begins.
     fn next_start(&self, link: &Link<P>) -> Instant {
-        let sends = self.blocks.owes() || !self.again.is_empty() || !link.queue.is_empty() && self.has_window();
+        let sends =
+            self.blocks.owes() || !self.again.is_empty() || !link.queue.is_empty() && self.has_window();
         if sends && link.ready_at < Instant::MAX { link.ready_at.max(self.clock) } else { Instant::MAX }
     }
 
@@ -155,14 +156,20 @@ impl<P: PacketView> Layers<P> {
                     let due = self.events.pop();
                     due.into_iter().for_each(|e| self.handle(link, e.what, lost));
                 }
-                _ => self.start(link, start, start > before),
+                _ => self.start(link, start, start > before, lost),
             }
         }
         self.clock = self.clock.max(now);
     }
 
     /// The next transmission begins: parity first, then what is sent again, then what waits in the queue.
-    fn start(&mut self, link: &mut Link<P>, start: Instant, waited: bool) {
+    fn start(
+        &mut self,
+        link: &mut Link<P>,
+        start: Instant,
+        waited: bool,
+        lost: &mut impl FnMut(P, DropReason),
+    ) {
         if let Some((block, size)) = self.blocks.pay() {
             link.counters.repair.parity += 1;
             let (arrival, whole) = self.transmit(link, start, &Parity(size), waited);
@@ -172,7 +179,7 @@ impl<P: PacketView> Layers<P> {
             self.send(link, start, key, waited);
         } else {
             link.integrate(start);
-            if let Some(p) = link.queue.dequeue() {
+            if let Some(p) = link.take(start, lost) {
                 self.first(link, start, p, true);
             }
         }
@@ -299,13 +306,7 @@ impl<P: PacketView> Layers<P> {
         self.resolve(link, place, Slot::Skipped);
     }
 
-    fn lose(
-        &mut self,
-        link: &mut Link<P>,
-        key: u32,
-        why: DropReason,
-        lost: &mut impl FnMut(P, DropReason),
-    ) {
+    fn lose(&mut self, link: &mut Link<P>, key: u32, why: DropReason, lost: &mut impl FnMut(P, DropReason)) {
         let p = self.release(key);
         link.counters.drop(&p, why);
         lost(p, why);
@@ -369,11 +370,8 @@ impl<P: PacketView> Link<P> {
             if !layers.is_idle(link, now) {
                 return link.wait(now, p, lost);
             }
-            if !link.queue.lets_through(p.size()) {
-                link.counters.drop(&p, DropReason::Full);
-                lost(p, DropReason::Full);
-                return Offered::Dropped;
-            }
+            let passed = if link.queue.is_open() { Some(p) } else { link.let_pass(now, p, lost) };
+            let Some(p) = passed else { return Offered::Dropped };
             layers.first(link, now, p, false);
             Offered::Sent
         })
