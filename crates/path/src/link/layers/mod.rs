@@ -81,8 +81,6 @@ impl PacketView for Parity {
     }
 }
 
-const GAVE_UP: DropReason = DropReason::Error;
-
 impl<P> Layers<P> {
     /// How many packets have been sent whose fate is open.
     pub(super) fn in_flight(&self) -> usize {
@@ -322,7 +320,7 @@ impl<P: PacketView> Layers<P> {
         }
         self.outstanding -= 1;
         link.counters.repair.give_ups += 1;
-        self.lose(link, key, GAVE_UP, lost);
+        self.lose(link, key, DropReason::ArqGaveUp, lost);
         if self.order.is_some() {
             // What tells the receiver costs no time on the transmitter, but overtakes nothing.
             let told = self.clock + link.delay.base_at(self.clock);
