@@ -8,6 +8,7 @@ use crate::sky::{Seen, Sky};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use skyhaul_base::{Duration, Instant};
+use skyhaul_path::Handover;
 
 /// How often a way over inter-satellite links is looked for.
 const REROUTE: Duration = Duration::from_secs(1);
@@ -38,19 +39,6 @@ pub struct Path {
     pub begin: Duration,
     /// One-way delay at its end.
     pub end: Duration,
-}
-
-/// A station changes from one satellite to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Handover {
-    /// The satellite that served; `None` after an outage.
-    pub from: Option<u32>,
-    /// The satellite that follows; `None` if there is none.
-    pub to: Option<u32>,
-    /// One-way delay before, 0 if there was none.
-    pub before: Duration,
-    /// One-way delay after, 0 if there is none.
-    pub after: Duration,
 }
 
 /// Follows the sky of a link step by step. Two trackers of one configuration make the same steps.
