@@ -136,6 +136,7 @@ impl<P: PacketView> Link<P> {
         self.counters.offer(&p);
         if self.ready_at <= now {
             if self.queue.lets_through(p.size()) {
+                self.queue.pass(&p);
                 let sent = self.transmit(now, p, false, lost);
                 return if late { Offered::Sent } else { sent };
             }

@@ -6,6 +6,10 @@
 //! Each discipline has a file with its [`Model`], whose configuration is its form in scenario files; the list below is
 //! the only line outside of that file that a new one needs.
 
+pub mod ack_decimation;
+pub mod ack_filter;
+mod acks;
+pub mod acks_first;
 pub mod drop_tail;
 pub mod gtnets;
 mod limit;
@@ -89,6 +93,15 @@ macro_rules! disciplines {
             pub const fn is_blind(self) -> bool {
                 match self { $(Self::$variant => <$config>::BLIND,)* }
             }
+            /// It removes acknowledgements that later ones make redundant.
+            #[must_use]
+            pub const fn thins_acks(self) -> bool {
+                match self { $(Self::$variant => <$config>::THINS_ACKS,)* }
+            }
+            /// It remembers what has passed, and wants to see packets that find the transmitter idle too.
+            const fn sees_all(self) -> bool {
+                match self { $(Self::$variant => <$config>::SEES_ALL,)* }
+            }
             /// What is of high priority leaves first and in the order of arrival, whatever comes later.
             #[must_use]
             pub const fn serves_high_first(self) -> bool {
@@ -162,6 +175,9 @@ macro_rules! disciplines {
 }
 
 disciplines! {
+    "ack-decimation" AckDecimation(ack_decimation::Config),
+    "ack-filter" AckFilter(ack_filter::Config),
+    "acks-first" AcksFirst(acks_first::Config),
     "drop-tail" DropTail(drop_tail::Config),
     "fifo-pushout" FifoPushout(pushout::Fifo),
     "gtnets" Gtnets(gtnets::Config),
@@ -256,6 +272,8 @@ pub struct Queue<P> {
     /// How much less than the configured limit it holds.
     less: u8,
     count_in_service: bool,
+    /// The discipline wants to see packets that do not wait.
+    sees_all: bool,
     order: Order<P>,
 }
 
@@ -266,7 +284,8 @@ impl<P: PacketView> Queue<P> {
         let less = u8::from(config.ns2_limit);
         let order = config.discipline.build();
         let limit = Load::most(config.limit, less);
-        Self { held: Load::EMPTY, limit, less, count_in_service: config.count_in_service, order }
+        let sees_all = config.discipline.kind().sees_all();
+        Self { held: Load::EMPTY, limit, less, count_in_service: config.count_in_service, sees_all, order }
     }
 
     /// Changes the capacity. What waits beyond a smaller one is kept, and nothing is admitted until there is room.
@@ -313,6 +332,14 @@ impl<P: PacketView> Queue<P> {
         let p = each!(&mut self.order, q => q.dequeue())?;
         self.held.remove(p.size());
         Some(p)
+    }
+
+    /// A packet goes straight to the transmitter.
+    #[inline]
+    pub(crate) fn pass(&mut self, p: &P) {
+        if self.sees_all {
+            each!(&mut self.order, q => q.pass(p));
+        }
     }
 
     /// True if a packet of `size` bytes may go straight to an idle transmitter past an empty queue: always,

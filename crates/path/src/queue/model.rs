@@ -16,6 +16,10 @@ pub trait Model: Copy + Debug + Eq {
     /// All packets of high priority leave before any of low priority and in the order of their arrival, and none of them
     /// makes room for another: nothing that comes later changes when they leave.
     const HIGH_FIRST: bool = false;
+    /// It removes acknowledgements that later ones make redundant.
+    const THINS_ACKS: bool = false;
+    /// It remembers what has passed: its order wants to see packets that do not wait, see [`Order::pass`].
+    const SEES_ALL: bool = false;
     /// The packets that wait, and who goes next.
     type Order<P>;
     /// Why a configuration makes no sense.
@@ -56,6 +60,8 @@ pub(super) trait Order<P: PacketView> {
         busy: u32,
         lost: &mut impl FnMut(P, DropReason),
     ) -> bool;
+    /// A packet passes an empty queue, since the transmitter is idle. Called where [`Model::SEES_ALL`] says so.
+    fn pass(&mut self, _p: &P) {}
     /// Makes room for a packet of `size` bytes that is kept elsewhere, where all of high priority are. True if it fits
     /// then.
     fn make_room(
