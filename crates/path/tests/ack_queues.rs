@@ -2,9 +2,9 @@
 //! what must hold of all of them; and the example of RFC 3449 on a link.
 
 use proptest::prelude::*;
-use skyhaul_base::{Duration, Instant, Rate};
+use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_path::queue::ack_filter::{self, Filter, Place};
-use skyhaul_path::queue::{ack_decimation, acks_first};
+use skyhaul_path::queue::{Moment, ack_decimation, acks_first};
 use skyhaul_path::{
     Acknowledgement, Discipline, DropReason, Limit, Link, LinkConfig, PacketView, Queue, QueueConfig, Streams,
 };
@@ -38,6 +38,25 @@ impl Pkt {
     /// The connection that it acknowledges.
     fn connection(&self) -> Option<(u32, u16)> {
         self.ack.map(|a| (self.flow, a.connection))
+    }
+}
+
+/// A queue to which time and chance mean nothing.
+struct Real {
+    queue: Queue<Pkt>,
+    rng: Rng,
+}
+
+impl Real {
+    fn new(config: &QueueConfig) -> Self {
+        Self { queue: Queue::new(config), rng: Rng::stream(1, "queue") }
+    }
+    fn enqueue(&mut self, p: Pkt, lost: &mut impl FnMut(Pkt, DropReason)) -> bool {
+        self.queue.enqueue(&mut Moment::new(Instant::ZERO, &mut self.rng), p, None, lost)
+    }
+    fn dequeue(&mut self) -> Option<Pkt> {
+        let none = &mut |_, _| unreachable!("what is served is not lost");
+        self.queue.dequeue(&mut Moment::new(Instant::ZERO, &mut self.rng), none)
     }
 }
 
@@ -255,7 +274,7 @@ proptest! {
     #[test]
     fn disciplines_equal_their_definition(discipline in discipline(), limit in limit(), ops in ops()) {
         let config = QueueConfig { discipline, limit, ..QueueConfig::default() };
-        let mut real = Queue::new(&config);
+        let mut real = Real::new(&config);
         let mut naive = Naive { config, list: Vec::new(), history: Vec::new() };
         let (mut offered, mut delivered, mut all_lost) = (0, 0, 0);
         for (id, op) in ops.into_iter().enumerate() {
@@ -263,7 +282,7 @@ proptest! {
                 Op::Enqueue { flow, size, ack } => {
                     let p = Pkt { id, flow, size, ack };
                     let (mut lost, mut expected) = (BTreeMap::new(), BTreeMap::new());
-                    let admitted = real.enqueue(p, None, &mut |p, why| {
+                    let admitted = real.enqueue(p, &mut |p, why| {
                         assert!(lost.insert(p.id, why).is_none(), "lost twice");
                     });
                     naive.enqueue(p, &mut expected);
@@ -280,9 +299,9 @@ proptest! {
                     delivered += usize::from(p.is_some());
                 }
             }
-            prop_assert_eq!(offered, delivered + all_lost + real.len() as usize);
-            prop_assert_eq!(real.len() as usize, naive.list.len());
-            prop_assert_eq!(real.bytes(), naive.list.iter().map(|p| u64::from(p.size)).sum::<u64>());
+            prop_assert_eq!(offered, delivered + all_lost + real.queue.len() as usize);
+            prop_assert_eq!(real.queue.len() as usize, naive.list.len());
+            prop_assert_eq!(real.queue.bytes(), naive.list.iter().map(|p| u64::from(p.size)).sum::<u64>());
         }
     }
 
@@ -290,14 +309,14 @@ proptest! {
     /// last of each is among them; data all; and of the filter all duplicates and all that say more.
     #[test]
     fn what_a_thinned_flow_loses_is_redundant(discipline in discipline(), ops in ops()) {
-        let mut real = Queue::new(&QueueConfig { discipline, ..QueueConfig::default() });
+        let mut real = Real::new(&QueueConfig { discipline, ..QueueConfig::default() });
         let (mut offered, mut left) = (Vec::new(), Vec::new());
         for (id, op) in ops.into_iter().enumerate() {
             match op {
                 Op::Enqueue { flow, size, ack } => {
                     let p = Pkt { id, flow, size, ack };
                     offered.push(p);
-                    real.enqueue(p, None, &mut |p, why| {
+                    real.enqueue(p, &mut |p, why| {
                         assert!(why == DropReason::Filtered && p.ack.is_some(), "{p:?} {why:?}");
                     });
                 }
@@ -328,9 +347,9 @@ proptest! {
 
 /// Offers acknowledgements of one flow to a queue; the numbers that leave it.
 fn through(discipline: impl Into<Discipline>, acks: &[Acknowledgement]) -> Vec<u32> {
-    let mut q = Queue::new(&QueueConfig { discipline: discipline.into(), ..QueueConfig::default() });
+    let mut q = Real::new(&QueueConfig { discipline: discipline.into(), ..QueueConfig::default() });
     for (id, a) in acks.iter().enumerate() {
-        q.enqueue(Pkt { id, flow: 1, size: 40, ack: Some(*a) }, None, &mut |_, _| {});
+        q.enqueue(Pkt { id, flow: 1, size: 40, ack: Some(*a) }, &mut |_, _| {});
     }
     core::iter::from_fn(|| q.dequeue().map(|p| p.ack.unwrap().number)).collect()
 }
@@ -375,10 +394,10 @@ fn duplicates_and_what_says_more_stay() {
 fn at_the_head_it_takes_the_place_of_the_first_that_it_replaces() {
     let head = ack_filter::Config { place: Place::Head, ..AGGRESSIVE };
     let order = |discipline: ack_filter::Config| -> Vec<usize> {
-        let mut q = Queue::new(&QueueConfig { discipline: discipline.into(), ..QueueConfig::default() });
+        let mut q = Real::new(&QueueConfig { discipline: discipline.into(), ..QueueConfig::default() });
         for (id, flow) in [1, 1, 2, 1].into_iter().enumerate() {
             let number = id as u32;
-            q.enqueue(Pkt { id, flow, size: 40, ack: Some(ack(number)) }, None, &mut |_, _| {});
+            q.enqueue(Pkt { id, flow, size: 40, ack: Some(ack(number)) }, &mut |_, _| {});
         }
         core::iter::from_fn(|| q.dequeue().map(|p| p.id)).collect()
     };
@@ -440,11 +459,11 @@ fn the_return_link_of_the_rfc_carries_one_acknowledgement_of_eight() {
 #[test]
 fn acknowledgements_overtake_data_but_interrupt_none() {
     let config = QueueConfig { discipline: acks_first::Config {}.into(), ..QueueConfig::packets(3) };
-    let mut q = Queue::new(&config);
+    let mut q = Real::new(&config);
     let mut lost = Vec::new();
     for (id, acks) in [(0, false), (1, false), (2, true), (3, true)] {
         let p = Pkt { id, flow: 1, size: if acks { 40 } else { 1000 }, ack: acks.then_some(ack(1)) };
-        q.enqueue(p, Some(1000), &mut |p, why| lost.push((p.id, why)));
+        q.enqueue(p, &mut |p, why| lost.push((p.id, why)));
     }
     assert_eq!(lost, [(3, DropReason::Full)]);
     let served: Vec<_> = core::iter::from_fn(|| q.dequeue().map(|p| p.id)).collect();

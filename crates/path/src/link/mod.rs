@@ -7,7 +7,7 @@ use crate::delay::Delay;
 use crate::error::ErrorModel;
 use crate::lane::Lane;
 use crate::packet::{DropReason, PacketView};
-use crate::queue::{Limit, Queue};
+use crate::queue::{Limit, Moment, Queue};
 use crate::rate::{self, Transmitter};
 use crate::stats::Counters;
 pub use config::{LinkConfig, Streams};
@@ -98,6 +98,8 @@ impl<P: PacketView> Link<P> {
     #[must_use]
     pub fn new(config: &LinkConfig, streams: Streams) -> Self {
         let error = config.error.build();
+        let mut queue = Queue::new(&config.queue);
+        queue.set_rate(config.rate.mean());
         Self {
             ready_at: Instant::ZERO,
             free_at: Instant::ZERO,
@@ -106,7 +108,7 @@ impl<P: PacketView> Link<P> {
             up: true,
             drop_inflight: config.drop_inflight,
             allow_reorder: config.allow_reorder,
-            queue: Queue::new(&config.queue),
+            queue,
             foreseen: None,
             lane: Lane::new(config.allow_reorder),
             constant_delay: config.delay.constant(),
@@ -135,14 +137,12 @@ impl<P: PacketView> Link<P> {
         }
         self.counters.offer(&p);
         if self.ready_at <= now {
-            if self.queue.lets_through(p.size()) {
-                self.queue.pass(&p);
-                let sent = self.transmit(now, p, false, lost);
-                return if late { Offered::Sent } else { sent };
-            }
-            self.counters.drop(&p, DropReason::Full);
-            lost(p, DropReason::Full);
-            return Offered::Dropped;
+            let sent = if self.queue.is_open() {
+                self.transmit(now, p, false, lost)
+            } else {
+                self.pass(now, p, lost)
+            };
+            return if late && sent.is_taken() { Offered::Sent } else { sent };
         }
         let waiting = !self.queue.is_empty();
         let offered = self.wait(now, p, lost);
@@ -172,7 +172,7 @@ impl<P: PacketView> Link<P> {
         while !self.queue.is_empty() && self.ready_at <= now {
             let start = self.ready_at;
             self.integrate(start);
-            if let Some(p) = self.queue.dequeue() {
+            if let Some(p) = self.take(start, lost) {
                 self.transmit(start, p, true, lost);
             }
         }
@@ -200,6 +200,7 @@ impl<P: PacketView> Link<P> {
     pub fn set_rate(&mut self, rate: &rate::Config) {
         self.changes();
         self.transmitter.change(rate);
+        self.queue.set_rate(rate.mean());
     }
 
     /// Changes the error model for transmissions that begin from now on; the random stream runs on.
@@ -259,13 +260,44 @@ impl<P: PacketView> Link<P> {
         self.integrate(now);
         let in_service = (now < self.free_at).then_some(self.size_in_service);
         let counters = &mut self.counters;
-        let queued = self.queue.enqueue(p, in_service, &mut |p, why| {
+        let mut at = Moment::new(now, &mut self.streams.queue);
+        let queued = self.queue.enqueue(&mut at, p, in_service, &mut |p, why| {
             counters.drop(&p, why);
             lost(p, why);
         });
+        counters.mark(at.marked);
         counters.max_queue = counters.max_queue.max(self.queue.len());
         counters.max_queue_bytes = counters.max_queue_bytes.max(self.queue.bytes());
         if queued { Offered::Queued } else { Offered::Dropped }
+    }
+
+    /// Takes the packet that is served next from the queue.
+    #[inline(always)]
+    fn take(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) -> Option<P> {
+        let counters = &mut self.counters;
+        let mut at = Moment::new(now, &mut self.streams.queue);
+        let next = self.queue.dequeue(&mut at, &mut |p, why| {
+            counters.drop(&p, why);
+            lost(p, why);
+        });
+        counters.mark(at.marked);
+        next
+    }
+
+    /// Sends a packet that found the link idle, if the queue lets it go.
+    #[inline(never)]
+    fn pass(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
+        let counters = &mut self.counters;
+        let mut at = Moment::new(now, &mut self.streams.queue);
+        let passed = self.queue.pass(&mut at, p, &mut |p, why| {
+            counters.drop(&p, why);
+            lost(p, why);
+        });
+        counters.mark(at.marked);
+        match passed {
+            Some(p) => self.transmit(now, p, false, lost),
+            None => Offered::Dropped,
+        }
     }
 
     /// Sends a packet at `start`, when the transmitter is free; `waited` if it was there before.

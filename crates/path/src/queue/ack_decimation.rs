@@ -7,8 +7,10 @@
 use super::acks::{Flows, Lines, Waiting};
 use super::limit::{Limit, Load};
 use super::model::{Key, Model, Order};
+use super::moment::Moment;
 use crate::packet::{Acknowledgement, DropReason, PacketView};
 use crate::param::Refusal;
+use alloc::boxed::Box;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::Count;
 
@@ -66,14 +68,14 @@ impl Model for Config {
     ];
     const THINS_ACKS: bool = true;
     const SEES_ALL: bool = true;
-    type Order<P> = AckDecimation<P>;
+    type Order<P> = Box<AckDecimation<P>>;
     type Invalid = ThinsNothing;
 
     fn validate(&self, _: Limit) -> Result<(), ThinsNothing> {
         if self.keep_every < 2 { Err(ThinsNothing(self.keep_every)) } else { Ok(()) }
     }
-    fn build<P>(&self) -> AckDecimation<P> {
-        AckDecimation { lines: Lines::new(self.acks_first), flows: Flows::default(), config: *self }
+    fn build<P>(&self) -> Box<AckDecimation<P>> {
+        Box::new(AckDecimation { lines: Lines::new(self.acks_first), flows: Flows::default(), config: *self })
     }
     fn words(&self) -> &'static str {
         "every m-th acknowledgement kept"
@@ -109,6 +111,7 @@ impl<P: PacketView> AckDecimation<P> {
 impl<P: PacketView> Order<P> for AckDecimation<P> {
     fn enqueue(
         &mut self,
+        _: &mut Moment<'_>,
         p: P,
         held: &mut Load,
         limit: Load,
@@ -134,12 +137,13 @@ impl<P: PacketView> Order<P> for AckDecimation<P> {
         }
         self.lines.push(p, held, limit, lost)
     }
-    fn pass(&mut self, p: &P) {
+    fn pass(&mut self, _: &mut Moment<'_>, p: P, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
         if let Some(ack) = p.ack() {
             self.note(p.flow(), &ack);
         }
+        Some(p)
     }
-    fn dequeue(&mut self) -> Option<P> {
+    fn dequeue(&mut self, _: &mut Moment<'_>, _: &mut Load, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
         self.lines.pop()
     }
 }

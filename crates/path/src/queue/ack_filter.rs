@@ -13,7 +13,9 @@
 use super::acks::{Flows, Lines, Waiting};
 use super::limit::{Limit, Load};
 use super::model::{Key, Model, Order};
+use super::moment::Moment;
 use crate::packet::{Acknowledgement, DropReason, PacketView};
+use alloc::boxed::Box;
 use core::convert::Infallible;
 
 /// How many acknowledgements of those that are redundant to each other remain.
@@ -79,14 +81,14 @@ impl Model for Config {
     ];
     const THINS_ACKS: bool = true;
     const SEES_ALL: bool = true;
-    type Order<P> = AckFilter<P>;
+    type Order<P> = Box<AckFilter<P>>;
     type Invalid = Infallible;
 
     fn validate(&self, _: Limit) -> Result<(), Infallible> {
         Ok(())
     }
-    fn build<P>(&self) -> AckFilter<P> {
-        AckFilter { lines: Lines::new(self.acks_first), flows: Flows::default(), config: *self }
+    fn build<P>(&self) -> Box<AckFilter<P>> {
+        Box::new(AckFilter { lines: Lines::new(self.acks_first), flows: Flows::default(), config: *self })
     }
     fn words(&self) -> &'static str {
         match self.filter {
@@ -211,6 +213,7 @@ impl<P: PacketView> AckFilter<P> {
 impl<P: PacketView> Order<P> for AckFilter<P> {
     fn enqueue(
         &mut self,
+        _: &mut Moment<'_>,
         p: P,
         held: &mut Load,
         limit: Load,
@@ -237,12 +240,13 @@ impl<P: PacketView> Order<P> for AckFilter<P> {
         self.replace(p, &ack, &r, lost);
         true
     }
-    fn pass(&mut self, p: &P) {
+    fn pass(&mut self, _: &mut Moment<'_>, p: P, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
         if let Some(ack) = p.ack() {
             self.flows.note(p.flow(), &ack);
         }
+        Some(p)
     }
-    fn dequeue(&mut self) -> Option<P> {
+    fn dequeue(&mut self, _: &mut Moment<'_>, _: &mut Load, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
         self.lines.pop()
     }
 }

@@ -5,6 +5,7 @@
 use super::acks::{Lines, Waiting};
 use super::limit::Load;
 use super::model::{Order, without_options};
+use super::moment::Moment;
 use crate::packet::{DropReason, PacketView};
 
 without_options! {
@@ -21,6 +22,7 @@ pub struct AcksFirst<P> {
 impl<P: PacketView> Order<P> for AcksFirst<P> {
     fn enqueue(
         &mut self,
+        _: &mut Moment<'_>,
         p: P,
         held: &mut Load,
         limit: Load,
@@ -29,7 +31,7 @@ impl<P: PacketView> Order<P> for AcksFirst<P> {
     ) -> bool {
         self.lines.push(Waiting::new(p), held, limit, lost)
     }
-    fn dequeue(&mut self) -> Option<P> {
+    fn dequeue(&mut self, _: &mut Moment<'_>, _: &mut Load, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
         self.lines.pop()
     }
 }
