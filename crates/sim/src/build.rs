@@ -171,7 +171,7 @@ impl Links {
                 let link = Link::new(&d.link_config(), streams);
                 let forward = way == "forward";
                 let stays = d.up && !scenario.events.iter().any(|c| c.link == i && c.forward == forward);
-                Hop::new(if stays { link.foreseeing(&d.queue) } else { link }, !d.ack_errors)
+                d.hop(if stays { link.foreseeing(&d.queue) } else { link })
             })
         });
         Self { hops: hops.collect(), routes: Routes::default(), access: BTreeMap::new(), seed }

@@ -92,7 +92,8 @@ pub(crate) struct Label {
 /// would be written in small pieces and copied in large ones, for which processors wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Parcel {
-    /// Flow, size on a link.
+    /// Flow (32 bits), its own size where a link compresses its headers and otherwise 0, size on the present link (16 bits
+    /// each).
     flow_size: u64,
     /// Sequence number, acknowledgement number.
     seq_ack: u64,
@@ -148,6 +149,7 @@ impl Parcel {
         const CONTROL: u8 = Flags::SYN.with(Flags::FIN).with(Flags::RST).bits();
         let pure_ack = head.len == 0 && head.flags.bits() & CONTROL == 0;
         let (ts, probe, bits) = head.to_raw();
+        debug_assert!(head.len + header <= 0xffff, "a packet of IP is at most 65535 bytes");
         Self {
             flow_size: join(label.flow, head.len + header),
             seq_ack: join(head.seq.0, head.ack.0),
@@ -305,6 +307,32 @@ impl Parcel {
         self.rest = (self.rest & !SPARED) | bit(spared, SPARED);
     }
 
+    /// Its headers take `size` bytes on the next link, if it is a pure acknowledgement.
+    pub(crate) fn compress(&mut self, size: u32) {
+        let own = self.size();
+        if size < own && self.ack().is_some() {
+            self.flow_size = join(self.flow(), own << 16 | size);
+        }
+    }
+    /// It has its own size again.
+    pub(crate) fn decompress(&mut self) {
+        let own = low(self.flow_size) >> 16;
+        if own != 0 {
+            self.flow_size = join(self.flow(), own);
+        }
+    }
+
+    /// The same acknowledgement with another number.
+    pub(crate) fn with_number(mut self, number: u32, bodies: &mut Bodies) -> Self {
+        self.seq_ack = join(high(self.seq_ack), number);
+        if low(self.window_body) != NO_BODY {
+            let kept = low(self.window_body) & FOR_SHOW;
+            let body = *bodies.get(self.key());
+            self.window_body = join(high(self.window_body), bodies.insert(body) | kept);
+        }
+        self
+    }
+
     /// What events say about it.
     pub(crate) fn packet(self) -> Packet {
         Packet {
@@ -326,7 +354,7 @@ fn bit(set: bool, mask: u64) -> u64 {
 impl PacketView for Parcel {
     #[inline]
     fn size(&self) -> u32 {
-        low(self.flow_size)
+        u32::from(self.flow_size as u16)
     }
     #[inline]
     fn low_priority(&self) -> bool {
@@ -471,6 +499,40 @@ mod tests {
             }
         }
         assert!(bodies.is_empty());
+    }
+
+    #[test]
+    fn only_pure_acknowledgements_are_compressed_and_none_for_good() {
+        let mut bodies = Bodies::default();
+        let ack = Segment { ack: Seq(9), flags: Flags::ACK, ..Segment::default() };
+        for (segment, on_link) in [(ack, 6), (Segment { len: 100, ..ack }, 140)] {
+            let mut parcel = Parcel::pack(&segment.split().0, None, 40, label(), &mut bodies, false);
+            let own = parcel.size();
+            parcel.compress(6);
+            assert_eq!((parcel.size(), parcel.flow()), (on_link, 7));
+            parcel.decompress();
+            assert_eq!((parcel.size(), parcel.flow()), (own, 7));
+            parcel.compress(41);
+            assert_eq!(parcel.size(), own);
+        }
+    }
+
+    #[test]
+    fn a_copy_with_another_number_has_a_body_of_its_own() {
+        let mut bodies = Bodies::default();
+        let ack = Segment { ack: Seq(9), ts: Some((1, 2)), flags: Flags::ACK, ..Segment::default() };
+        for keep in [false, true] {
+            let parcel = Parcel::pack(&ack.split().0, None, 40, label(), &mut bodies, keep);
+            let copy = parcel.with_number(5, &mut bodies);
+            let said = parcel.ack().expect("pure");
+            assert_eq!(copy.ack(), Some(Acknowledgement { number: 5, ..said }));
+            if keep {
+                assert_eq!(copy.segment(&bodies), Segment { ack: Seq(5), ..ack });
+            }
+            parcel.discard(&mut bodies);
+            copy.discard(&mut bodies);
+            assert!(bodies.is_empty());
+        }
     }
 
     #[test]

@@ -37,6 +37,24 @@ fn options_of(mut options: &[u8]) -> (Option<u32>, bool) {
     }
 }
 
+/// Writes another acknowledgement number into the header of TCP that begins at `tcp`, and changes the checksum by what that
+/// makes (RFC 1624 §3).
+pub(super) fn renumber(bytes: &mut [u8], tcp: usize, number: u32) -> Option<()> {
+    let header = bytes.get_mut(tcp..)?;
+    let new = number.to_be_bytes();
+    let word = |a: u8, b: u8| u32::from(u16::from_be_bytes([a, b]));
+    let field = header.get(8..18)?;
+    let mut sum = !word(field[8], field[9]) & 0xffff;
+    sum += (!word(field[0], field[1]) & 0xffff) + (!word(field[2], field[3]) & 0xffff);
+    sum += word(new[0], new[1]) + word(new[2], new[3]);
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    header.get_mut(8..12)?.copy_from_slice(&new);
+    header.get_mut(16..18)?.copy_from_slice(&(!sum as u16).to_be_bytes());
+    Some(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -69,6 +69,8 @@ pub(super) struct Buf {
     /// As long as the pool makes them; the packet is its beginning.
     pub(super) bytes: Vec<u8>,
     len: u32,
+    /// Bytes that it takes on the present link.
+    size: u32,
     pub(super) class: Class,
     low: bool,
     pub(super) ticket: Option<Ticket>,
@@ -83,6 +85,7 @@ impl Buf {
         Self {
             bytes,
             len: len as u32,
+            size: len as u32,
             class,
             low: plan.is_low(class.dscp),
             ticket: None,
@@ -94,6 +97,18 @@ impl Buf {
     pub(super) fn set_out(&mut self, route: u16) {
         self.hop = route;
     }
+    /// Where its header of TCP begins, if that is all that it has.
+    fn tcp_of_ack(&self) -> Option<usize> {
+        let first = *self.bytes.first().filter(|_| self.class.pure_ack)?;
+        Some(if first >> 4 == 4 { usize::from(first & 15) * 4 } else { 40 })
+    }
+    /// The same pure acknowledgement with another number, in a buffer that is as long as it.
+    pub(super) fn with_number(&self, number: u32) -> Option<Self> {
+        let tcp = self.tcp_of_ack()?;
+        let mut bytes = self.data().to_vec();
+        ack::renumber(&mut bytes, tcp, number)?;
+        Some(Self { bytes, ticket: None, ..*self })
+    }
     /// The packet.
     pub(super) fn data(&self) -> &[u8] {
         &self.bytes[..self.len as usize]
@@ -102,7 +117,7 @@ impl Buf {
 
 impl PacketView for Buf {
     fn size(&self) -> u32 {
-        self.len
+        self.size
     }
     fn low_priority(&self) -> bool {
         self.low
@@ -114,12 +129,7 @@ impl PacketView for Buf {
         self.spared
     }
     fn ack(&self) -> Option<Acknowledgement> {
-        if !self.class.pure_ack {
-            return None;
-        }
-        let data = self.data();
-        let first = *data.first()?;
-        ack::read(data, if first >> 4 == 4 { usize::from(first & 15) * 4 } else { 40 })
+        ack::read(self.data(), self.tcp_of_ack()?)
     }
 }
 
@@ -138,13 +148,21 @@ impl Routed for Buf {
     fn set_spared(&mut self, spared: bool) {
         self.spared = spared;
     }
+    fn compress(&mut self, size: u32) {
+        if self.class.pure_ack {
+            self.size = size.min(self.len);
+        }
+    }
+    fn decompress(&mut self) {
+        self.size = self.len;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use skyhaul_tcp::{Flags, SackBlocks, Segment, Seq};
-    use skyhaul_wire::{Agreement, Envelope, Payload, encode};
+    use skyhaul_wire::{Agreement, Envelope, Packet, Payload, Transport, encode};
 
     #[test]
     fn an_acknowledgement_says_what_was_encoded() {
@@ -174,6 +192,13 @@ mod tests {
                 let class = Class::of(&out[..n]).unwrap();
                 let buf = Buf { bytes: out, len: n as u32, class, ..Buf::default() };
                 assert_eq!(buf.ack(), *expected, "{segment:?}");
+                let copy = buf.with_number(0xffff_fffe);
+                assert_eq!(copy.is_some(), expected.is_some());
+                let Some(copy) = copy else { continue };
+                assert_eq!(copy.ack(), expected.map(|e| Acknowledgement { number: 0xffff_fffe, ..e }));
+                // Only what the number stands for has changed, and the checksum holds.
+                let Transport::Tcp(tcp) = Packet::parse(copy.data()).unwrap().transport else { panic!("TCP") };
+                assert_eq!(tcp.segment(&agreed), Segment { ack: Seq(0xffff_fffe), ..*segment });
             }
         }
     }
