@@ -185,8 +185,7 @@ mod tests {
             let envelope = Envelope::new(a.parse().unwrap(), b.parse().unwrap());
             for (segment, expected) in &cases {
                 let (mut out, data) = (vec![0; 300], [0; 5]);
-                let agreed =
-                    Agreement { timestamps: segment.ts.is_some(), sack: true, ..Agreement::default() };
+                let agreed = Agreement::default();
                 let data = Payload::Bytes(&data[..segment.len as usize]);
                 let n = encode(&mut out, &envelope, &agreed, segment, data).unwrap().written;
                 let class = Class::of(&out[..n]).unwrap();
@@ -197,7 +196,9 @@ mod tests {
                 let Some(copy) = copy else { continue };
                 assert_eq!(copy.ack(), expected.map(|e| Acknowledgement { number: 0xffff_fffe, ..e }));
                 // Only what the number stands for has changed, and the checksum holds.
-                let Transport::Tcp(tcp) = Packet::parse(copy.data()).unwrap().transport else { panic!("TCP") };
+                let Transport::Tcp(tcp) = Packet::parse(copy.data()).unwrap().transport else {
+                    panic!("TCP")
+                };
                 assert_eq!(tcp.segment(&agreed), Segment { ack: Seq(0xffff_fffe), ..*segment });
             }
         }
