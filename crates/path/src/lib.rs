@@ -17,8 +17,10 @@
 
 extern crate alloc;
 
+pub mod agenda;
 pub mod chain;
 pub mod change;
+pub mod course;
 pub mod delay;
 pub mod error;
 pub mod lane;
@@ -31,8 +33,10 @@ pub mod stats;
 mod table;
 pub mod trace;
 
+pub use agenda::Agenda;
 pub use chain::{Chain, Hop, Observer, Routed, Routes};
-pub use change::Change;
+pub use change::{Change, Handover};
+pub use course::Course;
 pub use delay::Delay;
 pub use error::ErrorModel;
 pub use link::{Link, LinkConfig, Offered, Streams};
