@@ -66,7 +66,6 @@ impl Model for Config {
         Key { name: "keep-duplicates", elsewhere: ELSEWHERE, missing: None },
         super::ack_filter::ACKS_FIRST,
     ];
-    const THINS_ACKS: bool = true;
     const SEES_ALL: bool = true;
     type Order<P> = Box<AckDecimation<P>>;
     type Invalid = ThinsNothing;
@@ -79,6 +78,9 @@ impl Model for Config {
     }
     fn words(&self) -> &'static str {
         "every m-th acknowledgement kept"
+    }
+    fn share_of_acks(&self) -> f64 {
+        1.0 / self.keep_every as f64
     }
 }
 

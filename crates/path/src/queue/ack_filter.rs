@@ -79,7 +79,6 @@ impl Model for Config {
         Key { name: "place", elsewhere: ELSEWHERE, missing: None },
         ACKS_FIRST,
     ];
-    const THINS_ACKS: bool = true;
     const SEES_ALL: bool = true;
     type Order<P> = Box<AckFilter<P>>;
     type Invalid = Infallible;
@@ -95,6 +94,10 @@ impl Model for Config {
             Filter::Conservative => "redundant acknowledgements filtered, two kept",
             Filter::Aggressive => "redundant acknowledgements filtered, one kept",
         }
+    }
+    fn share_of_acks(&self) -> f64 {
+        // As many as the link carries.
+        0.0
     }
 }
 

@@ -96,11 +96,6 @@ macro_rules! disciplines {
             pub const fn is_blind(self) -> bool {
                 match self { $(Self::$variant => <$config>::BLIND,)* }
             }
-            /// It removes acknowledgements that later ones make redundant.
-            #[must_use]
-            pub const fn thins_acks(self) -> bool {
-                match self { $(Self::$variant => <$config>::THINS_ACKS,)* }
-            }
             /// What is of high priority leaves first and in the order of arrival, whatever comes later.
             #[must_use]
             pub const fn serves_high_first(self) -> bool {
@@ -139,6 +134,12 @@ macro_rules! disciplines {
             #[must_use]
             pub fn words(&self) -> &'static str {
                 match self { $(Self::$variant(c) => c.words(),)* }
+            }
+            /// The smallest share of the pure acknowledgements of a flow that it passes on if they do not all fit: less than
+            /// 1 where it thins them.
+            #[must_use]
+            pub fn share_of_acks(&self) -> f64 {
+                match self { $(Self::$variant(c) => c.share_of_acks(),)* }
             }
             fn validate(&self, limit: Limit) -> Result<(), InvalidDiscipline> {
                 match self { $(Self::$variant(c) => c.validate(limit).map_err(InvalidDiscipline::$variant),)* }

@@ -19,8 +19,6 @@ pub trait Model: Copy + Debug + PartialEq {
     /// All packets of high priority leave before any of low priority and in the order of their arrival, and none of them
     /// makes room for another: nothing that comes later changes when they leave.
     const HIGH_FIRST: bool = false;
-    /// It removes acknowledgements that later ones make redundant.
-    const THINS_ACKS: bool = false;
     /// It sees packets that find the transmitter idle, too, though they do not wait: [`Order::pass`].
     const SEES_ALL: bool = false;
     /// The packets that wait, and who goes next.
@@ -37,6 +35,10 @@ pub trait Model: Copy + Debug + PartialEq {
     fn build<P>(&self) -> Self::Order<P>;
     /// What it does in a few words, for reports.
     fn words(&self) -> &'static str;
+    /// The smallest share of the pure acknowledgements of a flow that it passes on if they do not all fit.
+    fn share_of_acks(&self) -> f64 {
+        1.0
+    }
 }
 
 /// A key that some disciplines have in files.
