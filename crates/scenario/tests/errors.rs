@@ -125,7 +125,7 @@ fn files() {
         (
             "kind = \"strict-pushout\"",
             "kind = \"strict-push-out\"",
-            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: drop-tail, fifo-pushout, gtnets, plain, strict-pushout, threshold)",
+            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: ack-decimation, ack-filter, acks-first, drop-tail, fifo-pushout, gtnets, plain, strict-pushout, threshold)",
         ),
         (
             "kind = \"strict-pushout\"",
