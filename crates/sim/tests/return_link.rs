@@ -66,9 +66,15 @@ fn each_way_of_thinning_lifts_the_limit_and_the_transfer_completes() {
         (FILTER, 2.0),
         ("queue = { kind = 'ack-filter', limit = '50 packets' }", 2.0),
         ("queue = { kind = 'ack-filter', filter = 'aggressive', place = 'head', limit = '50 packets' }", 2.0),
-        ("queue = { kind = 'ack-filter', filter = 'aggressive', acks-first = true, limit = '50 packets' }", 2.0),
+        (
+            "queue = { kind = 'ack-filter', filter = 'aggressive', acks-first = true, limit = '50 packets' }",
+            2.0,
+        ),
         ("queue = { kind = 'ack-decimation', keep-every = 4, limit = '50 packets' }", 2.0),
-        ("queue = { kind = 'ack-decimation', keep-every = 4, keep-duplicates = true, limit = '50 packets' }", 2.0),
+        (
+            "queue = { kind = 'ack-decimation', keep-every = 4, keep-duplicates = true, limit = '50 packets' }",
+            2.0,
+        ),
     ];
     for (keys, factor) in cases {
         for cc in ["newreno", "cubic", "peach"] {
