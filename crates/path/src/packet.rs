@@ -53,7 +53,7 @@ impl Acknowledgement {
     /// True if it acknowledges more than `other`, which belongs to the same connection: modulo 2^32 (RFC 9293 §3.4).
     #[must_use]
     pub const fn is_beyond(&self, other: &Self) -> bool {
-        self.number.wrapping_sub(other.number).cast_signed() > 0
+        self.number.wrapping_sub(other.number) as i32 > 0
     }
 }
 

@@ -165,7 +165,7 @@ impl Naive {
                     let own = self.connection(&old);
                     let number = own.iter().position(|q| q.id == old.id).unwrap() as u64 + 1;
                     let kept = c.keep_duplicates && self.is_duplicate_or_base(&old);
-                    if !number.is_multiple_of(c.keep_every) && !kept {
+                    if number % c.keep_every != 0 && !kept {
                         list.remove(at);
                     }
                 }

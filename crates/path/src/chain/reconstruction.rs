@@ -132,14 +132,16 @@ impl<P: PacketView> Reconstruction<P> {
 
     /// All that is held of a flow leaves now, in its order.
     fn hurry(&mut self, now: Instant, id: u32) {
-        let mut due = self.held.iter().take_while(|h| h.0 <= now).count();
-        for i in due..self.held.len() {
-            if self.held.get(i).is_some_and(|h| h.1.flow() == id) {
-                if let Some((_, p)) = self.held.remove(i) {
-                    self.held.insert(due, (now, p));
-                    due += 1;
+        let mut front = self.held.partition_point(|h| h.0 <= now);
+        let mut at = front;
+        while let Some((_, p)) = self.held.get(at) {
+            if p.flow() == id {
+                if let Some((_, p)) = self.held.remove(at) {
+                    self.held.insert(front, (now, p));
+                    front += 1;
                 }
             }
+            at += 1;
         }
     }
 }

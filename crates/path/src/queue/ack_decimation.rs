@@ -100,7 +100,7 @@ impl<P: PacketView> AckDecimation<P> {
         if duplicate {
             self.lines.keep_base(flow, ack);
         }
-        duplicate || (known.before + 1).is_multiple_of(self.config.keep_every.max(1))
+        duplicate || (known.before + 1) % self.config.keep_every.max(1) == 0
     }
 
     /// Where the one before `ack` is, if it still waits and does not stay.

@@ -123,7 +123,7 @@ struct Redundant {
 /// True if `new` says all that `old` says.
 fn covers(new: &Acknowledgement, old: &Acknowledgement) -> bool {
     let later = match (old.stamp, new.stamp) {
-        (Some(old), Some(new)) => new.wrapping_sub(old).cast_signed() >= 0,
+        (Some(old), Some(new)) => new.wrapping_sub(old) as i32 >= 0,
         (Some(_), None) => false,
         (None, _) => true,
     };
