@@ -425,7 +425,7 @@ fn the_return_link_of_the_rfc_carries_one_acknowledgement_of_eight() {
                 numbers.push(number);
             }
             link.offer(now, Pkt { id, flow: 1, size: 40, ack: Some(ack(id as u32)) }, &mut |_, _| {});
-            now = now + data;
+            now += data;
         }
         let total = link.counters().total();
         let waiting = u64::from(link.queue_len()) + link.in_flight() as u64;
