@@ -63,6 +63,11 @@ pub fn cos(x: f64) -> f64 {
 pub fn sin(x: f64) -> f64 {
     libm::sin(x)
 }
+/// Complementary error function.
+#[must_use]
+pub fn erfc(x: f64) -> f64 {
+    libm::erfc(x)
+}
 /// Natural logarithm of the absolute value of the gamma function.
 #[must_use]
 pub fn ln_gamma(x: f64) -> f64 {

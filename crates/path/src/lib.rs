@@ -21,6 +21,7 @@ pub mod chain;
 pub mod change;
 pub mod delay;
 pub mod error;
+pub mod fade;
 pub mod lane;
 pub mod link;
 pub mod packet;

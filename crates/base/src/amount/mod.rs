@@ -9,11 +9,13 @@
 mod dimension;
 mod error;
 pub mod plain;
+mod radio;
 mod text;
 mod types;
 
 pub use crate::decimal::Decimal;
 pub use error::AmountError;
+pub use radio::{Decibels, SymbolRate, Temperature};
 pub use text::text_or_table;
 pub use types::{Count, Frequency, Probability, QueueLimit, RateSpec, Size, Span, Time, Window};
 
