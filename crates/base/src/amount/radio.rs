@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn amounts_are_read_with_their_units_and_written_to_read_the_same() {
-        for (text, db) in [("10.2 dB", 10.2), ("-2.35dB", -2.35), (" 0 dB ", 0.0), ("-0 dB", 0.0)] {
+        for (text, db) in [("10.2 dB", 10.2), ("-2.35dB", -2.35), (" 0 dB ", 0.0), ("-0 dB", 0.0_f64)] {
             let read: Decibels = text.parse().unwrap();
             assert_eq!(read.0.to_bits(), db.to_bits(), "{text}");
             assert_eq!(read.to_string().parse::<Decibels>().unwrap(), read);

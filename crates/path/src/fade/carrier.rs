@@ -4,7 +4,6 @@ use super::Invalid;
 use super::modcod::{self, ModCod, Table};
 use alloc::borrow::Cow;
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::{Decibels, SymbolRate, Temperature, Time};
@@ -35,7 +34,7 @@ pub struct Config {
     pub symbol_rate: Option<f64>,
     /// "adaptive" (ACM, the default), or the name of the ModCod that is always used.
     #[cfg_attr(feature = "serde", serde(default = "adaptive"))]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    #[cfg_attr(feature = "schema", schemars(with = "alloc::string::String"))]
     pub modcod: Cow<'static, str>,
     /// ModCods by ascending efficiency; by default those of DVB-S2 with normal frames.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
@@ -157,7 +156,7 @@ impl Config {
         bounded("carrier.es-n0", self.es_n0, -50.0, 100.0)?;
         bounded("carrier.margin", self.margin, 0.0, 50.0)?;
         bounded("carrier.hysteresis", self.hysteresis, 0.0, 50.0)?;
-        if self.symbol_rate.is_some_and(|rate| !(rate >= 1.0 && rate <= 1e12)) {
+        if self.symbol_rate.is_some_and(|rate| !(1.0..=1e12).contains(&rate)) {
             let message = "write from 1 Bd to 1000 GBd".into();
             return Err(Invalid { key: "carrier.symbol-rate", message });
         }

@@ -68,7 +68,7 @@ impl<S: Sky> Fading<S> {
             self.lose(at);
         }
         if self.known.is_empty() {
-            self.known.push_back((at, Change::Fade { loss: self.loss }));
+            self.known.push_back((at, Change::Fade(self.loss)));
         }
     }
 
@@ -99,7 +99,7 @@ impl<S: Sky> Fading<S> {
         let loss = if weather.loss == 0.0 { faded } else { loss };
         if loss != self.loss {
             self.loss = loss;
-            self.known.push_back((at, Change::Fade { loss }));
+            self.known.push_back((at, Change::Fade(loss)));
         }
     }
 }
@@ -110,7 +110,7 @@ impl<S: Sky> Course for Fading<S> {
     }
 
     fn take(&mut self) -> Change {
-        let change = self.known.pop_front().map_or(Change::Fade { loss: self.loss }, |k| k.1);
+        let change = self.known.pop_front().map_or(Change::Fade(self.loss), |k| k.1);
         self.look_ahead();
         change
     }
@@ -154,7 +154,7 @@ mod tests {
                 at,
                 match course.take() {
                     Change::Rate(rate::Config::Constant(rate)) => Ok(rate.bits_per_sec()),
-                    Change::Fade { loss } => Err(loss),
+                    Change::Fade(loss) => Err(loss),
                     other => panic!("{other:?}"),
                 },
             ));

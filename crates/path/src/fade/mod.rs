@@ -36,7 +36,6 @@ macro_rules! fades {
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FadeSpec"))]
         #[expect(missing_docs, reason = "each fade documents itself")]
-        #[expect(clippy::large_enum_variant, reason = "there is one per direction of a link, and it is not moved")]
         pub enum Config {
             $(#[cfg_attr(feature = "serde", serde(rename = $name))] $variant($config),)*
             /// Attenuation that follows a file. No draws.

@@ -364,7 +364,8 @@ mod tests {
         let (mut a, mut b) = (down.run(Rng::stream(3, "x")), up.run(Rng::stream(3, "x")));
         let mut rained = 0;
         for _ in 0..200_000 {
-            (a.step(), b.step());
+            a.step();
+            b.step();
             let (a, b) = (a.weather().attenuation, b.weather().attenuation);
             assert!((b - 1.9 * a).abs() <= 1e-12 * b);
             rained += u32::from(a > 0.0);
