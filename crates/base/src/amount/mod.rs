@@ -8,6 +8,7 @@
 
 mod dimension;
 mod error;
+mod geometry;
 pub mod plain;
 mod radio;
 mod text;
@@ -15,7 +16,11 @@ mod types;
 
 pub use crate::decimal::Decimal;
 pub use error::AmountError;
+<<<<<<< HEAD
 pub use radio::{Decibels, SymbolRate, Temperature};
+=======
+pub use geometry::{Angle, Length};
+>>>>>>> main
 pub use text::text_or_table;
 pub use types::{Count, Frequency, Probability, QueueLimit, RateSpec, Size, Span, Time, Window};
 

@@ -12,8 +12,13 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
+<<<<<<< HEAD
 use super::{Count, Decibels, Frequency, Probability, RateSpec, Size, SymbolRate, Temperature, Time};
 use crate::{Duration, Rate};
+=======
+use super::{Angle, Count, Frequency, Length, Probability, Size, Time};
+use crate::Duration;
+>>>>>>> main
 use alloc::vec::Vec;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -43,6 +48,8 @@ macro_rules! plain {
 }
 
 plain! {
+    /// Degrees, written as [`Angle`].
+    angle: f64 as Angle;
     /// A whole number, written as [`Count`].
     count: u64 as Count;
     /// A ratio of powers in dB, written as [`Decibels`].
@@ -53,6 +60,8 @@ plain! {
     temperature: f64 as Temperature;
     /// How often, per second, written as [`Frequency`].
     frequency: f64 as Frequency;
+    /// Kilometres, written as [`Length`].
+    length: f64 as Length;
     /// A number from 0 to 1, written as [`Probability`].
     probability: f64 as Probability;
     /// Bytes, written as [`Size`].
