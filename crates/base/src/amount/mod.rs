@@ -16,11 +16,8 @@ mod types;
 
 pub use crate::decimal::Decimal;
 pub use error::AmountError;
-<<<<<<< HEAD
-pub use radio::{Decibels, SymbolRate, Temperature};
-=======
 pub use geometry::{Angle, Length};
->>>>>>> main
+pub use radio::{Decibels, SymbolRate, Temperature};
 pub use text::text_or_table;
 pub use types::{Count, Frequency, Probability, QueueLimit, RateSpec, Size, Span, Time, Window};
 

@@ -12,13 +12,10 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
-<<<<<<< HEAD
-use super::{Count, Decibels, Frequency, Probability, RateSpec, Size, SymbolRate, Temperature, Time};
+use super::{
+    Angle, Count, Decibels, Frequency, Length, Probability, RateSpec, Size, SymbolRate, Temperature, Time,
+};
 use crate::{Duration, Rate};
-=======
-use super::{Angle, Count, Frequency, Length, Probability, Size, Time};
-use crate::Duration;
->>>>>>> main
 use alloc::vec::Vec;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
