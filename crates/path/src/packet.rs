@@ -22,6 +22,12 @@ pub trait PacketView: Default {
     fn spared(&self) -> bool {
         false
     }
+    /// Its ends take part in explicit congestion notification: a queue may mark it where it would drop others (RFC 3168 §5).
+    fn is_ect(&self) -> bool {
+        false
+    }
+    /// Congestion experienced. Without effect on a packet that may not be marked.
+    fn mark_ce(&mut self) {}
 }
 
 /// How many kinds of packets a link counts separately; see [`PacketView::kind`].

@@ -185,6 +185,9 @@ pub struct Config {
     pub rules: Rules,
     /// Explicit congestion notification.
     pub ecn: Ecn,
+    /// Where both ends take part, routers may mark retransmissions, questions for a closed window and a FIN without data, too
+    /// (ECN++, draft-ietf-tcpm-generalized-ecn); otherwise only data that leaves for the first time (RFC 3168 §6.1.5).
+    pub ecn_plus: bool,
     /// RFC 3042.
     pub limited_transmit: bool,
     /// Duplicate acknowledgements that reveal a loss.
@@ -274,6 +277,13 @@ impl From<&Config> for Arc<Config> {
 pub const PRESETS: &[&str] = &["ns2-2001", "ns2-2004", "rfc", "modern", "host"];
 
 impl Config {
+    /// Both ends take part in ECN, if either asks.
+    #[must_use]
+    pub fn agrees_on_ecn(&self, peer: &Self) -> bool {
+        let (a, b) = (self.ecn, peer.ecn);
+        a != Ecn::Off && b != Ecn::Off && (a == Ecn::Ask || b == Ecn::Ask)
+    }
+
     /// The receive buffer with which a connection begins, bytes.
     #[must_use]
     pub fn first_receive_buffer(&self) -> u64 {
@@ -292,6 +302,7 @@ impl Config {
             unstated_mss: 536,
             rules: Rules::NS2_2001,
             ecn: Ecn::Off,
+            ecn_plus: false,
             limited_transmit: false,
             dup_thresh: 3,
             loss_detection: LossDetection::DupAcks,

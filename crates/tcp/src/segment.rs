@@ -260,10 +260,12 @@ impl Head {
     const NUMBERED: u8 = 0x08;
     const LOW_PRIORITY: u8 = 0x10;
     const STAMPED: u8 = 0x20;
-    const CAPABLE: u8 = 0x40;
-    const MARKED: u8 = 0x80;
-    /// Of the bits that [`Self::to_raw`] returns those that are set only on probes and answers to probes.
-    pub const PROBE_BITS: u8 = Self::MARK | Self::NUMBERED;
+    const CAPABLE: u8 = 0x80;
+    /// A router has marked it. Probes have numbers, what routers mark has none: a mark on a probe says nothing to anybody.
+    const MARKED: u8 = Self::NUMBERED;
+    /// Of the bits that [`Self::to_raw`] returns those that tell probes, answers to probes, and what routers have marked from
+    /// everything else.
+    pub const UNUSUAL_BITS: u8 = Self::MARK | Self::NUMBERED;
 
     /// Timestamps (TSval, TSecr), if there are any.
     #[inline]
@@ -293,7 +295,8 @@ impl Head {
     #[inline]
     #[must_use]
     pub const fn probe_id(&self) -> Option<u16> {
-        if self.bits & Self::NUMBERED != 0 { Some(self.probe) } else { None }
+        let numbered = self.bits & Self::NUMBERED != 0 && self.bits & Self::MARK != 0;
+        if numbered { Some(self.probe) } else { None }
     }
     /// To be marked as low priority at the IP layer.
     #[inline]
@@ -305,29 +308,31 @@ impl Head {
     #[inline]
     #[must_use]
     pub const fn ecn(&self) -> Codepoint {
-        if self.bits & Self::MARKED != 0 {
-            Codepoint::Marked
-        } else if self.bits & Self::CAPABLE != 0 {
-            Codepoint::Capable
-        } else {
+        if !Self::bits_are_capable(self.bits) {
             Codepoint::NotCapable
+        } else if self.bits & Self::UNUSUAL_BITS == Self::MARKED {
+            Codepoint::Marked
+        } else {
+            Codepoint::Capable
         }
     }
-    /// Sets what [`Self::ecn`] returns.
+    /// Sets what [`Self::ecn`] returns. After [`Self::set_mark`]: what routers have marked on a probe is not kept, only that
+    /// they may.
     #[inline]
     pub const fn set_ecn(&mut self, ecn: Codepoint) {
-        self.bits &= !(Self::CAPABLE | Self::MARKED);
+        let ordinary = self.bits & Self::MARK == 0;
+        self.bits &= !(Self::CAPABLE | if ordinary { Self::MARKED } else { 0 });
         self.bits |= match ecn {
             Codepoint::NotCapable => 0,
-            Codepoint::Capable => Self::CAPABLE,
-            Codepoint::Marked => Self::MARKED,
+            Codepoint::Marked if ordinary => Self::CAPABLE | Self::MARKED,
+            Codepoint::Capable | Codepoint::Marked => Self::CAPABLE,
         };
     }
-    /// Marks it.
+    /// Marks it as a probe or as the answer to one, or as neither.
     #[inline]
     pub const fn set_mark(&mut self, mark: Mark, probe_id: Option<u16>, low_priority: bool) {
-        self.bits = (self.bits & !(Self::PROBE_BITS | Self::LOW_PRIORITY)) | mark as u8;
-        if let Some(id) = probe_id {
+        self.bits = (self.bits & !(Self::UNUSUAL_BITS | Self::LOW_PRIORITY)) | mark as u8;
+        if let (Some(id), true) = (probe_id, mark as u8 != Mark::None as u8) {
             self.probe = id;
             self.bits |= Self::NUMBERED;
         }
@@ -347,10 +352,10 @@ impl Head {
     pub const fn is_plain_data(&self) -> bool {
         self.len > 0 && self.is_plain()
     }
-    /// No mark and no flag but ACK; of low priority or not.
+    /// No mark of any kind and no flag but ACK; of low priority or not, and capable of ECN or not.
     #[inline]
     const fn is_plain(&self) -> bool {
-        self.flags.bits() == Flags::ACK.bits() && self.bits & Self::PROBE_BITS == 0
+        self.flags.bits() == Flags::ACK.bits() && self.bits & Self::UNUSUAL_BITS == 0
     }
     /// Whether bits that [`Self::to_raw`] returned mean a probe.
     #[inline]
@@ -363,6 +368,19 @@ impl Head {
     #[must_use]
     pub const fn bits_are_low_priority(bits: u8) -> bool {
         bits & Self::LOW_PRIORITY != 0
+    }
+    /// Whether bits that [`Self::to_raw`] returned mean that routers may mark it, or have.
+    #[inline]
+    #[must_use]
+    pub const fn bits_are_capable(bits: u8) -> bool {
+        bits & Self::CAPABLE != 0
+    }
+    /// These bits with the mark of a router, if it may set one.
+    #[inline]
+    #[must_use]
+    pub const fn bits_marked(bits: u8) -> u8 {
+        let may = Self::bits_are_capable(bits) && bits & Self::MARK == 0;
+        bits | if may { Self::MARKED } else { 0 }
     }
     /// Whether bits that [`Self::to_raw`] returned mean that there are timestamps.
     #[inline]

@@ -33,12 +33,13 @@ impl Receiver {
         }
     }
 
-    /// A packet arrives.
-    pub(crate) fn handle(&mut self, now: Instant, data: &Data) {
+    /// A packet arrives; with `marked`, it met congestion (ECN).
+    pub(crate) fn handle(&mut self, now: Instant, data: &Data, marked: bool) {
         if self.losses.arrived(now, data.number) == Arrival::Again {
             return;
         }
         self.highest.arrived(now, data);
+        self.lost = self.lost.saturating_add(marked.into());
         while let Some(gap) = self.losses.poll() {
             self.lost = self.lost.saturating_add(gap.len());
         }

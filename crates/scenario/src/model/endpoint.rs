@@ -105,9 +105,11 @@ endpoint_keys! {
     abc_limit: f64 => rules.abc_limit;
     /// After an idle period the window falls back to the initial window.
     restart_after_idle: bool => rules.restart_after_idle;
-    /// Explicit congestion notification (RFC 3168): "off", "grant" to who asks for it, or "ask". No queue marks yet: it is for
-    /// the wire.
+    /// Explicit congestion notification (RFC 3168): "off", "grant" to who asks for it, or "ask". Flows of a simulation have it
+    /// with "ask".
     ecn: Ecn => ecn;
+    /// Routers may mark retransmissions, questions for a closed window and a lone FIN, too; needs `ecn` (ECN++).
+    ecn_plus: bool => ecn_plus;
     /// RFC 3042.
     limited_transmit: bool => limited_transmit;
     /// Duplicate acknowledgements that reveal a loss.
@@ -424,6 +426,7 @@ mod tests {
             segment_limit: _,
             rules: _,
             ecn: _,
+            ecn_plus: _,
             limited_transmit: _,
             unstated_mss: _,
             dup_thresh: _,

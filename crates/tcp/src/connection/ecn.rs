@@ -65,11 +65,15 @@ impl<S: Store> Connection<S> {
     /// What leaves for the first time may be marked, and the first of it says that the window was reduced (§6.1.2, §6.1.5).
     #[inline]
     pub(super) fn notify(&mut self, seg: &mut Segment, out: &Out) {
-        if self.ecn.agreed && out.first && out.len > 0 && out.mark == Mark::None {
+        if !self.ecn.agreed || out.mark != Mark::None {
+            return;
+        }
+        let new = out.first && out.len > 0;
+        if new || self.config.ecn_plus {
             seg.ecn = Codepoint::Capable;
-            if self.sender.take_reduction() {
-                seg.flags = seg.flags.with(Flags::CWR);
-            }
+        }
+        if new && self.sender.take_reduction() {
+            seg.flags = seg.flags.with(Flags::CWR);
         }
     }
 }

@@ -223,6 +223,7 @@ impl<S: Store> Connection<S> {
         c.sack_ok = e.sack;
         c.timestamps = config.timestamps && e.peer.timestamps;
         c.peer_waves = e.peer.receiver_rate;
+        c.ecn.agreed = config.agrees_on_ecn(e.peer);
         let window = if config.window_scaling && e.peer.window_scaling {
             c.peer_scale = scale_for(e.peer.receive_buffer);
             e.peer.first_receive_buffer()

@@ -39,6 +39,7 @@ struct Agreed {
     probes: bool,
     timestamps: bool,
     waves: bool,
+    ecn: bool,
     scale: u8,
 }
 
@@ -51,6 +52,7 @@ impl Agreed {
             probes: config.probes == ProbeNegotiation::Negotiate && policy.probes,
             timestamps: config.timestamps,
             waves: config.receiver_rate && policy.receiver_rate,
+            ecn: config.agrees_on_ecn(config),
             scale: if config.window_scaling { scale_for(config.receive_buffer) } else { 0 },
         }
     }
@@ -105,10 +107,18 @@ pub fn one_way<S: Store>(
         stamps: stamps(),
         exception: None,
         window: Agreed::announced(agreed.scale, buffer),
+        dresses: agreed.waves || agreed.ecn,
         waves: agreed.waves,
+        ecn: agreed.ecn.then_some(config.ecn_plus),
     };
-    let sink =
-        Sink { receiver, stamps: stamps(), exception: None, last_ack_sent: FIRST, scale: agreed.scale };
+    let sink = Sink {
+        receiver,
+        stamps: stamps(),
+        exception: None,
+        last_ack_sent: FIRST,
+        scale: agreed.scale,
+        ecn: agreed.ecn,
+    };
     (source, sink)
 }
 
@@ -120,6 +130,8 @@ struct Exception {
     acks_due: u32,
     reset_due: Option<Head>,
     closed: bool,
+    /// A router has marked data, and the source has not yet said that it reduced its window (RFC 3168 §6.1.3).
+    echo: bool,
 }
 
 impl Exception {
