@@ -15,6 +15,8 @@ pub struct KindCounters {
     pub delivered_bytes: u64,
     /// Packets lost, indexed by `DropReason as usize`.
     pub drops: [u64; DropReason::COUNT],
+    /// Packets that the queue marked as having met congestion, instead of dropping them.
+    pub marked: u64,
 }
 
 impl KindCounters {
@@ -36,6 +38,7 @@ impl KindCounters {
             delivered: self.delivered + more.delivered,
             delivered_bytes: self.delivered_bytes + more.delivered_bytes,
             drops: core::array::from_fn(|i| self.drops[i] + more.drops[i]),
+            marked: self.marked + more.marked,
         }
     }
 }
@@ -84,6 +87,13 @@ impl Counters {
         let c = self.of(p);
         c.delivered += 1;
         c.delivered_bytes += u64::from(p.size());
+    }
+    /// Counts a packet of this [`PacketView::kind`] as marked, if there is one.
+    #[inline]
+    pub(crate) fn mark(&mut self, kind: Option<u8>) {
+        if let Some(kind) = kind {
+            self.kinds[usize::from(kind) % KINDS].marked += 1;
+        }
     }
     pub(crate) fn drop(&mut self, p: &impl PacketView, why: DropReason) {
         self.of(p).drops[why as usize] += 1;

@@ -143,7 +143,7 @@ impl<P: PacketView> Link<P> {
         while self.ready_at <= now && self.low_waits() {
             let start = self.ready_at;
             self.integrate(start);
-            if let Some(p) = self.queue.dequeue() {
+            if let Some(p) = self.take(start, lost) {
                 self.transmit(start, p, true, lost);
             }
         }
