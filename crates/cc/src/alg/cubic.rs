@@ -493,4 +493,24 @@ mod tests {
             assert!(Config { c, ..Config::default() }.validate().is_err());
         }
     }
+
+    #[test]
+    fn a_mark_leaves_more_than_a_loss_if_it_is_told_to() {
+        // RFC 8511 §3.1: 0.85 of the window for CUBIC; what a loss leaves is the same as ever.
+        let config = Config { hystart: false, beta_ecn: Some(0.85), ..Config::default() };
+        for (signal, left) in [(Signal::Ecn, 85.0), (Signal::Loss, 70.0)] {
+            let mut s = Stage::new(Cubic::new(&config, &rules(100.0)), 1000.0);
+            s.start(None);
+            s.new_acks(98);
+            s.congestion(signal);
+            assert_eq!((s.cwnd(), s.ssthresh(), s.variable("w_max")), (left, left, 100.0), "{signal:?}");
+        }
+        let mut s = at_100();
+        s.congestion(Signal::Ecn);
+        assert_eq!(s.cwnd(), 70.0, "without the option a mark is as good as a loss");
+        for (beta_ecn, refused) in [(0.6, true), (0.7, false), (1.0, true), (f64::NAN, true)] {
+            let refuses = Config { beta_ecn: Some(beta_ecn), ..Config::default() }.validate().is_err();
+            assert_eq!(refuses, refused, "{beta_ecn}");
+        }
+    }
 }
