@@ -7,8 +7,20 @@ use skyhaul_path::{delay, error, queue, rate};
 use skyhaul_testkit::one_line::{List, Row, code, whole};
 
 /// Names that are also other words: they are looked for as variants and types only.
-const WORDS: &[&str] =
-    &["ber", "bursts", "fixed", "list", "none", "normal", "per", "plain", "threshold", "trace", "uniform"];
+const WORDS: &[&str] = &[
+    "ber",
+    "bursts",
+    "fixed",
+    "list",
+    "mtu",
+    "none",
+    "normal",
+    "per",
+    "plain",
+    "threshold",
+    "trace",
+    "uniform",
+];
 
 /// True if `code` names the model: its name alone in quotes, its configuration, its variant of one of `enums`.
 fn names(code: &str, row: &Row<'_>, enums: &[&str]) -> bool {

@@ -167,6 +167,21 @@ pub enum Ecn {
     Ask,
 }
 
+/// Congestion control of acknowledgements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "AckCcSpec", description = "Congestion control of acknowledgements.")
+)]
+pub enum AckCc {
+    /// None: they come as delayed acknowledgements say.
+    None,
+    /// The sender of data says for how many segments one is sent (RFC 5690), if both ends take part.
+    Rfc5690,
+}
+
 /// Configuration of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
@@ -208,6 +223,9 @@ pub struct Config {
     pub timestamp_tick: Duration,
     /// Delayed acknowledgements.
     pub delayed_ack: DelayedAck,
+    /// Congestion control of acknowledgements. Byte counting ([`Rules::growth`](skyhaul_cc::Rules)) lets the window grow as fast
+    /// as without it, and pacing keeps bursts away (RFC 5690 §4.7).
+    pub ack_cc: AckCc,
     /// Offer and use SACK. `None`: exactly if the congestion control repairs losses with it.
     pub sack: Option<bool>,
     /// Report duplicates (RFC 2883).
@@ -322,6 +340,7 @@ impl Config {
             timestamps: false,
             timestamp_tick: Duration::from_millis(1),
             delayed_ack: DelayedAck::OFF,
+            ack_cc: AckCc::None,
             sack: None,
             dsack: false,
             sack_blocks: 3,

@@ -1,7 +1,7 @@
 //! What a TCP segment means, without its bytes.
 
 use core::fmt;
-use core::num::{NonZeroU16, NonZeroU32};
+use core::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 
 /// A 32-bit sequence number with serial arithmetic (RFC 9293 §3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -169,6 +169,8 @@ pub struct SynOptions {
     pub sack_permitted: bool,
     /// Probes are understood and answered.
     pub probes: bool,
+    /// Acknowledgements come as the peer asks for them (RFC 5690 §4.1).
+    pub ack_cc: bool,
 }
 
 /// The option of TCP-Real: it marks data, and reports what was measured of data so marked.
@@ -202,21 +204,30 @@ pub struct Extras {
     pub syn: SynOptions,
     /// The option of TCP-Real.
     pub waves: Waves,
+    /// For so many segments one acknowledgement is asked for (RFC 5690 §4.2).
+    pub ack_ratio: Option<NonZeroU8>,
 }
 
 impl Extras {
     /// Nothing besides the head.
     pub const NONE: Self = Self {
         sack: SackBlocks::EMPTY,
-        syn: SynOptions { mss: None, window_scale: None, sack_permitted: false, probes: false },
+        syn: SynOptions {
+            mss: None,
+            window_scale: None,
+            sack_permitted: false,
+            probes: false,
+            ack_cc: false,
+        },
         waves: Waves::NONE,
+        ack_ratio: None,
     };
 
     /// True if there is nothing besides the head. What a SYN offers, its flag tells.
     #[inline]
     #[must_use]
     pub const fn is_none(&self) -> bool {
-        self.sack.is_empty() && self.waves.is_none()
+        self.sack.is_empty() && self.waves.is_none() && self.ack_ratio.is_none()
     }
 }
 
@@ -431,6 +442,8 @@ pub struct Segment {
     pub waves: Waves,
     /// What routers may make of it, or have made.
     pub ecn: Codepoint,
+    /// For so many segments one acknowledgement is asked for (RFC 5690 §4.2).
+    pub ack_ratio: Option<NonZeroU8>,
 }
 
 impl Segment {
@@ -450,7 +463,7 @@ impl Segment {
         if let Some(ts) = self.ts {
             head.set_ts(ts);
         }
-        (head, Extras { sack: self.sack, syn: self.syn, waves: self.waves })
+        (head, Extras { sack: self.sack, syn: self.syn, waves: self.waves, ack_ratio: self.ack_ratio })
     }
 
     /// From two pieces.
@@ -470,6 +483,7 @@ impl Segment {
             low_priority: head.low_priority(),
             waves: extras.waves,
             ecn: head.ecn(),
+            ack_ratio: extras.ack_ratio,
         }
     }
 }
@@ -497,6 +511,7 @@ mod tests {
         for s in [
             plain,
             Segment { ts: Some((0, 0)), sack, waves, ..plain },
+            Segment { ack_ratio: NonZeroU8::new(3), ..plain },
             Segment { ecn: Codepoint::Capable, mark: Mark::Dummy, ..plain },
             Segment { ecn: Codepoint::Marked, ts: Some((1, 0)), ..plain },
             Segment { mark: Mark::Nil, probe_id: Some(0), low_priority: true, ts: Some((5, 6)), ..plain },
@@ -506,7 +521,7 @@ mod tests {
         ] {
             let (head, extras) = s.split();
             assert_eq!(Segment::join(&head, &extras), s);
-            assert_eq!(extras.is_none(), s.sack.is_empty() && s.waves.is_none());
+            assert_eq!(extras.is_none(), s.sack.is_empty() && s.waves.is_none() && s.ack_ratio.is_none());
         }
         assert_eq!(size_of::<Head>(), 28);
     }

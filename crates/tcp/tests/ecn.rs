@@ -44,7 +44,7 @@ fn eight(cc: &str, config: &Config) -> Script<Counted> {
 /// Window, retransmissions, timeouts, reductions for marks.
 fn state(s: &Script<Counted>) -> (f64, u64, u64, u64) {
     let c = s.conn.counters();
-    (s.conn.snapshot().cwnd, c.retransmissions, c.timeouts, c.marks_answered)
+    (s.conn.snapshot().cwnd, c.retransmissions, c.timeouts, s.conn.sender().marks_answered())
 }
 
 // ----- The sender (§6.1.2) ------------------------------------------------------------------------------------
@@ -279,7 +279,11 @@ fn every_control_reduces_for_a_mark_and_nothing_is_sent_again() {
             });
             assert!(done && p.finished(), "{cc}");
             let c = p.conn(C).counters();
-            assert_eq!((c.retransmissions, c.timeouts, c.marks_answered), (0, 0, mark.into()), "{cc}");
+            assert_eq!(
+                (c.retransmissions, c.timeouts, p.conn(C).sender().marks_answered()),
+                (0, 0, mark.into()),
+                "{cc}"
+            );
             let reduced = p.sent(C).filter(|e| e.segment.flags.has(Flags::CWR)).count();
             assert_eq!(reduced, usize::from(mark), "{cc}");
             least
@@ -405,11 +409,11 @@ proptest! {
         }
         let (mut answered, mut until, mut max) = (0, 0, 0);
         let done = p.run_with(secs(1e6), |p| {
-            let (c, s) = (p.conn(C).counters(), p.conn(C).snapshot());
-            if c.marks_answered > answered {
-                assert_eq!(c.marks_answered, answered + 1);
+            let (marks, s) = (p.conn(C).sender().marks_answered(), p.conn(C).snapshot());
+            if marks > answered {
+                assert_eq!(marks, answered + 1);
                 assert!(s.una > until, "{}: twice in a window", v.name);
-                (answered, until) = (c.marks_answered, max);
+                (answered, until) = (marks, max);
             }
             // What this event let go is no part of the window that was reduced.
             max = max.max(s.nxt);

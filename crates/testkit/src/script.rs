@@ -12,6 +12,7 @@
 //! Flags are letters of `SFRPEC.`, the point being ACK.
 
 use core::fmt::Write;
+use core::num::NonZeroU8;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::Config as Control;
 use skyhaul_tcp::config::ProbeNegotiation;
@@ -75,6 +76,7 @@ pub fn parse(text: &str, from: Seq, to: Seq) -> Segment {
             ["dummy"] => seg.mark = Mark::Dummy,
             ["dummy-ack"] => seg.mark = Mark::DummyAck,
             ["nil"] => seg.mark = Mark::Nil,
+            ["ratio", n] => seg.ack_ratio = NonZeroU8::new(number(n) as u8),
             ["ect0"] => seg.ecn = Codepoint::Capable,
             ["ce"] => seg.ecn = Codepoint::Marked,
             ["id", n] => seg.probe_id = Some(number(n) as u16),
@@ -114,6 +116,7 @@ pub fn render(seg: &Segment, from: Seq, to: Seq) -> String {
         Mark::DummyAck => Some("dummy-ack".to_owned()),
         Mark::NilAck => Some("nil-ack".to_owned()),
     });
+    options.extend(seg.ack_ratio.map(|n| format!("ratio {n}")));
     options.extend(match seg.ecn {
         Codepoint::NotCapable => None,
         Codepoint::Capable => Some("ect0".to_owned()),

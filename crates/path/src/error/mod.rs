@@ -11,6 +11,7 @@ pub mod bursts;
 pub mod gilbert;
 pub mod list;
 mod model;
+pub mod mtu;
 pub mod none;
 pub mod per;
 
@@ -140,6 +141,7 @@ error_models! {
     "bursts" Bursts(bursts::Config),
     "gilbert-elliott" GilbertElliott(gilbert::Config),
     "list" List(list::Config),
+    "mtu" Mtu(mtu::Config),
     "none" None(none::Config),
     "per" Per(per::Config),
 }

@@ -47,7 +47,16 @@ impl<S: Store> Connection<S> {
     pub(super) fn take_notification(&mut self, seg: &Segment) {
         if self.ecn.agreed {
             let heard = seg.flags.has(Flags::CWR);
-            self.ecn.echo = seg.ecn == Codepoint::Marked || self.ecn.echo && !heard;
+            // A mark on a pure acknowledgement concerns those, not our window.
+            let marked = seg.ecn == Codepoint::Marked && seg.span() > 0;
+            self.ecn.echo = marked || self.ecn.echo && !heard;
+        }
+    }
+
+    /// Acknowledgements whose number answers congestion may be marked (RFC 5690 §4.1, against RFC 3168 §6.1.4).
+    pub(super) fn let_ack_be_marked(&self, seg: &mut Segment) {
+        if self.ecn.agreed {
+            seg.ecn = Codepoint::Capable;
         }
     }
 

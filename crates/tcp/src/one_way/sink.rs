@@ -3,7 +3,7 @@
 use super::{Agreed, Exception};
 use crate::error::Rejected;
 use crate::receiver::{Data, Receiver};
-use crate::segment::{Codepoint, Extras, Flags, Head, Seq};
+use crate::segment::{Codepoint, Extras, Flags, Head, Mark, Seq};
 use crate::sender::FIRST;
 use crate::store::Store;
 use crate::timestamps::Timestamps;
@@ -21,6 +21,8 @@ pub struct Sink<S: Store> {
     pub(super) scale: u8,
     /// Marks of routers are echoed.
     pub(super) ecn: bool,
+    /// The source says how many acknowledgements it wants; routers may mark them.
+    pub(super) ack_cc: bool,
 }
 
 impl<S: Store> Sink<S> {
@@ -116,6 +118,9 @@ impl<S: Store> Sink<S> {
         if self.ecn && !probe {
             self.take_notification(head);
         }
+        if let (Some(ratio), true) = (extras.and_then(|e| e.ack_ratio), self.ack_cc) {
+            self.receiver.acknowledge_every(ratio.get().into(), super::LONGEST_HELD);
+        }
         if let Some(wave) = extras.and_then(|e| e.waves.number) {
             self.receiver.measure(now, wave, head.len);
         }
@@ -142,7 +147,8 @@ impl<S: Store> Sink<S> {
         if marked {
             self.exception.get_or_insert_default().echo = true;
         } else if head.flags.has(Flags::CWR) && self.exception.as_ref().is_some_and(|e| e.echo) {
-            self.exception = None;
+            // Most flows need no more than that; with others nothing is ordinary anyway.
+            self.exception = self.ack_cc.then(Box::default);
         }
     }
 
@@ -199,6 +205,9 @@ impl<S: Store> Sink<S> {
         };
         if self.exception.as_ref().is_some_and(|e| e.echo) {
             head.flags = head.flags.with(Flags::ECE);
+        }
+        if self.ecn && self.ack_cc && head.mark() == Mark::None {
+            head.set_ecn(Codepoint::Capable);
         }
         Some(head)
     }

@@ -17,7 +17,7 @@ pub struct Source<S: Store> {
     pub(super) exception: Option<Box<Exception>>,
     /// What it announces: it receives nothing.
     pub(super) window: u32,
-    /// Data says something besides itself: one of the two below.
+    /// Data says something besides itself: one of the two below, or how many acknowledgements are wanted.
     pub(super) dresses: bool,
     /// Data is marked with the wave it belongs to.
     pub(super) waves: bool,
@@ -166,7 +166,12 @@ impl<S: Store> Source<S> {
             receiver_rate: extras.and_then(|e| e.waves.rate),
             ..Arrival::plain(ack, head.window.into(), echo)
         };
+        let repairing = self.sender.is_repairing();
         self.acknowledge(now, &arrival)?;
+        if let Some(ratio) = self.exception.as_mut().and_then(|e| e.ack_ratio.as_mut()) {
+            let marked = self.ecn.is_some() && head.ecn() == Codepoint::Marked;
+            ratio.acknowledged(&self.sender.seen(una, repairing, marked));
+        }
         if let (Some(stamps), Some((val, _))) = (&mut self.stamps, head.ts()) {
             stamps.recent = val;
         }
@@ -251,9 +256,11 @@ impl<S: Store> Source<S> {
                 head.flags = head.flags.with(Flags::CWR);
             }
         }
-        if self.waves {
-            let wave = self.sender.wave(now, out.seq + u64::from(out.len));
-            *beside = Some(Extras { waves: Waves { number: Some(wave), rate: None }, ..Extras::NONE });
+        let end = out.seq + u64::from(out.len);
+        let ack_ratio = self.exception.as_mut().and_then(|e| e.ack_ratio.as_mut()?.tell(end));
+        let number = self.waves.then(|| self.sender.wave(now, end));
+        if number.is_some() || ack_ratio.is_some() {
+            *beside = Some(Extras { waves: Waves { number, rate: None }, ack_ratio, ..Extras::NONE });
         }
     }
 }

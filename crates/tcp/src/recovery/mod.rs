@@ -25,6 +25,7 @@ pub(crate) struct Repair {
     pub(crate) after_timeouts: u64,
     /// What was outstanding when an ECN echo was answered: the window was reduced for all of it. 0 before the first.
     pub(crate) marked_until: u64,
+    pub(crate) marks_answered: u64,
     pub(crate) prr: prr::Prr,
     /// What may prove spurious.
     pub(crate) undo: undo::Undo,
@@ -43,6 +44,7 @@ impl Repair {
             after_timeouts: 0,
             inflation: 0,
             marked_until: 0,
+            marks_answered: 0,
             prr: prr::Prr::default(),
             undo: undo::Undo::default(),
             frto: frto::Frto::NEW,

@@ -439,12 +439,13 @@ impl<S: Store> Engine<S> {
     #[cold]
     fn answer_mark(&mut self, now: Instant) {
         let max = self.board.max();
-        self.repair().marked_until = max;
+        let repair = self.repair();
+        repair.marked_until = max;
+        repair.marks_answered += 1;
         let path = self.path(now);
         self.judge(now, &path, Sign::Ecn, |cc, cx| cc.on_congestion(cx, Signal::Ecn));
         // The peer is told in any case, or it would say so for ever to a control that does not reduce.
         self.reduced = true;
-        self.counters.marks_answered += 1;
         self.repair().undo.forget();
     }
 

@@ -29,8 +29,6 @@ pub struct Counters {
     pub window_probes: u64,
     /// Tail loss probes sent (RFC 8985 §7).
     pub loss_probes: u64,
-    /// ECN echoes that were answered, one per window.
-    pub marks_answered: u64,
     /// Reductions of the window that proved to answer no loss and were undone.
     pub undone: u64,
 }
