@@ -133,6 +133,7 @@ impl AckRatio {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
 
     /// A sender with a window of so many segments of 1000 bytes.
     struct Talk {

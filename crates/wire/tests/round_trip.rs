@@ -63,7 +63,13 @@ fn segment(agreed: Agreement) -> impl Strategy<Value = Segment> {
             };
             if is_syn {
                 let probes = syn.3 && agreed.profile.negotiates();
-                s.syn = SynOptions { mss: syn.0, window_scale: syn.1, sack_permitted: syn.2, probes, ack_cc: false };
+                s.syn = SynOptions {
+                    mss: syn.0,
+                    window_scale: syn.1,
+                    sack_permitted: syn.2,
+                    probes,
+                    ack_cc: false,
+                };
                 // With everything else there is no room for it.
                 s.syn.ack_cc = !real && wave % 2 == 0;
             }
