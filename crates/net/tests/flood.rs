@@ -31,7 +31,8 @@ fn packet(from: SocketAddr, to: SocketAddr, seg: &Segment) -> Vec<u8> {
     room
 }
 fn syn(seq: u32, options: bool) -> Segment {
-    let all = SynOptions { mss: Some(1460), window_scale: Some(7), sack_permitted: true, probes: false };
+    let all =
+        SynOptions { mss: Some(1460), window_scale: Some(7), sack_permitted: true, ..SynOptions::default() };
     Segment {
         seq: Seq(seq),
         window: 65_535,

@@ -14,6 +14,7 @@ const WORDS: &[&str] = &[
     "bursts",
     "fixed",
     "list",
+    "mtu",
     "none",
     "normal",
     "per",

@@ -48,6 +48,14 @@ impl Config {
             Self::Ssvp(c) => c.resolve(packet, offered).map(Self::Ssvp),
         }
     }
+    /// Its packets may be marked instead of dropped (ECN), and what is marked counts as lost.
+    #[must_use]
+    pub fn ecn(&self) -> bool {
+        match self {
+            Self::Tfrc(c) => c.ecn,
+            Self::Ssvp(c) => c.ecn,
+        }
+    }
     /// How many datagrams may wait at the sender.
     pub(crate) fn queue(&self) -> usize {
         let queue = match self {

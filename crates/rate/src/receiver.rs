@@ -41,11 +41,11 @@ impl Receiver {
         };
         Self { kind, reports: 0 }
     }
-    /// A packet arrives; with `marked`, it met congestion on its way (ECN), which TFRC takes for a loss.
+    /// A packet arrives; with `marked`, it met congestion on its way (ECN), which both take for a loss.
     pub fn handle(&mut self, now: Instant, data: &Data, marked: bool) {
         match &mut self.kind {
             Kind::Tfrc(r) => r.handle(now, data, marked),
-            Kind::Ssvp(r) => r.handle(now, data),
+            Kind::Ssvp(r) => r.handle(now, data, marked),
         }
     }
     /// When it wants to be called; [`Instant::MAX`] for not before something arrives.

@@ -36,6 +36,8 @@ pub(crate) struct Rated {
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
     delays: Delays,
+    /// Queues may mark its packets.
+    pub(crate) ecn: bool,
     /// Reports are TFRC's.
     pub(crate) tfrc: bool,
     /// From which packet on the number that a datagram was offered as is ahead of its packet's, and by how much: by those that
@@ -50,6 +52,7 @@ impl Rated {
             sender: Sender::new(now, config),
             receiver: Receiver::new(config),
             delays: Delays::default(),
+            ecn: config.ecn(),
             tfrc: matches!(config, Config::Tfrc(_)),
             ahead: Vec::new(),
         }
@@ -63,13 +66,13 @@ impl Rated {
         }
         Some(data)
     }
-    /// A packet arrived, `header` bytes of which are headers. Returns the datagram as the application offered it: those that
+    /// A packet arrived, marked by a queue or not, `header` bytes of which are headers. Returns the datagram as the application offered it: those that
     /// found no room at the sender have numbers there, and none on the link.
-    pub(crate) fn receive(&mut self, now: Instant, data: &Data, header: u32) -> Datagram {
+    pub(crate) fn receive(&mut self, now: Instant, (data, marked): (&Data, bool), header: u32) -> Datagram {
         let Data { number, sent_at, size, .. } = *data;
         let datagram = Datagram { number, sent_at, len: size - header };
         self.delays.arrived(now, &datagram);
-        self.receiver.handle(now, data, false);
+        self.receiver.handle(now, data, marked);
         let changes = self.ahead.partition_point(|(from, _)| *from <= number);
         let ahead = changes.checked_sub(1).map_or(0, |last| self.ahead[last].1);
         Datagram { number: number + ahead, ..datagram }

@@ -9,7 +9,7 @@ use skyhaul_base::slab::Slab;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_path::{Acknowledgement, PacketView};
 use skyhaul_rate::{Data, REPORT_BYTES, Report};
-use skyhaul_tcp::{Extras, Flags, Head, Segment, Seq};
+use skyhaul_tcp::{Codepoint, Extras, Flags, Head, Segment, Seq};
 use skyhaul_trace::{Class, Packet};
 
 /// What does not fit into a parcel.
@@ -30,18 +30,21 @@ const FOR_SHOW: u32 = 1 << 31;
 
 /// No data, no SYN, no FIN, no RST.
 const PURE_ACK: u64 = 1 << 6;
-/// Travels to the data sender.
-const BACKWARD: u64 = 1 << 7;
+/// Travels to the data sender. Among the flags of TCP it stands for PSH, which says nothing to a receiver that holds nothing
+/// back.
+const BACKWARD: u64 = 1 << 11;
 /// The channel spares it (per hop). Among the flags of TCP it stands for URG, which nobody sets.
 const SPARED: u64 = 1 << 13;
 /// What of the lowest byte are the bits of the head.
-const HEAD_BITS: u64 = 0x3f;
+const HEAD_BITS: u64 = !PURE_ACK & 0xff;
+/// What of the second byte are flags of TCP.
+const FLAG_BITS: u64 = (0xff << FLAGS_SHIFT) & !(BACKWARD | SPARED);
 /// Where the flags of TCP stand, and the next hop.
 const FLAGS_SHIFT: u32 = 8;
 const HOP_SHIFT: u32 = 48;
 
 /// The bits that tell an ordinary segment from others, and what they are in data and in an acknowledgement.
-const ORDINARY: u64 = ((0xff << FLAGS_SHIFT) & !SPARED) | PURE_ACK | BACKWARD | Head::PROBE_BITS as u64;
+const ORDINARY: u64 = FLAG_BITS | PURE_ACK | BACKWARD | Head::UNUSUAL_BITS as u64;
 const PLAIN_DATA: u64 = (Flags::ACK.bits() as u64) << FLAGS_SHIFT;
 const PLAIN_ACK: u64 = PLAIN_DATA | PURE_ACK | BACKWARD;
 
@@ -158,7 +161,7 @@ impl Parcel {
             rest: (u64::from(label.hop) << HOP_SHIFT)
                 | (u64::from(label.generation) << 32)
                 | (u64::from(probe) << 16)
-                | (u64::from(head.flags.bits()) << FLAGS_SHIFT)
+                | ((u64::from(head.flags.bits()) << FLAGS_SHIFT) & FLAG_BITS)
                 | bit(label.backward, BACKWARD)
                 | bit(pure_ack, PURE_ACK)
                 | u64::from(bits),
@@ -169,7 +172,7 @@ impl Parcel {
     #[inline]
     pub(crate) fn head(self, header: u32) -> Head {
         let (seq, ack) = (Seq(high(self.seq_ack)), Seq(low(self.seq_ack)));
-        let flags = Flags::from_bits(((self.rest & !SPARED) >> FLAGS_SHIFT) as u8);
+        let flags = Flags::from_bits(((self.rest & FLAG_BITS) >> FLAGS_SHIFT) as u8);
         let plain = Head::new(seq, ack, self.size() - header, high(self.window_body), flags);
         let ts = (high(self.stamps), low(self.stamps));
         plain.with_raw(ts, (self.rest >> 16) as u16, (self.rest & HEAD_BITS) as u8)
@@ -231,13 +234,26 @@ impl Parcel {
     }
 
     /// A datagram of a sender that keeps to a rate: its round-trip time travels where segments have their timestamps. Of
-    /// its number the lower half travels.
-    pub(crate) fn data(d: &Data, header: u32, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
+    /// its number the lower half travels. With `ecn` queues may mark it.
+    pub(crate) fn data(
+        (d, ecn): (&Data, bool),
+        header: u32,
+        label: Label,
+        bodies: &mut Bodies,
+        keep: bool,
+    ) -> Self {
         let (sent_at, rtt) = (d.sent_at.as_nanos(), d.rtt.map_or(0, Duration::as_nanos));
         let head =
             Head::new(Seq(low(d.number)), Seq(low(sent_at)), d.size - header, high(sent_at), Flags::NONE);
-        let head = head.with_raw((high(rtt), low(rtt)), 0, 0);
+        let mut head = head.with_raw((high(rtt), low(rtt)), 0, 0);
+        if ecn {
+            head.set_ecn(Codepoint::Capable);
+        }
         Self::pack(&head, None, header, label, bodies, keep)
+    }
+    /// A queue has marked it.
+    pub(crate) fn is_marked(self) -> bool {
+        self.head(0).ecn() == Codepoint::Marked
     }
     /// The datagram that it is.
     pub(crate) fn as_data(self) -> Data {
@@ -372,6 +388,15 @@ impl PacketView for Parcel {
     fn spared(&self) -> bool {
         self.rest & SPARED != 0
     }
+    #[inline]
+    fn is_ect(&self) -> bool {
+        Head::bits_are_capable(self.rest as u8)
+    }
+    #[inline]
+    fn mark_ce(&mut self) {
+        let bits = (self.rest & HEAD_BITS) as u8;
+        self.rest |= u64::from(Head::bits_marked(bits));
+    }
     fn ack(&self) -> Option<Acknowledgement> {
         const PURE: u64 = PLAIN_DATA | PURE_ACK;
         const ECN: u8 = Flags::ECE.with(Flags::CWR).bits();
@@ -381,7 +406,8 @@ impl PacketView for Parcel {
             ecn: (self.rest >> FLAGS_SHIFT) as u8 & ECN,
             stamp: self.ts().map(|ts| ts.0),
             // On the wire, the mark of an answer to a probe is an option.
-            tells_more: low(self.window_body) & FOR_SHOW == 0 || self.rest & u64::from(Head::PROBE_BITS) != 0,
+            tells_more: low(self.window_body) & FOR_SHOW == 0
+                || self.rest & u64::from(Head::UNUSUAL_BITS) != 0,
         })
     }
 }
@@ -434,6 +460,10 @@ mod tests {
                 Class::Data,
                 1,
             ),
+            (Segment { ecn: Codepoint::Capable, ts: Some((3, 4)), ..plain }, Class::Data, 0),
+            (Segment { ecn: Codepoint::Marked, low_priority: true, ..plain }, Class::Data, 0),
+            (Segment { ecn: Codepoint::Capable, ..ack }, Class::Ack, 0),
+            (Segment { flags: Flags::ACK.with(Flags::CWR), ..plain }, Class::Data, 0),
             (Segment { flags: Flags::FIN.with(Flags::ACK), len: 0, ..plain }, Class::Data, 0),
             (Segment { flags: Flags::RST.with(Flags::ACK), len: 0, ..plain }, Class::Data, 0),
         ];
@@ -477,12 +507,43 @@ mod tests {
     }
 
     #[test]
+    fn only_what_is_capable_of_it_is_marked_and_then_it_is_no_ordinary_segment() {
+        let mut bodies = Bodies::default();
+        let plain = Segment { len: 960, flags: Flags::ACK, ..Segment::default() };
+        let numbered = Segment { mark: Mark::Nil, probe_id: Some(9), ..plain };
+        let cases = [
+            (plain, Codepoint::NotCapable),
+            (Segment { ecn: Codepoint::Capable, ..plain }, Codepoint::Marked),
+            (Segment { ecn: Codepoint::Marked, ..plain }, Codepoint::Marked),
+            // A probe is left alone: that it was marked says nothing to anybody.
+            (Segment { ecn: Codepoint::Capable, ..numbered }, Codepoint::Capable),
+        ];
+        for (segment, becomes) in cases {
+            let (head, _) = segment.split();
+            let mut parcel = Parcel::plain(&head, 40, Label { backward: false, ..label() });
+            let ordinary = segment.mark == Mark::None && segment.ecn != Codepoint::Marked;
+            assert_eq!(parcel.is_plain_data(), ordinary, "{segment:?}");
+            assert_eq!(parcel.is_ect(), segment.ecn != Codepoint::NotCapable);
+            let kind = parcel.kind();
+            parcel.mark_ce();
+            assert_eq!(parcel.head(40), Segment { ecn: becomes, ..segment }.split().0);
+            assert_eq!(parcel.is_plain_data(), ordinary && !parcel.is_ect());
+            assert_eq!((parcel.kind(), parcel.hop(), parcel.generation()), (kind, 2, 3));
+            parcel.discard(&mut bodies);
+        }
+    }
+
+    #[test]
     fn data_and_reports_of_a_rate_travel_whole() {
         let mut bodies = Bodies::default();
         for rtt in [None, Some(Duration::from_secs(7))] {
             let data = Data { number: 9, sent_at: Instant::from_nanos((7 << 32) + 5), rtt, size: 1000 };
-            let parcel = Parcel::data(&data, 28, label(), &mut bodies, false);
-            assert_eq!((parcel.as_data(), parcel.class()), (data, Class::Data));
+            for ecn in [false, true] {
+                let mut parcel = Parcel::data((&data, ecn), 28, label(), &mut bodies, false);
+                parcel.mark_ce();
+                assert_eq!((parcel.as_data(), parcel.class()), (data, Class::Data));
+                assert_eq!((parcel.is_ect(), parcel.is_marked()), (ecn, ecn));
+            }
         }
         let says = [
             (skyhaul_rate::Says::Tfrc { received: 1e5, loss: 0.25 }, true),

@@ -15,7 +15,7 @@ impl<R: Tap> Sim<R> {
         let flow = &mut self.flows[index as usize];
         let Agent::Rated(rated) = &mut flow.agent else { return };
         if !parcel.backward() {
-            let datagram = rated.receive(now, &parcel.as_data(), flow.header);
+            let datagram = rated.receive(now, (&parcel.as_data(), parcel.is_marked()), flow.header);
             if flow.watched {
                 watch::datagram(now, &datagram, &mut self.records[index as usize]);
             }
@@ -37,7 +37,8 @@ impl<R: Tap> Sim<R> {
         let (forward, back, header) = (flow.way(index, false), flow.way(index, true), flow.header);
         let Agent::Rated(rated) = &mut flow.agent else { return Instant::MAX };
         while let Some(data) = rated.poll(*now) {
-            let parcel = Parcel::data(&data, header, forward, &mut net.witness.bodies, R::PACKETS);
+            let data = (&data, rated.ecn);
+            let parcel = Parcel::data(data, header, forward, &mut net.witness.bodies, R::PACKETS);
             dispatch(net, *now, parcel);
         }
         while let Some(report) = rated.receiver.poll() {

@@ -14,8 +14,10 @@ use skyhaul_trace::{Class, LossCause};
 pub struct Cuts {
     /// The segment was corrupted on the channel.
     pub error: u64,
-    /// It was refused by a full queue or evicted from one, or congestion was marked (ECN).
+    /// It was refused by a full queue or evicted from one.
     pub congestion: u64,
+    /// Nothing was lost: a queue had marked a packet (ECN).
+    pub marked: u64,
     /// It was in flight when a link went down.
     pub outage: u64,
     /// It was not lost: delay, reordering, or lost acknowledgements.
@@ -26,13 +28,14 @@ impl Cuts {
     /// For whatever cause.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.error + self.congestion + self.outage + self.spurious
+        self.error + self.congestion + self.marked + self.outage + self.spurious
     }
 
     /// Adds those of another flow.
     pub fn add(&mut self, other: &Self) {
         self.error += other.error;
         self.congestion += other.congestion;
+        self.marked += other.marked;
         self.outage += other.outage;
         self.spurious += other.spurious;
     }
@@ -239,7 +242,7 @@ impl Truth {
         }
         let mut one = Cuts::default();
         match Known::cause(&known.losses, offset, judged.transmissions, header) {
-            _ if judged.sign == Sign::Ecn => one.congestion = 1,
+            _ if judged.sign == Sign::Ecn => one.marked = 1,
             Some(LossCause::Error | LossCause::ArqGaveUp) => one.error = 1,
             Some(LossCause::Full | LossCause::PushedOut | LossCause::Aqm | LossCause::Filtered) => {
                 one.congestion = 1;

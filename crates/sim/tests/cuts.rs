@@ -13,7 +13,7 @@ use skyhaul_tcp::config::LossDetection;
 use skyhaul_trace::{LossCause, Null};
 
 const RTT: f64 = 0.55;
-const NO_CUTS: Cuts = Cuts { error: 0, congestion: 0, outage: 0, spurious: 0 };
+const NO_CUTS: Cuts = Cuts { error: 0, congestion: 0, marked: 0, outage: 0, spurious: 0 };
 
 /// One flow that starts at once, on a path whose channel loses just the data packets with these numbers.
 fn one(cc: &str, lost: &[u64], seconds: f64) -> Resolved {

@@ -167,6 +167,21 @@ pub enum Ecn {
     Ask,
 }
 
+/// Congestion control of acknowledgements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "AckCcSpec", description = "Congestion control of acknowledgements.")
+)]
+pub enum AckCc {
+    /// None: they come as delayed acknowledgements say.
+    None,
+    /// The sender of data says for how many segments one is sent (RFC 5690), if both ends take part.
+    Rfc5690,
+}
+
 /// Configuration of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
@@ -185,6 +200,9 @@ pub struct Config {
     pub rules: Rules,
     /// Explicit congestion notification.
     pub ecn: Ecn,
+    /// Where both ends take part, routers may mark retransmissions, questions for a closed window and a FIN without data, too
+    /// (ECN++, draft-ietf-tcpm-generalized-ecn); otherwise only data that leaves for the first time (RFC 3168 §6.1.5).
+    pub ecn_plus: bool,
     /// RFC 3042.
     pub limited_transmit: bool,
     /// Duplicate acknowledgements that reveal a loss.
@@ -205,6 +223,9 @@ pub struct Config {
     pub timestamp_tick: Duration,
     /// Delayed acknowledgements.
     pub delayed_ack: DelayedAck,
+    /// Congestion control of acknowledgements. Byte counting ([`Rules::growth`](skyhaul_cc::Rules)) lets the window grow as fast
+    /// as without it, and pacing keeps bursts away (RFC 5690 §4.7).
+    pub ack_cc: AckCc,
     /// Offer and use SACK. `None`: exactly if the congestion control repairs losses with it.
     pub sack: Option<bool>,
     /// Report duplicates (RFC 2883).
@@ -274,6 +295,13 @@ impl From<&Config> for Arc<Config> {
 pub const PRESETS: &[&str] = &["ns2-2001", "ns2-2004", "rfc", "modern", "host"];
 
 impl Config {
+    /// Both ends take part in ECN, if either asks.
+    #[must_use]
+    pub fn agrees_on_ecn(&self, peer: &Self) -> bool {
+        let (a, b) = (self.ecn, peer.ecn);
+        a != Ecn::Off && b != Ecn::Off && (a == Ecn::Ask || b == Ecn::Ask)
+    }
+
     /// The receive buffer with which a connection begins, bytes.
     #[must_use]
     pub fn first_receive_buffer(&self) -> u64 {
@@ -292,6 +320,7 @@ impl Config {
             unstated_mss: 536,
             rules: Rules::NS2_2001,
             ecn: Ecn::Off,
+            ecn_plus: false,
             limited_transmit: false,
             dup_thresh: 3,
             loss_detection: LossDetection::DupAcks,
@@ -311,6 +340,7 @@ impl Config {
             timestamps: false,
             timestamp_tick: Duration::from_millis(1),
             delayed_ack: DelayedAck::OFF,
+            ack_cc: AckCc::None,
             sack: None,
             dsack: false,
             sack_blocks: 3,

@@ -8,6 +8,7 @@
 
 extern crate alloc;
 
+mod ack_ratio;
 mod autotune;
 pub mod config;
 mod connection;

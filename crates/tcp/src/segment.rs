@@ -1,7 +1,7 @@
 //! What a TCP segment means, without its bytes.
 
 use core::fmt;
-use core::num::{NonZeroU16, NonZeroU32};
+use core::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 
 /// A 32-bit sequence number with serial arithmetic (RFC 9293 §3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -169,6 +169,8 @@ pub struct SynOptions {
     pub sack_permitted: bool,
     /// Probes are understood and answered.
     pub probes: bool,
+    /// Acknowledgements come as the peer asks for them (RFC 5690 §4.1).
+    pub ack_cc: bool,
 }
 
 /// The option of TCP-Real: it marks data, and reports what was measured of data so marked.
@@ -202,21 +204,30 @@ pub struct Extras {
     pub syn: SynOptions,
     /// The option of TCP-Real.
     pub waves: Waves,
+    /// For so many segments one acknowledgement is asked for (RFC 5690 §4.2).
+    pub ack_ratio: Option<NonZeroU8>,
 }
 
 impl Extras {
     /// Nothing besides the head.
     pub const NONE: Self = Self {
         sack: SackBlocks::EMPTY,
-        syn: SynOptions { mss: None, window_scale: None, sack_permitted: false, probes: false },
+        syn: SynOptions {
+            mss: None,
+            window_scale: None,
+            sack_permitted: false,
+            probes: false,
+            ack_cc: false,
+        },
         waves: Waves::NONE,
+        ack_ratio: None,
     };
 
     /// True if there is nothing besides the head. What a SYN offers, its flag tells.
     #[inline]
     #[must_use]
     pub const fn is_none(&self) -> bool {
-        self.sack.is_empty() && self.waves.is_none()
+        self.sack.is_empty() && self.waves.is_none() && self.ack_ratio.is_none()
     }
 }
 
@@ -260,10 +271,12 @@ impl Head {
     const NUMBERED: u8 = 0x08;
     const LOW_PRIORITY: u8 = 0x10;
     const STAMPED: u8 = 0x20;
-    const CAPABLE: u8 = 0x40;
-    const MARKED: u8 = 0x80;
-    /// Of the bits that [`Self::to_raw`] returns those that are set only on probes and answers to probes.
-    pub const PROBE_BITS: u8 = Self::MARK | Self::NUMBERED;
+    const CAPABLE: u8 = 0x80;
+    /// A router has marked it. Probes have numbers, what routers mark has none: a mark on a probe says nothing to anybody.
+    const MARKED: u8 = Self::NUMBERED;
+    /// Of the bits that [`Self::to_raw`] returns those that tell probes, answers to probes, and what routers have marked from
+    /// everything else.
+    pub const UNUSUAL_BITS: u8 = Self::MARK | Self::NUMBERED;
 
     /// Timestamps (TSval, TSecr), if there are any.
     #[inline]
@@ -293,7 +306,8 @@ impl Head {
     #[inline]
     #[must_use]
     pub const fn probe_id(&self) -> Option<u16> {
-        if self.bits & Self::NUMBERED != 0 { Some(self.probe) } else { None }
+        let numbered = self.bits & Self::NUMBERED != 0 && self.bits & Self::MARK != 0;
+        if numbered { Some(self.probe) } else { None }
     }
     /// To be marked as low priority at the IP layer.
     #[inline]
@@ -305,29 +319,31 @@ impl Head {
     #[inline]
     #[must_use]
     pub const fn ecn(&self) -> Codepoint {
-        if self.bits & Self::MARKED != 0 {
-            Codepoint::Marked
-        } else if self.bits & Self::CAPABLE != 0 {
-            Codepoint::Capable
-        } else {
+        if !Self::bits_are_capable(self.bits) {
             Codepoint::NotCapable
+        } else if self.bits & Self::UNUSUAL_BITS == Self::MARKED {
+            Codepoint::Marked
+        } else {
+            Codepoint::Capable
         }
     }
-    /// Sets what [`Self::ecn`] returns.
+    /// Sets what [`Self::ecn`] returns. After [`Self::set_mark`]: what routers have marked on a probe is not kept, only that
+    /// they may.
     #[inline]
     pub const fn set_ecn(&mut self, ecn: Codepoint) {
-        self.bits &= !(Self::CAPABLE | Self::MARKED);
+        let ordinary = self.bits & Self::MARK == 0;
+        self.bits &= !(Self::CAPABLE | if ordinary { Self::MARKED } else { 0 });
         self.bits |= match ecn {
             Codepoint::NotCapable => 0,
-            Codepoint::Capable => Self::CAPABLE,
-            Codepoint::Marked => Self::MARKED,
+            Codepoint::Marked if ordinary => Self::CAPABLE | Self::MARKED,
+            Codepoint::Capable | Codepoint::Marked => Self::CAPABLE,
         };
     }
-    /// Marks it.
+    /// Marks it as a probe or as the answer to one, or as neither.
     #[inline]
     pub const fn set_mark(&mut self, mark: Mark, probe_id: Option<u16>, low_priority: bool) {
-        self.bits = (self.bits & !(Self::PROBE_BITS | Self::LOW_PRIORITY)) | mark as u8;
-        if let Some(id) = probe_id {
+        self.bits = (self.bits & !(Self::UNUSUAL_BITS | Self::LOW_PRIORITY)) | mark as u8;
+        if let (Some(id), true) = (probe_id, mark as u8 != Mark::None as u8) {
             self.probe = id;
             self.bits |= Self::NUMBERED;
         }
@@ -347,10 +363,10 @@ impl Head {
     pub const fn is_plain_data(&self) -> bool {
         self.len > 0 && self.is_plain()
     }
-    /// No mark and no flag but ACK; of low priority or not.
+    /// No mark of any kind and no flag but ACK; of low priority or not, and capable of ECN or not.
     #[inline]
     const fn is_plain(&self) -> bool {
-        self.flags.bits() == Flags::ACK.bits() && self.bits & Self::PROBE_BITS == 0
+        self.flags.bits() == Flags::ACK.bits() && self.bits & Self::UNUSUAL_BITS == 0
     }
     /// Whether bits that [`Self::to_raw`] returned mean a probe.
     #[inline]
@@ -363,6 +379,19 @@ impl Head {
     #[must_use]
     pub const fn bits_are_low_priority(bits: u8) -> bool {
         bits & Self::LOW_PRIORITY != 0
+    }
+    /// Whether bits that [`Self::to_raw`] returned mean that routers may mark it, or have.
+    #[inline]
+    #[must_use]
+    pub const fn bits_are_capable(bits: u8) -> bool {
+        bits & Self::CAPABLE != 0
+    }
+    /// These bits with the mark of a router, if it may set one.
+    #[inline]
+    #[must_use]
+    pub const fn bits_marked(bits: u8) -> u8 {
+        let may = Self::bits_are_capable(bits) && bits & Self::MARK == 0;
+        bits | if may { Self::MARKED } else { 0 }
     }
     /// Whether bits that [`Self::to_raw`] returned mean that there are timestamps.
     #[inline]
@@ -413,6 +442,8 @@ pub struct Segment {
     pub waves: Waves,
     /// What routers may make of it, or have made.
     pub ecn: Codepoint,
+    /// For so many segments one acknowledgement is asked for (RFC 5690 §4.2).
+    pub ack_ratio: Option<NonZeroU8>,
 }
 
 impl Segment {
@@ -432,7 +463,7 @@ impl Segment {
         if let Some(ts) = self.ts {
             head.set_ts(ts);
         }
-        (head, Extras { sack: self.sack, syn: self.syn, waves: self.waves })
+        (head, Extras { sack: self.sack, syn: self.syn, waves: self.waves, ack_ratio: self.ack_ratio })
     }
 
     /// From two pieces.
@@ -452,6 +483,7 @@ impl Segment {
             low_priority: head.low_priority(),
             waves: extras.waves,
             ecn: head.ecn(),
+            ack_ratio: extras.ack_ratio,
         }
     }
 }
@@ -479,6 +511,7 @@ mod tests {
         for s in [
             plain,
             Segment { ts: Some((0, 0)), sack, waves, ..plain },
+            Segment { ack_ratio: NonZeroU8::new(3), ..plain },
             Segment { ecn: Codepoint::Capable, mark: Mark::Dummy, ..plain },
             Segment { ecn: Codepoint::Marked, ts: Some((1, 0)), ..plain },
             Segment { mark: Mark::Nil, probe_id: Some(0), low_priority: true, ts: Some((5, 6)), ..plain },
@@ -488,7 +521,7 @@ mod tests {
         ] {
             let (head, extras) = s.split();
             assert_eq!(Segment::join(&head, &extras), s);
-            assert_eq!(extras.is_none(), s.sack.is_empty() && s.waves.is_none());
+            assert_eq!(extras.is_none(), s.sack.is_empty() && s.waves.is_none() && s.ack_ratio.is_none());
         }
         assert_eq!(size_of::<Head>(), 28);
     }

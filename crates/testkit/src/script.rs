@@ -7,15 +7,17 @@
 //! . 1:1001 ack 1 win 5000 <sack 2001:3001 4001:5001>           1000 bytes of data
 //! F. 1001:1001 ack 1 win 5000                                  a FIN without data
 //! . 1:1001 ack 1 win 5000 <dummy,id 7>                         a probe (the answer: dummy-ack)
+//! . 1:1001 ack 1 win 5000 <ect0>                               data that routers may mark; `ce`: one has
 //! ```
 //! Flags are letters of `SFRPEC.`, the point being ACK.
 
 use core::fmt::Write;
+use core::num::NonZeroU8;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::Config as Control;
 use skyhaul_tcp::config::ProbeNegotiation;
 use skyhaul_tcp::{
-    Config, Connection, Established, Event, Flags, Mark, Rejected, SackBlocks, Segment, Seq, Store,
+    Codepoint, Config, Connection, Established, Event, Flags, Mark, Rejected, SackBlocks, Segment, Seq, Store,
 };
 use std::collections::VecDeque;
 
@@ -74,6 +76,9 @@ pub fn parse(text: &str, from: Seq, to: Seq) -> Segment {
             ["dummy"] => seg.mark = Mark::Dummy,
             ["dummy-ack"] => seg.mark = Mark::DummyAck,
             ["nil"] => seg.mark = Mark::Nil,
+            ["ratio", n] => seg.ack_ratio = NonZeroU8::new(number(n) as u8),
+            ["ect0"] => seg.ecn = Codepoint::Capable,
+            ["ce"] => seg.ecn = Codepoint::Marked,
             ["id", n] => seg.probe_id = Some(number(n) as u16),
             ["sack", blocks @ ..] => {
                 let mut all = SackBlocks::EMPTY;
@@ -110,6 +115,12 @@ pub fn render(seg: &Segment, from: Seq, to: Seq) -> String {
         Mark::Nil => Some("nil".to_owned()),
         Mark::DummyAck => Some("dummy-ack".to_owned()),
         Mark::NilAck => Some("nil-ack".to_owned()),
+    });
+    options.extend(seg.ack_ratio.map(|n| format!("ratio {n}")));
+    options.extend(match seg.ecn {
+        Codepoint::NotCapable => None,
+        Codepoint::Capable => Some("ect0".to_owned()),
+        Codepoint::Marked => Some("ce".to_owned()),
     });
     options.extend(seg.probe_id.map(|n| format!("id {n}")));
     if !seg.sack.is_empty() {
@@ -291,6 +302,8 @@ mod tests {
             ". 1:1001 ack 1 win 5000 <sack 2001:3001 4001:5001>",
             "F. 1001:1001 ack 1 win 5000",
             ". 1:1001 ack 1 win 5000 <dummy,id 7>",
+            "C. 1:1001 ack 1 win 5000 <ect0>",
+            ". 1:1001 ack 1 win 5000 <ce>",
             "R 7:7 win 0",
         ] {
             assert_eq!(render(&parse(text, ISS[0], ISS[1]), ISS[0], ISS[1]), text);

@@ -5,6 +5,9 @@
 pub const PROBE_EXID: u32 = 0x5045_4143;
 /// The same for the option that carries waves and the receiver's rate of TCP-Real ("REAL"). Not registered either.
 pub const RATE_EXID: u32 = 0x5245_414c;
+/// The same for the option that permits and sets the ratio of acknowledgements of RFC 5690, whose own numbers were never
+/// assigned ("ACKR").
+pub const ACK_RATIO_EXID: u32 = 0x4143_4b52;
 
 /// How a probe is told from data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

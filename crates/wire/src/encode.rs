@@ -253,6 +253,11 @@ fn other_options(agreed: &Agreement, s: &Segment) -> Result<(Writer, u8), Encode
     } else if let Some(ts) = s.ts {
         fits &= w.timestamps(ts);
     }
+    if s.flags.has(Flags::SYN) {
+        fits &= !s.syn.ack_cc || w.ack_ratio(0);
+    } else {
+        fits &= s.ack_ratio.is_none_or(|n| w.ack_ratio(n.get()));
+    }
     let bits = mark(agreed, s, &mut w, &mut fits)?;
     if !s.waves.is_none() {
         fits &= w.rate(s.waves.number, s.waves.rate);

@@ -1,6 +1,6 @@
 //! What is written is read back, by us and by an independent parser; no bytes make the parser panic.
 
-use core::num::{NonZeroU16, NonZeroU32};
+use core::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 use proptest::prelude::*;
 use skyhaul_tcp::{Codepoint, Flags, Mark, SackBlocks, Segment, Seq, SynOptions};
 use skyhaul_wire::{
@@ -63,11 +63,21 @@ fn segment(agreed: Agreement) -> impl Strategy<Value = Segment> {
             };
             if is_syn {
                 let probes = syn.3 && agreed.profile.negotiates();
-                s.syn = SynOptions { mss: syn.0, window_scale: syn.1, sack_permitted: syn.2, probes };
+                s.syn = SynOptions {
+                    mss: syn.0,
+                    window_scale: syn.1,
+                    sack_permitted: syn.2,
+                    probes,
+                    ack_cc: false,
+                };
+                // With everything else there is no room for it.
+                s.syn.ack_cc = !real && wave % 2 == 0;
             }
             if real {
                 s.waves.number = NonZeroU16::new(wave);
                 s.waves.rate = NonZeroU32::new(rate);
+            } else if !is_syn {
+                s.ack_ratio = NonZeroU8::new(rate as u8);
             }
             let control = Flags::SYN.with(Flags::FIN).with(Flags::RST).bits();
             if agreed.profile != Profile::Off && flags.has(Flags::ACK) && flags.bits() & control == 0 {

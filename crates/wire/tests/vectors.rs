@@ -36,7 +36,12 @@ fn the_syn_of_a_kernel_over_ipv4_is_read_and_written_byte_for_byte() {
         seq: Seq(0x6958_c334),
         window: 0xfaf0, // never scaled on a SYN
         flags: Flags::SYN,
-        syn: SynOptions { mss: Some(1460), window_scale: Some(10), sack_permitted: true, probes: false },
+        syn: SynOptions {
+            mss: Some(1460),
+            window_scale: Some(10),
+            sack_permitted: true,
+            ..SynOptions::default()
+        },
         ts: Some((0xa0c0_bfad, 0)),
         ..Segment::default()
     };

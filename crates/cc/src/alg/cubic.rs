@@ -33,6 +33,10 @@ pub struct Config {
     pub c: f64,
     /// Fraction of the window that a loss leaves (0.7).
     pub beta: f64,
+    /// Fraction of the window that a mark leaves, where routers mark (ECN); as `beta` without it. RFC 8511 proposes 0.85: a queue
+    /// that marks is shorter than one that overflows.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub beta_ecn: Option<f64>,
     /// A flow that loses before it regained its window leaves room for newcomers (RFC 9438 §4.7).
     pub fast_convergence: bool,
     /// Leave the first slow start when the RTT rises (RFC 9406).
@@ -43,7 +47,14 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { c: 0.4, beta: 0.7, fast_convergence: true, hystart: true, recovery: RecoveryMode::Sack }
+        Self {
+            c: 0.4,
+            beta: 0.7,
+            beta_ecn: None,
+            fast_convergence: true,
+            hystart: true,
+            recovery: RecoveryMode::Sack,
+        }
     }
 }
 
@@ -58,6 +69,8 @@ pub enum Invalid {
     C,
     #[error("beta is the fraction of the window that a loss leaves: between 0 and 1, both excluded")]
     Beta,
+    #[error("beta-ecn is the fraction of the window that a mark leaves: from beta to 1, 1 excluded")]
+    BetaEcn,
     #[error(transparent)]
     Recovery(#[from] frame::NoFastRecovery),
 }
@@ -73,6 +86,9 @@ impl Config {
         }
         if !(self.beta > 0.0 && self.beta < 1.0) {
             return Err(Invalid::Beta);
+        }
+        if self.beta_ecn.is_some_and(|b| !(b >= self.beta && b < 1.0)) {
+            return Err(Invalid::BetaEcn);
         }
         Ok(frame::check_recovery(self.recovery)?)
     }
@@ -206,16 +222,15 @@ impl Cubic {
         self.frame.grow_to(cx, to);
     }
 
-    /// §4.6, §4.7: threshold and curve after a congestion event.
-    fn reduced(&mut self, cx: &Cx<'_>) -> f64 {
+    /// §4.6, §4.7: threshold and curve after a congestion event that leaves `beta` of the window.
+    fn reduced(&mut self, cx: &Cx<'_>, beta: f64) -> f64 {
         self.before = self.curve;
         let cwnd = self.frame.cwnd;
         let regained = cwnd >= self.curve.w_max;
-        let keep =
-            if self.config.fast_convergence && !regained { (1.0 + self.config.beta) / 2.0 } else { 1.0 };
+        let keep = if self.config.fast_convergence && !regained { (1.0 + beta) / 2.0 } else { 1.0 };
         self.curve = Curve { w_max: cwnd * keep, cwnd_prior: cwnd, w_est: 0.0, epoch: None };
         self.hystart = None;
-        growth::kept(&self.frame.rules, cx.path, cwnd, self.config.beta)
+        growth::kept(&self.frame.rules, cx.path, cwnd, beta)
     }
 }
 
@@ -248,7 +263,9 @@ impl CongestionControl for Cubic {
         self.last_ack = cx.now;
     }
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
-        let to = self.reduced(cx);
+        let Config { beta, beta_ecn, .. } = self.config;
+        let beta = beta_ecn.filter(|_| signal == Signal::Ecn).unwrap_or(beta);
+        let to = self.reduced(cx, beta);
         self.frame.reduce(signal, to, to);
     }
     fn on_recovered(&mut self, cx: &mut Cx<'_>) {
@@ -256,7 +273,7 @@ impl CongestionControl for Cubic {
         self.curve.epoch = None;
     }
     fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
-        let to = if backoff <= 1 { self.reduced(cx) } else { self.frame.ssthresh };
+        let to = if backoff <= 1 { self.reduced(cx, self.config.beta) } else { self.frame.ssthresh };
         self.frame.timeout(backoff, to);
         // The stage after a timeout starts flat (§4.8).
         self.curve.w_max = 0.0;
@@ -474,6 +491,26 @@ mod tests {
         }
         for c in [0.0, -0.4, f64::NAN] {
             assert!(Config { c, ..Config::default() }.validate().is_err());
+        }
+    }
+
+    #[test]
+    fn a_mark_leaves_more_than_a_loss_if_it_is_told_to() {
+        // RFC 8511 §3.1: 0.85 of the window for CUBIC; what a loss leaves is the same as ever.
+        let config = Config { hystart: false, beta_ecn: Some(0.85), ..Config::default() };
+        for (signal, left) in [(Signal::Ecn, 85.0), (Signal::Loss, 70.0)] {
+            let mut s = Stage::new(Cubic::new(&config, &rules(100.0)), 1000.0);
+            s.start(None);
+            s.new_acks(98);
+            s.congestion(signal);
+            assert_eq!((s.cwnd(), s.ssthresh(), s.variable("w_max")), (left, left, 100.0), "{signal:?}");
+        }
+        let mut s = at_100();
+        s.congestion(Signal::Ecn);
+        assert_eq!(s.cwnd(), 70.0, "without the option a mark is as good as a loss");
+        for (beta_ecn, refused) in [(0.6, true), (0.7, false), (1.0, true), (f64::NAN, true)] {
+            let refuses = Config { beta_ecn: Some(beta_ecn), ..Config::default() }.validate().is_err();
+            assert_eq!(refuses, refused, "{beta_ecn}");
         }
     }
 }

@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_port_at_the_second_end_names_the_group() {
-        let class = |ports| Class { dscp: 0, flow: 0, pure_ack: false, link_scope: false, ports };
+        let class = |ports| Class { dscp: 0, ecn: 0, flow: 0, pure_ack: false, link_scope: false, ports };
         let ways = |forward| Ways { forward, first: 5201, groups: 3 };
         for (ports, there, back) in
             [((40_000, 5202), 1, 0), ((5203, 40_000), 0, 2), ((7, 5204), 0, 0), ((7, 5200), 0, 0)]

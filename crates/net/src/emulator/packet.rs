@@ -2,8 +2,8 @@
 
 use super::ack;
 use skyhaul_path::{Acknowledgement, PacketView, Routed};
-use skyhaul_wire::Plan;
 use skyhaul_wire::pcapng::Ticket;
+use skyhaul_wire::{Plan, ip};
 
 /// What the first bytes of a packet say; anything, from anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -12,6 +12,8 @@ pub struct Class {
     pub dscp: u8,
     /// Addresses and ports as one number, the same for all packets of a flow.
     pub flow: u32,
+    /// Explicit congestion notification, two bits (RFC 3168 §5).
+    pub ecn: u8,
     /// TCP without payload whose only flag is ACK, besides those of congestion notification.
     pub pure_ack: bool,
     /// Of link scope: what the kernels at both ends say to their neighbours (RFC 4291 §2.5.6, RFC 5771 §4). No router
@@ -25,17 +27,17 @@ impl Class {
     /// Looks at the bytes; `None` if they are no IP packet.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Option<Self> {
-        let (dscp, header, total, protocol, addresses) = match bytes {
+        let (class, header, total, protocol, addresses) = match bytes {
             [v, tos, ..] if v >> 4 == 4 && bytes.len() >= 20 => {
                 let header = usize::from(v & 15) * 4;
                 let total = usize::from(u16::from_be_bytes([bytes[2], bytes[3]]));
                 // Ports are in the first fragment only.
                 let whole = u16::from_be_bytes([bytes[6], bytes[7]]) & 0x1fff == 0;
-                (tos >> 2, header, total, if whole { bytes[9] } else { 255 }, &bytes[12..20])
+                (*tos, header, total, if whole { bytes[9] } else { 255 }, &bytes[12..20])
             }
             [v, next, ..] if v >> 4 == 6 && bytes.len() >= 40 => {
                 let total = 40 + usize::from(u16::from_be_bytes([bytes[4], bytes[5]]));
-                ((v & 15) << 2 | next >> 6, 40, total, bytes[6], &bytes[8..40])
+                ((v & 15) << 4 | next >> 4, 40, total, bytes[6], &bytes[8..40])
             }
             _ => return None,
         };
@@ -59,7 +61,7 @@ impl Class {
                     || matches!(a.get(16..18), Some([0xfe, 0x80..=0xbf]))
             }
         };
-        Some(Self { dscp, flow, pure_ack, link_scope, ports: pair })
+        Some(Self { dscp: class >> 2, ecn: class & 3, flow, pure_ack, link_scope, ports: pair })
     }
 }
 
@@ -127,6 +129,15 @@ impl PacketView for Buf {
     }
     fn spared(&self) -> bool {
         self.spared
+    }
+    fn is_ect(&self) -> bool {
+        self.class.ecn != 0
+    }
+    fn mark_ce(&mut self) {
+        if self.is_ect() {
+            self.class.ecn = 3;
+            ip::mark_congestion(&mut self.bytes);
+        }
     }
     fn ack(&self) -> Option<Acknowledgement> {
         ack::read(self.data(), self.tcp_of_ack()?)

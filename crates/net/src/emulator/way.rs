@@ -246,7 +246,7 @@ set = { links.sat.up = false }
         Buf::new(
             vec![0; 1500],
             1000,
-            Class { dscp: 0, flow: 1, pure_ack: false, link_scope: false, ports: None },
+            Class { dscp: 0, ecn: 0, flow: 1, pure_ack: false, link_scope: false, ports: None },
             Plan::LowerEffort,
         )
     }
@@ -327,8 +327,14 @@ extra-delay = "10 ms"
             let mut w = Way::new(&s, crossing, forward, 1).unwrap();
             let mut times = Vec::new();
             for ports in ports {
-                let class =
-                    Class { ports: Some(ports), dscp: 0, flow: 1, pure_ack: false, link_scope: false };
+                let class = Class {
+                    ports: Some(ports),
+                    dscp: 0,
+                    ecn: 0,
+                    flow: 1,
+                    pure_ack: false,
+                    link_scope: false,
+                };
                 w.enter(ms(0), Buf::new(vec![0; 1500], 1000, class, Plan::LowerEffort), &mut |_, _| {});
             }
             w.advance(ms(1000), &mut |p, fate| {

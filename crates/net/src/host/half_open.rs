@@ -40,6 +40,7 @@ pub(super) struct Syn {
     sack: bool,
     probes: bool,
     waves: bool,
+    ack_cc: bool,
     states: Option<Capability>,
 }
 
@@ -56,6 +57,7 @@ impl Syn {
             sack: seg.syn.sack_permitted,
             probes: seg.syn.probes,
             waves: seg.waves.number.is_some(),
+            ack_cc: seg.syn.ack_cc,
             states,
         }
     }
@@ -69,6 +71,7 @@ impl Syn {
                 window_scale: self.scale,
                 sack_permitted: self.sack,
                 probes: self.probes,
+                ack_cc: self.ack_cc,
             },
             flags: self.flags,
             waves: Waves { number: self.waves.then_some(NonZeroU16::MIN), rate: None },
@@ -79,7 +82,7 @@ impl Syn {
     fn for_cookie(mut self, unstated_mss: u16) -> Self {
         self.mss = NonZeroU16::new(cookie::size(self.mss.map_or(unstated_mss, NonZeroU16::get)));
         self.flags = Flags::SYN;
-        self.waves = false;
+        (self.waves, self.ack_cc) = (false, false);
         if !self.has_timestamp {
             (self.scale, self.sack, self.probes) = (None, false, false);
         }
@@ -100,6 +103,7 @@ impl Syn {
             has_timestamp: ts.is_some(),
             sack: o.sack,
             probes: o.probes,
+            ack_cc: false,
             waves: false,
             states: o.probes.then_some(PROBES),
         }

@@ -12,6 +12,7 @@ pub mod code;
 pub mod gilbert;
 pub mod list;
 mod model;
+pub mod mtu;
 pub mod none;
 pub mod per;
 
@@ -141,6 +142,7 @@ error_models! {
     "bursts" Bursts(bursts::Config),
     "gilbert-elliott" GilbertElliott(gilbert::Config),
     "list" List(list::Config),
+    "mtu" Mtu(mtu::Config),
     "none" None(none::Config),
     "per" Per(per::Config),
 }

@@ -48,6 +48,8 @@ pub struct Config {
     pub startup: Startup,
     /// When the receiver reports: "rtt" or "packet".
     pub feedback: Feedback,
+    /// Queues may mark packets instead of dropping them (ECN, RFC 3168); what is marked counts as lost.
+    pub ecn: bool,
     /// Datagrams that may wait at the sender; more are refused.
     #[serde(with = "plain::count")]
     #[schemars(with = "Count")]
@@ -68,6 +70,7 @@ impl Default for Config {
             beta: 0.875,
             startup: Startup::Linear,
             feedback: Feedback::Rtt,
+            ecn: false,
             queue: 64,
             max_rate: None,
             min_rate: None,

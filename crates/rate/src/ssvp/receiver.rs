@@ -33,12 +33,15 @@ impl Receiver {
         }
     }
 
-    /// A packet arrives.
-    pub(crate) fn handle(&mut self, now: Instant, data: &Data) {
-        if self.losses.arrived(now, data.number) == Arrival::Again {
+    /// A packet arrives; with `marked`, it met congestion (ECN).
+    pub(crate) fn handle(&mut self, now: Instant, data: &Data, marked: bool) {
+        let arrival = self.losses.arrived(now, data.number);
+        if arrival == Arrival::Again {
             return;
         }
         self.highest.arrived(now, data);
+        // What comes late has been counted, or is a copy.
+        self.lost = self.lost.saturating_add((marked && arrival == Arrival::New).into());
         while let Some(gap) = self.losses.poll() {
             self.lost = self.lost.saturating_add(gap.len());
         }
@@ -90,10 +93,23 @@ mod tests {
             r.handle_timeout(at(n * 100));
             said.extend(r.poll().map(|report| (n, report.says)));
             let rtt = (n > 0).then_some(Duration::from_millis(400));
-            r.handle(at(n * 100), &Data { number: n, sent_at: at(n * 100), rtt, size: 1000 });
+            r.handle(at(n * 100), &Data { number: n, sent_at: at(n * 100), rtt, size: 1000 }, false);
             said.extend(r.poll().map(|report| (n, report.says)));
         }
         let expected = [(0, 0, 0), (1, 1, 0), (5, 4, 0), (9, 8, 1)];
         assert_eq!(said, expected.map(|(n, highest, lost)| (n, Says::Ssvp { highest, lost })));
+    }
+
+    #[test]
+    fn what_is_marked_counts_as_lost_and_a_copy_of_it_does_not() {
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        let mut r = Receiver::new(Config { feedback: Feedback::Packet, ..Config::default() });
+        for (n, marked) in [(0, false), (1, true), (1, true), (2, false), (3, true)] {
+            r.handle(at(n), &Data { number: n, sent_at: at(n), rtt: None, size: 1000 }, marked);
+        }
+        assert_eq!(
+            (r.lost(), r.poll().map(|report| report.says)),
+            (2, Some(Says::Ssvp { highest: 3, lost: 2 }))
+        );
     }
 }

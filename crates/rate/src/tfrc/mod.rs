@@ -43,6 +43,8 @@ pub struct Config {
     #[serde(with = "plain::time")]
     #[schemars(with = "Time")]
     pub rto_floor: Duration,
+    /// Queues may mark packets instead of dropping them (ECN, RFC 3168); what is marked counts as lost.
+    pub ecn: bool,
     /// Packets of unused time that the sender may make up for at once (§4.6); 1 is pure pacing.
     #[serde(with = "plain::count")]
     #[schemars(with = "Count")]
@@ -64,6 +66,7 @@ impl Default for Config {
             discounting: true,
             damping: true,
             rto_floor: Duration::ZERO,
+            ecn: false,
             burst: 1,
             queue: 64,
             max_rate: None,

@@ -14,7 +14,7 @@ use skyhaul_base::Duration;
 use skyhaul_cc::{CaGrowth, HalvingBase, InitialSsthresh, InitialWindow};
 use skyhaul_tcp::Config;
 use skyhaul_tcp::config::{
-    DelayedAck, Ecn, LossClassifier, LossDetection, PRESETS, ProbeNegotiation, RttSource,
+    AckCc, DelayedAck, Ecn, LossClassifier, LossDetection, PRESETS, ProbeNegotiation, RttSource,
 };
 use std::borrow::Cow;
 
@@ -105,9 +105,11 @@ endpoint_keys! {
     abc_limit: f64 => rules.abc_limit;
     /// After an idle period the window falls back to the initial window.
     restart_after_idle: bool => rules.restart_after_idle;
-    /// Explicit congestion notification (RFC 3168): "off", "grant" to who asks for it, or "ask". No queue marks yet: it is for
-    /// the wire.
+    /// Explicit congestion notification (RFC 3168): "off", "grant" to who asks for it, or "ask". Flows of a simulation have it
+    /// with "ask".
     ecn: Ecn => ecn;
+    /// Routers may mark retransmissions, questions for a closed window and a lone FIN, too; needs `ecn` (ECN++).
+    ecn_plus: bool => ecn_plus;
     /// RFC 3042.
     limited_transmit: bool => limited_transmit;
     /// Duplicate acknowledgements that reveal a loss.
@@ -143,6 +145,9 @@ endpoint_keys! {
     timestamp_tick: Time => timestamp_tick;
     /// Delayed acknowledgements: "off" or { every = 2, delay = "200 ms" }.
     delayed_ack: Short<DelayedAckSpec> => delayed_ack;
+    /// Congestion control of acknowledgements: "none", or "rfc5690": the sender says for how many segments one is sent, fewer
+    /// where they are lost or marked.
+    ack_cc: AckCc => ack_cc;
     /// Offer and use SACK; "auto": exactly if the congestion control repairs losses with it.
     sack: SackSpec => sack;
     /// Report duplicates (RFC 2883).
@@ -217,7 +222,7 @@ macro_rules! same {
         fn of(value: $type) -> Self { value }
     })* };
 }
-same!(bool, u8, u32, f64, HalvingBase, CaGrowth, LossDetection, ProbeNegotiation, RttSource, Ecn);
+same!(bool, u8, u32, f64, HalvingBase, CaGrowth, LossDetection, ProbeNegotiation, RttSource, Ecn, AckCc);
 
 impl Key<Duration> for Time {
     fn into_value(self) -> Result<Duration, ValueError> {
@@ -424,6 +429,7 @@ mod tests {
             segment_limit: _,
             rules: _,
             ecn: _,
+            ecn_plus: _,
             limited_transmit: _,
             unstated_mss: _,
             dup_thresh: _,
@@ -434,6 +440,7 @@ mod tests {
             timestamps: _,
             timestamp_tick: _,
             delayed_ack: _,
+            ack_cc: _,
             sack: _,
             dsack: _,
             sack_blocks: _,

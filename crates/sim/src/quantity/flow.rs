@@ -42,8 +42,9 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     count("recoveries", "losses found by acknowledgements, without a timeout", |f, _| f.recoveries),
     count("cuts", "cuts of the window on signs of congestion", |f, _| f.cuts.total()),
     count("cuts_error", "of these, after a packet was lost to errors of the channel", |f, _| f.cuts.error),
-    count("cuts_congestion", "of these, after a packet was lost to a full queue or marked", |f, _| {
-        f.cuts.congestion
+    count("cuts_congestion", "of these, after a packet was lost to a full queue", |f, _| f.cuts.congestion),
+    count("cuts_marked", "of these, after a packet was marked by a queue (ECN), not lost", |f, _| {
+        f.cuts.marked
     }),
     count("cuts_outage", "of these, after a packet was lost when a link went down", |f, _| f.cuts.outage),
     count("cuts_spurious", "of these, after no loss", |f, _| f.cuts.spurious),

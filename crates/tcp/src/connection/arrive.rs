@@ -2,8 +2,9 @@
 
 use super::{Connection, Event, State};
 use crate::error::Rejected;
+use crate::one_way::LONGEST_HELD;
 use crate::receiver::Data;
-use crate::segment::{Flags, Mark, Segment, Seq};
+use crate::segment::{Codepoint, Flags, Mark, Segment, Seq};
 use crate::sender::Arrival;
 use crate::store::Store;
 use skyhaul_base::{Duration, Instant};
@@ -65,7 +66,8 @@ impl<S: Store> Connection<S> {
             return self.stray(now, Rejected::BeyondFin);
         }
         // Half of all segments of a one-way transfer say nothing to the sending half that receives them.
-        let says_nothing = seg.len > 0 && self.sender.nothing_new(self.iss, seg.ack, seg.window);
+        let says_nothing =
+            seg.len > 0 && seg.ack_ratio.is_none() && self.sender.nothing_new(self.iss, seg.ack, seg.window);
         if !says_nothing {
             self.acknowledgement(now, seg, seq, echo)?;
         }
@@ -136,6 +138,7 @@ impl<S: Store> Connection<S> {
         echo: Option<Duration>,
     ) -> Result<(), Rejected> {
         let ack = self.admitted_ack(now, seg)?;
+        let (una, repairing) = (self.sender.una(), self.sender.is_repairing());
         let mut blocks = [(0, 0); 4];
         let n = if seg.sack.is_empty() { 0 } else { self.sack_offsets(seg, &mut blocks) };
         // A probe may have waited for long: what it says of the window may be old.
@@ -152,6 +155,14 @@ impl<S: Store> Connection<S> {
             receiver_rate: seg.waves.rate,
         };
         self.sender.acknowledge(now, &arrival)?;
+        if let Some(ratio) = &mut self.ack_ratio {
+            // Only pure acknowledgements are under this control, but data that carries one covers what it covers.
+            let marked = arrival.pure && self.ecn.agreed && seg.ecn == Codepoint::Marked;
+            ratio.acknowledged(&self.sender.seen(una, repairing, marked));
+        }
+        if let (Some(n), true) = (seg.ack_ratio, self.ack_ratio.is_some()) {
+            self.receiver.acknowledge_every(n.get().into(), LONGEST_HELD);
+        }
         if fresh {
             self.wl1 = seq;
             self.wl2 = ack;

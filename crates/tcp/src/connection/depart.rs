@@ -28,6 +28,9 @@ impl<S: Store> Connection<S> {
         if self.receiver.poll_ack() {
             let mut seg = self.segment(now, Flags::ACK);
             self.fill_sack(&mut seg, None);
+            if self.ack_ratio.is_some() {
+                self.let_ack_be_marked(&mut seg);
+            }
             return Some(seg);
         }
         if let Some(answer) = self.receiver.poll_probe_answer() {
@@ -78,6 +81,9 @@ impl<S: Store> Connection<S> {
             self.report_with_data(&mut seg);
             self.notify(&mut seg, &out);
             self.receiver.carried();
+            if let (Some(ratio), true) = (&mut self.ack_ratio, out.len > 0) {
+                seg.ack_ratio = ratio.tell(out.seq + u64::from(out.len));
+            }
             if self.marks_waves && out.len > 0 {
                 seg.waves.number = Some(self.sender.wave(now, out.seq + u64::from(out.len)));
             }

@@ -47,7 +47,16 @@ impl<S: Store> Connection<S> {
     pub(super) fn take_notification(&mut self, seg: &Segment) {
         if self.ecn.agreed {
             let heard = seg.flags.has(Flags::CWR);
-            self.ecn.echo = seg.ecn == Codepoint::Marked || self.ecn.echo && !heard;
+            // A mark on a pure acknowledgement concerns those, not our window.
+            let marked = seg.ecn == Codepoint::Marked && seg.span() > 0;
+            self.ecn.echo = marked || self.ecn.echo && !heard;
+        }
+    }
+
+    /// Acknowledgements whose number answers congestion may be marked (RFC 5690 §4.1, against RFC 3168 §6.1.4).
+    pub(super) fn let_ack_be_marked(&self, seg: &mut Segment) {
+        if self.ecn.agreed {
+            seg.ecn = Codepoint::Capable;
         }
     }
 
@@ -65,11 +74,15 @@ impl<S: Store> Connection<S> {
     /// What leaves for the first time may be marked, and the first of it says that the window was reduced (§6.1.2, §6.1.5).
     #[inline]
     pub(super) fn notify(&mut self, seg: &mut Segment, out: &Out) {
-        if self.ecn.agreed && out.first && out.len > 0 && out.mark == Mark::None {
+        if !self.ecn.agreed || out.mark != Mark::None {
+            return;
+        }
+        let new = out.first && out.len > 0;
+        if new || self.config.ecn_plus {
             seg.ecn = Codepoint::Capable;
-            if self.sender.take_reduction() {
-                seg.flags = seg.flags.with(Flags::CWR);
-            }
+        }
+        if new && self.sender.take_reduction() {
+            seg.flags = seg.flags.with(Flags::CWR);
         }
     }
 }

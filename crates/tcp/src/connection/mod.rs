@@ -27,13 +27,16 @@ mod remains;
 pub use memory::Held;
 pub use remains::Remains;
 
-use crate::config::{Config, MIN_MSS, ProbeNegotiation};
+use crate::ack_ratio::AckRatio;
+use crate::config::{AckCc, Config, MIN_MSS, ProbeNegotiation};
+use crate::one_way::LONGEST_HELD;
 use crate::ration::Ration;
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Segment, Seq};
 use crate::sender::{Counters, Judgement, Peer, Sender, Snapshot};
 use crate::store::{Counted, Store};
 use crate::timestamps::Timestamps;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Algorithm, CongestionControl, PathState};
@@ -126,6 +129,8 @@ pub struct Connection<S: Store> {
     deadline: Instant,
     reset_due: Option<Segment>,
     ecn: ecn::Notification,
+    /// For how many segments the peer sends an acknowledgement, where both take part in that.
+    ack_ratio: Option<Box<AckRatio>>,
     silence: keepalive::Silence,
     events: [Option<Event>; 4],
     /// The application has closed both ways.
@@ -150,6 +155,7 @@ struct Handshake {
 /// Bytes that options of each segment take, filled up to whole words: timestamps (RFC 7323), and the rate of TCP-Real.
 const OPTION_TIMESTAMPS: u32 = 12;
 const OPTION_RATE: u32 = 12;
+const OPTION_ACK_RATIO: u32 = 8;
 
 /// What the window field says at most without a scale, as in a SYN (RFC 7323 §2.2), bytes.
 const UNSCALED: u64 = 65_535;
@@ -182,6 +188,7 @@ impl<S: Store> Connection<S> {
             deadline: Instant::MAX,
             reset_due: None,
             ecn: ecn::Notification::default(),
+            ack_ratio: None,
             silence: keepalive::Silence::default(),
             events: [None; 4],
             abandoned: false,
@@ -223,6 +230,8 @@ impl<S: Store> Connection<S> {
         c.sack_ok = e.sack;
         c.timestamps = config.timestamps && e.peer.timestamps;
         c.peer_waves = e.peer.receiver_rate;
+        c.ecn.agreed = config.agrees_on_ecn(e.peer);
+        c.agree_on_acks(e.peer.ack_cc == AckCc::Rfc5690);
         let window = if config.window_scaling && e.peer.window_scaling {
             c.peer_scale = scale_for(e.peer.receive_buffer);
             e.peer.first_receive_buffer()
@@ -298,11 +307,20 @@ impl<S: Store> Connection<S> {
             self.sender.narrow(now, limit.saturating_sub(options).max(MIN_MSS - OPTION_TIMESTAMPS));
         }
     }
+    /// The peer takes part in the congestion control of acknowledgements, or does not.
+    fn agree_on_acks(&mut self, peer: bool) {
+        if peer && self.config.ack_cc == AckCc::Rfc5690 {
+            let ratio = AckRatio::new();
+            self.receiver.acknowledge_every(ratio.ratio(), LONGEST_HELD);
+            self.ack_ratio = Some(Box::new(ratio));
+        }
+    }
     /// Bytes of options that each segment carries.
     fn options_of_each(&self) -> u32 {
         let timestamps = if self.timestamps { OPTION_TIMESTAMPS } else { 0 };
         let wave = if self.wants_waves() { OPTION_RATE } else { 0 };
-        timestamps + wave
+        let ratio = if self.ack_ratio.is_some() { OPTION_ACK_RATIO } else { 0 };
+        timestamps + wave + ratio
     }
     /// Data will be marked with the wave it belongs to.
     fn wants_waves(&self) -> bool {

@@ -1,7 +1,7 @@
 //! The handshake: SYN, its options, and what both sides agree on (RFC 9293 §3.10.7.2, §3.10.7.3).
 
 use super::{Connection, Event, State, UNSCALED, scale_for};
-use crate::config::ProbeNegotiation;
+use crate::config::{AckCc, ProbeNegotiation};
 use crate::error::Rejected;
 use crate::segment::{Flags, Segment, SynOptions, Waves};
 use crate::sender::Peer;
@@ -73,6 +73,7 @@ impl<S: Store> Connection<S> {
     /// Options of the peer's SYN against ours.
     pub(super) fn agree(&mut self, seg: &Segment) {
         self.agree_on_ecn(seg);
+        self.agree_on_acks(seg.syn.ack_cc);
         let peer = &seg.syn;
         self.sack_ok = self.sack_ok && peer.sack_permitted;
         match peer.window_scale {
@@ -143,7 +144,9 @@ impl<S: Store> Connection<S> {
             self.config.probes == ProbeNegotiation::Negotiate && (!answering || self.peer_probes);
         let offer_waves = self.config.receiver_rate && (!answering || self.peer_waves);
         let scale = self.config.window_scaling && (!answering || self.our_scale > 0 || self.peer_scale > 0);
-        let offer = offer_waves && self.handshake.tries <= 2;
+        let offer_acks = self.config.ack_cc == AckCc::Rfc5690 && (!answering || self.ack_ratio.is_some());
+        // There is no room for both (RFC 9293 §3.1: 40 bytes).
+        let offer = offer_waves && !offer_acks && self.handshake.tries <= 2;
         let mut seg = Segment {
             seq: self.iss,
             window: self.receiver.window().min(65_535) as u32,
@@ -154,6 +157,7 @@ impl<S: Store> Connection<S> {
                 sack_permitted: self.sack_ok,
                 // RFC 6994 §3 spirit: after two losses the path may be eating unknown options.
                 probes: offer_probes && self.handshake.tries <= 2,
+                ack_cc: offer_acks && self.handshake.tries <= 2,
             },
             waves: Waves { number: offer.then_some(NonZeroU16::MIN), rate: None },
             ts: (self.config.timestamps && (!answering || self.timestamps)).then(|| self.stamps.stamp(now)),

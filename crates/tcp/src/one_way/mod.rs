@@ -7,7 +7,8 @@
 mod sink;
 mod source;
 
-use crate::config::{Config, ProbeNegotiation};
+use crate::ack_ratio::AckRatio;
+use crate::config::{AckCc, Config, ProbeNegotiation};
 use crate::connection::scale_for;
 use crate::error::Rejected;
 use crate::ration::Ration;
@@ -25,6 +26,9 @@ use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Algorithm, CongestionControl};
 pub use source::Source;
 
+/// An acknowledgement that is held back since the peer asks for few, and nothing else says how long (ns-2: DelAck).
+pub(crate) const LONGEST_HELD: Duration = Duration::from_millis(100);
+
 /// What the handshake would have found out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
@@ -39,6 +43,8 @@ struct Agreed {
     probes: bool,
     timestamps: bool,
     waves: bool,
+    ecn: bool,
+    ack_cc: bool,
     scale: u8,
 }
 
@@ -51,6 +57,8 @@ impl Agreed {
             probes: config.probes == ProbeNegotiation::Negotiate && policy.probes,
             timestamps: config.timestamps,
             waves: config.receiver_rate && policy.receiver_rate,
+            ecn: config.agrees_on_ecn(config),
+            ack_cc: config.ack_cc == AckCc::Rfc5690,
             scale: if config.window_scaling { scale_for(config.receive_buffer) } else { 0 },
         }
     }
@@ -100,15 +108,27 @@ pub fn one_way<S: Store>(
     };
     receiver.start(agreed.sack, answers, agreed.timestamps);
     receiver.discard();
+    if agreed.ack_cc {
+        receiver.acknowledge_every(AckRatio::new().ratio(), LONGEST_HELD);
+    }
     let source = Source {
         sender,
         stamps: stamps(),
-        exception: None,
+        exception: agreed.ack_cc.then(|| Box::new(Exception::with_acks())),
         window: Agreed::announced(agreed.scale, buffer),
+        dresses: agreed.waves || agreed.ecn || agreed.ack_cc,
         waves: agreed.waves,
+        ecn: agreed.ecn.then_some(config.ecn_plus),
     };
-    let sink =
-        Sink { receiver, stamps: stamps(), exception: None, last_ack_sent: FIRST, scale: agreed.scale };
+    let sink = Sink {
+        receiver,
+        stamps: stamps(),
+        exception: agreed.ack_cc.then(Box::default),
+        last_ack_sent: FIRST,
+        scale: agreed.scale,
+        ecn: agreed.ecn,
+        ack_cc: agreed.ack_cc,
+    };
     (source, sink)
 }
 
@@ -120,9 +140,17 @@ struct Exception {
     acks_due: u32,
     reset_due: Option<Head>,
     closed: bool,
+    /// A router has marked data, and the source has not yet said that it reduced its window (RFC 3168 §6.1.3).
+    echo: bool,
+    /// For how many segments the sink sends an acknowledgement, where the source decides that.
+    ack_ratio: Option<AckRatio>,
 }
 
 impl Exception {
+    /// Of a source that decides how many acknowledgements there are: none of them is ordinary.
+    fn with_acks() -> Self {
+        Self { ack_ratio: Some(AckRatio::new()), ..Self::default() }
+    }
     /// Nobody is here any more (RFC 9293 §3.10.7.1): everything but a reset is answered with one.
     fn refuse(&mut self, head: &Head) -> Result<(), Rejected> {
         if !head.flags.has(Flags::RST) {

@@ -3,7 +3,7 @@
 use super::{Agreed, Exception};
 use crate::error::Rejected;
 use crate::receiver::{Data, Receiver};
-use crate::segment::{Extras, Flags, Head, Seq};
+use crate::segment::{Codepoint, Extras, Flags, Head, Mark, Seq};
 use crate::sender::FIRST;
 use crate::store::Store;
 use crate::timestamps::Timestamps;
@@ -19,6 +19,10 @@ pub struct Sink<S: Store> {
     /// `Last.ACK.sent` (RFC 7323 §4.3): with delayed acknowledgements the oldest segment not yet acknowledged is echoed.
     pub(super) last_ack_sent: u64,
     pub(super) scale: u8,
+    /// Marks of routers are echoed.
+    pub(super) ecn: bool,
+    /// The source says how many acknowledgements it wants; routers may mark them.
+    pub(super) ack_cc: bool,
 }
 
 impl<S: Store> Sink<S> {
@@ -111,6 +115,12 @@ impl<S: Store> Sink<S> {
         if head.len == 0 {
             return Ok(());
         }
+        if self.ecn && !probe {
+            self.take_notification(head);
+        }
+        if let (Some(ratio), true) = (extras.and_then(|e| e.ack_ratio), self.ack_cc) {
+            self.receiver.acknowledge_every(ratio.get().into(), super::LONGEST_HELD);
+        }
         if let Some(wave) = extras.and_then(|e| e.waves.number) {
             self.receiver.measure(now, wave, head.len);
         }
@@ -128,6 +138,18 @@ impl<S: Store> Sink<S> {
             return Ok(());
         }
         self.receiver.handle(now, &data)
+    }
+
+    /// A mark is echoed until the source says that it has heard of it; if both come together there is another one (RFC 3168
+    /// §6.1.3). While it is, nothing is ordinary.
+    fn take_notification(&mut self, head: &Head) {
+        let marked = head.ecn() == Codepoint::Marked;
+        if marked {
+            self.exception.get_or_insert_default().echo = true;
+        } else if head.flags.has(Flags::CWR) && self.exception.as_ref().is_some_and(|e| e.echo) {
+            // Most flows need no more than that; with others nothing is ordinary anyway.
+            self.exception = self.ack_cc.then(Box::default);
+        }
     }
 
     /// Outside of the window: an acknowledgement is owed, nothing else happens.
@@ -173,12 +195,20 @@ impl<S: Store> Sink<S> {
         if let Some(e) = self.exception.as_mut().filter(|e| e.closed) {
             return e.reset_due.take();
         }
-        if self.receiver.poll_ack() {
-            return Some(self.segment(now, None, beside));
+        let mut head = if self.receiver.poll_ack() {
+            self.segment(now, None, beside)
+        } else {
+            let answer = self.receiver.poll_probe_answer()?;
+            let mut head = self.segment(now, Some(answer.range), beside);
+            head.set_mark(answer.mark, answer.id, true);
+            head
+        };
+        if self.exception.as_ref().is_some_and(|e| e.echo) {
+            head.flags = head.flags.with(Flags::ECE);
         }
-        let answer = self.receiver.poll_probe_answer()?;
-        let mut head = self.segment(now, Some(answer.range), beside);
-        head.set_mark(answer.mark, answer.id, true);
+        if self.ecn && self.ack_cc && head.mark() == Mark::None {
+            head.set_ecn(Codepoint::Capable);
+        }
         Some(head)
     }
 

@@ -2,7 +2,7 @@
 
 use super::Exception;
 use crate::error::Rejected;
-use crate::segment::{Extras, Flags, Head, Mark, Seq, Waves};
+use crate::segment::{Codepoint, Extras, Flags, Head, Mark, Seq, Waves};
 use crate::sender::{Arrival, FIRST, Out, Sender};
 use crate::store::Store;
 use crate::timestamps::Timestamps;
@@ -17,8 +17,12 @@ pub struct Source<S: Store> {
     pub(super) exception: Option<Box<Exception>>,
     /// What it announces: it receives nothing.
     pub(super) window: u32,
+    /// Data says something besides itself: one of the two below, or how many acknowledgements are wanted.
+    pub(super) dresses: bool,
     /// Data is marked with the wave it belongs to.
     pub(super) waves: bool,
+    /// Routers may mark data that leaves for the first time; if true, all of it.
+    pub(super) ecn: Option<bool>,
 }
 
 impl<S: Store> Source<S> {
@@ -110,7 +114,7 @@ impl<S: Store> Source<S> {
     /// ordinary one: [`Self::poll`] unless the source [is at rest](Self::is_at_rest) then.
     #[inline(always)]
     pub fn poll_plain(&mut self, now: Instant) -> Option<Head> {
-        if self.waves {
+        if self.dresses {
             return None;
         }
         let out = self.sender.poll_plain(now)?;
@@ -158,11 +162,16 @@ impl<S: Store> Source<S> {
             blocks: &blocks[..n],
             pure: head.len == 0,
             answer: head.mark().is_answer().then_some(head.probe_id()),
-            ece: head.flags.has(Flags::ECE),
+            ece: self.ecn.is_some() && head.flags.has(Flags::ECE),
             receiver_rate: extras.and_then(|e| e.waves.rate),
             ..Arrival::plain(ack, head.window.into(), echo)
         };
+        let repairing = self.sender.is_repairing();
         self.acknowledge(now, &arrival)?;
+        if let Some(ratio) = self.exception.as_mut().and_then(|e| e.ack_ratio.as_mut()) {
+            let marked = self.ecn.is_some() && head.ecn() == Codepoint::Marked;
+            ratio.acknowledged(&self.sender.seen(una, repairing, marked));
+        }
         if let (Some(stamps), Some((val, _))) = (&mut self.stamps, head.ts()) {
             stamps.recent = val;
         }
@@ -231,10 +240,27 @@ impl<S: Store> Source<S> {
         if let Some(stamps) = &self.stamps {
             head.set_ts(stamps.stamp(now));
         }
-        if self.waves && out.mark == Mark::None && out.len > 0 {
-            let wave = self.sender.wave(now, out.seq + u64::from(out.len));
-            *beside = Some(Extras { waves: Waves { number: Some(wave), rate: None }, ..Extras::NONE });
+        if self.dresses && out.mark == Mark::None && out.len > 0 {
+            self.dress(now, out, &mut head, beside);
         }
         head
+    }
+
+    /// What data says besides itself.
+    fn dress(&mut self, now: Instant, out: &Out, head: &mut Head, beside: &mut Option<Extras>) {
+        if let Some(all) = self.ecn {
+            if out.first || all {
+                head.set_ecn(Codepoint::Capable);
+            }
+            if out.first && self.sender.take_reduction() {
+                head.flags = head.flags.with(Flags::CWR);
+            }
+        }
+        let end = out.seq + u64::from(out.len);
+        let ack_ratio = self.exception.as_mut().and_then(|e| e.ack_ratio.as_mut()?.tell(end));
+        let number = self.waves.then(|| self.sender.wave(now, end));
+        if number.is_some() || ack_ratio.is_some() {
+            *beside = Some(Extras { waves: Waves { number, rate: None }, ack_ratio, ..Extras::NONE });
+        }
     }
 }

@@ -11,6 +11,8 @@ pub(super) struct Beyond {
     recent: [u64; 4],
     /// Received twice, and to be reported.
     pub(super) duplicate: Option<(u64, u64)>,
+    /// Segments beyond the gap that were told of at once, where not all are.
+    pub(super) told: u32,
 }
 
 impl Beyond {

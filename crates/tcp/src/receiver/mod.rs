@@ -6,7 +6,7 @@
 mod beyond;
 
 use crate::autotune::Autotune;
-use crate::config::Config;
+use crate::config::{AckCc, Config, DelayedAck};
 use crate::error::Rejected;
 use crate::segment::Mark;
 use crate::store::Store;
@@ -346,6 +346,22 @@ impl<S: Store> Receiver<S> {
         }
     }
 
+    /// Out of order: never delayed, one acknowledgement per segment (RFC 5681 §4.2). Where the peer asks for fewer than
+    /// every second, three at once, which tell of the loss, and then as many as it asks for (RFC 5690 §4.6).
+    fn owe_duplicate(&mut self, now: Instant) {
+        if self.config.ack_cc == AckCc::None || self.config.delayed_ack.every <= 2 {
+            self.acks_due += 1;
+            return;
+        }
+        let beyond = self.beyond();
+        beyond.told = beyond.told.saturating_add(1);
+        if beyond.told <= 3 {
+            self.acks_due += 1;
+        } else {
+            self.owe(now);
+        }
+    }
+
     fn handle_any(&mut self, now: Instant, d: &Data<'_>) -> Result<(), Rejected> {
         let end = d.seq + u64::from(d.len);
         if d.mark.is_probe() && self.answer_probes {
@@ -381,8 +397,7 @@ impl<S: Store> Receiver<S> {
             if to > from {
                 self.insert(from, to);
             }
-            // Out of order: never delayed, one acknowledgement per segment (RFC 5681 §4.2).
-            self.acks_due += 1;
+            self.owe_duplicate(now);
             return Ok(());
         }
         if d.seq < self.nxt && d.len > 0 {
@@ -548,6 +563,18 @@ impl<S: Store> Receiver<S> {
         let opened = edge >= self.edge + (2 * u64::from(self.config.mss)).min(self.buffer / 2).max(1);
         if opened && self.acks_due + self.advance_due == 0 {
             self.acks_due = 1;
+        }
+    }
+    /// One acknowledgement for every so many segments from now on, as the peer asks; one that is held back waits for `most` at
+    /// the longest.
+    #[cold]
+    pub(crate) fn acknowledge_every(&mut self, segments: u32, most: Duration) {
+        let old = self.config.delayed_ack;
+        let delay = if old.delay.is_zero() { most } else { old.delay };
+        let new = DelayedAck { every: segments.max(1), delay };
+        if new != old {
+            // Rarely, and only where it is agreed on: the configuration of the others stays shared.
+            self.config = Arc::new(Config { delayed_ack: new, ..*self.config });
         }
     }
     /// An acknowledgement is owed, on its own.

@@ -23,6 +23,9 @@ pub(crate) struct Repair {
     pub(crate) inflation: u64,
     /// Retransmissions while what a timeout found was repaired.
     pub(crate) after_timeouts: u64,
+    /// What was outstanding when an ECN echo was answered: the window was reduced for all of it. 0 before the first.
+    pub(crate) marked_until: u64,
+    pub(crate) marks_answered: u64,
     pub(crate) prr: prr::Prr,
     /// What may prove spurious.
     pub(crate) undo: undo::Undo,
@@ -40,6 +43,8 @@ impl Repair {
             pipe_counter: 0,
             after_timeouts: 0,
             inflation: 0,
+            marked_until: 0,
+            marks_answered: 0,
             prr: prr::Prr::default(),
             undo: undo::Undo::default(),
             frto: frto::Frto::NEW,

@@ -131,8 +131,8 @@ impl<S: Store> Engine<S> {
         self.classify(now, a, &mut t);
         if self.classifier().is_some() {
             self.show_arrival(now, a, &t);
-            self.inflate_quietly(&t);
         }
+        self.inflate_quietly(&t);
         self.tell_losses(now);
         self.tell_acknowledgement(now, a, &t, rate);
         if let Some(id) = a.answer {
@@ -408,7 +408,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// A recovery begins, or a reduction for an ECN echo.
+    /// A recovery begins, or the window is reduced for an ECN echo.
     fn react(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
         let by_time = self.by_time.is_some();
         if by_time {
@@ -423,15 +423,30 @@ impl<S: Store> Engine<S> {
         let enough = || self.dupacks >= self.config.dup_thresh || (self.sack && self.board.head_lost());
         if t.duplicate && !by_time && !echoes && enough() {
             self.enter_recovery(now, Signal::Loss);
-        } else if a.ece {
-            // One reduction per window (RFC 3168 §6.1.2); nothing to retransmit.
-            self.recover = self.board.max();
-            let path = self.path(now);
-            self.judge(now, &path, Sign::Ecn, |cc, cx| cc.on_congestion(cx, Signal::Ecn));
-            if let Some(repair) = &mut self.repair {
-                repair.undo.forget();
-            }
+        } else if a.ece && t.outstanding && self.board.una() > self.answered_until() {
+            self.answer_mark(now);
         }
+    }
+
+    /// Up to here whatever shows congestion has been answered: one reduction per window (RFC 3168 §6.1.2). Something beyond it
+    /// must have been acknowledged, since only new data tells the peer of the reduction.
+    fn answered_until(&self) -> u64 {
+        self.recover.max(self.marked_until())
+    }
+
+    /// A router has marked data: as after a loss, but there is nothing to retransmit. A loss within the same window is repaired
+    /// without another reduction.
+    #[cold]
+    fn answer_mark(&mut self, now: Instant) {
+        let max = self.board.max();
+        let repair = self.repair();
+        repair.marked_until = max;
+        repair.marks_answered += 1;
+        let path = self.path(now);
+        self.judge(now, &path, Sign::Ecn, |cc, cx| cc.on_congestion(cx, Signal::Ecn));
+        // The peer is told in any case, or it would say so for ever to a control that does not reduce.
+        self.reduced = true;
+        self.repair().undo.forget();
     }
 
     /// Tells the algorithm, if it wants to know, of every segment marked lost since the last time.

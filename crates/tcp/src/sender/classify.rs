@@ -1,5 +1,6 @@
-//! Losses that the congestion control does not hear of: the sender takes them for errors of the channel and repairs them
-//! *quietly*, in a recovery of which the control knows nothing.
+//! Losses that the congestion control does not hear of: the sender takes them for errors of the channel, or the control has
+//! reduced for their window since a router had marked it. They are repaired *quietly*, in a recovery of which the control
+//! knows nothing.
 //!
 //! While a recovery is quiet the control sees no more than acknowledgements outside of one: it does not cut, and may grow.
 //! What leaves meanwhile the sender decides by itself: by the scoreboard's pipe where the control repairs by that, and
@@ -75,11 +76,21 @@ impl<S: Store> Engine<S> {
 
     /// A recovery is about to begin with the first loss: does it begin quietly?
     pub(super) fn begins_quietly(&mut self, signal: Signal) -> bool {
-        if self.classifier().is_none() || signal != Signal::Loss {
+        let marked = self.marked_until();
+        if (self.classifier().is_none() && marked == 0) || signal != Signal::Loss {
             return false;
         }
         let first = self.first_lost().and_then(|i| self.board.item(i));
+        if first.map_or(self.board.una(), |i| i.seq) < marked {
+            return true;
+        }
         first.is_some_and(|i| self.takes_for_error((i.seq, i.rtx_count + 1)))
+    }
+
+    /// The control has reduced for what lies before this, since a router had marked some of it (RFC 3168 §6.1.2); 0 if it
+    /// never has.
+    pub(super) fn marked_until(&self) -> u64 {
+        self.repair.as_ref().map_or(0, |r| r.marked_until)
     }
 
     /// Within a quiet recovery: further losses that this acknowledgement reveals.
@@ -89,7 +100,7 @@ impl<S: Store> Engine<S> {
         }
         let by_scoreboard = self.sack && self.mode().uses_pipe();
         loop {
-            let asked = self.classifier().map_or(u64::MAX, |c| c.asked());
+            let asked = self.classifier().map_or(0, |c| c.asked()).max(self.marked_until());
             let next: Option<Item> = if by_scoreboard {
                 self.board.scoreboard().and_then(|s| s.lost_from(asked))
             } else {
@@ -127,6 +138,7 @@ impl<S: Store> Engine<S> {
 
     /// What duplicates and partial acknowledgements do to the window of a quiet recovery without a scoreboard: a duplicate
     /// reports that a segment has left the network, a partial acknowledgement covers those again (RFC 6582 §3.2).
+    #[inline]
     pub(super) fn inflate_quietly(&mut self, t: &Taken) {
         if !self.quiet {
             return;

@@ -35,6 +35,7 @@ mod repair;
 mod space;
 mod transmit;
 
+use crate::ack_ratio::Seen;
 use crate::config::Config;
 use crate::delivery_rate::Sampler;
 use crate::error::Rejected;
@@ -268,6 +269,24 @@ impl<S: Store> Sender<S> {
     pub(crate) fn take_reduction(&mut self) -> bool {
         core::mem::take(&mut self.engine.reduced)
     }
+    /// Data is being repaired.
+    pub(crate) fn is_repairing(&self) -> bool {
+        self.engine.phase != Phase::Open
+    }
+    /// An acknowledgement that found `SND.UNA` at `before`, and the sender perhaps at repairs, as the control of
+    /// acknowledgements sees it.
+    pub(crate) fn seen(&self, before: u64, repairing: bool, marked: bool) -> Seen {
+        let e = &self.engine;
+        Seen {
+            before,
+            una: e.board.una(),
+            max: e.board.max(),
+            smss: e.space.smss,
+            cwnd: e.control.cc.window().cwnd,
+            repairing: repairing || self.is_repairing(),
+            marked,
+        }
+    }
     /// What it has done so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
@@ -278,6 +297,11 @@ impl<S: Store> Sender<S> {
     #[must_use]
     pub fn timeout_retransmissions(&self) -> u64 {
         self.engine.repair.as_ref().map_or(0, |r| r.after_timeouts)
+    }
+    /// ECN echoes that were answered, one per window.
+    #[must_use]
+    pub fn marks_answered(&self) -> u64 {
+        self.engine.repair.as_ref().map_or(0, |r| r.marks_answered)
     }
     /// How many data segments left at once so far.
     #[must_use]

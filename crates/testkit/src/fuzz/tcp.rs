@@ -1,7 +1,7 @@
 //! One endpoint under fire: segments that are nearly right or not at all, in any order, at any time.
 
 use super::Tape;
-use core::num::{NonZeroU16, NonZeroU32};
+use core::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Config as Control, NAMES};
 use skyhaul_tcp::config::{LossDetection, PRESETS, ProbeNegotiation};
@@ -163,11 +163,14 @@ impl Fire<'_> {
                 window_scale: t.one_in(2).then(|| t.byte()),
                 sack_permitted: t.one_in(2),
                 probes: t.one_in(2),
+                ack_cc: false,
             };
         }
         // From the number of the probe, so that tapes keep their meaning.
         seg.waves.number = seg.probe_id.filter(|n| n % 3 == 0).and_then(NonZeroU16::new);
         seg.waves.rate = seg.probe_id.and_then(|n| NonZeroU32::new(u32::from(n) << (n % 17)));
+        seg.syn.ack_cc = seg.flags.has(Flags::SYN) && seg.probe_id.is_some_and(|n| n % 5 == 0);
+        seg.ack_ratio = seg.probe_id.filter(|n| n % 7 == 0).and_then(|n| NonZeroU8::new(n as u8));
         let mut blocks = SackBlocks::EMPTY;
         for _ in 0..self.tape.below(5) {
             let from = una.wrapping_add(u32::from(self.tape.word()));

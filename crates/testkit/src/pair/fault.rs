@@ -31,6 +31,8 @@ impl Departure<'_> {
 pub enum Fate {
     /// To the link.
     Deliver,
+    /// To the link, marked by a queue on the way (ECN) if it may be.
+    Mark,
     /// Nowhere.
     Lose,
     /// To the link, and so many copies after it.

@@ -18,7 +18,7 @@ pub use setup::{Handshake, Setup};
 pub use side::Side;
 
 use skyhaul_base::Instant;
-use skyhaul_path::{Chain, DropReason, Link, Observer};
+use skyhaul_path::{Chain, DropReason, Link, Observer, PacketView};
 use skyhaul_tcp::{Connection, State, Store};
 
 /// Which link of the chain leaves `side`: the server's is the first, so that of simultaneous arrivals the client's is.
@@ -238,7 +238,7 @@ impl<S: Keeps> Pair<S> {
             if S::BYTES {
                 e.conn.payload(&segment, &mut payload);
             }
-            let p = Packet::new(side, segment, payload, e.header, e.hop);
+            let mut p = Packet::new(side, segment, payload, e.header, e.hop);
             let departure = Departure {
                 now,
                 index: e.sent,
@@ -255,6 +255,10 @@ impl<S: Keeps> Pair<S> {
             }
             match fate {
                 Fate::Deliver => self.offer(p),
+                Fate::Mark => {
+                    p.mark_ce();
+                    self.offer(p);
+                }
                 Fate::Lose => {
                     if self.logging {
                         self.log.push(Entry { at: now, side, what: What::Lost, segment });

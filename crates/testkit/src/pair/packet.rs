@@ -2,7 +2,7 @@
 
 use super::side::Side;
 use skyhaul_path::{PacketView, Routed};
-use skyhaul_tcp::{Flags, Segment};
+use skyhaul_tcp::{Codepoint, Flags, Segment};
 
 /// A segment on its way.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +38,14 @@ impl PacketView for Packet {
     fn spared(&self) -> bool {
         self.spared
     }
+    fn is_ect(&self) -> bool {
+        self.segment.ecn != Codepoint::NotCapable
+    }
+    fn mark_ce(&mut self) {
+        if self.is_ect() {
+            self.segment.ecn = Codepoint::Marked;
+        }
+    }
 }
 
 impl Routed for Packet {
@@ -58,5 +66,6 @@ impl Routed for Packet {
 /// True if the segment is a pure acknowledgement: no payload, SYN, FIN or RST, and no answer to a probe.
 #[must_use]
 pub fn is_pure_ack(s: &Segment) -> bool {
-    s.len == 0 && s.flags == Flags::ACK && !s.mark.is_answer()
+    let ecn = Flags::ECE.with(Flags::CWR).bits();
+    s.len == 0 && s.flags.bits() & !ecn == Flags::ACK.bits() && !s.mark.is_answer()
 }

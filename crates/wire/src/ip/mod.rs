@@ -3,7 +3,7 @@
 mod v4;
 mod v6;
 
-pub use v4::remark;
+pub use v4::{mark_congestion, remark};
 
 use crate::checksum::Sum;
 use crate::{EncodeError, Refusal};

@@ -84,18 +84,29 @@ fn source_routed(mut options: &[u8]) -> bool {
 /// Changes the differentiated services of a packet where it lies, and repairs the checksum that covers them. Anything
 /// that is no IP packet stays as it is.
 pub fn remark(packet: &mut [u8], dscp: u8) {
-    let dscp = dscp & 0x3f;
+    reclass(packet, |class| dscp << 2 | class & 3);
+}
+
+/// Congestion experienced: sets both bits of ECN (RFC 3168 §5). A packet that may not be marked stays as it is, and so does one
+/// that is no IP packet.
+pub fn mark_congestion(packet: &mut [u8]) {
+    reclass(packet, |class| if class & 3 == 0 { class } else { class | 3 });
+}
+
+/// Changes the byte of differentiated services and ECN, and repairs the checksum over it.
+fn reclass(packet: &mut [u8], change: impl Fn(u8) -> u8) {
     match packet {
         [v, ..] if *v >> 4 == 4 && packet.len() >= V4_HEADER => {
             let from = u16::from_be_bytes([packet[0], packet[1]]);
-            packet[1] = dscp << 2 | packet[1] & 3;
+            packet[1] = change(packet[1]);
             let to = u16::from_be_bytes([packet[0], packet[1]]);
             let sum = u16::from_be_bytes([packet[10], packet[11]]);
             packet[10..12].copy_from_slice(&checksum::repaired(sum, from, to).to_be_bytes());
         }
         [v, next, ..] if *v >> 4 == 6 => {
-            *v = 0x60 | dscp >> 2;
-            *next = dscp << 6 | *next & 0x3f;
+            let class = change(*v << 4 | *next >> 4);
+            *v = 0x60 | class >> 4;
+            *next = class << 4 | *next & 0xf;
         }
         _ => {}
     }
@@ -104,6 +115,30 @@ pub fn remark(packet: &mut [u8], dscp: u8) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mark_of_congestion_changes_two_bits_and_the_checksum_over_them() {
+        for (class, marked) in [(0xb8, 0xb8), (0xb9, 0xbb), (0xba, 0xbb), (0xbb, 0xbb), (1, 3), (0, 0)] {
+            let mut four = [0x45, class, 0, 20, 0xab, 0xcd, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+            let sum = checksum::Sum::default().bytes(&four).finish();
+            four[10..12].copy_from_slice(&sum.to_be_bytes());
+            let mut expected = four;
+            expected[1] = marked;
+            expected[10..12].fill(0);
+            let sum = checksum::Sum::default().bytes(&expected).finish();
+            expected[10..12].copy_from_slice(&sum.to_be_bytes());
+            mark_congestion(&mut four);
+            assert_eq!(four, expected, "{class:02x}");
+            // The version before it and the flow label behind it stay.
+            let mut six = [0u8; 40];
+            (six[0], six[1], six[2]) = (0x60 | class >> 4, class << 4 | 0x9, 0xcd);
+            mark_congestion(&mut six);
+            assert_eq!(six[..3], [0x60 | marked >> 4, marked << 4 | 0x9, 0xcd], "{class:02x}");
+        }
+        let mut short = [0x45, 2, 0];
+        mark_congestion(&mut short);
+        assert_eq!(short, [0x45, 2, 0]);
+    }
 
     #[test]
     fn source_routes_are_found_behind_other_options() {

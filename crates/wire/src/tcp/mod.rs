@@ -7,6 +7,7 @@ pub(crate) use options::{Writer, aligned};
 
 use crate::ip::{self, Header};
 use crate::{Agreement, Refusal};
+use core::num::NonZeroU8;
 use skyhaul_tcp::{Codepoint, Flags, Mark, Segment, Seq, SynOptions, Waves};
 
 /// Number of the protocol.
@@ -91,6 +92,7 @@ impl<'a> Tcp<'a> {
             _ => false,
         };
         let (number, rate) = o.rate();
+        let ack_ratio = o.ack_ratio();
         Segment {
             seq: self.seq,
             ack: self.ack,
@@ -104,6 +106,7 @@ impl<'a> Tcp<'a> {
                     window_scale: o.window_scale,
                     sack_permitted: o.sack_permitted,
                     probes: capable,
+                    ack_cc: ack_ratio.is_some(),
                 }
             } else {
                 SynOptions::default()
@@ -113,6 +116,7 @@ impl<'a> Tcp<'a> {
             probe_id,
             low_priority: agreed.plan.is_low(self.dscp),
             waves: Waves { number, rate },
+            ack_ratio: ack_ratio.filter(|_| !syn).and_then(NonZeroU8::new),
             // What is of low priority is never sent as capable of marks.
             ecn: match self.ecn {
                 _ if agreed.plan.is_low(self.dscp) => Codepoint::NotCapable,

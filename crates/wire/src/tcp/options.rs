@@ -1,8 +1,8 @@
-//! TCP options: MSS (RFC 9293), window scale and timestamps (RFC 7323), SACK (RFC 2018, 2883), and two experiments
-//! (RFC 6994): probes, and the rate that a receiver reports.
+//! TCP options: MSS (RFC 9293), window scale and timestamps (RFC 7323), SACK (RFC 2018, 2883), and three experiments
+//! (RFC 6994): probes, the rate that a receiver reports, and the ratio of acknowledgements.
 
 use super::OPTION_SPACE;
-use crate::{Capability, RATE_EXID, Refusal};
+use crate::{ACK_RATIO_EXID, Capability, RATE_EXID, Refusal};
 use core::num::{NonZeroU16, NonZeroU32};
 use skyhaul_tcp::{Mark, SackBlocks, Seq};
 
@@ -19,6 +19,7 @@ const EXPERIMENT: u8 = 253;
 const CAPABILITY_LEN: usize = 8;
 const MARK_LEN: usize = 10;
 const RATE_LEN: usize = 12;
+const ACK_RATIO_LEN: usize = 7;
 
 /// The options of a segment. Of one that is repeated the last counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub struct Options<'a> {
     /// TSval, TSecr.
     pub timestamps: Option<(u32, u32)>,
     sack: &'a [u8],
+    /// There are options of experiments.
+    experiments: bool,
     /// All options as they stand, for those that are looked up by identifier.
     all: &'a [u8],
 }
@@ -93,6 +96,7 @@ impl<'a> Options<'a> {
                 (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) => {
                     return Err(Refusal::OptionLength);
                 }
+                (EXPERIMENT, _) => o.experiments = true,
                 // What is not known is skipped, an experiment without the identifier of RFC 6994 too (RFC 9293 MUST-6).
                 _ => {}
             }
@@ -114,7 +118,9 @@ impl<'a> Options<'a> {
 
     /// The content of an experiment's option of this length, behind its identifier.
     fn experiment(&self, exid: u32, len: usize) -> Option<&'a [u8]> {
-        each(self.all).filter_map(Result::ok).find_map(|(kind, content)| {
+        // Most segments have none.
+        let all = if self.experiments { self.all } else { &[] };
+        each(all).filter_map(Result::ok).find_map(|(kind, content)| {
             let ours = kind == EXPERIMENT && content.len() + 2 == len && long(content) == Some(exid);
             ours.then(|| &content[4..])
         })
@@ -142,6 +148,14 @@ impl<'a> Options<'a> {
     pub fn rate(&self) -> (Option<NonZeroU16>, Option<NonZeroU32>) {
         let Some(&[a, b, c, d, e, f]) = self.experiment(RATE_EXID, RATE_LEN) else { return (None, None) };
         (NonZeroU16::new(u16::from_be_bytes([a, b])), NonZeroU32::new(u32::from_be_bytes([c, d, e, f])))
+    }
+}
+
+impl Options<'_> {
+    /// The ratio of acknowledgements (RFC 5690 §4.2); in a SYN, where any number permits it, 0.
+    #[must_use]
+    pub fn ack_ratio(&self) -> Option<u8> {
+        self.experiment(ACK_RATIO_EXID, ACK_RATIO_LEN).and_then(|content| content.first().copied())
     }
 }
 
@@ -219,6 +233,9 @@ impl Writer {
     }
     pub(crate) fn mark(&mut self, exid: u32, kind: u8, id: u16) -> bool {
         self.option(EXPERIMENT, &[&exid.to_be_bytes(), &[kind, 0], &id.to_be_bytes()])
+    }
+    pub(crate) fn ack_ratio(&mut self, ratio: u8) -> bool {
+        self.option(EXPERIMENT, &[&ACK_RATIO_EXID.to_be_bytes(), &[ratio]])
     }
     pub(crate) fn rate(&mut self, wave: Option<NonZeroU16>, rate: Option<NonZeroU32>) -> bool {
         let wave = wave.map_or(0, NonZeroU16::get).to_be_bytes();

@@ -136,7 +136,8 @@ fn attack(stranger: &Stranger, wanted: u32) -> (u32, u64) {
     (sent, answers + stranger.hear())
 }
 pub fn syn(from: SocketAddr, to: SocketAddr, seq: u32, options: bool) -> Vec<u8> {
-    let all = SynOptions { mss: Some(1460), window_scale: Some(7), sack_permitted: true, probes: false };
+    let all =
+        SynOptions { mss: Some(1460), window_scale: Some(7), sack_permitted: true, ..SynOptions::default() };
     let seg = Segment {
         seq: Seq(seq),
         window: 65_535,

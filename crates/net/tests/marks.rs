@@ -1,0 +1,183 @@
+//! Explicit congestion notification (RFC 3168) between the host and the kernel, over TUN: packets are marked on the way, by us
+//! or by the kernel's own queue.
+#![cfg(target_os = "linux")]
+
+mod common;
+mod kernel_side;
+
+use common::{fill, hash_of};
+use kernel_side::{Exchange, Place, endpoint, installed, space};
+use sha2::{Digest, Sha256};
+use skyhaul_net::app::{App, Turn};
+use skyhaul_net::host::Endpoint;
+use skyhaul_net::{Clock, Namespace};
+use skyhaul_tcp::Flags;
+use skyhaul_tcp::config::Ecn;
+use skyhaul_wire::{Packet, Transport, ip};
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+
+const BYTES: u64 = 4_000_000;
+
+/// The kernel's side: sends [`BYTES`], closes, and returns what it read: number and hash.
+fn kernel_party(mut s: TcpStream) -> (u64, String) {
+    let mut out = s.try_clone().unwrap();
+    let writer = std::thread::spawn(move || {
+        let (mut at, mut buf) = (0, vec![0; 1 << 16]);
+        while at < BYTES {
+            let n = (BYTES - at).min(buf.len() as u64) as usize;
+            fill(at, &mut buf[..n]);
+            out.write_all(&buf[..n]).unwrap();
+            at += n as u64;
+        }
+        out.shutdown(Shutdown::Write).unwrap();
+    });
+    let (mut h, mut n, mut buf) = (Sha256::new(), 0, vec![0; 1 << 16]);
+    loop {
+        match s.read(&mut buf).unwrap() {
+            0 => break,
+            k => {
+                h.update(&buf[..k]);
+                n += k as u64;
+            }
+        }
+    }
+    writer.join().unwrap();
+    (n, h.finalize().iter().map(|b| format!("{b:02x}")).collect())
+}
+
+/// What one direction showed.
+#[derive(Debug, Default)]
+struct Seen {
+    packets: u64,
+    capable: u64,
+    marked: u64,
+    echoes: u64,
+    reductions: u64,
+}
+
+impl Seen {
+    /// Looks at a packet; of those that may be marked every `n`-th is, if there is such a number.
+    fn pass(&mut self, packet: &mut [u8], n: Option<u64>) {
+        self.packets += 1;
+        let parsed = Packet::parse(packet).expect("a packet");
+        let ecn = parsed.ip.ecn;
+        if let Transport::Tcp(tcp) = parsed.transport {
+            let synchronised = !tcp.flags.has(Flags::SYN);
+            self.echoes += u64::from(synchronised && tcp.flags.has(Flags::ECE));
+            self.reductions += u64::from(synchronised && tcp.flags.has(Flags::CWR));
+        }
+        self.capable += u64::from(ecn != 0);
+        if ecn != 0 && n.is_some_and(|n| self.capable % n == 0) {
+            ip::mark_congestion(packet);
+        }
+        let marked = Packet::parse(packet).expect("still one, with the right checksums").ip.ecn == 3;
+        self.marked += u64::from(marked);
+    }
+}
+
+/// Both sides send [`BYTES`] at once; what is marked, and by whom, says `mark`: [from the kernel, from us].
+fn exchange(ns: &Namespace, v6: bool, we_open: bool, ecn: Ecn, mark: [Option<u64>; 2]) -> ([Seen; 2], u64) {
+    let place = Place::new(v6);
+    let (tun, mut host) = (place.tun(ns), place.host());
+    ns.sysctl("net/ipv4/tcp_ecn", "1").unwrap();
+    if mark[0].is_none() && !let_the_kernel_mark(ns, &tun.name().to_owned()) {
+        return Default::default();
+    }
+    let mut end: Endpoint = endpoint("cubic");
+    end.tcp.ecn = ecn;
+    let kernel = if we_open {
+        let listener = ns.within(|| TcpListener::bind((place.kernel, 0)).unwrap()).unwrap();
+        let to = place.out(listener.local_addr().unwrap().port());
+        host.connect(Clock::now(), to.0, to.1, &end).unwrap();
+        std::thread::spawn(move || kernel_party(listener.accept().unwrap().0))
+    } else {
+        host.listen(8080, end).unwrap();
+        let space = ns.clone();
+        std::thread::spawn(move || {
+            kernel_party(space.within(|| TcpStream::connect((place.ours, 8080)).unwrap()).unwrap())
+        })
+    };
+    let mut app = Exchange::new(BYTES, 1);
+    let answered = std::rc::Rc::new(std::cell::Cell::new(0));
+    let cell = std::rc::Rc::clone(&answered);
+    app.meddle = Some(Box::new(move |_, host, id| {
+        cell.set(host.conn(id).map_or(0, |c| c.tcp().sender().marks_answered()));
+    }));
+    let (mut from_kernel, mut from_us) = (Seen::default(), Seen::default());
+    let mut buf = vec![0; 1 << 16];
+    loop {
+        let now = Clock::now();
+        let mut leaving = Vec::new();
+        let mut out = |p: &[u8]| leaving.push(p.to_vec());
+        while let Some(n) = tun.read(&mut buf).unwrap() {
+            from_kernel.pass(&mut buf[..n], mark[0]);
+            host.arrive(now, &buf[..n], &mut out);
+        }
+        host.handle_timeout(now, &mut out);
+        let done = app.turn(now, &mut host) == Turn::Done;
+        host.flush(now, &mut out);
+        for mut p in leaving {
+            from_us.pass(&mut p, mark[1]);
+            tun.write(&p).unwrap();
+        }
+        if done && kernel.is_finished() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_micros(100));
+    }
+    let ours = app.ended.pop().unwrap();
+    assert_eq!((ours.received, ours.hash(), ours.failure), (BYTES, hash_of(BYTES), None));
+    assert_eq!(kernel.join().unwrap(), (BYTES, hash_of(BYTES)));
+    ([from_kernel, from_us], answered.get())
+}
+
+/// The kernel's own queue marks a thirtieth of what it sends to us; false, with a message, where it cannot.
+fn let_the_kernel_mark(ns: &Namespace, device: &str) -> bool {
+    if !installed("tc") {
+        return false;
+    }
+    let words = ["qdisc", "add", "dev", device, "root", "netem", "loss", "3%", "ecn"];
+    let added = ns.within(|| std::process::Command::new("tc").args(words).output()).unwrap();
+    let ok = added.as_ref().is_ok_and(|o| o.status.success());
+    if !ok {
+        eprintln!("skipped: {:?}", added.map(|o| String::from_utf8_lossy(&o.stderr).into_owned()));
+    }
+    ok
+}
+
+#[test]
+fn marks_are_echoed_and_answered_by_both_sides_without_a_lost_byte() {
+    let Some(ns) = space() else { return };
+    for (v6, we_open, ecn) in [(false, true, Ecn::Ask), (true, false, Ecn::Grant), (false, false, Ecn::Ask)] {
+        let ([kernel, us], answered) = exchange(&ns, v6, we_open, ecn, [Some(300), Some(300)]);
+        let what = format!("{v6} {we_open}: {kernel:?} {us:?}");
+        // Data of both may be marked, what only acknowledges may not.
+        assert!(kernel.capable > 1000 && kernel.capable < kernel.packets, "{what}");
+        assert!(us.capable > 1000 && us.capable < us.packets, "{what}");
+        assert!(kernel.marked > 3 && us.marked > 3, "{what}");
+        // Ours are echoed by the kernel and answered by us, and the other way round.
+        assert!(kernel.echoes > 0 && us.reductions > 0 && answered > 0, "{what}");
+        assert!(us.echoes > 0 && kernel.reductions > 0, "{what}");
+        assert!(us.reductions <= us.marked + 2 && kernel.reductions <= kernel.marked + 2, "{what}");
+    }
+}
+
+#[test]
+fn what_the_kernel_marks_by_itself_is_echoed() {
+    let Some(ns) = space() else { return };
+    let ([kernel, us], _) = exchange(&ns, false, true, Ecn::Ask, [None, Some(300)]);
+    if kernel.packets > 0 {
+        assert!(kernel.marked > 10 && us.echoes > 0 && kernel.reductions > 0, "{kernel:?} {us:?}");
+    }
+}
+
+#[test]
+fn a_host_that_takes_no_part_is_left_alone() {
+    let Some(ns) = space() else { return };
+    for we_open in [true, false] {
+        let ([kernel, us], answered) = exchange(&ns, false, we_open, Ecn::Off, [Some(300), Some(300)]);
+        let counts = |s: &Seen| (s.capable, s.marked, s.echoes, s.reductions);
+        assert_eq!((counts(&kernel), counts(&us), answered), ((0, 0, 0, 0), (0, 0, 0, 0), 0));
+    }
+}

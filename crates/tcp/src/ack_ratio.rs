@@ -1,0 +1,268 @@
+//! Congestion control of acknowledgements, at the sender of data: for how many segments the peer sends one (RFC 5690, which
+//! takes its rule from RFC 4341 §6.1.2).
+//!
+//! The ratio R begins at 2. A window of data in which an acknowledgement was lost or marked doubles it; after `cwnd/(R² - R)`
+//! windows in a row without it falls by one. It never exceeds half of the congestion window, so that two acknowledgements
+//! answer each window, and is at least 2 from a window of four segments on.
+//!
+//! An acknowledgement is taken for lost when the next one covers more than R segments (§4.4); not while data is being repaired,
+//! when what is acknowledged jumps anyway (§4.4.1). One that comes after the one behind it counts as lost.
+
+use core::num::NonZeroU8;
+
+/// The ratio of RFC 5690 §4.1 before anything is known.
+const FIRST: u32 = 2;
+/// What the option says at most.
+const MOST: u32 = 255;
+
+/// An acknowledgement and what the sender knows then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    /// `SND.UNA` before and after it, and `SND.MAX`.
+    pub(crate) before: u64,
+    pub(crate) una: u64,
+    pub(crate) max: u64,
+    /// A full segment, bytes; the congestion window, segments.
+    pub(crate) smss: u32,
+    pub(crate) cwnd: f64,
+    /// Data is being repaired, or was until this acknowledgement.
+    pub(crate) repairing: bool,
+    /// A router has marked it.
+    pub(crate) marked: bool,
+}
+
+/// The ratio of one connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckRatio {
+    ratio: u32,
+    /// What the peer used until now: it may not have heard of `ratio` yet.
+    before: u32,
+    /// The peer has to be told; the first segment that does so ends there.
+    telling: bool,
+    told: Option<u64>,
+    /// The present window of data ends there, and whether an acknowledgement of it was lost or marked.
+    window_end: u64,
+    congested: bool,
+    /// Windows in a row without, and how many lower the ratio.
+    clean: u32,
+    needed: u32,
+}
+
+impl AckRatio {
+    pub(crate) const fn new() -> Self {
+        Self {
+            ratio: FIRST,
+            before: FIRST,
+            telling: false,
+            told: None,
+            window_end: 0,
+            congested: false,
+            clean: 0,
+            needed: 1,
+        }
+    }
+
+    /// The ratio that the peer has been told, or will be.
+    pub(crate) const fn ratio(&self) -> u32 {
+        self.ratio
+    }
+
+    /// What a data segment that ends at `end` says of it: every one does until one of them is acknowledged, so that none
+    /// of them is missed.
+    pub(crate) fn tell(&mut self, end: u64) -> Option<NonZeroU8> {
+        if !self.telling {
+            return None;
+        }
+        self.told.get_or_insert(end);
+        NonZeroU8::new(self.ratio as u8)
+    }
+
+    /// An acknowledgement has been processed.
+    pub(crate) fn acknowledged(&mut self, s: &Seen) {
+        let covered = s.una.saturating_sub(s.before).div_ceil(s.smss.max(1).into());
+        let lost = !s.repairing && covered > self.ratio.max(self.before).into();
+        self.congested |= lost || s.marked;
+        if self.told.is_some_and(|end| s.una >= end) {
+            (self.telling, self.told, self.before) = (false, None, self.ratio);
+        }
+        if s.una > self.window_end {
+            self.end_window(s.cwnd);
+            self.window_end = s.max;
+        }
+        // Not before the peer has heard of the last change (§4.5).
+        let most = Self::most(s.cwnd);
+        if self.ratio > most && !self.telling {
+            self.change(most, s.cwnd);
+        }
+    }
+
+    /// §4.5, constraint 2.
+    fn most(cwnd: f64) -> u32 {
+        ((cwnd.min(1e6) as u32).div_ceil(2)).clamp(FIRST, MOST)
+    }
+
+    fn end_window(&mut self, cwnd: f64) {
+        if self.congested {
+            (self.clean, self.congested) = (0, self.telling);
+            if !self.telling {
+                self.change((2 * self.ratio).min(Self::most(cwnd)), cwnd);
+            }
+            return;
+        }
+        self.clean = self.clean.saturating_add(1);
+        // §4.5, constraint 3.
+        let least = if cwnd >= 4.0 { FIRST } else { 1 };
+        if self.clean >= self.needed && self.ratio > least && !self.telling {
+            self.change(self.ratio - 1, cwnd);
+        } else if self.ratio < least && !self.telling {
+            self.change(least, cwnd);
+        }
+    }
+
+    fn change(&mut self, ratio: u32, cwnd: f64) {
+        self.clean = 0;
+        let r = f64::from(ratio);
+        // From one there is nothing to fall to.
+        self.needed = if ratio > 1 { (cwnd / (r * r - r)).min(1e6) as u32 + 1 } else { u32::MAX };
+        if ratio != self.ratio {
+            (self.before, self.ratio, self.telling, self.told) = (self.ratio, ratio, true, None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    /// A sender with a window of so many segments of 1000 bytes.
+    struct Talk {
+        acc: AckRatio,
+        una: u64,
+        cwnd: u64,
+    }
+
+    impl Talk {
+        /// The next acknowledgement covers so many segments.
+        fn ack(&mut self, segments: u64, marked: bool) -> u32 {
+            let (before, window) = (self.una, self.cwnd * 1000);
+            let max = before + window;
+            let _ = self.acc.tell(max);
+            self.una += segments * 1000;
+            let (una, cwnd) = (self.una, self.cwnd as f64);
+            let s = Seen { before, una, max, smss: 1000, cwnd, repairing: false, marked };
+            self.acc.acknowledged(&s);
+            self.acc.ratio()
+        }
+        /// So many windows in which the peer does as told.
+        fn windows(&mut self, n: u64) -> u32 {
+            let to = self.una + n * self.cwnd * 1000;
+            while self.una < to {
+                self.ack(self.acc.ratio().into(), false);
+            }
+            self.acc.ratio()
+        }
+    }
+    fn talk(cwnd: u64) -> Talk {
+        Talk { acc: AckRatio::new(), una: 1, cwnd }
+    }
+
+    #[test]
+    fn a_lost_acknowledgement_doubles_the_ratio_once_per_window() {
+        let mut t = talk(24);
+        assert_eq!(t.windows(3), 2, "all is well: one for every second segment");
+        // Four segments at once: one was lost. The window ends before the ratio changes.
+        let mut seen = vec![t.ack(4, false), t.ack(4, false)];
+        while seen.last() == Some(&2) && seen.len() < 40 {
+            seen.push(t.ack(2, false));
+        }
+        assert_eq!(seen.last(), Some(&4), "{seen:?}");
+        assert!(seen.len() <= 13, "within one window: {seen:?}");
+        // What covers four is as it should be now.
+        assert_eq!(t.windows(1), 4);
+    }
+
+    #[test]
+    fn it_falls_by_one_after_so_many_clean_windows() {
+        let mut t = talk(24);
+        t.windows(1);
+        t.ack(2, true);
+        let mut waited = 0;
+        while t.acc.ratio() == 2 && waited < 24 {
+            t.ack(2, false);
+            waited += 1;
+        }
+        assert_eq!(t.acc.ratio(), 4, "a mark is as good as a loss");
+        // cwnd/(R² - R): 24/12 = 2 windows from 4 to 3, 24/6 = 4 from 3 to 2; and no further with such a window.
+        let windows_at = |t: &mut Talk, ratio: u32| {
+            let mut n = 0;
+            while t.acc.ratio() == ratio && n < 50 {
+                t.windows(1);
+                n += 1;
+            }
+            n
+        };
+        let (four, three) = (windows_at(&mut t, 4), windows_at(&mut t, 3));
+        assert!((2..=4).contains(&four) && (4..=6).contains(&three), "{four} {three}");
+        assert_eq!(t.windows(50), 2);
+    }
+
+    #[test]
+    fn at_least_two_acknowledgements_answer_a_window() {
+        let mut t = talk(9);
+        for _ in 0..200 {
+            t.ack(1, true);
+            assert!(t.acc.ratio() <= 5, "{}", t.acc.ratio());
+        }
+        assert_eq!(t.acc.ratio(), 5, "ceil(9/2)");
+        // The window shrinks: so does the ratio, but 2 is always allowed.
+        t.cwnd = 1;
+        (0..5).for_each(|_| {
+            t.ack(1, true);
+        });
+        assert_eq!(t.acc.ratio(), 2);
+        // One acknowledgement per segment only with a window of less than four.
+        t.cwnd = 3;
+        assert_eq!(t.windows(40), 1);
+        t.cwnd = 4;
+        assert_eq!(t.windows(5), 2);
+    }
+
+    #[test]
+    fn nothing_is_taken_for_lost_while_data_is_repaired() {
+        let mut t = talk(24);
+        t.windows(2);
+        for _ in 0..10 {
+            let (before, una) = (t.una, t.una + 20_000);
+            let max = una + 24_000;
+            let s = Seen { before, una, max, smss: 1000, cwnd: 24.0, repairing: true, marked: false };
+            t.acc.acknowledged(&s);
+            t.una = una;
+        }
+        assert_eq!(t.acc.ratio(), 2);
+    }
+
+    #[test]
+    fn every_segment_says_it_until_one_is_acknowledged() {
+        let mut t = talk(24);
+        while t.acc.ratio() == 2 {
+            t.ack(2, true);
+        }
+        let (a, b) = (t.acc.tell(t.una + 1000), t.acc.tell(t.una + 2000));
+        assert_eq!((a, b), (NonZeroU8::new(4), NonZeroU8::new(4)));
+        let s = |una| Seen {
+            before: t.una,
+            una,
+            max: una,
+            smss: 1000,
+            cwnd: 24.0,
+            repairing: false,
+            marked: false,
+        };
+        let (early, late) = (s(t.una + 999), s(t.una + 1000));
+        t.acc.acknowledged(&early);
+        assert_eq!(t.acc.tell(t.una + 3000), NonZeroU8::new(4));
+        t.acc.acknowledged(&late);
+        assert_eq!(t.acc.tell(t.una + 4000), None);
+    }
+}
