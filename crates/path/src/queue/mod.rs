@@ -6,15 +6,25 @@
 //! Each discipline has a file with its [`Model`], whose configuration is its form in scenario files; the list below is
 //! the only line outside of that file that a new one needs.
 
+pub mod codel;
 pub mod drop_tail;
+pub mod fq_codel;
 pub mod gtnets;
 mod limit;
 mod model;
 mod moment;
+mod options;
+pub mod pie;
 pub mod plain;
 pub mod pushout;
+pub mod red;
 pub mod threshold;
+pub mod two_band;
+mod waiting;
+pub mod wred;
 
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;
 
@@ -28,6 +38,7 @@ use skyhaul_base::Rate;
 pub use limit::Limit;
 pub use model::{Key, Model};
 pub use moment::Moment;
+pub use options::Invalid as InvalidOption;
 pub use pushout::Victim;
 
 /// Expands the list below into the enum of disciplines, their names, and the dispatch to each.
@@ -169,12 +180,18 @@ macro_rules! disciplines {
 }
 
 disciplines! {
+    "codel" Codel(codel::Config),
     "drop-tail" DropTail(drop_tail::Config),
     "fifo-pushout" FifoPushout(pushout::Fifo),
+    "fq-codel" FqCodel(fq_codel::Config),
     "gtnets" Gtnets(gtnets::Config),
+    "pie" Pie(pie::Config),
     "plain" Plain(plain::Config),
+    "red" Red(red::Config),
     "strict-pushout" StrictPushout(pushout::Strict),
     "threshold" Threshold(threshold::Config),
+    "two-band" TwoBand(two_band::Config),
+    "wred" Wred(wred::Config),
 }
 
 impl Discipline {
@@ -355,7 +372,7 @@ impl<P: PacketView> Queue<P> {
             lost(p, DropReason::Full);
             return None;
         }
-        each!(&mut self.order, q => q.pass(at, p, lost))
+        each!(&mut self.order, q => q.pass(at, p, self.limit, lost))
     }
 }
 

@@ -80,9 +80,15 @@ pub(super) trait Order<P: PacketView> {
         held: &mut Load,
         lost: &mut impl FnMut(P, DropReason),
     ) -> Option<P>;
-    /// A packet goes past the empty queue to an idle transmitter, unless it is lost here. Only called where
-    /// [`Model::SEES_ALL`] says so.
-    fn pass(&mut self, _: &mut Moment<'_>, p: P, _lost: &mut impl FnMut(P, DropReason)) -> Option<P> {
+    /// A packet goes past the empty queue to an idle transmitter, unless it is lost here. Only [`Model::SEES_ALL`] makes
+    /// sure that each such packet comes by.
+    fn pass(
+        &mut self,
+        _: &mut Moment<'_>,
+        p: P,
+        _limit: Load,
+        _lost: &mut impl FnMut(P, DropReason),
+    ) -> Option<P> {
         Some(p)
     }
     /// The transmitter sends at this rate from now on, on average; `None` if it is infinitely fast.
@@ -112,8 +118,14 @@ impl<P: PacketView, T: Order<P>> Order<P> for Box<T> {
     ) -> Option<P> {
         (**self).dequeue(at, held, lost)
     }
-    fn pass(&mut self, at: &mut Moment<'_>, p: P, lost: &mut impl FnMut(P, DropReason)) -> Option<P> {
-        (**self).pass(at, p, lost)
+    fn pass(
+        &mut self,
+        at: &mut Moment<'_>,
+        p: P,
+        limit: Load,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> Option<P> {
+        (**self).pass(at, p, limit, lost)
     }
     fn set_rate(&mut self, rate: Option<Rate>) {
         (**self).set_rate(rate);
