@@ -17,8 +17,10 @@
 
 extern crate alloc;
 
+pub mod agenda;
 pub mod chain;
 pub mod change;
+pub mod course;
 pub mod delay;
 pub mod error;
 pub mod lane;
@@ -31,12 +33,14 @@ pub mod stats;
 mod table;
 pub mod trace;
 
+pub use agenda::Agenda;
 pub use chain::{Chain, Hop, Observer, Routed, Routes};
-pub use change::Change;
+pub use change::{Change, Handover};
+pub use course::Course;
 pub use delay::Delay;
 pub use error::ErrorModel;
 pub use link::{Link, LinkConfig, Offered, Streams};
-pub use packet::{DropReason, KINDS, PacketView};
+pub use packet::{Acknowledgement, DropReason, KINDS, PacketView};
 pub use param::{ParamError, Refusal};
 pub use queue::{Discipline, Limit, Queue, QueueConfig, Victim};
 pub use stats::{Counters, KindCounters};

@@ -30,15 +30,17 @@ pub struct Streams {
     pub error: Rng,
     /// For jitter.
     pub delay: Rng,
+    /// For what rain and shadowing lose.
+    pub fade: Rng,
     /// For the queue.
     pub queue: Rng,
 }
 
 impl Streams {
-    /// The streams `<link>.error`, `<link>.delay` and `<link>.queue` of run `seed`.
+    /// The streams `<link>.error`, `<link>.delay`, `<link>.fade` and `<link>.queue` of run `seed`.
     #[must_use]
     pub fn named(seed: u64, link: &str) -> Self {
         let stream = |purpose| Rng::stream(seed, &alloc::format!("{link}.{purpose}"));
-        Self { error: stream("error"), delay: stream("delay"), queue: stream("queue") }
+        Self { error: stream("error"), delay: stream("delay"), fade: stream("fade"), queue: stream("queue") }
     }
 }

@@ -1,6 +1,7 @@
 //! A directed link: queue, transmitter, propagation, errors.
 
 mod config;
+mod fade;
 mod foreseen;
 
 use crate::delay::Delay;
@@ -11,6 +12,8 @@ use crate::queue::{Limit, Moment, Queue};
 use crate::rate::{self, Transmitter};
 use crate::stats::Counters;
 pub use config::{LinkConfig, Streams};
+pub use fade::FADE_BYTES;
+use fade::{Fade, Losing};
 use foreseen::Foreseen;
 use skyhaul_base::{Duration, Instant, Rate};
 
@@ -69,6 +72,8 @@ pub struct Link<P> {
     transmitter: Transmitter,
     size_in_service: u32,
     up: bool,
+    /// Its satellite is in sight.
+    visible: bool,
     drop_inflight: bool,
     allow_reorder: bool,
     queue: Queue<P>,
@@ -81,7 +86,8 @@ pub struct Link<P> {
     /// Arrival time of the last packet that left, lost or not.
     last_arrival: Instant,
     error: ErrorModel,
-    lossless: bool,
+    losing: Losing,
+    fade: Fade,
     streams: Streams,
     counters: Counters,
     busy: Duration,
@@ -106,6 +112,7 @@ impl<P: PacketView> Link<P> {
             transmitter: config.rate.build(),
             size_in_service: 0,
             up: true,
+            visible: true,
             drop_inflight: config.drop_inflight,
             allow_reorder: config.allow_reorder,
             queue,
@@ -114,8 +121,9 @@ impl<P: PacketView> Link<P> {
             constant_delay: config.delay.constant(),
             delay: config.delay.clone(),
             last_arrival: Instant::ZERO,
-            lossless: error.is_lossless(),
+            losing: Losing::of(&error, &Fade::NONE),
             error,
+            fade: Fade::NONE,
             streams,
             counters: Counters::default(),
             busy: Duration::ZERO,
@@ -206,8 +214,16 @@ impl<P: PacketView> Link<P> {
     /// Changes the error model for transmissions that begin from now on; the random stream runs on.
     pub fn set_error(&mut self, error: ErrorModel) {
         self.changes();
-        self.lossless = error.is_lossless();
+        self.losing = Losing::of(&error, &self.fade);
         self.error = error;
+    }
+
+    /// Sets what rain or shadowing loses besides, of transmissions that begin from now on: the share of packets of
+    /// [`FADE_BYTES`] bytes, between 0 and 1. Its random stream is its own.
+    pub fn set_fade(&mut self, loss: f64) {
+        self.changes();
+        self.fade = Fade::new(loss);
+        self.losing = Losing::of(&self.error, &self.fade);
     }
 
     /// Changes the delay of transmissions that begin from now on; the random stream runs on. Without
@@ -228,13 +244,24 @@ impl<P: PacketView> Link<P> {
     /// transmitter finishes the packet it has begun, but that packet counts as in flight; all in flight is
     /// lost if the link was configured so.
     pub fn set_up(&mut self, now: Instant, up: bool, lost: &mut impl FnMut(P, DropReason)) {
+        self.switch(now, up, self.visible, lost);
+    }
+
+    /// Its satellite is in sight or not: the link is up while it is both up and in sight, see [`Self::set_up`].
+    pub fn set_visible(&mut self, now: Instant, visible: bool, lost: &mut impl FnMut(P, DropReason)) {
+        self.switch(now, self.up, visible, lost);
+    }
+
+    fn switch(&mut self, now: Instant, up: bool, visible: bool, lost: &mut impl FnMut(P, DropReason)) {
         self.changes();
         self.serve(now, lost);
-        if up == self.up {
+        let was = self.is_up();
+        (self.up, self.visible) = (up, visible);
+        let is = self.is_up();
+        if is == was {
             return;
         }
-        self.up = up;
-        if up {
+        if is {
             self.ready_at = self.free_at.max(now);
             return;
         }
@@ -322,7 +349,19 @@ impl<P: PacketView> Link<P> {
     /// The channel loses a packet.
     #[inline(always)]
     fn is_lost(&mut self, p: &P) -> bool {
-        !self.lossless && !p.spared() && self.error.loses(p, &mut self.streams.error)
+        match self.losing {
+            Losing::Nothing => false,
+            Losing::Own => !p.spared() && self.error.loses(p, &mut self.streams.error),
+            Losing::Faded => !p.spared() && self.is_lost_fading(p),
+        }
+    }
+
+    /// The channel loses a packet in rain. Both draw, whatever comes of it.
+    #[cold]
+    #[inline(never)]
+    fn is_lost_fading(&mut self, p: &P) -> bool {
+        let own = self.error.loses(p, &mut self.streams.error);
+        self.fade.loses(p.size(), &mut self.streams.fade) || own
     }
 
     /// The transmitter sends `size` bytes from `start` on; returns when they arrive.
@@ -356,10 +395,10 @@ impl<P: PacketView> Link<P> {
 }
 
 impl<P: Default> Link<P> {
-    /// True if the link is up.
+    /// True if the link is up and its satellite is in sight.
     #[must_use]
     pub fn is_up(&self) -> bool {
-        self.up
+        self.up && self.visible
     }
     /// True if a packet is being transmitted.
     #[must_use]
