@@ -293,30 +293,18 @@ mod tests {
     #[test]
     fn the_delay_must_exceed_the_target_for_a_whole_interval() {
         let mut q = Bench::of(stock());
-        // Two always wait, for 10 ms; but at 100 ms one has waited for 4 ms only, and the interval begins anew.
-        let mut id = 0;
-        let mut arrive = |q: &mut Bench, t| {
-            id += 1;
-            assert!(q.arrive(ms(t), data(id)));
-        };
-        (0..3).for_each(|_| arrive(&mut q, 0));
-        for t in (10..=90).step_by(10) {
-            q.leave(ms(t));
-            arrive(&mut q, if t == 70 { 76.max(t) } else { t });
-        }
-        let mut short = Bench::of(stock());
-        (0..3).for_each(|id| assert!(short.arrive(ms(0), data(id))));
-        assert!(short.leave(ms(10)).is_some());
-        assert!(short.arrive(ms(107), data(3)) && short.arrive(ms(107), data(4)));
-        assert!(short.leave(ms(108)).is_some() && short.leave(ms(108)).is_some());
+        (0..3).for_each(|id| assert!(q.arrive(ms(0), data(id))));
+        assert!(q.leave(ms(10)).is_some());
+        assert!(q.arrive(ms(107), data(3)) && q.arrive(ms(107), data(4)));
+        assert!(q.leave(ms(108)).is_some() && q.leave(ms(108)).is_some());
         // Above since 10 ms, but this one has waited for 2 ms.
-        assert_eq!(short.leave(ms(109)).map(|p| p.id), Some(3));
-        (5..9).for_each(|id| assert!(short.arrive(ms(109), data(id))));
-        assert!(short.leave(ms(120)).is_some() && short.leave(ms(219)).is_some());
-        assert_eq!(short.lost, []);
+        assert_eq!(q.leave(ms(109)).map(|p| p.id), Some(3));
+        (5..9).for_each(|id| assert!(q.arrive(ms(109), data(id))));
+        assert!(q.leave(ms(120)).is_some() && q.leave(ms(219)).is_some());
+        assert_eq!(q.lost, []);
         // Above from 120 ms on.
-        assert!(short.leave(ms(220)).is_some());
-        assert_eq!(short.lost.len(), 1);
+        assert!(q.leave(ms(220)).is_some());
+        assert_eq!(q.lost.len(), 1);
     }
 
     #[test]

@@ -273,9 +273,10 @@ mod tests {
         let mut q = Bench::of(quantum(1000));
         (0..4).for_each(|id| assert!(q.arrive(ms(0), of(1, id))));
         assert_eq!(served(&mut q, 2), [(1, 0), (1, 1)]);
-        // Flow 2 is new: it goes first, once, and then they take turns.
+        // Flow 2 is new: it goes first. Then it has no credits left and goes behind flow 1, but that has none either and
+        // goes behind flow 2; from then on they take turns.
         (10..13).for_each(|id| assert!(q.arrive(ms(0), of(2, id))));
-        assert_eq!(served(&mut q, 9), [(2, 10), (1, 2), (2, 11), (1, 3), (2, 12)]);
+        assert_eq!(served(&mut q, 9), [(2, 10), (2, 11), (1, 2), (2, 12), (1, 3)]);
         assert_eq!(q.len(), 0);
     }
 

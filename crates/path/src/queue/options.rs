@@ -105,8 +105,3 @@ pub(super) fn some_time(key: &'static str, time: Duration, example: &'static str
 pub(super) fn some_bytes(key: &'static str, bytes: u64, example: &'static str) -> Result<(), Invalid> {
     if bytes == 0 { Err(Invalid::Zero { key, example }) } else { Ok(()) }
 }
-
-#[cfg(feature = "serde")]
-pub(super) fn yes() -> bool {
-    true
-}

@@ -152,7 +152,7 @@ impl<P: PacketView> Waiting<P> {
             };
             if let Some(victim) = victim {
                 held.remove(victim.packet.size());
-                lost(victim.packet, DropReason::Full);
+                lost(victim.packet, DropReason::Aqm);
                 return Signal::Spared(p);
             }
         }
@@ -160,7 +160,7 @@ impl<P: PacketView> Waiting<P> {
             at.mark(&mut p);
             return Signal::Marked(p);
         }
-        lost(p, DropReason::Full);
+        lost(p, DropReason::Aqm);
         Signal::Dropped
     }
 
