@@ -68,6 +68,12 @@ impl Model for Config {
     fn words(&self) -> &'static str {
         "controlled delay (CoDel)"
     }
+    fn ignores_priority(&self) -> bool {
+        !self.class_aware
+    }
+    fn round_trip(&self) -> Option<(&'static str, Duration)> {
+        Some((options::INTERVAL.name, self.interval))
+    }
 }
 
 impl Config {

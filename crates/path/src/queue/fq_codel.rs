@@ -95,6 +95,12 @@ impl Model for Config {
     fn words(&self) -> &'static str {
         "a queue per flow, with controlled delay (FQ-CoDel)"
     }
+    fn ignores_priority(&self) -> bool {
+        !self.class_aware
+    }
+    fn round_trip(&self) -> Option<(&'static str, Duration)> {
+        Some((options::INTERVAL.name, self.interval))
+    }
 }
 
 impl Config {

@@ -33,7 +33,7 @@ use crate::param::Refusal;
 use core::fmt;
 use limit::Load;
 use model::Order as _;
-use skyhaul_base::Rate;
+use skyhaul_base::{Duration, Rate};
 
 pub use limit::Limit;
 pub use model::{Key, Model};
@@ -141,6 +141,16 @@ macro_rules! disciplines {
             #[must_use]
             pub fn words(&self) -> &'static str {
                 match self { $(Self::$variant(c) => c.words(),)* }
+            }
+            /// Configured like this, it treats all packets alike, whatever their priority.
+            #[must_use]
+            pub fn ignores_priority(&self) -> bool {
+                match self { $(Self::$variant(c) => c.ignores_priority(),)* }
+            }
+            /// The longest round-trip time that it reckons with, and the key that says it; `None` if it reckons with none.
+            #[must_use]
+            pub fn round_trip(&self) -> Option<(&'static str, Duration)> {
+                match self { $(Self::$variant(c) => c.round_trip(),)* }
             }
             fn validate(&self, limit: Limit) -> Result<(), InvalidDiscipline> {
                 match self { $(Self::$variant(c) => c.validate(limit).map_err(InvalidDiscipline::$variant),)* }

@@ -6,7 +6,7 @@ use crate::packet::{DropReason, PacketView};
 use crate::param::Refusal;
 use alloc::boxed::Box;
 use core::fmt::Debug;
-use skyhaul_base::Rate;
+use skyhaul_base::{Duration, Rate};
 
 /// The configuration of a discipline, in plain values.
 ///
@@ -35,6 +35,14 @@ pub trait Model: Copy + Debug + PartialEq {
     fn build<P>(&self) -> Self::Order<P>;
     /// What it does in a few words, for reports.
     fn words(&self) -> &'static str;
+    /// Configured like this, it treats all packets alike, whatever their priority.
+    fn ignores_priority(&self) -> bool {
+        Self::BLIND
+    }
+    /// The longest round-trip time that it reckons with, and the key that says it; `None` if it reckons with none.
+    fn round_trip(&self) -> Option<(&'static str, Duration)> {
+        None
+    }
 }
 
 /// A key that some disciplines have in files.

@@ -115,6 +115,9 @@ impl Model for Config {
     fn words(&self) -> &'static str {
         "drops by delay and its growth (PIE)"
     }
+    fn ignores_priority(&self) -> bool {
+        !self.class_aware
+    }
 }
 
 /// The state of the controller [RFC 8033 §4 and Appendix A].

@@ -110,6 +110,9 @@ impl Model for Config {
     fn words(&self) -> &'static str {
         "random early detection"
     }
+    fn ignores_priority(&self) -> bool {
+        !self.class_aware
+    }
 }
 
 impl Config {
