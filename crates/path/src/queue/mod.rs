@@ -6,6 +6,10 @@
 //! Each discipline has a file with its [`Model`], whose configuration is its form in scenario files; the list below is
 //! the only line outside of that file that a new one needs.
 
+pub mod ack_decimation;
+pub mod ack_filter;
+mod acks;
+pub mod acks_first;
 pub mod codel;
 pub mod drop_tail;
 pub mod fq_codel;
@@ -152,6 +156,12 @@ macro_rules! disciplines {
             pub fn round_trip(&self) -> Option<(&'static str, Duration)> {
                 match self { $(Self::$variant(c) => c.round_trip(),)* }
             }
+            /// The smallest share of the pure acknowledgements of a flow that it passes on if they do not all fit: less than
+            /// 1 where it thins them.
+            #[must_use]
+            pub fn share_of_acks(&self) -> f64 {
+                match self { $(Self::$variant(c) => c.share_of_acks(),)* }
+            }
             fn validate(&self, limit: Limit) -> Result<(), InvalidDiscipline> {
                 match self { $(Self::$variant(c) => c.validate(limit).map_err(InvalidDiscipline::$variant),)* }
             }
@@ -190,6 +200,9 @@ macro_rules! disciplines {
 }
 
 disciplines! {
+    "ack-decimation" AckDecimation(ack_decimation::Config),
+    "ack-filter" AckFilter(ack_filter::Config),
+    "acks-first" AcksFirst(acks_first::Config),
     "codel" Codel(codel::Config),
     "drop-tail" DropTail(drop_tail::Config),
     "fifo-pushout" FifoPushout(pushout::Fifo),

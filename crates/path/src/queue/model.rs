@@ -43,6 +43,10 @@ pub trait Model: Copy + Debug + PartialEq {
     fn round_trip(&self) -> Option<(&'static str, Duration)> {
         None
     }
+    /// The smallest share of the pure acknowledgements of a flow that it passes on if they do not all fit.
+    fn share_of_acks(&self) -> f64 {
+        1.0
+    }
 }
 
 /// A key that some disciplines have in files.
