@@ -125,7 +125,32 @@ fn files() {
         (
             "kind = \"strict-pushout\"",
             "kind = \"strict-push-out\"",
-            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: ack-decimation, ack-filter, acks-first, drop-tail, fifo-pushout, gtnets, plain, strict-pushout, threshold)",
+            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: ack-decimation, ack-filter, acks-first, codel, drop-tail, fifo-pushout, fq-codel, gtnets, pie, plain, red, strict-pushout, threshold, two-band, wred)",
+        ),
+        (
+            "kind = \"strict-pushout\"",
+            "kind = \"codel\", interval = \"20 ms\"",
+            "geo.toml:7: links.sat.queue.target: the target must lie below the interval: write some 5 to 10 % of it (RFC 8289 §3.2)",
+        ),
+        (
+            "kind = \"strict-pushout\"",
+            "kind = \"red\", min-threshold = \"30 packets\"",
+            "geo.toml:7: links.sat.queue.min-threshold: 30 packets are not fewer than the 25 of `max-threshold`: write a number between 0 and that",
+        ),
+        (
+            "kind = \"strict-pushout\"",
+            "kind = \"pie\", update = \"0 s\"",
+            "geo.toml:7: links.sat.queue.update: 0 makes no sense here: write a time such as \"15 ms\"",
+        ),
+        (
+            "kind = \"strict-pushout\"",
+            "kind = \"codel\", update = \"15 ms\"",
+            "geo.toml:7: links.sat.queue.update: only the kind \"pie\" has this key",
+        ),
+        (
+            "kind = \"strict-pushout\"",
+            "kind = \"fq-codel\", flows = 0",
+            "geo.toml:7: links.sat.queue.flows: `flows` is 0, but must lie in [1, 65536]",
         ),
         (
             "kind = \"strict-pushout\"",
