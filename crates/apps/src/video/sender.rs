@@ -260,6 +260,9 @@ impl Workload for Video {
     fn buffered(&self, now: Instant) -> Option<f64> {
         self.viewer.buffered(now)
     }
+    fn stood(&self, now: Instant) -> Option<f64> {
+        self.viewer.stood(now)
+    }
 }
 
 #[cfg(test)]

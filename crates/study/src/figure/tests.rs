@@ -20,6 +20,7 @@ fn spec(figure: &Figure, scale: Scale, rows: &[Row]) -> serde_json::Value {
         domain: &domain,
         readings: &readings,
         rows,
+        spans: &[],
     }
     .build()
 }
