@@ -19,6 +19,8 @@ pub enum Transport {
     Datagrams {
         /// Headers of each, bytes.
         header: u32,
+        /// They keep to a rate that yields, and the sender knows it.
+        yields: bool,
     },
 }
 
