@@ -15,6 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("apps", &["base"]),
     ("cc", &["base"]),
     ("path", &["base"]),
+    ("orbit", &["base", "path"]),
     ("rate", &["analysis", "base"]),
     ("trace", &["base"]),
     ("tcp", &["base", "cc"]),

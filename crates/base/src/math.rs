@@ -63,6 +63,16 @@ pub fn cos(x: f64) -> f64 {
 pub fn sin(x: f64) -> f64 {
     libm::sin(x)
 }
+/// Angle in radians, from 0 to pi, whose cosine is `x`; NaN beyond [-1, 1].
+#[must_use]
+pub fn acos(x: f64) -> f64 {
+    libm::acos(x)
+}
+/// Angle in radians, from -pi/2 to pi/2, whose sine is `x`; NaN beyond [-1, 1].
+#[must_use]
+pub fn asin(x: f64) -> f64 {
+    libm::asin(x)
+}
 /// Natural logarithm of the absolute value of the gamma function.
 #[must_use]
 pub fn ln_gamma(x: f64) -> f64 {

@@ -6,7 +6,7 @@ use crate::link::Link;
 use crate::packet::{DropReason, PacketView};
 use crate::queue::Limit;
 use crate::rate;
-use skyhaul_base::Instant;
+use skyhaul_base::{Duration, Instant};
 
 /// What a directed link becomes.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +21,26 @@ pub enum Change {
     Rate(rate::Config),
     /// Up or down.
     Up(bool),
+    /// What rain or shadowing loses besides, of transmissions that begin from then on: the share of packets of
+    /// [`crate::link::FADE_BYTES`] bytes.
+    Fade(f64),
+    /// Its satellite is in sight or not: the link is up while it is both up and in sight.
+    Visible(bool),
+    /// It goes on over another satellite. This changes nothing by itself: delay and sight change beside it.
+    Handover(Handover),
+}
+
+/// From one satellite to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handover {
+    /// The satellite until then; `None` if none was in sight.
+    pub from: Option<u32>,
+    /// The satellite from then on; `None` if none is in sight.
+    pub to: Option<u32>,
+    /// The propagation delay until then; zero without a satellite.
+    pub before: Duration,
+    /// The propagation delay from then on; zero without a satellite.
+    pub after: Duration,
 }
 
 impl Change {
@@ -40,6 +60,9 @@ impl Change {
             Self::Limit(limit) => link.set_limit(*limit),
             Self::Rate(rate) => link.set_rate(rate),
             Self::Up(up) => link.set_up(now, *up, lost),
+            Self::Fade(loss) => link.set_fade(*loss),
+            Self::Visible(visible) => link.set_visible(now, *visible, lost),
+            Self::Handover(_) => {}
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Models of everything a packet meets between two transport end points: queues, serialisation,
-//! propagation, errors.
+//! propagation, errors, and what repairs them.
 //!
 //! A directed [`Link`] is the pipeline `queue -> serialise -> propagate -> error draw -> deliver`. It is
 //! sans-IO: it owns no clock and no thread. Whoever drives it (the simulator in virtual time, the emulator in
@@ -17,10 +17,14 @@
 
 extern crate alloc;
 
+pub mod agenda;
+pub mod arq;
 pub mod chain;
 pub mod change;
+pub mod course;
 pub mod delay;
 pub mod error;
+pub mod fec;
 pub mod lane;
 pub mod link;
 pub mod packet;
@@ -31,12 +35,14 @@ pub mod stats;
 mod table;
 pub mod trace;
 
+pub use agenda::Agenda;
 pub use chain::{Chain, Hop, Observer, Routed, Routes};
-pub use change::Change;
+pub use change::{Change, Handover};
+pub use course::Course;
 pub use delay::Delay;
 pub use error::ErrorModel;
 pub use link::{Link, LinkConfig, Offered, Streams};
-pub use packet::{DropReason, KINDS, PacketView};
+pub use packet::{Acknowledgement, DropReason, KINDS, PacketView};
 pub use param::{ParamError, Refusal};
 pub use queue::{Discipline, Limit, Queue, QueueConfig, Victim};
 pub use stats::{Counters, KindCounters};

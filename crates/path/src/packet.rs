@@ -22,6 +22,29 @@ pub trait PacketView: Default {
     fn spared(&self) -> bool {
         false
     }
+    /// True if its transport reacts to marks: ECT(0), ECT(1) or CE in the header (RFC 3168 §5).
+    fn is_ect(&self) -> bool {
+        false
+    }
+    /// The queue has seen congestion: sets CE (RFC 3168 §5). Called for packets with [`Self::is_ect`] only.
+    fn mark_ce(&mut self) {}
+    /// What it says if it is a pure acknowledgement of TCP, for links that thin them; `None` for all others.
+    fn ack(&self) -> Option<Acknowledgement> {
+        None
+    }
+}
+
+/// What a pure acknowledgement of TCP says: no payload, none of SYN, FIN, RST and URG.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledgement {
+    /// The acknowledgement number, which wraps.
+    pub number: u32,
+    /// The flags ECE and CWR as in the header of TCP (0x40 and 0x80).
+    pub ecn: u8,
+    /// The sender's timestamp, which wraps.
+    pub stamp: Option<u32>,
+    /// It has SACK blocks, or another option that a link does not read.
+    pub tells_more: bool,
 }
 
 /// How many kinds of packets a link counts separately; see [`PacketView::kind`].
@@ -38,13 +61,27 @@ pub enum DropReason {
     LinkDown,
     /// Evicted from the queue by an arriving packet of higher priority.
     PushedOut,
+    /// Dropped by active queue management before the queue was full.
+    Aqm,
+    /// The link repeated it as often as it may, in vain.
+    ArqGaveUp,
+    /// An acknowledgement that a later one made redundant.
+    Filtered,
 }
 
 impl DropReason {
     /// How many reasons there are.
-    pub const COUNT: usize = 4;
+    pub const COUNT: usize = 7;
     /// All reasons, in the order of their index (`reason as usize`).
-    pub const ALL: [Self; Self::COUNT] = [Self::Error, Self::Full, Self::LinkDown, Self::PushedOut];
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Error,
+        Self::Full,
+        Self::LinkDown,
+        Self::PushedOut,
+        Self::Aqm,
+        Self::ArqGaveUp,
+        Self::Filtered,
+    ];
 
     /// Name used in recorded results.
     #[must_use]
@@ -54,6 +91,9 @@ impl DropReason {
             Self::Full => "full",
             Self::LinkDown => "link-down",
             Self::PushedOut => "pushed-out",
+            Self::Aqm => "aqm",
+            Self::ArqGaveUp => "arq-gave-up",
+            Self::Filtered => "filtered",
         }
     }
 }

@@ -15,6 +15,8 @@ pub struct KindCounters {
     pub delivered_bytes: u64,
     /// Packets lost, indexed by `DropReason as usize`.
     pub drops: [u64; DropReason::COUNT],
+    /// Packets that the queue marked as having met congestion, instead of dropping them.
+    pub marked: u64,
 }
 
 impl KindCounters {
@@ -36,6 +38,7 @@ impl KindCounters {
             delivered: self.delivered + more.delivered,
             delivered_bytes: self.delivered_bytes + more.delivered_bytes,
             drops: core::array::from_fn(|i| self.drops[i] + more.drops[i]),
+            marked: self.marked + more.marked,
         }
     }
 }
@@ -49,6 +52,23 @@ pub struct Counters {
     pub max_queue: u32,
     /// Most bytes that ever waited at the same time.
     pub max_queue_bytes: u64,
+    /// What repair has done; all 0 on a link that has none.
+    pub repair: Repair,
+}
+
+/// What the code and the repeats of a link have done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Repair {
+    /// Everything sent: packets, those that were sent again, and parity.
+    pub transmissions: u64,
+    /// Parity and copies.
+    pub parity: u64,
+    /// Packets sent again on request.
+    pub retransmissions: u64,
+    /// Packets that the channel had lost and the code brought back.
+    pub repairs: u64,
+    /// Packets given up after the last repeat.
+    pub give_ups: u64,
 }
 
 impl Counters {
@@ -84,6 +104,13 @@ impl Counters {
         let c = self.of(p);
         c.delivered += 1;
         c.delivered_bytes += u64::from(p.size());
+    }
+    /// Counts a packet of this [`PacketView::kind`] as marked, if there is one.
+    #[inline]
+    pub(crate) fn mark(&mut self, kind: Option<u8>) {
+        if let Some(kind) = kind {
+            self.kinds[usize::from(kind) % KINDS].marked += 1;
+        }
     }
     pub(crate) fn drop(&mut self, p: &impl PacketView, why: DropReason) {
         self.of(p).drops[why as usize] += 1;

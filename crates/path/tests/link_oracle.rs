@@ -5,10 +5,10 @@ mod common;
 
 use common::{Arrival, Fate, Fates, Pkt, arrivals, drive, events_until};
 use proptest::prelude::*;
-use skyhaul_base::{Duration, Instant, Rate};
+use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_path::delay::{fixed::Fixed, normal::Normal, uniform::Uniform};
 use skyhaul_path::error::{self, Scope, ber, bursts, list, per};
-use skyhaul_path::queue::{gtnets, pushout};
+use skyhaul_path::queue::{Moment, gtnets, pushout};
 use skyhaul_path::{
     Delay, Discipline, DropReason, Limit, Link, LinkConfig, Offered, Queue, QueueConfig, Streams,
 };
@@ -20,6 +20,8 @@ fn naive(config: &LinkConfig, arrivals: &[Arrival]) -> Vec<Option<Fate>> {
     let mut queue = Queue::new(&config.queue);
     let mut error = config.error.build();
     let mut rng = Streams::named(5, "links.test").error;
+    let mut unused = Rng::stream(1, "queue");
+    let mut at = Moment::new(Instant::ZERO, &mut unused);
     let mut fates = Fates::default();
     // The present busy period: its start and the bits sent in it. Departures are exact in real time and
     // rounded down to nanoseconds.
@@ -28,15 +30,20 @@ fn naive(config: &LinkConfig, arrivals: &[Arrival]) -> Vec<Option<Fate>> {
     while next < arrivals.len() || !queue.is_empty() {
         let arrival = arrivals.get(next).map_or(Instant::MAX, |a| a.at);
         let sent = if !queue.is_empty() && free <= arrival {
-            queue.dequeue()
+            queue.dequeue(&mut at, &mut |_, _| unreachable!("a plain queue loses nothing then"))
         } else {
             next += 1;
             let p = arrivals[next - 1].p;
             if arrival < free {
-                queue.enqueue(p, Some(size), &mut |p, why| fates.set(p, Fate::Lost(why)));
+                queue.enqueue(&mut at, p, Some(size), &mut |p, why| fates.set(p, Fate::Lost(why)));
                 None
             } else if config.queue.count_in_service
-                && !Queue::new(&config.queue.with(Discipline::DROP_TAIL)).enqueue(p, None, &mut |_, _| ())
+                && !Queue::new(&config.queue.with(Discipline::DROP_TAIL)).enqueue(
+                    &mut at,
+                    p,
+                    None,
+                    &mut |_, _| (),
+                )
             {
                 // The system as a whole is too small for this packet.
                 fates.set(p, Fate::Lost(DropReason::Full));

@@ -1,14 +1,28 @@
-//! An error model, a queue discipline, a delay and a rate that changes by itself are one file and one line each: the file
-//! below `src/error`, `src/queue`, `src/delay` or `src/rate`, and the line in `mod.rs` beside it. From that line follow the name in files with its keys and their
+//! An error model, a queue discipline, a delay, a code and a rate that changes by itself are one file and one line each: the
+//! file below `src/error`, `src/queue`, `src/delay`, `src/fec` or `src/rate`, and the line in `mod.rs` beside it. From that line follow the name in files with its keys and their
 //! checks, the JSON Schema, the canonical form, the words of reports and the dispatch; so no other source file may
 //! know a model. (Its module is named in `mod.rs`, as the language wants it. A model may be made of another one.)
 
-use skyhaul_path::{delay, error, queue, rate};
+use skyhaul_path::{delay, error, fec, queue, rate};
 use skyhaul_testkit::one_line::{List, Row, code, whole};
 
 /// Names that are also other words: they are looked for as variants and types only.
-const WORDS: &[&str] =
-    &["ber", "bursts", "fixed", "list", "none", "normal", "per", "plain", "threshold", "trace", "uniform"];
+const WORDS: &[&str] = &[
+    "ber",
+    "block",
+    "bursts",
+    "fixed",
+    "list",
+    "none",
+    "normal",
+    "per",
+    "plain",
+    "rate",
+    "repeat",
+    "threshold",
+    "trace",
+    "uniform",
+];
 
 /// True if `code` names the model: its name alone in quotes, its configuration, its variant of one of `enums`.
 fn names(code: &str, row: &Row<'_>, enums: &[&str]) -> bool {
@@ -18,6 +32,7 @@ fn names(code: &str, row: &Row<'_>, enums: &[&str]) -> bool {
 }
 
 /// The enums that have a variant for each model.
+const CODES: &[&str] = &["fec::Config"];
 const DELAYS: &[&str] = &["Delay"];
 const ERRORS: &[&str] = &["error::Config", "ErrorModel"];
 const QUEUES: &[&str] = &["Discipline", "Kind"];
@@ -48,6 +63,11 @@ fn check(
 #[test]
 fn no_other_source_file_names_a_delay() {
     check("crates/path/src/delay", delay::NAMES.to_vec(), Some("fixed"), DELAYS, &[]);
+}
+
+#[test]
+fn no_other_source_file_names_a_code() {
+    check("crates/path/src/fec", fec::NAMES.to_vec(), None, CODES, &[]);
 }
 
 #[test]

@@ -46,7 +46,7 @@ impl Resolved {
                 })
                 .collect(),
             flows: self.flows.iter().map(|f| (f.name.clone(), self.flow(f))).collect(),
-            event: self.events.iter().map(|e| self.event(e)).collect(),
+            event: self.events.iter().filter_map(|e| self.event(e)).collect(),
         }
     }
 
@@ -77,7 +77,8 @@ impl Resolved {
         })
     }
 
-    fn event(&self, event: &Event) -> EventSpec {
+    /// An event as files write it; `None` of what no file can say, which courses make as time passes.
+    fn event(&self, event: &Event) -> Option<EventSpec> {
         let way = if event.forward { "" } else { ".reverse" };
         let key = |k: &str| format!("links.{}{way}.{k}", self.links[event.link].name);
         let (key, value) = match &event.change {
@@ -86,8 +87,9 @@ impl Resolved {
             Change::Error(e) => (key("error"), written(e)),
             Change::Limit(limit) => (key("queue.limit"), written(queue_limit(limit))),
             Change::Up(up) => (key("up"), toml::Value::Boolean(*up)),
+            Change::Fade(_) | Change::Visible(_) | Change::Handover(_) => return None,
         };
-        EventSpec { at: Time(event.at), set: [(key, value)].into_iter().collect() }
+        Some(EventSpec { at: Time(event.at), set: [(key, value)].into_iter().collect() })
     }
 
     fn flow(&self, f: &FlowGroup) -> FlowSpec {

@@ -8,6 +8,7 @@
 //! The crate touches no file system: files that a scenario extends are read by a closure of the caller.
 #![forbid(unsafe_code)]
 
+mod agenda;
 mod canonical;
 pub mod check;
 mod document;

@@ -162,6 +162,8 @@ impl Direction {
             allow_reorder: self.allow_reorder,
             error: self.error.clone(),
             drop_inflight: self.drop_in_flight,
+            fec: None,
+            arq: None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! From a resolved scenario to a world.
 
 use crate::agent::Agents;
-use crate::change::{self, Changes};
+use crate::change;
 use crate::error::BuildError;
 use crate::flow::{Flow, Record};
 use crate::heap::Heap;
@@ -83,7 +83,7 @@ impl<R: Tap> Sim<R> {
         let named = 2 * scenario.links.len();
         // A fixed window reacts to nothing.
         let watched = if agents == Agents::Scenario { flows.len() + 2 } else { 0 };
-        let net = Network::new(links.hops, links.routes, Truth::new(watched), recorder);
+        let mut net = Network::new(links.hops, links.routes, Truth::new(watched), recorder);
         // One timer per flow, then the sampler and the changes, then the connections that come and go. The two in
         // the middle have flows that never speak, so that a timer and its flow have the same number.
         let mut timers = Heap::new(flows.len() + 2);
@@ -99,8 +99,8 @@ impl<R: Tap> Sim<R> {
         if scenario.record.sample.is_some() {
             timers.set(named_flows, Instant::ZERO);
         }
-        let changes = Changes::new(&scenario.events);
-        timers.set(named_flows + 1, changes.next());
+        let agenda = change::begin(scenario, seed, &mut net);
+        timers.set(named_flows + 1, agenda.next());
         let run = Run {
             groups: scenario.flows.clone(),
             endpoints: scenario.flows.iter().map(|g| Arc::new(g.endpoint)).collect(),
@@ -112,7 +112,7 @@ impl<R: Tap> Sim<R> {
             seed,
             duration: scenario.duration,
         };
-        let mut sim = Self {
+        let sim = Self {
             now: Instant::ZERO,
             events: 0,
             net,
@@ -122,10 +122,9 @@ impl<R: Tap> Sim<R> {
             named_flows,
             idle: Vec::new(),
             sampler,
-            changes,
+            agenda,
             run,
         };
-        change::take_down(scenario, &mut sim.net);
         Ok(sim)
     }
 }
@@ -170,7 +169,8 @@ impl Links {
                 let streams = Streams::named(seed, &format!("links.{}.{way}", l.name));
                 let link = Link::new(&d.link_config(), streams);
                 let forward = way == "forward";
-                let stays = d.up && !scenario.events.iter().any(|c| c.link == i && c.forward == forward);
+                let told = scenario.events.iter().any(|c| c.link == i && c.forward == forward);
+                let stays = d.up && !told && !d.moves();
                 Hop::new(if stays { link.foreseeing(&d.queue) } else { link }, !d.ack_errors)
             })
         });

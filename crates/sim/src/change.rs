@@ -3,53 +3,36 @@
 use crate::network::Network;
 use crate::tap::Tap;
 use skyhaul_base::{Instant, Rate};
-use skyhaul_path::{Change, DropReason, Limit};
-use skyhaul_scenario::resolved::{self, Resolved};
+use skyhaul_path::{Agenda, Change, DropReason, Handover, Limit};
+use skyhaul_scenario::resolved::Resolved;
 use skyhaul_trace::{Event, LinkChange};
 
 /// Size of the packets that the recorded share of losses is about, in bytes.
 const NOTED_SIZE: u32 = 1000;
 
-/// The changes that are still to come.
-#[derive(Debug)]
-pub(crate) struct Changes {
-    all: Vec<resolved::Event>,
-    done: usize,
-}
-
-impl Changes {
-    pub(crate) fn new(changes: &[resolved::Event]) -> Self {
-        Self { all: changes.to_vec(), done: 0 }
-    }
-
-    /// When the next is due; `Instant::MAX` if there is none.
-    pub(crate) fn next(&self) -> Instant {
-        self.all.get(self.done).map_or(Instant::MAX, |c| Instant::ZERO + c.at)
-    }
-
-    /// Makes those that are due; returns when the next is.
-    #[cold]
-    pub(crate) fn make<R: Tap>(&mut self, now: Instant, net: &mut Network<R>) -> Instant {
-        while self.next() <= now {
-            let resolved::Event { link, forward, change, .. } = &self.all[self.done];
-            // Forward directions are even, reverse ones odd.
-            let hop = (2 * link + usize::from(!forward)) as u32;
-            if R::ENABLED {
-                net.note(now, hop, change);
-            }
-            net.change(now, hop, change);
-            self.done += 1;
+/// Makes the changes that are due; returns when the next is.
+#[cold]
+pub(crate) fn make<R: Tap>(now: Instant, agenda: &mut Agenda, net: &mut Network<R>) -> Instant {
+    while let Some((hop, change)) = agenda.take(now) {
+        if R::ENABLED {
+            net.note(now, hop, &change);
         }
-        self.next()
+        net.change(now, hop, &change);
     }
+    agenda.next()
 }
 
-/// Directions that are down from the start.
-pub(crate) fn take_down<R: Tap>(scenario: &Resolved, net: &mut Network<R>) {
+/// What directed links are from the start: down, or where their courses have them.
+pub(crate) fn begin<R: Tap>(scenario: &Resolved, seed: u64, net: &mut Network<R>) -> Agenda {
     let ways = scenario.links.iter().flat_map(|l| [&l.forward, &l.reverse]);
     for (hop, _) in (0..).zip(ways).filter(|(_, d)| !d.up) {
         net.change(Instant::ZERO, hop, &Change::Up(false));
     }
+    let (agenda, first) = scenario.agenda(seed, |_, _| true);
+    for (hop, change) in first {
+        net.change(Instant::ZERO, hop, &change);
+    }
+    agenda
 }
 
 impl<R: Tap> Network<R> {
@@ -63,6 +46,13 @@ impl<R: Tap> Network<R> {
     /// Records a change.
     fn note(&mut self, now: Instant, link: u32, change: &Change) {
         let (what, value) = match change {
+            Change::Handover(Handover { from, to, before, after }) => {
+                let (from, to, before, after) = (*from, *to, *before, *after);
+                self.witness.recorder.record(now, &Event::Handover { link, from, to, before, after });
+                return;
+            }
+            Change::Fade(loss) => (LinkChange::Fade, loss.to_bits()),
+            Change::Visible(visible) => (LinkChange::Visible, (*visible).into()),
             Change::Rate(rate) => (LinkChange::Rate, rate.mean().map_or(u64::MAX, Rate::bits_per_sec)),
             Change::Delay(delay) => (LinkChange::Delay, delay.base_at(now).as_nanos()),
             Change::Error(error) => (LinkChange::Error, error.mean_loss(NOTED_SIZE).to_bits()),

@@ -63,6 +63,9 @@ pub(crate) fn cause(why: DropReason) -> LossCause {
         DropReason::Full => LossCause::Full,
         DropReason::LinkDown => LossCause::LinkDown,
         DropReason::PushedOut => LossCause::PushedOut,
+        DropReason::Aqm => LossCause::Aqm,
+        DropReason::ArqGaveUp => LossCause::ArqGaveUp,
+        DropReason::Filtered => LossCause::Filtered,
     }
 }
 

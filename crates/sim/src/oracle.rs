@@ -34,8 +34,8 @@ impl Oracle {
 /// Nothing that a smaller window would have saved: an error of the channel, or a link that went down.
 pub(crate) fn is_error(cause: LossCause) -> bool {
     match cause {
-        LossCause::Error | LossCause::LinkDown => true,
-        LossCause::Full | LossCause::PushedOut => false,
+        LossCause::Error | LossCause::LinkDown | LossCause::ArqGaveUp => true,
+        LossCause::Full | LossCause::PushedOut | LossCause::Aqm | LossCause::Filtered => false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The engine: pops events, moves parcels, calls end points.
 
 use crate::agent::{Agent, Agents, Ends, FixedWindow, OneWay};
-use crate::change::Changes;
+use crate::change;
 use crate::datagram::Rated;
 use crate::flow::{Flow, Record};
 use crate::heap::Heap;
@@ -16,7 +16,7 @@ use crate::watch;
 use skyhaul_apps::{App, Outcome, Start, Stop, Streams};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Controls, SharedRules};
-use skyhaul_path::PacketView;
+use skyhaul_path::{Agenda, PacketView};
 use skyhaul_scenario::resolved::{FlowGroup, Transport};
 use skyhaul_tcp::config::LossClassifier;
 use skyhaul_tcp::{Config, Extras, Flags, Head, Segment};
@@ -67,7 +67,7 @@ pub struct Sim<R> {
     /// Connections that are over, to be used again.
     pub(crate) idle: Vec<u32>,
     pub(crate) sampler: Sampler,
-    pub(crate) changes: Changes,
+    pub(crate) agenda: Agenda,
     pub(crate) run: Run,
 }
 
@@ -142,7 +142,7 @@ impl<R: Tap> Sim<R> {
                 self.timers.set(due.slot, next);
             }
             1 => {
-                let next = self.changes.make(self.now, &mut self.net);
+                let next = change::make(self.now, &mut self.agenda, &mut self.net);
                 self.timers.set(due.slot, next);
             }
             _ => self.wake(due.slot),

@@ -240,8 +240,10 @@ impl Truth {
         let mut one = Cuts::default();
         match Known::cause(&known.losses, offset, judged.transmissions, header) {
             _ if judged.sign == Sign::Ecn => one.congestion = 1,
-            Some(LossCause::Error) => one.error = 1,
-            Some(LossCause::Full | LossCause::PushedOut) => one.congestion = 1,
+            Some(LossCause::Error | LossCause::ArqGaveUp) => one.error = 1,
+            Some(LossCause::Full | LossCause::PushedOut | LossCause::Aqm | LossCause::Filtered) => {
+                one.congestion = 1;
+            }
             Some(LossCause::LinkDown) => one.outage = 1,
             None => one.spurious = 1,
         }

@@ -41,13 +41,27 @@ pub enum LossCause {
     LinkDown = 2,
     /// Evicted from a queue by a packet of higher priority.
     PushedOut = 3,
+    /// Dropped by active queue management.
+    Aqm = 4,
+    /// Repeated by the link as often as it may, in vain.
+    ArqGaveUp = 5,
+    /// An acknowledgement that a later one made redundant.
+    Filtered = 6,
 }
 
 impl LossCause {
     /// How many causes there are.
-    pub const COUNT: usize = 4;
+    pub const COUNT: usize = 7;
     /// All causes, in the order of their index (`cause as usize`).
-    pub const ALL: [Self; Self::COUNT] = [Self::Error, Self::Full, Self::LinkDown, Self::PushedOut];
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Error,
+        Self::Full,
+        Self::LinkDown,
+        Self::PushedOut,
+        Self::Aqm,
+        Self::ArqGaveUp,
+        Self::Filtered,
+    ];
 
     /// Name used in recorded results.
     #[must_use]
@@ -57,6 +71,9 @@ impl LossCause {
             Self::Full => "full",
             Self::LinkDown => "link-down",
             Self::PushedOut => "pushed-out",
+            Self::Aqm => "aqm",
+            Self::ArqGaveUp => "arq-gave-up",
+            Self::Filtered => "filtered",
         }
     }
 }
@@ -76,6 +93,10 @@ pub enum LinkChange {
     Rate = 4,
     /// Up is 1, down is 0.
     Up = 5,
+    /// What rain or shadowing loses; the value is the share of packets of 188 bytes, as the bits of a double.
+    Fade = 6,
+    /// Its satellite is in sight, 1, or not, 0.
+    Visible = 7,
 }
 
 impl LinkChange {
@@ -88,6 +109,8 @@ impl LinkChange {
             Self::LimitBytes | Self::LimitPackets => "queue.limit",
             Self::Rate => "rate",
             Self::Up => "up",
+            Self::Fade => "fade",
+            Self::Visible => "visible",
         }
     }
 }
@@ -179,6 +202,19 @@ pub enum Event {
     GaveUp {
         /// The flow.
         flow: u32,
+    },
+    /// A directed link goes on over another satellite.
+    Handover {
+        /// The directed link.
+        link: u32,
+        /// The satellite until then; `None` if none was in sight.
+        from: Option<u32>,
+        /// The satellite from then on; `None` if none is in sight.
+        to: Option<u32>,
+        /// The propagation delay until then; zero without a satellite.
+        before: Duration,
+        /// The propagation delay from then on; zero without a satellite.
+        after: Duration,
     },
     /// More of a byte stream is there in order, of a flow whose application asks.
     InOrder {
@@ -321,6 +357,13 @@ impl Event {
                 put(*bytes);
             }
             Self::GaveUp { flow } => put(head(19, *flow)),
+            Self::Handover { link, from, to, before, after } => {
+                let satellite = |s: &Option<u32>| u64::from(s.unwrap_or(u32::MAX));
+                put(head(20, *link));
+                put(satellite(from) << 32 | satellite(to));
+                put(before.as_nanos());
+                put(after.as_nanos());
+            }
             Self::LinkChanged { link, what, value } => {
                 put(head(16, *link));
                 put(*what as u64);

@@ -12,7 +12,7 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
-use super::{Count, Frequency, Probability, Size, Time};
+use super::{Angle, Count, Frequency, Length, Probability, Size, Time};
 use crate::Duration;
 use alloc::vec::Vec;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -43,10 +43,14 @@ macro_rules! plain {
 }
 
 plain! {
+    /// Degrees, written as [`Angle`].
+    angle: f64 as Angle;
     /// A whole number, written as [`Count`].
     count: u64 as Count;
     /// How often, per second, written as [`Frequency`].
     frequency: f64 as Frequency;
+    /// Kilometres, written as [`Length`].
+    length: f64 as Length;
     /// A number from 0 to 1, written as [`Probability`].
     probability: f64 as Probability;
     /// Bytes, written as [`Size`].

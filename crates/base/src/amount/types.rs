@@ -76,7 +76,7 @@ pub struct Probability(pub f64);
 pub struct Frequency(pub f64);
 
 /// What a message says when something else than an amount stands there.
-trait Amount: Sized {
+pub(super) trait Amount: Sized {
     /// How the bare number `n` is refused.
     fn bare(n: &str) -> Result<Self, AmountError>;
     /// Reads the text.
@@ -91,7 +91,7 @@ trait Amount: Sized {
     const EXAMPLES: &'static [&'static str];
 }
 
-struct Reader<T>(core::marker::PhantomData<T>);
+pub(super) struct Reader<T>(pub(super) core::marker::PhantomData<T>);
 
 impl<T: Amount> Visitor<'_> for Reader<T> {
     type Value = T;
@@ -146,10 +146,11 @@ macro_rules! text_amount {
         }
     )* };
 }
+pub(super) use text_amount;
 text_amount!(Time, Span, RateSpec, Size, Window, QueueLimit, Frequency);
 
 #[cfg(feature = "schema")]
-fn capital(text: &str) -> String {
+pub(super) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }

@@ -262,6 +262,7 @@ impl Recorder for Log {
             Event::AckArrived { .. }
             | Event::Delivered { .. }
             | Event::Discarded { .. }
+            | Event::Handover { .. }
             | Event::LinkChanged { .. }
             | Event::PageDone { .. }
             | Event::ProbeAnswered { .. }

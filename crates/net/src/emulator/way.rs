@@ -4,8 +4,10 @@ use super::crossing::{Crossing, Ways};
 use super::packet::Buf;
 use crate::error::NetError;
 use skyhaul_base::{Duration, Instant, Rate};
-use skyhaul_path::{Chain, Counters, Delay, DropReason, Hop, Link, LinkConfig, Observer, Routes, Streams};
-use skyhaul_scenario::resolved::{Event, FlowGroup, Resolved};
+use skyhaul_path::{
+    Agenda, Chain, Change, Counters, Delay, DropReason, Hop, Link, LinkConfig, Observer, Routes, Streams,
+};
+use skyhaul_scenario::resolved::{FlowGroup, Resolved};
 
 /// What a link of the chain is called.
 #[derive(Debug)]
@@ -32,8 +34,7 @@ pub(super) struct Way {
     /// Where the route of each group begins.
     routes: Vec<u16>,
     ways: Ways,
-    changes: Vec<Event>,
-    done: usize,
+    agenda: Agenda,
     /// No earlier than the last thing that happened.
     now: Instant,
 }
@@ -136,20 +137,19 @@ impl Way {
             routes.push(table.add(route).ok_or(NetError::TooManyWays)?);
         }
         let crossed = |link: usize| crossing.groups().iter().any(|g| g.path.contains(&link));
-        let mine = |c: &&Event| c.forward == forward && crossed(c.link);
-        let changes = scenario.events.iter().filter(mine).cloned().collect();
+        let (agenda, first) = scenario.agenda(seed, |link, way| way == forward && crossed(link));
         let Links { hops, labels, .. } = links;
         let (chain, ways) = (Chain::new(hops, table), crossing.ways(forward));
-        Ok(Self { chain, labels, routes, ways, changes, done: 0, now: Instant::ZERO })
+        let mut way = Self { chain, labels, routes, ways, agenda, now: Instant::ZERO };
+        for (link, change) in first {
+            way.change(link, &change, &mut |_, _| {});
+        }
+        Ok(way)
     }
 
-    /// When the next change of a link is due; [`Instant::MAX`] for never.
-    fn next_change(&self) -> Instant {
-        self.changes.get(self.done).map_or(Instant::MAX, |c| Instant::ZERO + c.at)
-    }
     /// When something happens next; [`Instant::MAX`] for never.
     pub(super) fn next(&self) -> Instant {
-        self.chain.next().min(self.next_change())
+        self.chain.next().min(self.agenda.next())
     }
     /// A packet enters the first link. Everything due before must have been done ([`Self::advance`]).
     pub(super) fn enter(&mut self, at: Instant, mut p: Buf, out: &mut impl FnMut(Buf, Fate<'_>)) {
@@ -178,22 +178,21 @@ impl Way {
                 if let Some(p) = through {
                     out(p, Fate::Through(self.now));
                 }
-            } else {
-                self.change(out);
+            } else if let Some((link, change)) = self.agenda.take(self.now) {
+                self.change(link, &change, out);
             }
         }
     }
 
-    /// Makes the next change.
-    fn change(&mut self, out: &mut impl FnMut(Buf, Fate<'_>)) {
-        let Some(c) = self.changes.get(self.done) else { return };
-        self.done += 1;
-        let Some(hop) = self.labels.iter().position(|l| l.what == What::Link(c.link)) else { return };
+    /// Changes a directed link, which has the number that an [`Agenda`] of the scenario gives it.
+    fn change(&mut self, link: u32, change: &Change, out: &mut impl FnMut(Buf, Fate<'_>)) {
+        let of_scenario = What::Link(link as usize / 2);
+        let Some(hop) = self.labels.iter().position(|l| l.what == of_scenario) else { return };
         let now = self.now;
         let mut losses = Losses { labels: &self.labels, out };
         self.chain.change(now, hop as u32, &mut losses, |link, lost| {
             link.serve(now, &mut |p, why| lost(p, why));
-            c.change.apply(now, link, &mut |p, why| lost(p, why));
+            change.apply(now, link, &mut |p, why| lost(p, why));
         });
     }
 

@@ -7,6 +7,7 @@
 pub mod fixed;
 mod model;
 pub mod normal;
+mod ramp;
 mod trace;
 pub mod uniform;
 
@@ -14,6 +15,7 @@ use alloc::sync::Arc;
 use skyhaul_base::{Duration, Instant, Rng};
 
 pub use model::Model;
+pub use ramp::Ramp;
 pub use trace::{DelayTrace, Interpolation};
 
 /// The longest delay: ten times the way to the Sun.
@@ -40,6 +42,9 @@ macro_rules! delays {
             /// As a function of the time at which the last bit leaves. No draws.
             #[cfg_attr(feature = "serde", serde(skip))]
             Trace(Arc<DelayTrace>),
+            /// Along a straight line: what a course makes of a link as time passes. No draws.
+            #[cfg_attr(feature = "serde", serde(skip))]
+            Ramp(Ramp),
         }
 
         /// The names of all delays in files.
@@ -49,14 +54,15 @@ macro_rules! delays {
             /// The smallest delay.
             #[must_use]
             pub fn base(&self) -> Duration {
-                match self { $(Self::$variant(d) => d.base(),)* Self::Trace(trace) => trace.base() }
+                match self { $(Self::$variant(d) => d.base(),)* Self::Trace(d) => d.base(), Self::Ramp(d) => d.base() }
             }
             /// The smallest delay of a packet whose last bit leaves at `departure`.
             #[must_use]
             pub fn base_at(&self, departure: Instant) -> Duration {
                 match self {
                     $(Self::$variant(d) => d.base_at(departure),)*
-                    Self::Trace(trace) => trace.base_at(departure),
+                    Self::Trace(d) => d.base_at(departure),
+                    Self::Ramp(d) => d.base_at(departure),
                 }
             }
             /// The delay of a packet whose last bit leaves at `departure`.
@@ -64,21 +70,32 @@ macro_rules! delays {
             pub fn sample(&mut self, departure: Instant, rng: &mut Rng) -> Duration {
                 match self {
                     $(Self::$variant(d) => d.sample(departure, rng),)*
-                    Self::Trace(trace) => trace.sample(departure, rng),
+                    Self::Trace(d) => d.sample(departure, rng),
+                    Self::Ramp(d) => d.sample(departure, rng),
                 }
             }
             /// The delay of all packets, if it is always the same.
             #[must_use]
             pub fn constant(&self) -> Option<Duration> {
-                match self { $(Self::$variant(d) => d.constant(),)* Self::Trace(_) => None }
+                match self { $(Self::$variant(d) => d.constant(),)* Self::Trace(_) => None, Self::Ramp(d) => d.constant() }
             }
             /// Refuses a delay, or a jitter, beyond [`LONGEST`].
             ///
             /// # Errors
             /// [`TooLong`].
             pub fn validate(&self) -> Result<(), TooLong> {
-                let spread = match self { $(Self::$variant(d) => d.spread(),)* Self::Trace(t) => t.spread() };
+                let spread = match self {
+                    $(Self::$variant(d) => d.spread(),)*
+                    Self::Trace(d) => d.spread(),
+                    Self::Ramp(d) => d.spread(),
+                };
                 if self.base().max(spread) > LONGEST { Err(TooLong) } else { Ok(()) }
+            }
+        }
+
+        impl From<Ramp> for Delay {
+            fn from(d: Ramp) -> Self {
+                Self::Ramp(d)
             }
         }
 

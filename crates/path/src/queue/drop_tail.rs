@@ -2,6 +2,7 @@
 
 use super::limit::Load;
 use super::model::{Order, without_options};
+use super::moment::Moment;
 use crate::packet::{DropReason, PacketView};
 use alloc::collections::VecDeque;
 
@@ -26,6 +27,7 @@ impl<P: PacketView> Order<P> for DropTail<P> {
     #[inline]
     fn enqueue(
         &mut self,
+        _: &mut Moment<'_>,
         p: P,
         held: &mut Load,
         limit: Load,
@@ -42,7 +44,7 @@ impl<P: PacketView> Order<P> for DropTail<P> {
         fits
     }
     #[inline]
-    fn dequeue(&mut self) -> Option<P> {
+    fn dequeue(&mut self, _: &mut Moment<'_>, _: &mut Load, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
         self.fifo.pop_front()
     }
 }

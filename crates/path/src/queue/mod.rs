@@ -10,6 +10,7 @@ pub mod drop_tail;
 pub mod gtnets;
 mod limit;
 mod model;
+mod moment;
 pub mod plain;
 pub mod pushout;
 pub mod threshold;
@@ -22,16 +23,18 @@ use crate::param::Refusal;
 use core::fmt;
 use limit::Load;
 use model::Order as _;
+use skyhaul_base::Rate;
 
 pub use limit::Limit;
 pub use model::{Key, Model};
+pub use moment::Moment;
 pub use pushout::Victim;
 
 /// Expands the list below into the enum of disciplines, their names, and the dispatch to each.
 macro_rules! disciplines {
     ($($name:literal $variant:ident($config:ty)),* $(,)?) => {
         /// Who is admitted and who is served next.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[expect(missing_docs, reason = "the configuration of each discipline documents itself")]
@@ -48,7 +51,7 @@ macro_rules! disciplines {
         }
 
         /// Why a discipline makes no sense.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq)]
         #[expect(missing_docs, reason = "the error of each discipline documents itself")]
         pub enum InvalidDiscipline {
             $($variant(<$config as Model>::Invalid),)*
@@ -93,6 +96,10 @@ macro_rules! disciplines {
             #[must_use]
             pub const fn serves_high_first(self) -> bool {
                 match self { $(Self::$variant => <$config>::HIGH_FIRST,)* }
+            }
+            /// It sees packets that find the transmitter idle, too.
+            const fn sees_all(self) -> bool {
+                match self { $(Self::$variant => <$config>::SEES_ALL,)* }
             }
         }
 
@@ -182,7 +189,7 @@ impl Default for Discipline {
 }
 
 /// Everything that describes a queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct QueueConfig {
     /// Admission and service.
     pub discipline: Discipline,
@@ -229,7 +236,7 @@ impl QueueConfig {
 }
 
 /// Why a queue makes no sense.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
     /// The discipline does not.
     #[error(transparent)]
@@ -256,6 +263,8 @@ pub struct Queue<P> {
     /// How much less than the configured limit it holds.
     less: u8,
     count_in_service: bool,
+    /// A packet may go past it to an idle transmitter without being looked at.
+    open: bool,
     order: Order<P>,
 }
 
@@ -266,7 +275,15 @@ impl<P: PacketView> Queue<P> {
         let less = u8::from(config.ns2_limit);
         let order = config.discipline.build();
         let limit = Load::most(config.limit, less);
-        Self { held: Load::EMPTY, limit, less, count_in_service: config.count_in_service, order }
+        let count_in_service = config.count_in_service;
+        let open = !count_in_service && !config.discipline.kind().sees_all();
+        Self { held: Load::EMPTY, limit, less, count_in_service, open, order }
+    }
+
+    /// Tells the queue how fast the transmitter behind it is on average; `None` if infinitely fast, which is what it
+    /// takes for granted.
+    pub fn set_rate(&mut self, rate: Option<Rate>) {
+        each!(&mut self.order, q => q.set_rate(rate));
     }
 
     /// Changes the capacity. What waits beyond a smaller one is kept, and nothing is admitted until there is room.
@@ -277,14 +294,20 @@ impl<P: PacketView> Queue<P> {
     /// Admits a packet, or refuses it, or admits it in the place of others. `in_service` is the size of the
     /// packet being transmitted, if any. Returns true if `p` was admitted; every packet lost goes to `lost`.
     #[inline]
-    pub fn enqueue(&mut self, p: P, in_service: Option<u32>, lost: &mut impl FnMut(P, DropReason)) -> bool {
+    pub fn enqueue(
+        &mut self,
+        at: &mut Moment<'_>,
+        p: P,
+        in_service: Option<u32>,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> bool {
         let (mut limit, mut busy) = (self.limit, 0);
         if let (true, Some(size)) = (self.count_in_service, in_service) {
             limit.packets = limit.packets.saturating_sub(1);
             limit.bytes = limit.bytes.saturating_sub(size.into());
             busy = 1;
         }
-        each!(&mut self.order, q => q.enqueue(p, &mut self.held, limit, busy, lost))
+        each!(&mut self.order, q => q.enqueue(at, p, &mut self.held, limit, busy, lost))
     }
 
     /// Admits a packet of `size` bytes that is kept elsewhere, as all packets are or all of high priority; every packet
@@ -307,20 +330,32 @@ impl<P: PacketView> Queue<P> {
         self.held.remove(size);
     }
 
-    /// Takes the packet that is served next.
+    /// Takes the packet that is served next; `None` if nothing waits, or all that did is lost. Every packet lost goes to
+    /// `lost`.
     #[inline]
-    pub fn dequeue(&mut self) -> Option<P> {
-        let p = each!(&mut self.order, q => q.dequeue())?;
+    pub fn dequeue(&mut self, at: &mut Moment<'_>, lost: &mut impl FnMut(P, DropReason)) -> Option<P> {
+        let p = each!(&mut self.order, q => q.dequeue(at, &mut self.held, lost))?;
         self.held.remove(p.size());
         Some(p)
     }
 
-    /// True if a packet of `size` bytes may go straight to an idle transmitter past an empty queue: always,
-    /// unless the packet in service counts and exceeds the limit all by itself.
+    /// True if a packet may go straight to an idle transmitter past an empty queue that does not look at
+    /// it. Others go through [`Self::pass`].
     #[inline]
     #[must_use]
-    pub fn lets_through(&self, size: u32) -> bool {
-        !self.count_in_service || Load::EMPTY.admits(size, self.limit)
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Lets a packet go to an idle transmitter past an empty queue, unless it is lost here, as happens where the packet in
+    /// service counts and exceeds the limit all by itself.
+    #[inline(never)]
+    pub fn pass(&mut self, at: &mut Moment<'_>, p: P, lost: &mut impl FnMut(P, DropReason)) -> Option<P> {
+        if self.count_in_service && !Load::EMPTY.admits(p.size(), self.limit) {
+            lost(p, DropReason::Full);
+            return None;
+        }
+        each!(&mut self.order, q => q.pass(at, p, lost))
     }
 }
 

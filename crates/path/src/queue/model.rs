@@ -1,14 +1,17 @@
 //! What a queue discipline provides; each has a file of its own.
 
 use super::limit::{Limit, Load};
+use super::moment::Moment;
 use crate::packet::{DropReason, PacketView};
 use crate::param::Refusal;
+use alloc::boxed::Box;
 use core::fmt::Debug;
+use skyhaul_base::Rate;
 
 /// The configuration of a discipline, in plain values.
 ///
 /// Its documentation is that of the schema of scenario files; the keys there are its fields.
-pub trait Model: Copy + Debug + Eq {
+pub trait Model: Copy + Debug + PartialEq {
     /// What files may say of it besides the capacity: one key for each field.
     const KEYS: &'static [Key];
     /// All packets are alike to it, whatever their priority.
@@ -16,6 +19,8 @@ pub trait Model: Copy + Debug + Eq {
     /// All packets of high priority leave before any of low priority and in the order of their arrival, and none of them
     /// makes room for another: nothing that comes later changes when they leave.
     const HIGH_FIRST: bool = false;
+    /// It sees packets that find the transmitter idle, too, though they do not wait: [`Order::pass`].
+    const SEES_ALL: bool = false;
     /// The packets that wait, and who goes next.
     type Order<P>;
     /// Why a configuration makes no sense.
@@ -43,13 +48,14 @@ pub struct Key {
     pub missing: Option<&'static str>,
 }
 
-/// The packets that wait, and who goes next. Whoever calls keeps the account of what is dequeued.
+/// The packets that wait, and who goes next. Whoever calls keeps the account of the packet that [`Self::dequeue`] returns.
 pub(super) trait Order<P: PacketView> {
     /// Admits a packet, or refuses it, or admits it in the place of others, and keeps `held`, which counts all that
     /// wait, up to date. Returns true if `p` was admitted; every packet lost goes to `lost`. `busy` is 1 if the packet
     /// in service counts as queued.
     fn enqueue(
         &mut self,
+        at: &mut Moment<'_>,
         p: P,
         held: &mut Load,
         limit: Load,
@@ -67,8 +73,51 @@ pub(super) trait Order<P: PacketView> {
     ) -> bool {
         false
     }
-    /// Takes the packet that is served next.
-    fn dequeue(&mut self) -> Option<P>;
+    /// Takes the packet that is served next. What is lost instead of being served leaves `held` and goes to `lost`.
+    fn dequeue(
+        &mut self,
+        at: &mut Moment<'_>,
+        held: &mut Load,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> Option<P>;
+    /// A packet goes past the empty queue to an idle transmitter, unless it is lost here. Only called where
+    /// [`Model::SEES_ALL`] says so.
+    fn pass(&mut self, _: &mut Moment<'_>, p: P, _lost: &mut impl FnMut(P, DropReason)) -> Option<P> {
+        Some(p)
+    }
+    /// The transmitter sends at this rate from now on, on average; `None` if it is infinitely fast.
+    fn set_rate(&mut self, _: Option<Rate>) {}
+}
+
+/// What few links have lies elsewhere, so that the others are no larger for it.
+impl<P: PacketView, T: Order<P>> Order<P> for Box<T> {
+    #[inline(never)]
+    fn enqueue(
+        &mut self,
+        at: &mut Moment<'_>,
+        p: P,
+        held: &mut Load,
+        limit: Load,
+        busy: u32,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> bool {
+        (**self).enqueue(at, p, held, limit, busy, lost)
+    }
+    #[inline(never)]
+    fn dequeue(
+        &mut self,
+        at: &mut Moment<'_>,
+        held: &mut Load,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> Option<P> {
+        (**self).dequeue(at, held, lost)
+    }
+    fn pass(&mut self, at: &mut Moment<'_>, p: P, lost: &mut impl FnMut(P, DropReason)) -> Option<P> {
+        (**self).pass(at, p, lost)
+    }
+    fn set_rate(&mut self, rate: Option<Rate>) {
+        (**self).set_rate(rate);
+    }
 }
 
 /// A discipline without options: what it is, in the schema and in reports, its order, and whether that is blind.

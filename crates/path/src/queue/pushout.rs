@@ -10,6 +10,7 @@
 
 use super::limit::{Limit, Load};
 use super::model::{Key, Model, Order};
+use super::moment::Moment;
 use crate::packet::{DropReason, PacketView};
 use alloc::collections::VecDeque;
 use core::convert::Infallible;
@@ -146,6 +147,7 @@ impl<P: PacketView> StrictPushout<P> {
 impl<P: PacketView> Order<P> for StrictPushout<P> {
     fn enqueue(
         &mut self,
+        _: &mut Moment<'_>,
         p: P,
         held: &mut Load,
         limit: Load,
@@ -191,7 +193,7 @@ impl<P: PacketView> Order<P> for StrictPushout<P> {
         }
         true
     }
-    fn dequeue(&mut self) -> Option<P> {
+    fn dequeue(&mut self, _: &mut Moment<'_>, _: &mut Load, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
         self.high.pop_front().or_else(|| self.dequeue_low())
     }
 }
@@ -205,6 +207,7 @@ impl<P> FifoPushout<P> {
 impl<P: PacketView> Order<P> for FifoPushout<P> {
     fn enqueue(
         &mut self,
+        at: &mut Moment<'_>,
         packet: P,
         held: &mut Load,
         limit: Load,
@@ -214,9 +217,9 @@ impl<P: PacketView> Order<P> for FifoPushout<P> {
         let arrival = self.arrivals;
         self.arrivals += 1;
         let lost = &mut |s: Stamped<P>, why| lost(s.packet, why);
-        self.classes.enqueue(Stamped { arrival, packet }, held, limit, busy, lost)
+        self.classes.enqueue(at, Stamped { arrival, packet }, held, limit, busy, lost)
     }
-    fn dequeue(&mut self) -> Option<P> {
+    fn dequeue(&mut self, _: &mut Moment<'_>, _: &mut Load, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
         let low_first = match (self.classes.high.front(), self.classes.low.front()) {
             (Some(h), Some(l)) => l.arrival < h.arrival,
             (None, _) => true,

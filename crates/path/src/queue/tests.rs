@@ -2,6 +2,7 @@
 
 use super::*;
 use alloc::vec::Vec;
+use skyhaul_base::{Instant, Rng};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Pkt {
@@ -28,12 +29,16 @@ type Losses = Vec<(char, DropReason)>;
 fn run_sized(config: QueueConfig, arrivals: &[(char, u32)], in_service: Option<u32>) -> (Losses, Vec<char>) {
     let mut q = Queue::new(&config);
     let mut losses = Losses::new();
+    let mut rng = Rng::stream(1, "queue");
+    let mut at = Moment::new(Instant::ZERO, &mut rng);
     for &(name, size) in arrivals {
         let before = losses.len();
-        let admitted = q.enqueue(Pkt { name, size }, in_service, &mut |p, why| losses.push((p.name, why)));
+        let admitted =
+            q.enqueue(&mut at, Pkt { name, size }, in_service, &mut |p, why| losses.push((p.name, why)));
         assert_eq!(admitted, !losses[before..].contains(&(name, DropReason::Full)));
     }
-    let served = core::iter::from_fn(|| q.dequeue().map(|p| p.name)).collect();
+    let served =
+        core::iter::from_fn(|| q.dequeue(&mut at, &mut |_, _| unreachable!()).map(|p| p.name)).collect();
     assert!(q.is_empty() && q.bytes() == 0);
     (losses, served)
 }

@@ -4,6 +4,7 @@
 use super::drop_tail::DropTail;
 use super::limit::{Limit, Load};
 use super::model::{Key, Model, Order};
+use super::moment::Moment;
 use crate::packet::{DropReason, PacketView};
 use crate::param::Refusal;
 #[cfg(feature = "schema")]
@@ -74,6 +75,7 @@ impl<P> Threshold<P> {
 impl<P: PacketView> Order<P> for Threshold<P> {
     fn enqueue(
         &mut self,
+        at: &mut Moment<'_>,
         p: P,
         held: &mut Load,
         limit: Load,
@@ -84,9 +86,14 @@ impl<P: PacketView> Order<P> for Threshold<P> {
             lost(p, DropReason::Full);
             return false;
         }
-        self.fifo.enqueue(p, held, limit, busy, lost)
+        self.fifo.enqueue(at, p, held, limit, busy, lost)
     }
-    fn dequeue(&mut self) -> Option<P> {
-        self.fifo.dequeue()
+    fn dequeue(
+        &mut self,
+        at: &mut Moment<'_>,
+        held: &mut Load,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> Option<P> {
+        self.fifo.dequeue(at, held, lost)
     }
 }

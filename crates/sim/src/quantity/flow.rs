@@ -112,6 +112,10 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     count("lost_link_down", "of these, in flight when a link went down", |f, _| {
         f.lost[LossCause::LinkDown as usize]
     }),
+    count("lost_aqm", "of these, by active queue management", |f, _| f.lost[LossCause::Aqm as usize]),
+    count("lost_arq_gave_up", "of these, repeated by a link in vain", |f, _| {
+        f.lost[LossCause::ArqGaveUp as usize]
+    }),
     count("delivered", "datagrams delivered; of video, packets of the application", |f, _| {
         datagrams(f).delivered
     }),

@@ -67,6 +67,13 @@ pub const LINK: &[Quantity<LinkResult>] = with_classes!(
         count("dropped_link_down", "packets in flight when the link went down", |l, _| {
             l.dropped(LossCause::LinkDown)
         }),
+        count("dropped_aqm", "packets dropped by active queue management", |l, _| l.dropped(LossCause::Aqm)),
+        count("dropped_arq_gave_up", "packets that the link repeated in vain", |l, _| {
+            l.dropped(LossCause::ArqGaveUp)
+        }),
+        count("dropped_filtered", "acknowledgements that the link thinned out", |l, _| {
+            l.dropped(LossCause::Filtered)
+        }),
     ]
     Data "data" "data packets",
     Probe "probe" "probes",

@@ -1,7 +1,8 @@
 //! Queues against their definition: one list in the order of arrival, every decision by a scan.
 
 use super::Tape;
-use skyhaul_path::queue::{pushout, threshold};
+use skyhaul_base::{Instant, Rng};
+use skyhaul_path::queue::{Moment, pushout, threshold};
 use skyhaul_path::{Discipline, DropReason, Limit, PacketView, Queue, QueueConfig, Victim};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,17 +109,20 @@ pub fn queue_ops(data: &[u8]) {
     };
     let mut real = Queue::new(&config);
     let mut definition = Definition { config, list: Vec::new() };
+    let mut rng = Rng::stream(1, "queue");
+    let mut at = Moment::new(Instant::ZERO, &mut rng);
     for id in 0.. {
         if tape.is_empty() {
             break;
         }
         if tape.below(5) < 2 {
-            assert_eq!(real.dequeue(), definition.dequeue(), "{config:?}");
+            let served = real.dequeue(&mut at, &mut |_, _| unreachable!("a plain queue loses nothing then"));
+            assert_eq!(served, definition.dequeue(), "{config:?}");
         } else {
             let p = Pkt { id, size: 1 + u32::from(tape.word()) % 1500, low: tape.one_in(2) };
             let in_service = tape.one_in(2).then(|| 1 + u32::from(tape.word()) % 1500);
             let mut lost = Vec::new();
-            let admitted = real.enqueue(p, in_service, &mut |p, why| lost.push((p, why)));
+            let admitted = real.enqueue(&mut at, p, in_service, &mut |p, why| lost.push((p, why)));
             assert_eq!(lost, definition.enqueue(p, in_service), "{config:?}");
             assert_eq!(admitted, lost.iter().all(|l| l.0 != p));
         }

@@ -1,0 +1,338 @@
+//! What is to be written about a link over satellites.
+
+use crate::constellation::{Constellation, named};
+use crate::epoch::Epoch;
+use crate::handover::Policy;
+use crate::invalid::Invalid;
+use crate::station::Station;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use skyhaul_base::Duration;
+#[cfg(feature = "schema")]
+use skyhaul_base::amount::Time;
+
+/// Two stations, and the satellites between them.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, rename_all = "kebab-case")
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "OrbitSpec"))]
+pub struct Config {
+    /// The station at the senders' end: a city, or coordinates.
+    pub from: Station,
+    /// The station at the receivers' end.
+    pub to: Station,
+    /// The satellites: the name of a known constellation, a table, or a list of these, all of which may serve.
+    pub constellation: Shells,
+    /// When the run starts, for elements, which are of a date. Without it the Earth has not turned at the start.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub epoch: Option<Epoch>,
+    /// How long satellites and Earth have already moved when the run starts; 0 by default.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time", default))]
+    #[cfg_attr(feature = "schema", schemars(with = "Time"))]
+    pub offset: Duration,
+    /// What satellites do with packets; "bent-pipe" by default.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub relay: Relay,
+    /// Time that each satellite on the way takes; 0 by default for a bent pipe, otherwise 1 ms.
+    #[cfg_attr(
+        feature = "serde",
+        serde(with = "optional_time", default, skip_serializing_if = "Option::is_none")
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Time>"))]
+    pub processing: Option<Duration>,
+    /// How often the delay is computed; straight lines lie between. By default 100 ms for low orbits, 1 s for medium
+    /// ones, 60 s for geostationary ones.
+    #[cfg_attr(
+        feature = "serde",
+        serde(with = "optional_time", default, skip_serializing_if = "Option::is_none")
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Time>"))]
+    pub step: Option<Duration>,
+    /// Which of the satellites in sight serves; "max-elevation" by default.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "policy::read", default))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "policy::schema"))]
+    pub handover: Policy,
+    /// How often that is decided, from the start of the run on; 1 s by default.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time", default = "second"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Time"))]
+    pub interval: Duration,
+    /// How a link changes from one satellite to another; "hard" by default.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub switch: Switch,
+    /// For how long a hard change interrupts it; 100 ms by default.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time", default = "tenth"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Time"))]
+    pub interruption: Duration,
+    /// How many satellites serve at a time; "none" by default.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub diversity: Diversity,
+}
+
+#[cfg(feature = "serde")]
+const fn second() -> Duration {
+    Duration::from_secs(1)
+}
+#[cfg(feature = "serde")]
+const fn tenth() -> Duration {
+    Duration::from_millis(100)
+}
+
+/// What satellites do with packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RelaySpec"))]
+pub enum Relay {
+    /// One satellite, which both stations see, sends down what comes up.
+    #[default]
+    BentPipe,
+    /// Satellites pass packets on to their neighbours, two in their own plane and one in each plane beside it, on the way
+    /// of the shortest delay, which is looked for each second.
+    InterSatellite,
+}
+
+/// How a link changes from one satellite to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SwitchSpec"))]
+pub enum Switch {
+    /// The link is interrupted, and what is in flight is lost unless the link says otherwise.
+    #[default]
+    Hard,
+    /// What is in flight arrives, and what follows takes the new way at once.
+    Soft,
+}
+
+/// How many satellites serve at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "DiversitySpec"))]
+pub enum Diversity {
+    /// One.
+    #[default]
+    None,
+    /// Two, of which the nearer one carries what is sent; while one changes the other carries on.
+    Best,
+}
+
+/// One constellation or more.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shells(pub Vec<Constellation>);
+
+impl Shells {
+    /// The known constellation of this name.
+    ///
+    /// # Errors
+    /// If there is none: what to write instead.
+    pub fn named(name: &str) -> Result<Constellation, UnknownConstellation> {
+        named::find(name).ok_or_else(|| {
+            let known: Vec<&str> = named::NAMED.iter().map(|n| n.0).collect();
+            UnknownConstellation(format!(
+                "there is no constellation \"{name}\" (known: {})",
+                known.join(", ")
+            ))
+        })
+    }
+}
+
+/// A name that is no known constellation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct UnknownConstellation(String);
+
+impl Config {
+    /// A bent pipe between two stations with everything as usual.
+    #[must_use]
+    pub fn new(from: Station, to: Station, constellation: impl Into<Constellation>) -> Self {
+        Self {
+            from,
+            to,
+            constellation: Shells(Vec::from([constellation.into()])),
+            epoch: None,
+            offset: Duration::ZERO,
+            relay: Relay::default(),
+            processing: None,
+            step: None,
+            handover: Policy::default(),
+            interval: Duration::from_secs(1),
+            switch: Switch::default(),
+            interruption: Duration::from_millis(100),
+            diversity: Diversity::default(),
+        }
+    }
+
+    /// Time that each satellite on the way takes.
+    #[must_use]
+    pub fn processing(&self) -> Duration {
+        self.processing.unwrap_or(match self.relay {
+            Relay::BentPipe => Duration::ZERO,
+            Relay::InterSatellite => Duration::from_millis(1),
+        })
+    }
+
+    /// For how long a change from one satellite to another interrupts the link.
+    #[must_use]
+    pub fn interruption(&self) -> Duration {
+        match self.switch {
+            Switch::Hard => self.interruption,
+            Switch::Soft => Duration::ZERO,
+        }
+    }
+
+    /// Refuses what can be refused without the constellations.
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+        self.from.validate().map_err(|e| e.below("from"))?;
+        self.to.validate().map_err(|e| e.below("to"))?;
+        self.handover.validate().map_err(|e| e.below("handover"))?;
+        time("offset", self.offset, Duration::ZERO, Duration::from_secs(366 * 86_400))?;
+        time("processing", self.processing(), Duration::ZERO, Duration::from_secs(1))?;
+        time("interval", self.interval, Duration::from_millis(10), Duration::from_secs(3_600))?;
+        time("interruption", self.interruption, Duration::ZERO, Duration::from_secs(60))?;
+        if let Some(step) = self.step {
+            time("step", step, Duration::from_millis(1), Duration::from_secs(3_600))?;
+        }
+        if self.constellation.0.is_empty() {
+            return Err(Invalid::new(
+                "constellation",
+                "an empty list: write at least one, such as \"leo550\"",
+            ));
+        }
+        if self.relay == Relay::InterSatellite && self.diversity != Diversity::None {
+            let message = "two ways at a time need relay = \"bent-pipe\": leave this out, or write \"none\"";
+            return Err(Invalid::new("diversity", message));
+        }
+        Ok(())
+    }
+}
+
+fn time(key: &str, value: Duration, min: Duration, max: Duration) -> Result<(), Invalid> {
+    crate::invalid::within(key, value.as_secs_f64(), min.as_secs_f64(), max.as_secs_f64(), "s")
+}
+
+#[cfg(feature = "serde")]
+mod optional_time {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use skyhaul_base::Duration;
+    use skyhaul_base::amount::Time;
+
+    pub(super) fn serialize<S: Serializer>(value: &Option<Duration>, s: S) -> Result<S::Ok, S::Error> {
+        value.map(Time).serialize(s)
+    }
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Duration>, D::Error> {
+        Time::deserialize(d).map(|t| Some(t.0))
+    }
+}
+
+#[cfg(feature = "serde")]
+mod policy {
+    use crate::handover::{NAMES, Policy};
+    use alloc::format;
+    use alloc::string::String;
+    use serde::Deserializer;
+    use skyhaul_base::amount::text_or_table;
+
+    pub(super) fn read<'de, D: Deserializer<'de>>(d: D) -> Result<Policy, D::Error> {
+        let find = |text: &str| {
+            Policy::find(text)
+                .ok_or_else(|| format!("there is no policy \"{text}\" (known: {})", NAMES.join(", ")))
+        };
+        let bare = |n: &str| -> String { format!("{n} is no policy: write one of {}", NAMES.join(", ")) };
+        text_or_table(d, "a policy such as \"max-elevation\", or a table with its kind", find, bare)
+    }
+
+    #[cfg(feature = "schema")]
+    pub(super) fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let table = generator.subschema_for::<Policy>();
+        schemars::json_schema!({
+            "description": "Which of the satellites in sight serves; \"max-elevation\" by default.",
+            "anyOf": [{ "type": "string", "enum": NAMES }, table],
+        })
+    }
+}
+
+#[cfg(feature = "serde")]
+mod shells {
+    use super::*;
+    use core::fmt;
+    use serde::de::value::MapAccessDeserializer;
+    use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use skyhaul_base::amount::text_or_table;
+
+    const EXPECTED: &str = "a constellation such as \"leo550\", a table with its kind, or a list of these";
+
+    fn bare(n: &str) -> String {
+        format!("{n} is no constellation: write {EXPECTED}")
+    }
+
+    /// One of a list.
+    struct One(Constellation);
+
+    impl<'de> Deserialize<'de> for One {
+        fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+            text_or_table(d, EXPECTED, Shells::named, bare).map(Self)
+        }
+    }
+
+    struct Reader;
+
+    impl<'de> Visitor<'de> for Reader {
+        type Value = Shells;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(EXPECTED)
+        }
+        fn visit_str<E: Error>(self, text: &str) -> Result<Shells, E> {
+            Shells::named(text).map(|c| Shells(Vec::from([c]))).map_err(E::custom)
+        }
+        fn visit_i64<E: Error>(self, n: i64) -> Result<Shells, E> {
+            Err(E::custom(bare(&format!("{n}"))))
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Shells, A::Error> {
+            let mut shells = Vec::new();
+            while let Some(One(shell)) = list.next_element()? {
+                shells.push(shell);
+            }
+            Ok(Shells(shells))
+        }
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Shells, A::Error> {
+            Constellation::deserialize(MapAccessDeserializer::new(map)).map(|c| Shells(Vec::from([c])))
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Shells {
+        fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+            d.deserialize_any(Reader)
+        }
+    }
+
+    impl Serialize for Shells {
+        fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+            match self.0.as_slice() {
+                [one] => one.serialize(s),
+                list => s.collect_seq(list),
+            }
+        }
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Shells {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        "ConstellationsSpec".into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let table = generator.subschema_for::<Constellation>();
+        let names: Vec<&str> = named::NAMED.iter().map(|n| n.0).collect();
+        schemars::json_schema!({
+            "anyOf": [
+                { "type": "string", "enum": names.clone() },
+                table.clone(),
+                { "type": "array", "minItems": 1, "items": { "anyOf": [{ "type": "string", "enum": names }, table] } },
+            ],
+        })
+    }
+}

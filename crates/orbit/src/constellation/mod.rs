@@ -1,0 +1,63 @@
+//! Constellations.
+//!
+//! Each has a file with its [`Model`], whose configuration is its form in scenario files; the list below is the only line
+//! outside of that file that a new one needs.
+
+mod catalogue;
+mod model;
+pub mod named;
+pub mod omm;
+pub mod stationary;
+pub mod tle;
+pub mod walker;
+
+use crate::epoch::Epoch;
+use crate::invalid::Invalid;
+use alloc::boxed::Box;
+
+pub use model::{Grid, Model, Motion};
+
+/// Expands the list below into the enum of constellations, their names in files, and the dispatch to each.
+macro_rules! constellations {
+    ($($name:literal $variant:ident($config:ty)),* $(,)?) => {
+        /// Satellites of one kind. Short form: the name of a known constellation, such as "leo550".
+        #[derive(Clone, Debug, PartialEq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ConstellationSpec"))]
+        #[expect(missing_docs, reason = "the configuration of each constellation documents itself")]
+        pub enum Constellation {
+            $(#[cfg_attr(feature = "serde", serde(rename = $name))] $variant($config),)*
+        }
+
+        /// The names of all kinds of constellations in files.
+        pub const NAMES: &[&str] = &[$($name),*];
+
+        impl Constellation {
+            /// The constellation in motion, for a run that starts at `start`, where that is needed.
+            ///
+            /// # Errors
+            /// The key, and a sentence that says what to write instead.
+            pub fn build(&self, start: Option<Epoch>) -> Result<Box<dyn Motion + Send + Sync>, Invalid> {
+                match self { $(Self::$variant(c) => Ok(Box::new(c.build(start)?)),)* }
+            }
+            /// The least elevation at which a station uses a satellite, in degrees.
+            #[must_use]
+            pub fn least_elevation(&self) -> f64 {
+                match self { $(Self::$variant(c) => c.least_elevation(),)* }
+            }
+        }
+
+        $(impl From<$config> for Constellation {
+            fn from(c: $config) -> Self {
+                Self::$variant(c)
+            }
+        })*
+    };
+}
+
+constellations! {
+    "omm" Omm(omm::Config),
+    "stationary" Stationary(stationary::Config),
+    "tle" Tle(tle::Config),
+    "walker" Walker(walker::Config),
+}

@@ -1,0 +1,243 @@
+//! Satellites by orbit mean-elements messages (CCSDS 502.0-B), as CelesTrak publishes them: JSON, CSV, or lines of
+//! `KEY = VALUE`.
+
+use super::catalogue::{Catalogue, Entry, File};
+use super::model::Model;
+use crate::epoch::Epoch;
+use crate::invalid::Invalid;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use serde_json::Value;
+#[cfg(feature = "schema")]
+use skyhaul_base::amount::Angle;
+
+/// Satellites of a file of mean elements: JSON, CSV, or lines of `KEY = VALUE`.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// The file: a path relative to the file that names it.
+    pub file: String,
+    /// The content itself, in the place of the file's.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub text: Option<String>,
+    /// The least elevation at which a station uses a satellite.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::angle"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Angle"))]
+    pub elevation: f64,
+}
+
+impl Model for Config {
+    type Motion = Catalogue;
+
+    fn build(&self, start: Option<Epoch>) -> Result<Catalogue, Invalid> {
+        let file = File { name: &self.file, text: self.text.as_deref() };
+        let records = records(&file)?;
+        let entries = records.into_iter().map(|r| r.entry(&file)).collect::<Result<_, _>>()?;
+        Catalogue::new(&file, entries, start, self.elevation)
+    }
+    fn least_elevation(&self) -> f64 {
+        self.elevation
+    }
+}
+
+/// What a message says, as texts, with the line at which it begins; 0 where that is not known.
+struct Record {
+    line: usize,
+    values: BTreeMap<String, String>,
+}
+
+impl Record {
+    fn entry(&self, file: &File<'_>) -> Result<Entry, Invalid> {
+        let get = |key: &str| self.values.get(key).map(|v| v.trim()).filter(|v| !v.is_empty());
+        let name = get("OBJECT_NAME").map(ToString::to_string);
+        let whose = name.as_deref().or_else(|| get("NORAD_CAT_ID")).unwrap_or("a satellite");
+        let missing = |key: &str| file.wrong(self.line, format!("the elements of {whose} have no {key}"));
+        let no_number = |key: &str, text: &str| {
+            file.wrong(self.line, format!("{key} of {whose} is \"{text}\", which is no number"))
+        };
+        let number = |key: &str| {
+            let text = get(key).ok_or_else(|| missing(key))?;
+            text.parse().ok().filter(|x: &f64| x.is_finite()).ok_or_else(|| no_number(key, text))
+        };
+        let at = get("EPOCH").ok_or_else(|| missing("EPOCH"))?;
+        let datetime =
+            sgp4::chrono::NaiveDateTime::parse_from_str(at.trim_end_matches('Z'), "%Y-%m-%dT%H:%M:%S%.f")
+                .map_err(|_| {
+                    let message =
+                        format!("EPOCH of {whose} is \"{at}\", which is no time such as 2026-11-22T12:00:00");
+                    file.wrong(self.line, message)
+                })?;
+        let norad_id = match get("NORAD_CAT_ID") {
+            Some(text) => text.parse().map_err(|_| no_number("NORAD_CAT_ID", text))?,
+            None => 0,
+        };
+        let elements = sgp4::Elements {
+            object_name: name.clone(),
+            international_designator: None,
+            norad_id,
+            classification: sgp4::Classification::Unclassified,
+            datetime,
+            // SGP4 uses none of these.
+            mean_motion_dot: 0.0,
+            mean_motion_ddot: 0.0,
+            element_set_number: 0,
+            revolution_number: 0,
+            ephemeris_type: 0,
+            drag_term: number("BSTAR")?,
+            inclination: number("INCLINATION")?,
+            right_ascension: number("RA_OF_ASC_NODE")?,
+            eccentricity: number("ECCENTRICITY")?,
+            argument_of_perigee: number("ARG_OF_PERICENTER")?,
+            mean_anomaly: number("MEAN_ANOMALY")?,
+            mean_motion: number("MEAN_MOTION")?,
+        };
+        Ok(Entry { line: self.line, elements })
+    }
+}
+
+fn records(file: &File<'_>) -> Result<Vec<Record>, Invalid> {
+    let text = file.content()?.trim_start_matches('\u{feff}');
+    match text.trim_start().chars().next() {
+        Some('[' | '{') => json(file, text),
+        Some('<') => Err(file.wrong(1, "this is XML: take the same elements as JSON or CSV".into())),
+        _ if text.lines().next().is_some_and(|l| l.contains(',')) => csv(file, text),
+        _ => key_value(file, text),
+    }
+}
+
+fn json(file: &File<'_>, text: &str) -> Result<Vec<Record>, Invalid> {
+    let value: Value = serde_json::from_str(text)
+        .map_err(|e| file.wrong(e.line(), format!("not JSON at column {}", e.column())))?;
+    let list = match value {
+        Value::Array(list) => list,
+        one => Vec::from([one]),
+    };
+    let record = |value: Value| {
+        let Value::Object(map) = value else {
+            return Err(file.wrong(0, "JSON of elements is a list of objects".into()));
+        };
+        let text = |v: Value| match v {
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        Ok(Record { line: 0, values: map.into_iter().map(|(k, v)| (k, text(v))).collect() })
+    };
+    list.into_iter().map(record).collect()
+}
+
+fn csv(file: &File<'_>, text: &str) -> Result<Vec<Record>, Invalid> {
+    let mut lines = text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty());
+    let header: Vec<&str> = lines.next().map_or("", |l| l.1).split(',').map(str::trim).collect();
+    let record = |(n, line): (usize, &str)| {
+        let cells: Vec<&str> = line.split(',').map(|c| c.trim().trim_matches('"')).collect();
+        if cells.len() != header.len() {
+            let message = format!("{} values below a header of {}", cells.len(), header.len());
+            return Err(file.wrong(n + 1, message));
+        }
+        let values = header.iter().zip(cells).map(|(k, v)| ((*k).into(), v.into())).collect();
+        Ok(Record { line: n + 1, values })
+    };
+    lines.map(record).collect()
+}
+
+fn key_value(file: &File<'_>, text: &str) -> Result<Vec<Record>, Invalid> {
+    let mut records: Vec<Record> = Vec::new();
+    for (n, line) in text.lines().enumerate() {
+        let (n, line) = (n + 1, line.trim());
+        if line.is_empty() || line.starts_with("COMMENT") {
+            continue;
+        }
+        let Some((key, value)) = line.split_once('=') else {
+            return Err(file.wrong(n, format!("\"{line}\" is neither JSON nor CSV nor KEY = VALUE")));
+        };
+        let (key, value) = (key.trim(), value.trim());
+        // A key that comes again begins the next message.
+        match records.last_mut() {
+            Some(last) if !last.values.contains_key(key) => {
+                last.values.insert(key.into(), value.into());
+            }
+            _ => records.push(Record { line: n, values: [(key.into(), value.into())].into() }),
+        }
+    }
+    Ok(records)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::Motion;
+    use super::*;
+    use crate::constellation::tle;
+    use crate::moment::Moment;
+
+    /// The same elements in four forms: two lines, and the three of a message.
+    const LINES: &str = "1 25544U 98067A   20194.88612269 -.00002218  00000-0 -31515-4 0  9992\n\
+                         2 25544  51.6461 221.2784 0001413  89.1723 280.4612 15.49507896236008";
+    const FIELDS: &[(&str, &str)] = &[
+        ("OBJECT_NAME", "ISS (ZARYA)"),
+        ("NORAD_CAT_ID", "25544"),
+        ("EPOCH", "2020-07-12T21:16:01.000416"),
+        ("MEAN_MOTION", "15.49507896"),
+        ("ECCENTRICITY", ".0001413"),
+        ("INCLINATION", "51.6461"),
+        ("RA_OF_ASC_NODE", "221.2784"),
+        ("ARG_OF_PERICENTER", "89.1723"),
+        ("MEAN_ANOMALY", "280.4612"),
+        ("BSTAR", "-.31515E-4"),
+    ];
+
+    fn build(text: &str) -> Result<Catalogue, Invalid> {
+        let config = Config { file: "gp.json".into(), text: Some(text.into()), elevation: 10.0 };
+        config.build(Some("2020-07-13".parse().unwrap()))
+    }
+    fn csv_text() -> String {
+        let row = |f: fn(&(&'static str, &'static str)) -> &'static str| {
+            FIELDS.iter().map(f).collect::<Vec<_>>().join(",")
+        };
+        format!("{}\n{}\n", row(|f| f.0), row(|f| f.1))
+    }
+    fn json_text() -> String {
+        let field = |f: &(&str, &str)| format!("\"{}\": \"{}\"", f.0, f.1);
+        format!("[{{{}}}]", FIELDS.iter().map(field).collect::<Vec<_>>().join(", "))
+    }
+    fn kvn_text() -> String {
+        FIELDS.iter().map(|f| format!("{} = {}\n", f.0, f.1)).collect()
+    }
+
+    #[test]
+    fn every_form_flies_where_the_two_lines_do() {
+        let lines = tle::Config { file: "x".into(), text: Some(LINES.into()), elevation: 10.0 };
+        let lines = lines.build(Some("2020-07-13".parse().unwrap())).unwrap();
+        let numbers = json_text().replace("\"15.49507896\"", "15.49507896");
+        let list = format!("{}{}", kvn_text(), kvn_text());
+        for text in [csv_text(), json_text(), numbers, kvn_text(), list] {
+            let own = build(&text).unwrap();
+            assert_eq!(own.name(0), "ISS (ZARYA)");
+            for time in [0.0, 5_000.0, 86_400.0] {
+                let now = Moment::new(time, 1.0);
+                let apart = own.place(0, &now).unwrap().distance(lines.place(0, &now).unwrap());
+                // The day of the two lines has eight digits: 0.4 ms, 3 m of flight.
+                assert!(apart < 0.01, "{text}: {apart} km");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_missing_or_no_number_is_named() {
+        let refused = |text: String| build(&text).unwrap_err();
+        let e = refused(csv_text().replace("INCLINATION", "INCL"));
+        assert_eq!((e.file.clone().unwrap().1, e.message.contains("no INCLINATION")), (2, true), "{e}");
+        let e = refused(kvn_text().replace("51.6461", "steep"));
+        assert!(e.message.contains("INCLINATION of ISS (ZARYA) is \"steep\""), "{e}");
+        let e = refused(json_text().replace("2020-07-12T", "2020-7-12 "));
+        assert!(e.message.contains("EPOCH"), "{e}");
+        assert_eq!(refused("[{]".into()).file.unwrap().1, 1);
+        assert_eq!(refused("[3]".into()).file.unwrap().1, 0);
+        assert!(refused("<xml/>".into()).message.contains("JSON or CSV"));
+        assert!(refused("A = 1\nnothing".into()).message.contains("nothing"));
+        assert!(refused(format!("{},1", csv_text().trim_end())).message.contains("11 values"));
+        assert!(refused(json_text().replace(".0001413", "1.5")).message.contains("no orbit"));
+    }
+}

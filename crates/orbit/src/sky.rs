@@ -1,0 +1,281 @@
+//! All satellites of a link and both of its stations, at any time.
+
+use crate::config::{Config, Relay};
+use crate::constellation::{Grid, Motion};
+use crate::earth::{LIGHT, RADIUS, radians};
+use crate::handover::Candidate;
+use crate::invalid::Invalid;
+use crate::look::{Look, is_above, look};
+use crate::moment::Moment;
+use crate::vector::Vector;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use skyhaul_base::{Duration, Instant, math};
+
+/// The satellites that may serve a link, and its stations. Satellites of all constellations are counted through.
+#[derive(Debug)]
+pub struct Sky {
+    shells: Vec<Shell>,
+    /// Directions from the centre of the Earth to both stations.
+    ups: [Vector; 2],
+    /// How far the Earth has turned, and how many seconds everything has moved, when the run starts.
+    angle: f64,
+    offset: f64,
+    /// Seconds that a satellite on the way takes.
+    processing: f64,
+    step: Duration,
+}
+
+#[derive(Debug)]
+struct Shell {
+    motion: Box<dyn Motion + Send + Sync>,
+    /// Number of the first satellite.
+    first: u32,
+    /// Sine of the least elevation.
+    sine: f64,
+}
+
+/// Which stations must see a satellite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Both.
+    Both,
+    /// This one: 0 for the senders' end, 1 for the receivers'.
+    By(usize),
+}
+
+impl Sky {
+    /// The sky of a configuration.
+    ///
+    /// # Errors
+    /// The key, and a sentence that says what to write instead.
+    pub fn new(config: &Config) -> Result<Self, Invalid> {
+        config.validate()?;
+        let mut shells = Vec::with_capacity(config.constellation.0.len());
+        let mut first = 0u32;
+        for (i, constellation) in config.constellation.0.iter().enumerate() {
+            let motion = constellation.build(config.epoch).map_err(|e| match e.key.as_str() {
+                "epoch" => e,
+                _ if config.constellation.0.len() == 1 => e.below("constellation"),
+                _ => e.below(&format!("constellation[{i}]")),
+            })?;
+            let sine = math::sin(radians(constellation.least_elevation()));
+            let count = motion.count();
+            shells.push(Shell { motion, first, sine });
+            first = first.saturating_add(count);
+        }
+        if config.relay == Relay::InterSatellite && (shells.len() != 1 || shells[0].motion.grid().is_none()) {
+            let message = "\"inter-satellite\" needs one constellation in planes (kind = \"walker\"): write \"bent-pipe\" \
+                           for others";
+            return Err(Invalid::new("relay", message));
+        }
+        let least = shells.iter().map(|s| s.motion.step()).min();
+        Ok(Self {
+            step: config.step.or(least).unwrap_or(Duration::from_millis(100)),
+            shells,
+            ups: [config.from.up(), config.to.up()],
+            angle: config.epoch.map_or(0.0, crate::epoch::Epoch::sidereal),
+            offset: config.offset.as_secs_f64(),
+            processing: config.processing().as_secs_f64(),
+        })
+    }
+
+    /// The sky at a time of the run.
+    #[must_use]
+    pub fn moment(&self, at: Instant) -> Moment {
+        Moment::new(self.offset + at.as_secs_f64(), self.angle)
+    }
+    /// How many satellites there are.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.shells.last().map_or(0, |s| s.first + s.motion.count())
+    }
+    /// How often the delay is computed.
+    #[must_use]
+    pub fn step(&self) -> Duration {
+        self.step
+    }
+    /// True if nothing moves as seen from the ground.
+    #[must_use]
+    pub fn stands_still(&self) -> bool {
+        self.shells.iter().all(|s| s.motion.stands_still())
+    }
+    fn shell(&self, satellite: u32) -> Option<&Shell> {
+        self.shells.iter().rev().find(|s| s.first <= satellite)
+    }
+    /// What a satellite is called.
+    #[must_use]
+    pub fn name(&self, satellite: u32) -> String {
+        self.shell(satellite).map_or_else(String::new, |s| s.motion.name(satellite - s.first))
+    }
+    /// Where a satellite is in the frame of the turning Earth; `None` if it no longer flies.
+    #[must_use]
+    pub fn place(&self, satellite: u32, moment: &Moment) -> Option<Vector> {
+        let shell = self.shell(satellite)?;
+        shell.motion.place(satellite - shell.first, moment)
+    }
+    /// Where a station is.
+    pub(crate) fn station(&self, end: usize) -> Vector {
+        self.ups[end] * RADIUS
+    }
+    /// What a station sees of a satellite.
+    #[must_use]
+    pub fn look(&self, end: usize, satellite: u32, moment: &Moment) -> Option<Look> {
+        Some(look(self.station(end), self.place(satellite, moment)?))
+    }
+    fn stations(&self, seen: Seen) -> &[Vector] {
+        match seen {
+            Seen::Both => &self.ups,
+            Seen::By(end) => core::slice::from_ref(&self.ups[end]),
+        }
+    }
+    /// True if a satellite is high enough at the time.
+    #[must_use]
+    pub fn sees(&self, seen: Seen, satellite: u32, moment: &Moment) -> bool {
+        let Some(shell) = self.shell(satellite) else { return false };
+        let Some(place) = shell.motion.place(satellite - shell.first, moment) else { return false };
+        self.stations(seen).iter().all(|up| is_above(*up, place, shell.sine))
+    }
+    /// Its elevation in degrees, at the station from which it is lower.
+    #[must_use]
+    pub fn elevation(&self, seen: Seen, satellite: u32, moment: &Moment) -> Option<f64> {
+        let place = self.place(satellite, moment)?;
+        let of = |up: &Vector| look(*up * RADIUS, place).elevation();
+        self.stations(seen).iter().map(of).reduce(f64::min)
+    }
+    /// The satellites in sight, in order. The delay of each is that of the way over it between both stations, or to the
+    /// one station that sees it.
+    pub fn candidates(&self, seen: Seen, moment: &Moment, into: &mut Vec<Candidate>) {
+        into.clear();
+        let ups = self.stations(seen);
+        for Shell { motion, first, sine } in &self.shells {
+            motion.each(moment, &mut |number, place| {
+                if !ups.iter().all(|up| is_above(*up, place, *sine)) {
+                    return;
+                }
+                let (mut elevation, mut range) = (f64::INFINITY, 0.0);
+                for up in ups {
+                    let seen = look(*up * RADIUS, place);
+                    elevation = elevation.min(seen.elevation());
+                    range += seen.range;
+                }
+                let delay = range / LIGHT + self.processing;
+                into.push(Candidate { satellite: first + number, elevation, delay });
+            });
+        }
+    }
+    /// For how many seconds more a satellite can be seen; to the second, and no more than a day.
+    #[must_use]
+    pub fn remaining(&self, seen: Seen, satellite: u32, moment: &Moment) -> f64 {
+        const DAY: f64 = 86_400.0;
+        let Some(shell) = self.shell(satellite) else { return 0.0 };
+        if shell.motion.stands_still() {
+            return DAY;
+        }
+        let sees = |after: f64| self.sees(seen, satellite, &Moment::new(moment.time + after, self.angle));
+        // Strides in which a satellite moves by a few degrees.
+        let stride = shell.motion.step().as_secs_f64() * 100.0;
+        let mut still = 0.0;
+        while sees(still + stride) {
+            still += stride;
+            if still >= DAY {
+                return DAY;
+            }
+        }
+        let mut gone = still + stride;
+        while gone - still > 1.0 {
+            let middle = f64::midpoint(still, gone);
+            if sees(middle) { still = middle } else { gone = middle }
+        }
+        still
+    }
+    /// The shape of the links between satellites.
+    pub(crate) fn grid(&self) -> Option<Grid> {
+        self.shells.first().and_then(|s| s.motion.grid())
+    }
+    /// Places of all satellites in order; the centre of the Earth for one that no longer flies.
+    pub(crate) fn places(&self, moment: &Moment, into: &mut Vec<Vector>) {
+        into.clear();
+        into.resize(self.count() as usize, Vector::default());
+        for Shell { motion, first, .. } in &self.shells {
+            motion.each(moment, &mut |number, place| into[(first + number) as usize] = place);
+        }
+    }
+    /// Seconds that each satellite on the way takes.
+    pub(crate) fn processing(&self) -> f64 {
+        self.processing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::constellation::{named, stationary};
+    use crate::station::Station;
+
+    fn config(name: &str) -> Config {
+        let city = |name| Station::city(name).unwrap();
+        Config::new(city("London"), city("Berlin"), named::find(name).unwrap())
+    }
+
+    #[test]
+    fn constellations_are_counted_through() {
+        let mut mixed = config("leo780");
+        mixed.constellation.0.push(named::find("meo8062").unwrap());
+        mixed.constellation.0.push(stationary::Config { longitude: 10.0, elevation: 5.0 }.into());
+        let sky = Sky::new(&mixed).unwrap();
+        assert_eq!(sky.count(), 66 + 20 + 1);
+        assert_eq!([0, 65, 66, 86].map(|s| sky.name(s)), ["1.1", "6.11", "1.1", "10 E"]);
+        assert!(!sky.stands_still() && sky.step() == Duration::from_millis(100));
+        let now = sky.moment(Instant::from_secs_f64(77.0));
+        let (mut all, mut places) = (Vec::new(), Vec::new());
+        sky.places(&now, &mut places);
+        for (s, place) in places.iter().enumerate() {
+            assert_eq!(sky.place(s as u32, &now), Some(*place));
+        }
+        sky.candidates(Seen::Both, &now, &mut all);
+        assert!(all.iter().any(|c| c.satellite == 86 && c.delay > 0.25));
+        for s in 0..sky.count() {
+            assert_eq!(all.iter().any(|c| c.satellite == s), sky.sees(Seen::Both, s, &now), "{s}");
+        }
+    }
+
+    #[test]
+    fn what_is_refused_says_where() {
+        let key = |config: &Config| Sky::new(config).unwrap_err().key;
+        let mut c = config("leo550");
+        c.from.latitude = 91.0;
+        assert_eq!(key(&c), "from.latitude");
+        let mut c = config("leo550");
+        c.constellation.0.push(stationary::Config { longitude: 999.0, elevation: 5.0 }.into());
+        assert_eq!(key(&c), "constellation[1].longitude");
+        let mut c = config("geo");
+        c.relay = Relay::InterSatellite;
+        assert_eq!(key(&c), "relay");
+        let mut c = config("leo550");
+        c.interval = Duration::ZERO;
+        assert_eq!(key(&c), "interval");
+        c.constellation.0.clear();
+        c.interval = Duration::from_secs(1);
+        assert_eq!(key(&c), "constellation");
+    }
+
+    #[test]
+    fn what_remains_ends_where_sight_ends() {
+        let sky = Sky::new(&config("leo780")).unwrap();
+        let now = sky.moment(Instant::ZERO);
+        let mut all = Vec::new();
+        sky.candidates(Seen::By(0), &now, &mut all);
+        assert!(!all.is_empty());
+        for c in all {
+            let left = sky.remaining(Seen::By(0), c.satellite, &now);
+            let after = |s: f64| Moment::new(left + s, 0.0);
+            assert!(
+                sky.sees(Seen::By(0), c.satellite, &after(0.0))
+                    && !sky.sees(Seen::By(0), c.satellite, &after(1.0))
+            );
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Stations on the ground.
+
+use crate::cities::CITIES;
+use crate::earth::{RADIUS, Turn, radians};
+use crate::invalid::{Invalid, within};
+use crate::vector::Vector;
+use alloc::string::String;
+use core::fmt;
+#[cfg(feature = "schema")]
+use skyhaul_base::amount::Angle;
+
+/// A station on the ground, at sea level. Short form: the name of a known city.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
+pub struct Station {
+    /// What it is called; empty for one that has its coordinates only.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "String::is_empty"))]
+    pub name: String,
+    /// Degrees, negative in the South.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::angle"))]
+    pub latitude: f64,
+    /// Degrees, negative in the West.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::angle"))]
+    pub longitude: f64,
+}
+
+/// A name that is no known city.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct UnknownCity(String);
+
+impl Station {
+    /// A station by its coordinates in degrees.
+    #[must_use]
+    pub fn at(latitude: f64, longitude: f64) -> Self {
+        Self { name: String::new(), latitude, longitude }
+    }
+
+    /// A known city.
+    ///
+    /// # Errors
+    /// If there is none of this name: what to write instead.
+    pub fn city(name: &str) -> Result<Self, UnknownCity> {
+        match CITIES.iter().find(|c| c.0.eq_ignore_ascii_case(name.trim())) {
+            Some(&(name, latitude, longitude)) => Ok(Self { name: name.into(), latitude, longitude }),
+            None => {
+                let start = name.trim().get(..1).unwrap_or("");
+                let alike = CITIES
+                    .iter()
+                    .map(|c| c.0)
+                    .filter(|c| c.get(..1).is_some_and(|s| s.eq_ignore_ascii_case(start)));
+                let alike = alike.collect::<alloc::vec::Vec<_>>().join(", ");
+                let known = match alike.as_str() {
+                    "" => String::new(),
+                    alike => alloc::format!(" (known with this letter: {alike})"),
+                };
+                Err(UnknownCity(alloc::format!(
+                    "there is no city \"{name}\" in the list: write {{ latitude = \"38.12 deg\", longitude = \
+                     \"13.36 deg\" }}{known}"
+                )))
+            }
+        }
+    }
+
+    /// Names and coordinates in degrees of all known cities.
+    pub fn cities() -> impl Iterator<Item = Self> {
+        CITIES.iter().map(|c| Self { name: c.0.into(), latitude: c.1, longitude: c.2 })
+    }
+
+    /// The direction from the centre of the Earth.
+    #[must_use]
+    pub fn up(&self) -> Vector {
+        let (north, east) = (Turn::of(radians(self.latitude)), Turn::of(radians(self.longitude)));
+        Vector::new(north.cos * east.cos, north.cos * east.sin, north.sin)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn place(&self) -> Vector {
+        self.up() * RADIUS
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+        within("latitude", self.latitude, -90.0, 90.0, "deg")?;
+        within("longitude", self.longitude, -180.0, 360.0, "deg")
+    }
+}
+
+impl fmt::Display for Station {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.name.is_empty() {
+            write!(f, "{} deg, {} deg", self.latitude, self.longitude)
+        } else {
+            f.write_str(&self.name)
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+mod file {
+    use super::*;
+    use serde::{Deserialize, Deserializer};
+    use skyhaul_base::amount::text_or_table;
+
+    /// The table.
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Table {
+        #[serde(default)]
+        name: String,
+        #[serde(with = "skyhaul_base::amount::plain::angle")]
+        latitude: f64,
+        #[serde(with = "skyhaul_base::amount::plain::angle")]
+        longitude: f64,
+    }
+
+    /// Both forms.
+    struct Form(Station);
+
+    impl<'de> Deserialize<'de> for Form {
+        fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+            let Table { name, latitude, longitude } = Table::deserialize(d)?;
+            Ok(Self(Station { name, latitude, longitude }))
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Station {
+        fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+            let bare = |n: &str| alloc::format!("{n} is no place: write a city or its coordinates");
+            let expected =
+                "a city, such as \"Palermo\", or { latitude = \"38.12 deg\", longitude = \"13.36 deg\" }";
+            text_or_table(d, expected, |text| Station::city(text).map(Form), bare).map(|f: Form| f.0)
+        }
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Station {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        "Station".into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let names: alloc::vec::Vec<&str> = CITIES.iter().map(|c| c.0).collect();
+        let angle = generator.subschema_for::<Angle>();
+        schemars::json_schema!({
+            "description": "A station on the ground. Short form: the name of a known city.",
+            "anyOf": [
+                { "type": "string", "examples": names },
+                {
+                    "type": "object",
+                    "properties": {
+                        "name": { "type": "string", "description": "What it is called in tables." },
+                        "latitude": angle.clone(),
+                        "longitude": angle,
+                    },
+                    "required": ["latitude", "longitude"],
+                    "additionalProperties": false,
+                },
+            ],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::constellation::{Model, Motion, stationary};
+    use crate::earth::LIGHT;
+    use crate::look::look;
+    use crate::moment::Moment;
+    use alloc::string::ToString;
+
+    #[test]
+    fn two_cities_see_a_satellite_of_34_degrees_west() {
+        let satellite = stationary::Config { longitude: -34.5, elevation: 5.0 };
+        let place = satellite.build(None).unwrap().place(0, &Moment::new(0.0, 0.0)).unwrap();
+        let seen = |city| look(Station::city(city).unwrap().place(), place);
+        let (palermo, houston) = (seen("Palermo"), seen("houston"));
+        assert!((palermo.range - 39_173.9).abs() < 0.1 && (palermo.elevation() - 23.91).abs() < 0.01);
+        assert!((houston.range - 39_889.9).abs() < 0.1 && (houston.elevation() - 16.67).abs() < 0.01);
+        let one_way = (palermo.range + houston.range) / LIGHT * 1e3;
+        assert!((one_way - 263.73).abs() < 0.01 && (2.0 * one_way - 527.46).abs() < 0.01, "{one_way}");
+    }
+
+    #[test]
+    fn the_list_is_sorted_and_of_this_earth() {
+        assert!(CITIES.windows(2).all(|w| w[0].0 < w[1].0));
+        assert!(Station::cities().all(|s| s.validate().is_ok() && Station::city(&s.name) == Ok(s.clone())));
+        let e = Station::city("Palerm").unwrap_err().to_string();
+        assert!(e.contains("latitude = ") && e.contains("Palermo") && !e.contains("Rome"), "{e}");
+        assert!(Station::city("").is_err() && Station::city("Ärmel").is_err());
+    }
+}

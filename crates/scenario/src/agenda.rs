@@ -1,0 +1,48 @@
+//! What changes on the links of a scenario: what its events say, and what happens to links by themselves.
+
+use crate::resolved::{Direction, Link, Resolved};
+use skyhaul_base::Instant;
+use skyhaul_path::agenda::Due;
+use skyhaul_path::{Agenda, Change, Course};
+
+impl Direction {
+    /// True if it changes by itself as time passes: a satellite moves, it rains.
+    #[must_use]
+    pub fn moves(&self) -> bool {
+        false
+    }
+
+    /// What happens to it by itself in run `seed`. `link` is the link that it belongs to and `way` "forward" or "reverse".
+    fn courses(&self, _seed: u64, _link: &Link, _way: &str) -> Vec<Box<dyn Course>> {
+        Vec::new()
+    }
+}
+
+impl Resolved {
+    /// What changes in run `seed` on the directed links that `mine` picks by their index and whether they are forward, and
+    /// what is so from the start. A directed link has the number 2 · index, and one more in reverse.
+    pub fn agenda(&self, seed: u64, mine: impl Fn(usize, bool) -> bool) -> (Agenda, Vec<(u32, Change)>) {
+        let number = |link: usize, forward: bool| (2 * link + usize::from(!forward)) as u32;
+        let events = self.events.iter().filter(|e| mine(e.link, e.forward)).map(|e| Due {
+            at: Instant::ZERO + e.at,
+            link: number(e.link, e.forward),
+            change: e.change.clone(),
+        });
+        let mut courses = Vec::new();
+        for (i, link) in self.links.iter().enumerate() {
+            for (forward, way, d) in [(true, "forward", &link.forward), (false, "reverse", &link.reverse)] {
+                if mine(i, forward) {
+                    courses.extend(d.courses(seed, link, way).into_iter().map(|c| (number(i, forward), c)));
+                }
+            }
+        }
+        // Where courses have a link from the start is not a change: no packet has met it otherwise.
+        let mut first = Vec::new();
+        for (link, course) in &mut courses {
+            while course.next() == Instant::ZERO {
+                first.push((*link, course.take()));
+            }
+        }
+        (Agenda::new(events.collect(), courses), first)
+    }
+}
