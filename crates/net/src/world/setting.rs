@@ -53,13 +53,13 @@ impl Flow<'_> {
     fn app(&self, zero: Instant) -> Application {
         let mut app = self.group.app.clone();
         if let Application::Video(film) = &mut app {
-            film.viewer.warm += zero - Instant::ZERO;
+            film.viewer.warm = zero + film.viewer.warm - Instant::ZERO;
         }
         app
     }
     /// A viewer wants to know what came to the receiver.
     pub(super) fn is_watched(&self) -> bool {
-        self.group.app.watches()
+        self.group.app.is_watched()
     }
     /// When it begins, where the scenario's time begins at `zero`.
     pub(super) fn begins(&self, zero: Instant) -> Instant {
@@ -153,7 +153,7 @@ impl<'a> Setting<'a> {
     /// What the receivers are to write down.
     pub(super) fn watched(&self) -> Watched {
         let mut watched = Watched::default();
-        self.groups().filter(|(group, _)| group.app.watches()).for_each(|(_, port)| watched.expect(port));
+        self.groups().filter(|(group, _)| group.app.is_watched()).for_each(|(_, port)| watched.expect(port));
         watched
     }
     /// The groups with their ports.

@@ -480,7 +480,7 @@ impl Viewer {
         if r.died.is_some() {
             // Of a film that broke off, what came before says nothing good.
             (r.delayed, r.delayed_arrival, r.delayed_wire, r.variation) = (None, None, None, None);
-            r.frame_delays = Default::default();
+            (r.frame_delays, r.useless) = Default::default();
             r.measured = Measured {
                 delivered: r.measured.delivered,
                 missing: r.measured.missing,
