@@ -90,7 +90,7 @@ impl Sent {
     /// With what the receivers measured.
     fn measured(self, s: &Setting<'_>, zero: Instant, (inbox, watched): (Inbox, Watched)) -> Done {
         let end = zero + self.done.took.min(s.scenario.duration);
-        let with = |((flow, datagrams), (mut session, from)): ((FlowOutcome, _), (Session, _))| {
+        let with = |((flow, datagrams), (mut session, from)): ((FlowOutcome, _), (Session, Option<SocketAddr>))| {
             let flow = match datagrams {
                 None => flow,
                 Some((from, sent)) => {
