@@ -90,17 +90,18 @@ impl Sent {
     /// With what the receivers measured.
     fn measured(self, s: &Setting<'_>, zero: Instant, (inbox, watched): (Inbox, Watched)) -> Done {
         let end = zero + self.done.took.min(s.scenario.duration);
-        let with = |((flow, datagrams), (mut session, from)): ((FlowOutcome, _), (Session, Option<SocketAddr>))| {
-            let flow = match datagrams {
-                None => flow,
-                Some((from, sent)) => {
-                    let delays = inbox.of(from);
-                    flow.with_datagrams(sent, delays.measured(), delays.bytes())
-                }
+        let with =
+            |((flow, datagrams), (mut session, from)): ((FlowOutcome, _), (Session, Option<SocketAddr>))| {
+                let flow = match datagrams {
+                    None => flow,
+                    Some((from, sent)) => {
+                        let delays = inbox.of(from);
+                        flow.with_datagrams(sent, delays.measured(), delays.bytes())
+                    }
+                };
+                let came = from.map_or(&[][..], |from| watched.of(from)).iter().copied();
+                flow.with_view(session.watch(came, end))
             };
-            let came = from.map_or(&[][..], |from| watched.of(from)).iter().copied();
-            flow.with_view(session.watch(came, end))
-        };
         let flows = self.done.flows.into_iter().zip(self.datagrams).zip(self.watched);
         Done { flows: flows.map(with).collect(), ..self.done }
     }

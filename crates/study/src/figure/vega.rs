@@ -81,7 +81,7 @@ impl Spec<'_> {
         }
         json!({
             "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-            "title": self.heading(),
+            "title": { "text": self.title, "anchor": "start", "fontSize": 14 },
             "width": if aside { WIDTH * 3 / 4 } else { WIDTH },
             "height": if aside { json!({ "step": layout::STEP }) } else { json!(HEIGHT) },
             "background": "white",
@@ -303,15 +303,6 @@ impl Spec<'_> {
         }
     }
 
-    /// The title, above the marks where there are any.
-    fn heading(&self) -> Value {
-        let mut heading = json!({ "text": self.title, "anchor": "start", "fontSize": 14 });
-        if !self.spans.is_empty() {
-            heading["offset"] = json!(12 + LANE * self.domain.len());
-        }
-        heading
-    }
-
     /// Times at which something lasts: bars above the plot, a lane for each curve.
     fn marked(&self, x: &Value) -> Vec<Value> {
         let Some(what) = self.figure.time.as_ref().and_then(|t| t.mark.as_ref()) else { return Vec::new() };
@@ -320,7 +311,9 @@ impl Spec<'_> {
         }
         let (mut from, to) = (x.clone(), json!({ "field": "to" }));
         from["field"] = json!("from");
-        let lane = |place: usize| -(5.0 + (LANE * place) as f64);
+        // In the order of the legend, from above.
+        let count = self.domain.len();
+        let lane = |place: usize| -(5.0 + (LANE * (count - 1 - place)) as f64);
         let mut layers: Vec<Value> = Vec::new();
         for (place, series) in self.domain.iter().enumerate() {
             let own = self.spans.iter().filter(|s| s.series == *series);
@@ -344,7 +337,7 @@ impl Spec<'_> {
             "mark": { "type": "text", "align": "right", "baseline": "middle", "color": "#222222" },
             "encoding": {
                 "x": { "value": -8 },
-                "y": { "value": (lane(0) + lane(self.domain.len().saturating_sub(1))) / 2.0 },
+                "y": { "value": (lane(0) + lane(count - 1)) / 2.0 },
                 "text": { "value": what },
             },
         }));
