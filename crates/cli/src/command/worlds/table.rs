@@ -196,7 +196,7 @@ fn table(parts: &[Part<'_>]) -> Vec<Vec<String>> {
 
 /// Frames of all types that were complete in time.
 fn complete(film: &Viewed) -> Share {
-    let sum = |f: fn(&Share) -> u64| film.complete.iter().map(f).sum();
+    let sum = |f: fn(&Share) -> u64| -> u64 { film.complete.iter().map(f).sum() };
     Share { part: sum(|s| s.part), of: sum(|s| s.of) }
 }
 
