@@ -78,6 +78,7 @@ bench: $(VENV)/.python
 	cargo build --release --locked -p skyhaul-cli
 	$(BIN)/python benches/instructions.py
 	$(BIN)/python benches/algorithms.py
+	$(BIN)/python benches/video.py
 	$(BIN)/python benches/compare_ns2.py
 	cargo run --release --locked --quiet -p skyhaul-sim --example memory
 

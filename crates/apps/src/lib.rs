@@ -33,7 +33,7 @@ pub use datagram::{Datagram, Delays, HEADER, Measured, Numbered};
 pub use frame::{Fate, Frame, FrameType};
 pub use pages::Pages;
 pub use stream::{Stream, USUAL_PACKET};
-pub use viewed::{FIXED, Played, Share, Viewed};
+pub use viewed::{FIXED, FRAME_SHARES, Played, Share, Viewed};
 pub use workload::{
     Arrival, Demand, Feedback, Kind, Outcome, Refusal, Start, Stop, Streams, Transport, Workload,
 };
@@ -184,6 +184,11 @@ macro_rules! applications {
             #[must_use]
             pub fn buffered(&self, now: Instant) -> Option<f64> {
                 match self { $(Self::$variant(w) => w.buffered(now),)* }
+            }
+            /// How long a viewer's film has stood still so far, s.
+            #[must_use]
+            pub fn stood(&self, now: Instant) -> Option<f64> {
+                match self { $(Self::$variant(w) => w.stood(now),)* }
             }
             /// Each transfer has a connection of its own, side by side with others; no acknowledgement concerns it.
             #[must_use]

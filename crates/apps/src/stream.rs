@@ -60,7 +60,7 @@ pub(crate) fn resolve(
 ) -> Result<(RateSpec, Option<u64>), Invalid> {
     let (least, usual) = match over {
         Transport::Stream { segment } => (1, segment.into()),
-        Transport::Datagrams { header } => (u64::from(header) + 1, USUAL_PACKET),
+        Transport::Datagrams { header, .. } => (u64::from(header) + 1, USUAL_PACKET),
     };
     let size = packet.unwrap_or(usual);
     if packet.is_some() && !(least..=LARGEST).contains(&size) {
@@ -183,7 +183,7 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
     fn stream(now: Instant, bits: u64, packet: u64, pauses: Option<(Times, Times)>) -> Stream {
-        let (over, streams) = (Transport::Datagrams { header: 28 }, Streams::of(1, "a"));
+        let (over, streams) = (Transport::Datagrams { header: 28, yields: false }, Streams::of(1, "a"));
         let start = Start { now, over, streams: &streams };
         Stream::new(&start, RateSpec::Bits(Rate::from_bits_per_sec(bits)), Some(packet), pauses)
     }

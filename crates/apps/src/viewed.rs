@@ -6,6 +6,8 @@ use skyhaul_base::{Duration, Instant};
 
 /// Delays of a play-out without buffer control at which late packets are counted.
 pub const FIXED: [Duration; 3] = [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
+/// Shares of the frames of which is told within what time they were there.
+pub const FRAME_SHARES: [f64; 8] = [0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
 /// What was seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Played {
@@ -67,6 +69,9 @@ pub struct Viewed {
     pub delayed_wire: Option<Share>,
     /// Delays and jitter of packets.
     pub measured: Measured,
+    /// Time from the production of a frame to its last byte, s, within which each share of [`FRAME_SHARES`] of the frames
+    /// whose time is over was there; `None` where fewer came.
+    pub frame_delays: [Option<f64>; FRAME_SHARES.len()],
     /// Of all packets, how many were not there a fixed time after they were produced, for each of [`FIXED`].
     pub late: [Share; FIXED.len()],
     /// The play-out.

@@ -19,6 +19,8 @@ pub enum Transport {
     Datagrams {
         /// Headers of each, bytes.
         header: u32,
+        /// They keep to a rate that yields, and the sender knows it.
+        yields: bool,
     },
 }
 
@@ -202,6 +204,10 @@ pub trait Workload: Clone + Debug {
     fn buffered(&self, _now: Instant) -> Option<f64> {
         None
     }
+    /// How long a viewer's film has stood still so far, s.
+    fn stood(&self, _now: Instant) -> Option<f64> {
+        None
+    }
 }
 
 /// Workloads with more than a few bytes of state are boxed: most flows send without end, and there may be many.
@@ -240,5 +246,8 @@ impl<W: Workload> Workload for Box<W> {
     }
     fn buffered(&self, now: Instant) -> Option<f64> {
         (**self).buffered(now)
+    }
+    fn stood(&self, now: Instant) -> Option<f64> {
+        (**self).stood(now)
     }
 }

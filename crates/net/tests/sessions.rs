@@ -126,7 +126,7 @@ fn datagrams_are_measured_by_whoever_receives_them() {
         let (mut w, calm) = (World::new(Instant::ZERO, v6, weather.clone()), weather.loss == 0.0);
         let config =
             cbr::Config { rate: RateSpec::Bits(Rate::from_bits_per_sec(800_000)), packet: Some(500) };
-        let over = Transport::Datagrams { header: 28 };
+        let over = Transport::Datagrams { header: 28, yields: false };
         let mut session = session(config, over, Instant::ZERO + Duration::from_secs(20));
         w.hosts[1].bind(80).expect("free");
         let mut lines = Lines::datagrams(&mut w.hosts[0], ends(v6), endpoint("cubic")).expect("a free port");

@@ -56,6 +56,11 @@ impl Config {
             Self::Ssvp(c) => c.ecn,
         }
     }
+    /// An oracle is to tell the receiver what the channel lost.
+    #[must_use]
+    pub fn asks_an_oracle(&self) -> bool {
+        matches!(self, Self::Tfrc(c) if c.ignore_corruption)
+    }
     /// How many datagrams may wait at the sender.
     pub(crate) fn queue(&self) -> usize {
         let queue = match self {

@@ -20,6 +20,7 @@ mod control;
 mod highest;
 mod loss;
 mod meter;
+mod offered;
 mod option;
 mod pacer;
 mod packet;
@@ -29,6 +30,7 @@ pub mod ssvp;
 pub mod tfrc;
 
 pub use config::{Config, USUAL_PACKET};
+pub use offered::Offered;
 pub use option::{Feedback, Invalid};
 pub use packet::{DATA_HEADER, Data, REPORT_BYTES, Report, Says};
 pub use receiver::{Heard, Receiver};

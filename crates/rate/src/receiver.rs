@@ -48,6 +48,13 @@ impl Receiver {
             Kind::Ssvp(r) => r.handle(now, data, marked),
         }
     }
+    /// An oracle says that the channel lost the packet of this number. With TFRC's `ignore-corruption` it counts for nothing.
+    pub fn excuse(&mut self, number: u64) {
+        match &mut self.kind {
+            Kind::Tfrc(r) => r.excuse(number),
+            Kind::Ssvp(_) => {}
+        }
+    }
     /// When it wants to be called; [`Instant::MAX`] for not before something arrives.
     #[must_use]
     pub fn next_timeout(&self) -> Instant {

@@ -140,6 +140,13 @@ impl Sender {
             loss: self.control.loss(),
         }
     }
+    /// What an application may send at in the long run, whole packets, bit/s; `None` before the first report, when nothing is
+    /// known of the path.
+    #[must_use]
+    pub fn allowed(&self) -> Option<f64> {
+        let State { rate, rtt, .. } = self.state();
+        rtt.map(|_| rate * 8.0)
+    }
     /// What it has done.
     #[must_use]
     pub fn counters(&self) -> Counters {

@@ -38,6 +38,8 @@ pub enum Series {
     Srtt,
     /// Slow start threshold in segments, per flow.
     Ssthresh,
+    /// How long the film of a viewer has stood still so far, in seconds, per flow with video.
+    Stalled,
     /// Internal variables of the congestion control, per flow.
     Telemetry,
     /// 1 while the link is up, 0 while it is down, per direction of a link.
@@ -48,7 +50,7 @@ pub enum Series {
 
 impl Series {
     /// All series, in the order of their names.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Acked,
         Self::AllowedRate,
         Self::Buffered,
@@ -64,6 +66,7 @@ impl Series {
         Self::Rto,
         Self::Srtt,
         Self::Ssthresh,
+        Self::Stalled,
         Self::Telemetry,
         Self::Up,
         Self::Utilization,
@@ -88,6 +91,7 @@ impl Series {
             Self::Rto => "rto",
             Self::Srtt => "srtt",
             Self::Ssthresh => "ssthresh",
+            Self::Stalled => "stalled",
             Self::Telemetry => "telemetry",
             Self::Up => "up",
             Self::Utilization => "utilization",

@@ -73,7 +73,8 @@ impl Transport {
     pub fn for_apps(&self, mss: u32) -> Over {
         match self {
             Self::Tcp => Over::Stream { segment: mss },
-            Self::Udp | Self::Tfrc(_) | Self::Ssvp(_) => Over::Datagrams { header: UDP_HEADER },
+            Self::Udp => Over::Datagrams { header: UDP_HEADER, yields: false },
+            Self::Tfrc(_) | Self::Ssvp(_) => Over::Datagrams { header: UDP_HEADER, yields: true },
         }
     }
 }

@@ -19,14 +19,14 @@ pub(crate) fn resolve(
         if !spec.sends_datagrams() && *spec != Config::BULK {
             let message = format!(
                 "transport = \"{}\" carries datagrams, of which none is repeated, and this needs a byte stream: write app = \
-                 \"bulk\", kind = \"cbr\" or kind = \"on-off\", or transport = \"tcp\"",
+                 \"bulk\", kind = \"cbr\", \"on-off\" or \"video\", or transport = \"tcp\"",
                 transport.name()
             );
             return Err(Problem::new(key, message));
         }
     } else if transport == Transport::Udp && !spec.sends_datagrams() {
-        let message = "transport = \"udp\" sends at a rate of its own: write app = { kind = \"cbr\", rate = \
-                       \"1 Mbit/s\" } or kind = \"on-off\"";
+        let message = "transport = \"udp\" sends at a rate of its own, and nothing again: write app = { kind = \"cbr\", rate = \
+                       \"1 Mbit/s\" }, or kind = \"on-off\" or \"video\", or transport = \"tcp\"";
         return Err(Problem::new(key, message));
     }
     spec.resolve(transport.for_apps(mss)).map_err(|e| {

@@ -2,7 +2,7 @@
 
 use skyhaul_apps::{Datagram, Delays, Measured, Numbered};
 use skyhaul_base::Instant;
-use skyhaul_rate::{Config, Data, Receiver, Sender};
+use skyhaul_rate::{Config, Data, Offered, Receiver, Sender};
 
 /// Both ends of a flow of datagrams that nothing slows down.
 #[derive(Debug, Default)]
@@ -40,9 +40,9 @@ pub(crate) struct Rated {
     pub(crate) ecn: bool,
     /// Reports are TFRC's.
     pub(crate) tfrc: bool,
-    /// From which packet on the number that a datagram was offered as is ahead of its packet's, and by how much: by those that
-    /// found no room at the sender. An entry for each time that it changes.
-    ahead: Vec<(u64, u64)>,
+    /// Its receiver learns what the channel lost.
+    pub(crate) told: bool,
+    offered: Offered,
 }
 
 impl Rated {
@@ -54,16 +54,14 @@ impl Rated {
             delays: Delays::default(),
             ecn: config.ecn(),
             tfrc: matches!(config, Config::Tfrc(_)),
-            ahead: Vec::new(),
+            told: config.asks_an_oracle(),
+            offered: Offered::default(),
         }
     }
     /// The packet to be sent now; to be called until there is none.
     pub(crate) fn poll(&mut self, now: Instant) -> Option<Data> {
         let (data, offered) = self.sender.poll_numbered(now)?;
-        let ahead = offered.map_or(0, |n| n.saturating_sub(data.number));
-        if ahead != self.ahead.last().map_or(0, |(_, by)| *by) {
-            self.ahead.push((data.number, ahead));
-        }
+        self.offered.left(data.number, offered);
         Some(data)
     }
     /// A packet arrived, marked by a queue or not, `header` bytes of which are headers. Returns the datagram as the application offered it: those that
@@ -73,9 +71,7 @@ impl Rated {
         let datagram = Datagram { number, sent_at, len: size - header };
         self.delays.arrived(now, &datagram);
         self.receiver.handle(now, data, marked);
-        let changes = self.ahead.partition_point(|(from, _)| *from <= number);
-        let ahead = changes.checked_sub(1).map_or(0, |last| self.ahead[last].1);
-        Datagram { number: number + ahead, ..datagram }
+        Datagram { number: self.offered.in_packet(number), ..datagram }
     }
     /// Payload bytes delivered.
     pub(crate) fn bytes(&self) -> u64 {

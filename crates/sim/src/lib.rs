@@ -48,7 +48,7 @@ pub use error::{BuildError, Failure, RunError};
 pub use result::{ClassResult, FlowResult, LinkResult, RateResult, RunResult, SampledSeries, Telemetry};
 pub use samples::Spread;
 pub use sim::{Sim, Status};
-pub use skyhaul_apps::Measured;
+pub use skyhaul_apps::{Measured, Share, Viewed};
 pub use tap::{Opened, Place, Sighting, Tap};
 pub use truth::{Cuts, Verdicts};
 pub use user::check_controls;

@@ -1,6 +1,7 @@
 //! Datagrams that keep to a rate: what arrives at their ends, and what leaves them.
 
 use crate::agent::Agent;
+use crate::oracle::is_error;
 use crate::parcel::Parcel;
 use crate::sim::{Sim, dispatch};
 use crate::tap::Tap;
@@ -12,12 +13,20 @@ impl<R: Tap> Sim<R> {
     /// A parcel has reached one of the ends.
     pub(crate) fn rated_arrival(&mut self, parcel: Parcel) {
         let (now, index) = (self.now, parcel.flow());
-        let flow = &mut self.flows[index as usize];
+        let Self { flows, net, records, .. } = self;
+        let flow = &mut flows[index as usize];
         let Agent::Rated(rated) = &mut flow.agent else { return };
         if !parcel.backward() {
+            if rated.told {
+                for (number, _, cause) in net.witness.truth.news(index, flow.generation, flow.header) {
+                    if is_error(cause) {
+                        rated.receiver.excuse(number.into());
+                    }
+                }
+            }
             let datagram = rated.receive(now, (&parcel.as_data(), parcel.is_marked()), flow.header);
             if flow.watched {
-                watch::datagram(now, &datagram, &mut self.records[index as usize]);
+                watch::datagram(now, &datagram, &mut records[index as usize]);
             }
         } else if let Some(report) = parcel.as_report(rated.tfrc) {
             rated.sender.handle_report(now, &report);

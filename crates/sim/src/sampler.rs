@@ -103,6 +103,7 @@ impl Sampler {
                     Kind::Rto => state.map_or(f64::NAN, |s| s.rto.as_secs_f64()),
                     Kind::Srtt => srtt.unwrap_or(f64::NAN),
                     Kind::Ssthresh => state.map_or(f64::NAN, |s| s.ssthresh),
+                    Kind::Stalled => record.app.as_ref().and_then(|app| app.stood(now)).unwrap_or(f64::NAN),
                     Kind::Delay
                     | Kind::Telemetry
                     | Kind::Queue

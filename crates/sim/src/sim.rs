@@ -337,6 +337,7 @@ impl<R: Tap> Sim<R> {
             flow.agent = Agent::Datagrams(Box::default());
         } else if let Some(rate) = group.transport.rate() {
             flow.agent = Agent::Rated(Box::new(Rated::new(self.now, &rate)));
+            self.net.witness.truth.follow(index, rate.asks_an_oracle());
         }
     }
 

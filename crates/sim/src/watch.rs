@@ -124,7 +124,7 @@ pub(crate) fn tell(now: Instant, flow: &Flow, record: &mut Record) {
     let told = match (flow.agent.sender(), flow.agent.rated()) {
         (Some(sender), _) => Feedback { unacknowledged: sender.unacked(), allowed: sender.allowed() },
         // Nobody acknowledges datagrams.
-        (None, Some(rated)) => Feedback { unacknowledged: 0, allowed: Some(rated.sender.state().rate * 8.0) },
+        (None, Some(rated)) => Feedback { unacknowledged: 0, allowed: rated.sender.allowed() },
         (None, None) => return,
     };
     app.feedback(now, &told);

@@ -197,6 +197,60 @@ fn like_flows_share_a_link() {
 }
 
 #[test]
+fn the_quality_of_a_film_follows_the_rate_by_layers() {
+    // 700 of 1000 kbit/s are taken for half a minute: what is left carries the lower layer, and not the upper one.
+    let link = link("1 Mbit/s", "\"none\"", 120).replace("275 ms", "40 ms");
+    let others = "[flows.others]\ntransport = \"udp\"\nstart = \"30 s\"\nstop = \"60 s\"\n\
+                  app = { kind = \"cbr\", rate = \"700 kbit/s\", packet = \"1000 B\" }\n";
+    for transport in ["\"tfrc\"", "{ kind = \"ssvp\", startup = \"double\" }"] {
+        let film = |coder: &str| {
+            let film = format!(
+                "[flows.film]\ntransport = {transport}\napp = {{ kind = \"video\", rate = \"480 kbit/s\", coder = {coder} }}\n"
+            );
+            let f = group(&result(&(link.clone() + others + &film), 1), "film").clone();
+            (*f.video.expect("a viewer"), f.rate.expect("a rate").refused)
+        };
+        // Two rates, so that each switch is from one to the other; the coder falls silent for 0.4 s each time that it goes down.
+        let (adapts, refused) = film("{ delay = \"0.4 s\", layers = [\"160 kbit/s\", \"480 kbit/s\"] }");
+        // It never does: its only layer is the film's rate.
+        let (stays, piled) = film("{ layers = [\"480 kbit/s\"] }");
+        assert!(adapts.switches >= 2, "{transport}: {}", adapts.switches);
+        assert!((adapts.switched_by.unwrap() - 320e3).abs() < 1.0, "{transport}: {:?}", adapts.switched_by);
+        assert!(adapts.gaps >= 10, "{transport}: ten frames in 0.4 s, {}", adapts.gaps);
+        assert_eq!((stays.switches, stays.gaps), (0, 0), "{transport}");
+        assert!(refused < piled, "{transport}: {refused} {piled}");
+        let late = |v: &skyhaul_sim::Viewed| v.late[1].value().unwrap();
+        assert!(late(&adapts) < late(&stays), "{transport}: {} {}", late(&adapts), late(&stays));
+    }
+}
+
+#[test]
+fn an_oracle_forgives_what_the_channel_loses_and_nothing_else() {
+    let error = "{ kind = \"per\", p = 0.01 }";
+    let run = |rate: &str, oracle: bool| {
+        let flow = format!(
+            "[flows.a]\ntransport = {{ kind = \"tfrc\", max-rate = \"400 kbit/s\", ignore-corruption = {oracle} }}\n"
+        );
+        group(&result(&(link(rate, error, 300) + &flow), 1), "a").clone()
+    };
+    // With room for all that is sent only the channel loses packets.
+    let (blind, told) = (run("2 Mbit/s", false), run("2 Mbit/s", true));
+    assert!(blind.rate.unwrap().loss_events > Some(20), "{:?}", blind.rate);
+    assert_eq!((told.rate.unwrap().loss_events, told.rate.unwrap().loss_event_rate), (Some(0), Some(0.0)));
+    assert!(told.lost[skyhaul_trace::LossCause::Error as usize] > 100, "they are lost all the same");
+    // 50 packets a second for nearly all of 300 s.
+    assert!(
+        told.segments_sent > 14_000 && blind.segments_sent < 10_000,
+        "{} {}",
+        told.segments_sent,
+        blind.segments_sent
+    );
+    // A queue that overflows is no error of the channel.
+    let tight = run("200 kbit/s", true);
+    assert!(tight.rate.unwrap().loss_events > Some(1), "{:?}", tight.rate);
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_with_its_key() {
     let refused = |flow: &str| {
         let text = link("1 Mbit/s", "\"none\"", 1) + flow;

@@ -94,6 +94,11 @@ pub enum InvalidCoder {
     /// Rates that do not ascend.
     #[error("write rates that ascend, such as [\"80 kbit/s\", \"160 kbit/s\", \"320 kbit/s\"]")]
     Layers,
+    /// A rate above the highest; it, and the highest, bit/s.
+    #[error(
+        "{0} bit/s are above the {1} bit/s of the film's rate times most: write lower ones, or a higher rate or most"
+    )]
+    Layer(u64, f64),
     /// A pause beyond reason.
     #[error("longer than an hour: write a time such as \"0.48 s\"")]
     Delay,
@@ -105,7 +110,7 @@ impl InvalidCoder {
         match self {
             Self::Share(key, _) | Self::Change(key, _) => key,
             Self::Most(_) => "most",
-            Self::Layers => "layers",
+            Self::Layers | Self::Layer(..) => "layers",
             Self::Delay => "delay",
         }
     }
@@ -130,6 +135,13 @@ impl Coder {
             return Err(InvalidCoder::Layers);
         }
         if self.delay > Duration::from_secs(3600) { Err(InvalidCoder::Delay) } else { Ok(()) }
+    }
+    /// Refuses rates that a film of `nominal` bit/s never has.
+    pub(super) fn suits(&self, nominal: f64) -> Result<(), InvalidCoder> {
+        let most = self.most * nominal;
+        // Rates of films are means of whole bytes.
+        let above = self.layers.iter().find(|l| **l as f64 > most * (1.0 + 1e-6));
+        above.map_or(Ok(()), |l| Err(InvalidCoder::Layer(*l, most)))
     }
 }
 

@@ -167,7 +167,9 @@ pub enum Invalid {
     #[error("datagrams leave at once: over UDP nothing waits, so leave it out")]
     NothingWaits,
     /// A coder that hears nothing.
-    #[error("nothing comes back from UDP that it could follow: leave it out, or write transport = \"tcp\"")]
+    #[error(
+        "nothing comes back from UDP that it could follow: leave it out, or write transport = \"tcp\", \"tfrc\" or \"ssvp\""
+    )]
     Deaf,
     /// The coder.
     #[error(transparent)]
@@ -244,7 +246,7 @@ impl Config {
     fn cut(&self, over: Transport) -> Cut {
         let payload = match over {
             Transport::Stream { segment } => u64::from(segment),
-            Transport::Datagrams { header } => {
+            Transport::Datagrams { header, .. } => {
                 self.packet.unwrap_or(USUAL_PACKET).saturating_sub(u64::from(header + RTP_HEADER))
             }
         };
@@ -266,7 +268,7 @@ impl Kind for Config {
         let rate = self.rate_of(&film)?;
         self.viewer.validate().map_err(Invalid::Viewer)?;
         if let Some(coder) = &self.coder {
-            coder.validate().map_err(Invalid::Coder)?;
+            coder.validate().and_then(|()| coder.suits(rate as f64)).map_err(Invalid::Coder)?;
         }
         let mut resolved = Self {
             rate: Some(RateSpec::Bits(Rate::from_bits_per_sec(rate))),
@@ -277,7 +279,7 @@ impl Kind for Config {
         match over {
             Transport::Stream { .. } if self.packet.is_some() => return Err(Invalid::Segment),
             Transport::Stream { .. } => {}
-            Transport::Datagrams { header } => {
+            Transport::Datagrams { header, yields } => {
                 let (size, least) = (self.packet.unwrap_or(USUAL_PACKET), u64::from(header + RTP_HEADER) + 1);
                 if !(least..=LARGEST_PACKET).contains(&size) {
                     return Err(Invalid::Packet { size, least });
@@ -285,7 +287,7 @@ impl Kind for Config {
                 if self.full != Full::Queue {
                     return Err(Invalid::NothingWaits);
                 }
-                if self.coder.is_some() {
+                if self.coder.is_some() && !yields {
                     return Err(Invalid::Deaf);
                 }
                 resolved.packet = Some(size);
@@ -338,7 +340,7 @@ mod tests {
     use super::*;
 
     const STREAM: Transport = Transport::Stream { segment: 960 };
-    const UDP: Transport = Transport::Datagrams { header: 28 };
+    const UDP: Transport = Transport::Datagrams { header: 28, yields: false };
 
     fn parse(text: &str) -> Config {
         serde_json::from_str(text).unwrap_or_else(|e| panic!("{text}: {e}"))
@@ -374,6 +376,11 @@ mod tests {
         starts(r#"{"packet": "40 B"}"#, UDP, "packet 0: \"40 B\": write a size from 41 B");
         starts(r#"{"full": "skip-b"}"#, UDP, "full 0: datagrams leave at once");
         starts(r#"{"coder": {}}"#, UDP, "coder 0: nothing comes back");
+        starts(
+            r#"{"coder": {"layers": ["80 kbit/s", "2 Mbit/s"]}}"#,
+            STREAM,
+            "coder.layers 0: 2000000 bit/s are above",
+        );
         starts(r#"{"coder": {"least": 2}}"#, STREAM, "coder.least 0: 2: write a number above 0");
         starts(r#"{"buffer": "9 kB"}"#, STREAM, "buffer 0: it matters only");
         starts(r#"{"full": "block", "buffer": "0 B"}"#, STREAM, "buffer 0: write a size");

@@ -77,6 +77,7 @@ pub struct Video {
     /// Headers of a datagram, bytes; `None` over a byte stream.
     header: Option<u32>,
     cutter: Cutter,
+    overhead: Overhead,
     /// Begin of the film, and how many frames' times have passed since.
     begin: Instant,
     tick: u64,
@@ -88,6 +89,33 @@ pub struct Video {
     over: bool,
     told: Feedback,
     viewer: Viewer,
+}
+
+/// What headers add to a film, over about the last group of pictures. Smaller frames have fewer full packets.
+#[derive(Clone, Copy, Debug)]
+struct Overhead {
+    /// Bytes of frames, and of their packets with headers, of a mean frame.
+    film: f64,
+    sent: f64,
+}
+
+impl Overhead {
+    /// How much a frame counts beside those before it.
+    const SHARE: f64 = 1.0 / 16.0;
+
+    /// Before the first frame: that of full packets.
+    fn new(cut: Cut, header: u32) -> Self {
+        let payload = cut.payload as f64;
+        Self { film: payload, sent: payload + f64::from(header) }
+    }
+    fn frame(&mut self, film: f64, sent: f64) {
+        self.film += (film - self.film) * Self::SHARE;
+        self.sent += (sent - self.sent) * Self::SHARE;
+    }
+    /// The film's part of a rate of whole packets.
+    fn part(&self) -> f64 {
+        self.film / self.sent
+    }
 }
 
 /// Packets of the last frame that have not left.
@@ -105,7 +133,7 @@ impl Video {
         let frames = film.frames();
         let (header, stream) = match start.over {
             Transport::Stream { .. } => (None, true),
-            Transport::Datagrams { header } => (Some(header + RTP_HEADER), false),
+            Transport::Datagrams { header, .. } => (Some(header + RTP_HEADER), false),
         };
         let group = film.group() as f64 / frames;
         let phase = if phase { start.streams.named("phase").unit() * group } else { 0.0 };
@@ -125,6 +153,7 @@ impl Video {
             spread,
             header,
             cutter: Cutter::new(cut),
+            overhead: Overhead::new(cut, header.unwrap_or(0)),
             begin,
             tick: 0,
             number: 0,
@@ -156,7 +185,9 @@ impl Video {
             return None;
         };
         if let (Some(coding), Some(allowed)) = (&mut self.coding, self.told.allowed) {
-            coding.allowed(at, allowed);
+            // The rate of datagrams counts their headers, and that of a film does not.
+            let part = if self.header.is_some() { self.overhead.part() } else { 1.0 };
+            coding.allowed(at, part * allowed);
         }
         let target = self.coding.as_ref().map_or(self.nominal, Coding::target);
         let fate = if self.coding.as_ref().is_some_and(|c| c.is_pausing(at)) {
@@ -173,6 +204,10 @@ impl Video {
             let scaled = (size * self.scale * target / self.nominal + 0.5) as u64;
             let Pieces { bytes, ready, last, .. } = self.cutter.frame(scaled.max(1) + header);
             (frame.bytes, frame.packets) = (bytes, u32::try_from(ready).unwrap_or(u32::MAX));
+            if let Some(each) = self.header {
+                let sent = bytes as f64 + f64::from(frame.packets) * f64::from(each);
+                self.overhead.frame(scaled.max(1) as f64, sent);
+            }
             let apart = match self.spread {
                 Spread::Even if ready > 0 => Duration::from_secs_f64(self.interval / ready as f64),
                 _ => Duration::ZERO,
@@ -260,6 +295,9 @@ impl Workload for Video {
     fn buffered(&self, now: Instant) -> Option<f64> {
         self.viewer.buffered(now)
     }
+    fn stood(&self, now: Instant) -> Option<f64> {
+        self.viewer.stood(now)
+    }
 }
 
 #[cfg(test)]
@@ -270,7 +308,7 @@ mod tests {
     use crate::workload::{Kind, Streams};
 
     const STREAM: Transport = Transport::Stream { segment: 960 };
-    const UDP: Transport = Transport::Datagrams { header: 28 };
+    const UDP: Transport = Transport::Datagrams { header: 28, yields: false };
 
     fn at(ms: u64) -> Instant {
         Instant::ZERO + Duration::from_millis(ms)
@@ -374,6 +412,25 @@ mod tests {
         assert_eq!((frames[2].bytes, frames[4].bytes), (250 + 16, 1000 + 16));
         let seen = v.viewed(at(200)).unwrap();
         assert_eq!((seen.gaps, seen.switches), (2, 0), "it was told before the first frame");
+    }
+
+    #[test]
+    fn what_datagrams_are_allowed_is_less_their_headers() {
+        let over = Transport::Datagrams { header: 28, yields: true };
+        // Frames of 1000 bytes, 200 kbit/s, in packets of 960 and 40 bytes of payload with 40 bytes of headers each.
+        let text = r#"{"trace": "a", "text": "1000\n1000\n1000", "phase": false, "rate": "200 kbit/s",
+                       "coder": {"delay": "0 s", "share": 1, "layers": ["100 kbit/s", "200 kbit/s"]}}"#;
+        for (allowed, target) in [(215e3, 100e3), (217e3, 200e3)] {
+            let mut v = video(text, over);
+            // 54 packets a second of 80 bytes of headers per frame: 216 kbit/s once the frames are known.
+            run(&mut v, 10_000);
+            v.feedback(at(10_000), &Feedback { unacknowledged: 0, allowed: Some(allowed) });
+            let mut last = run(&mut v, 10_100).into_iter().filter_map(|(_, d)| match d {
+                Demand::Frame(f) => Some(f.target),
+                _ => None,
+            });
+            assert_eq!(last.next_back(), Some(target), "{allowed}");
+        }
     }
 
     #[test]

@@ -127,6 +127,8 @@ struct Reading {
     last: Option<u64>,
     /// Earliest and latest time, in milliseconds.
     span: Option<(f64, f64)>,
+    /// The time of the last I or P frame, and of the last B frame.
+    shown: [f64; 2],
 }
 
 impl Reading {
@@ -155,7 +157,7 @@ impl Reading {
                 if self.frames.is_empty() && kind != Type::I {
                     return Err("the first frame has to be I: others are coded from one before them".into());
                 }
-                self.time(time)?;
+                self.time(time, kind)?;
                 self.frames.push((kind, size(bytes)?));
             }
             [_] | [_, _, _, _] => return Err("all lines need the same columns: four, or one".into()),
@@ -181,7 +183,7 @@ impl Reading {
         Ok(())
     }
 
-    fn time(&mut self, text: &str) -> Result<(), String> {
+    fn time(&mut self, text: &str, kind: Type) -> Result<(), String> {
         let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
         let time = text.parse::<f64>().ok().filter(|t| plain && (0.0..=LATEST).contains(t));
         let time = time.ok_or_else(|| {
@@ -190,6 +192,17 @@ impl Reading {
                 shown(text)
             )
         })?;
+        // B frames are seen before a frame that comes before them. Among each other, both stand in the order in which they are
+        // seen.
+        let before = &mut self.shown[usize::from(!kind.is_anchor())];
+        if time < *before {
+            let (those, like) = if kind.is_anchor() { ("I and P", "such") } else { ("B", "B") };
+            return Err(format!(
+                "{time} ms come after {before} ms of the last {like} frame: the times of {those} frames must ascend, in the order of \
+                 coding"
+            ));
+        }
+        *before = time;
         let (from, to) = self.span.unwrap_or((time, time));
         self.span = Some((from.min(time), to.max(time)));
         Ok(())
@@ -267,6 +280,12 @@ mod tests {
             ("1 I 0 5\n1 P 40 5", 2, "frame 1 comes after frame 1"),
             ("5 I 0 5\n4 P 40 5", 2, "must ascend"),
             ("1 I 0 -5", 1, "\"-5\" is no size"),
+            ("1 I 0 5\n2 P 120 5\n3 P 80 5", 3, "80 ms come after 120 ms of the last such frame"),
+            (
+                "1 I 0 5\n2 P 120 5\n3 B 80 5\n4 B 40 5",
+                4,
+                "of the last B frame: the times of B frames must ascend",
+            ),
             ("1 I -40 5", 1, "\"-40\" is no time"),
             ("1 I nan 5", 1, "is no time"),
             ("1 I 1e300 5", 1, "is no time"),

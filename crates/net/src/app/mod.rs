@@ -13,6 +13,7 @@ mod rated;
 mod serve;
 mod session;
 mod tally;
+mod watched;
 
 pub use account::Account;
 pub use bulk::{Bulk, Limit};
@@ -26,5 +27,6 @@ pub use rated::{Rated, Reporters};
 pub use serve::{Ended, Serve, Sink, Talk, Talker};
 pub use session::{Carrier, Session};
 pub use tally::Tally;
+pub use watched::Watched;
 
 pub use crate::host::{App, Turn};

@@ -4,9 +4,9 @@
 
 use super::session::Carrier;
 use crate::host::{Host, HostError};
-use skyhaul_apps::Datagram;
+use skyhaul_apps::{Datagram, Feedback};
 use skyhaul_base::Instant;
-use skyhaul_rate::{Config, Counters, Data, Heard, Receiver, Report, Sender, State};
+use skyhaul_rate::{Config, Counters, Data, Heard, Offered, Receiver, Report, Sender, State};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -15,6 +15,7 @@ use std::net::SocketAddr;
 pub struct Rated {
     ends: (SocketAddr, SocketAddr),
     sender: Sender,
+    offered: Offered,
     /// Headers of each datagram, bytes.
     header: u32,
     room: Vec<u8>,
@@ -34,7 +35,8 @@ impl Rated {
         header: u32,
     ) -> Result<Self, HostError> {
         local.set_port(host.bind(local.port())?);
-        Ok(Self { ends: (local, remote), sender: Sender::new(begins, config), header, room: Vec::new() })
+        let (sender, offered) = (Sender::new(begins, config), Offered::default());
+        Ok(Self { ends: (local, remote), sender, offered, header, room: Vec::new() })
     }
     /// Our end.
     #[must_use]
@@ -53,7 +55,8 @@ impl Rated {
     /// If that is impossible.
     pub fn turn(&mut self, now: Instant, host: &mut Host) -> Result<(), HostError> {
         self.sender.handle_timeout(now);
-        while let Some(data) = self.sender.poll(now) {
+        while let Some((data, offered)) = self.sender.poll_numbered(now) {
+            self.offered.left(data.number, offered);
             self.room.resize(data.size.saturating_sub(self.header) as usize, 0);
             // One that is too short for what it has to say is sent all the same; nobody can use it.
             let _ = data.write(&mut self.room);
@@ -69,6 +72,11 @@ impl Rated {
     #[must_use]
     pub fn next(&self) -> Instant {
         self.sender.next_timeout()
+    }
+    /// Which datagrams its packets carry.
+    #[must_use]
+    pub fn offered(&self) -> &Offered {
+        &self.offered
     }
     /// What it has done, and where it stands.
     #[must_use]
@@ -96,6 +104,9 @@ impl Carrier for Rated {
     }
     fn is_acknowledged(&mut self, _now: Instant, _transfer: u64) -> bool {
         self.sender.is_over()
+    }
+    fn feedback(&mut self, _now: Instant, _transfer: u64) -> Feedback {
+        Feedback { unacknowledged: 0, allowed: self.sender.allowed() }
     }
     fn release(&mut self, _now: Instant, _transfer: u64) {}
     /// The number is given when it leaves.

@@ -7,7 +7,7 @@
 //! The workloads are those of the simulator, which drives them in the same way; a session reads no clock and owns no
 //! socket. Who carries it are connections of our own host ([`Lines`](super::Lines)) or sockets of the kernel's.
 
-use skyhaul_apps::{App, Datagram, Demand, Feedback, Numbered, Outcome, Stop};
+use skyhaul_apps::{App, Arrival, Datagram, Demand, Feedback, Numbered, Outcome, Stop, Viewed};
 use skyhaul_base::{Duration, Instant};
 
 /// What carries the data of a session. Transfers are named by their numbers.
@@ -115,6 +115,19 @@ impl Session {
     pub fn opens_many(&self) -> bool {
         self.app.opens_many()
     }
+    /// Its viewer is told what came to the other end, in the order of time; returns what it got until `end`. `None` of a workload
+    /// that nobody watches.
+    pub fn watch(&mut self, came: impl Iterator<Item = (Instant, Arrival)>, end: Instant) -> Option<Viewed> {
+        if !self.app.watches() {
+            return None;
+        }
+        for (at, arrival) in came.take_while(|(at, _)| *at <= end) {
+            self.app.arrived(at, &arrival);
+        }
+        let viewed = self.app.viewed(end)?;
+        // Of segments out of order nobody was told.
+        Some(Viewed { delayed_wire: None, ..viewed })
+    }
     /// When [`Self::turn`] has something to do at the latest, whatever the carrier does; [`Instant::MAX`] for never.
     #[must_use]
     pub fn next(&self) -> Instant {
@@ -180,9 +193,11 @@ impl Session {
 
     /// Does what the workload wants by `until`.
     fn demand<C: Carrier>(&mut self, now: Instant, until: Instant, carrier: &mut C) -> Result<(), C::Error> {
-        if let (true, Some(t)) = (self.app.watches(), self.open.last()) {
-            let mut told = carrier.feedback(now, t.number);
-            told.unacknowledged += t.left;
+        if self.app.watches() {
+            // Datagrams belong to no transfer.
+            let (number, left) = self.open.last().map_or((0, 0), |t| (t.number, t.left));
+            let mut told = carrier.feedback(now, number);
+            told.unacknowledged += left;
             self.app.feedback(now, &told);
         }
         while let Some(demand) = self.app.poll(until) {
@@ -362,7 +377,7 @@ mod tests {
         s.turn(at(10), &mut c).unwrap();
         assert_eq!(c.open[&0], (1000, true), "what was written is sent");
 
-        let over = Transport::Datagrams { header: 28 };
+        let over = Transport::Datagrams { header: 28, yields: false };
         let (mut s, mut c) = (session(config, over, 0, at(10)), Script::default());
         s.turn(at(0), &mut c).unwrap();
         // Late: those that were due leave now, and say so.

@@ -77,6 +77,11 @@ pub enum Unsupported {
          \"spike\" or \"none\""
     )]
     Oracle,
+    /// The same, of a rate.
+    #[error(
+        "ignore-corruption knows why each packet was lost, which only the simulator does: write transport = \"tfrc\" for this world"
+    )]
+    RateOracle,
     /// More groups than there are ports.
     #[error("each group has a port of its own on a wire, and there are {most}: join groups that are alike")]
     TooManyGroups {

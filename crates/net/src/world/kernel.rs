@@ -5,7 +5,7 @@ use super::outcome::{Done, FlowOutcome, Outcome, Sample};
 use super::receivers::Receivers;
 use super::setting::{Flow, Setting, packet};
 use super::sockets::{How, Sockets};
-use crate::app::{Inbox, Session};
+use crate::app::{Inbox, Session, Watched};
 use crate::device::Clock;
 use crate::device::netlink::{self, KernelFlow};
 use crate::device::ready::Ready;
@@ -47,8 +47,8 @@ pub(super) fn run(
     let zero = emulation.started_at();
     let receivers = receivers.run(true, zero + s.scenario.duration)?;
     let sent = s.client.within(|| send(s, control, zero, stop));
-    let inbox = receivers.end();
-    Ok(sent??.measured(&inbox?).with(s, emulation.finish()?))
+    let heard = receivers.end();
+    Ok(sent??.measured(s, zero, heard?).with(s, emulation.finish()?))
 }
 
 /// A flow.
@@ -82,19 +82,28 @@ impl Sender<'_> {
 struct Sent {
     done: Done,
     datagrams: Vec<Option<(SocketAddr, u64)>>,
+    /// Where what is watched came from.
+    watched: Vec<(Session, Option<SocketAddr>)>,
 }
 
 impl Sent {
     /// With what the receivers measured.
-    fn measured(self, inbox: &Inbox) -> Done {
-        let with = |(flow, datagrams): (FlowOutcome, Option<(SocketAddr, u64)>)| match datagrams {
-            None => flow,
-            Some((from, sent)) => {
-                let delays = inbox.of(from);
-                flow.with_datagrams(sent, delays.measured(), delays.bytes())
-            }
-        };
-        Done { flows: self.done.flows.into_iter().zip(self.datagrams).map(with).collect(), ..self.done }
+    fn measured(self, s: &Setting<'_>, zero: Instant, (inbox, watched): (Inbox, Watched)) -> Done {
+        let end = zero + self.done.took.min(s.scenario.duration);
+        let with =
+            |((flow, datagrams), (mut session, from)): ((FlowOutcome, _), (Session, Option<SocketAddr>))| {
+                let flow = match datagrams {
+                    None => flow,
+                    Some((from, sent)) => {
+                        let delays = inbox.of(from);
+                        flow.with_datagrams(sent, delays.measured(), delays.bytes())
+                    }
+                };
+                let came = from.map_or(&[][..], |from| watched.of(from)).iter().copied();
+                flow.with_view(session.watch(came, end))
+            };
+        let flows = self.done.flows.into_iter().zip(self.datagrams).zip(self.watched);
+        Done { flows: flows.map(with).collect(), ..self.done }
     }
 }
 
@@ -149,5 +158,7 @@ fn send(
     let seen = netlink::kernel_flows()?;
     let flows = all.iter().map(|x| x.outcome(zero, &seen)).collect();
     let datagrams = all.iter().map(|x| Some((x.sockets.local()?, x.session.datagrams()))).collect();
-    Ok(Sent { done: Done { took, flows, samples }, datagrams })
+    let from = |x: Sender<'_>| (x.session, x.sockets.local().or(x.sockets.stream()));
+    let watched = all.into_iter().map(from).collect();
+    Ok(Sent { done: Done { took, flows, samples }, datagrams, watched })
 }

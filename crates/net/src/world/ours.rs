@@ -4,18 +4,22 @@ use super::WorldError;
 use super::outcome::{Done, FlowOutcome, Outcome, RateOutcome, Sample};
 use super::receivers::Receivers;
 use super::setting::{Flow, Setting, packet};
-use crate::app::{App, Inbox, Lines, Rated, Reporters, Serve, Session, Sink, Turn};
+use crate::app::{App, Inbox, Lines, Rated, Reporters, Serve, Session, Sink, Talk, Talker, Turn, Watched};
 use crate::device::Namespace;
 use crate::device::tun::{Tun, TunConfig};
 use crate::emulator::Emulation;
 use crate::error::NetError;
 use crate::host::driver::Driver;
-use crate::host::{Endpoint, Host, HostConfig, HostError, Secret};
+use crate::host::{ConnId, Endpoint, Host, HostConfig, HostError, Secret};
+use skyhaul_apps::{Arrival, Datagram, Viewed};
 use skyhaul_base::{Duration, Instant};
+use skyhaul_rate::Offered;
 use skyhaul_scenario::resolved::{FlowGroup, Transport};
 use skyhaul_tcp::config::ProbeNegotiation;
 use skyhaul_wire::Profile;
+use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -72,12 +76,17 @@ pub(super) fn run(
         let (done, waker) = (AtomicBool::new(false), server.waker());
         let (senders, heard) = std::thread::scope(|scope| {
             let serving = scope.spawn(|| {
-                let serve = Serve::new(|_| Sink, Duration::from_secs(3600), None);
-                let mut app = Receiving { serve, inbox, reporters, failure: None };
+                let open = Rc::new(RefCell::new(Vec::new()));
+                let watched = s.watched();
+                let wanted = watched.is_wanted();
+                let greet = |_| Taken { open: wanted.then(|| open.clone()) };
+                let serve = Serve::new(greet, Duration::from_secs(3600), None);
+                let open = open.clone();
+                let mut app = Receiving { serve, inbox, reporters, watched, open, failure: None };
                 server.run(&mut app, |_, _, _| done.load(Ordering::Relaxed))?;
                 match app.failure {
                     Some(e) => Err(WorldError::from(e)),
-                    None => Ok((app.inbox, app.reporters)),
+                    None => Ok(Heard { inbox: app.inbox, reporters: app.reporters, watched: app.watched }),
                 }
             });
             let senders = send(s, &mut client, &emulation, SERVER[1].into(), stop);
@@ -86,7 +95,7 @@ pub(super) fn run(
             let served = serving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             Ok::<_, WorldError>((senders?, served?))
         })?;
-        Ok(senders.done(client.host(), &heard.0, &heard.1).with(s, emulation.finish()?))
+        Ok(senders.done(client.host(), &heard).with(s, emulation.finish()?))
     } else {
         let to = LINK[1].into();
         s.client.route((IpAddr::V4(to), 32), "link", None)?;
@@ -95,8 +104,9 @@ pub(super) fn run(
         // Our sender sees by itself what is acknowledged.
         let receivers = receivers.run(false, emulation.started_at() + s.scenario.duration)?;
         let senders = send(s, &mut client, &emulation, to.into(), stop);
-        let inbox = receivers.end();
-        Ok(senders?.done(client.host(), &inbox?, &Reporters::default()).with(s, emulation.finish()?))
+        let (inbox, watched) = receivers.end()?;
+        let heard = Heard { inbox, reporters: Reporters::default(), watched };
+        Ok(senders?.done(client.host(), &heard).with(s, emulation.finish()?))
     }
 }
 
@@ -111,19 +121,45 @@ fn listen(s: &Setting<'_>, host: &mut Host) -> Result<(), HostError> {
     Ok(())
 }
 
-/// Reads what comes over connections, measures datagrams, and reports to those that keep to a rate.
-struct Receiving<G> {
-    serve: Serve<Sink, G>,
+/// What the receivers have.
+struct Heard {
     inbox: Inbox,
     reporters: Reporters,
+    watched: Watched,
+}
+
+/// A connection that was taken: reads and forgets, as a sink. It is entered once among those that are looked at.
+struct Taken {
+    /// Those that are watched; `None` if nothing is.
+    open: Option<Rc<RefCell<Vec<ConnId>>>>,
+}
+
+impl Talker for Taken {
+    fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> Talk {
+        if let Some(open) = self.open.take() {
+            open.borrow_mut().push(id);
+        }
+        Sink.turn(now, host, id)
+    }
+}
+
+/// Reads what comes over connections, measures datagrams, and reports to those that keep to a rate.
+struct Receiving<G> {
+    serve: Serve<Taken, G>,
+    inbox: Inbox,
+    reporters: Reporters,
+    watched: Watched,
+    /// Connections, if any are watched: a host has no news of those for which it reads and forgets.
+    open: Rc<RefCell<Vec<ConnId>>>,
     failure: Option<HostError>,
 }
 
-impl<G: FnMut(u16) -> Sink> App for Receiving<G> {
+impl<G: FnMut(u16) -> Taken> App for Receiving<G> {
     fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
         while let Some(d) = host.receive() {
             self.inbox.arrived(d.at, d.from, &d.payload);
             self.reporters.arrived(d.at, d.from, d.to, &d.payload);
+            self.watched.datagram(d.at, d.from, d.to.port(), &d.payload);
         }
         if let Err(e) = self.reporters.turn(now, host) {
             self.failure = Some(e);
@@ -131,7 +167,13 @@ impl<G: FnMut(u16) -> Sink> App for Receiving<G> {
         }
         // Nobody asks what became of them.
         self.serve.take_ended();
-        self.serve.turn(now, host)
+        let turn = self.serve.turn(now, host);
+        self.open.borrow_mut().retain(|id| {
+            let Some(c) = host.conn(*id) else { return false };
+            self.watched.in_order(now, c.remote(), c.local().port(), c.bytes_read());
+            true
+        });
+        turn
     }
     fn next_timeout(&self) -> Instant {
         self.serve.next_timeout().min(self.reporters.next())
@@ -171,7 +213,7 @@ fn send<'a>(
         } else {
             Line::Plain(Lines::connections(ends, endpoint.clone()))
         };
-        senders.all.push(Sender { flow, session: flow.session(zero), line });
+        senders.all.push(Sender { flow, session: flow.session(zero), line, stream: None });
     }
     client.run(&mut senders, |_, _, _| stop())?;
     match senders.failure.take() {
@@ -193,6 +235,8 @@ struct Sender<'a> {
     flow: &'a Flow<'a>,
     session: Session,
     line: Line,
+    /// Where its connection comes from, if a viewer watches it.
+    stream: Option<SocketAddr>,
 }
 
 impl Sender<'_> {
@@ -211,6 +255,9 @@ impl Sender<'_> {
         if let Some(f) = lines.failure(host) {
             return Err(WorldError::Failed { flow: self.flow.group.name.clone(), why: f.to_string() });
         }
+        if self.stream.is_none() && self.flow.is_watched() {
+            self.stream = lines.open().find_map(|id| host.conn(id)).map(|c| c.local());
+        }
         lines.tend(now, host);
         lines.take_over();
         Ok(())
@@ -220,6 +267,25 @@ impl Sender<'_> {
             Line::Plain(lines) => lines.next(),
             Line::Rated(rated) => rated.next(),
         })
+    }
+    /// What its viewer got of what came to the receivers until then.
+    fn viewed(&mut self, watched: &Watched, end: Instant) -> Option<Viewed> {
+        let from = match &self.line {
+            Line::Rated(rated) => Some(rated.local()),
+            Line::Plain(lines) if self.flow.is_udp() => Some(lines.local()),
+            Line::Plain(_) => self.stream,
+        };
+        let offered = match &self.line {
+            Line::Rated(rated) => rated.offered().clone(),
+            Line::Plain(_) => Offered::default(),
+        };
+        let came = from.map_or(&[][..], |from| watched.of(from)).iter().map(|(at, arrival)| match arrival {
+            Arrival::Datagram(d) => {
+                (*at, Arrival::Datagram(Datagram { number: offered.in_packet(d.number), ..*d }))
+            }
+            other => (*at, *other),
+        });
+        self.session.watch(came, end)
     }
     fn sample(&self, host: &Host) -> (Option<f64>, u64) {
         let Line::Plain(lines) = &self.line else { return (None, 0) };
@@ -255,17 +321,20 @@ impl Senders<'_> {
         }
     }
     /// What it all came to.
-    fn done(self, host: &Host, inbox: &Inbox, reporters: &Reporters) -> Done {
-        let of = |x: &Sender<'_>| {
-            let plain = FlowOutcome::of(x.flow, &x.session, self.zero);
+    fn done(mut self, host: &Host, heard: &Heard) -> Done {
+        let (zero, end) = (self.zero, self.over.unwrap_or_else(|| self.ends_at()).min(self.ends_at()));
+        let of = |x: &mut Sender<'_>| {
+            let viewed = x.viewed(&heard.watched, end);
+            let plain = FlowOutcome::of(x.flow, &x.session, zero);
             let lines = match &x.line {
                 Line::Plain(lines) => lines,
-                Line::Rated(rated) => return rated_outcome(plain, rated, inbox, reporters),
+                Line::Rated(rated) => return rated_outcome(plain, rated, heard).with_view(viewed),
             };
             if x.flow.is_udp() {
-                let delays = inbox.of(lines.local());
-                return plain.with_datagrams(x.session.datagrams(), delays.measured(), delays.bytes());
+                let (delays, sent) = (heard.inbox.of(lines.local()), x.session.datagrams());
+                return plain.with_datagrams(sent, delays.measured(), delays.bytes()).with_view(viewed);
             }
+            let plain = plain.with_view(viewed);
             let tally = lines.tally(host);
             FlowOutcome {
                 acked: tally.acked,
@@ -277,14 +346,14 @@ impl Senders<'_> {
             }
         };
         let took = self.over.map_or(Duration::ZERO, |over| over - self.zero);
-        Done { took, flows: self.all.iter().map(of).collect(), samples: self.samples }
+        Done { took, flows: self.all.iter_mut().map(of).collect(), samples: self.samples }
     }
 }
 
 /// What a flow that keeps to a rate came to.
-fn rated_outcome(plain: FlowOutcome, rated: &Rated, inbox: &Inbox, reporters: &Reporters) -> FlowOutcome {
-    let delays = inbox.of(rated.local());
-    let heard = reporters.of(rated.local()).unwrap_or_default();
+fn rated_outcome(plain: FlowOutcome, rated: &Rated, heard: &Heard) -> FlowOutcome {
+    let delays = heard.inbox.of(rated.local());
+    let heard = heard.reporters.of(rated.local()).unwrap_or_default();
     let (counters, state) = rated.sent();
     let rate = RateOutcome {
         allowed: state.rate * 8.0,

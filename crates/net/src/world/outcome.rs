@@ -3,7 +3,7 @@
 use super::setting::{Flow, Setting};
 use crate::app::Session;
 use crate::emulator::Report;
-use skyhaul_apps::Measured;
+use skyhaul_apps::{Measured, Viewed};
 use skyhaul_base::{Duration, Instant};
 
 /// A sample of one TCP flow.
@@ -50,6 +50,8 @@ pub struct FlowOutcome {
     pub datagrams: Option<Measured>,
     /// What became of datagrams that keep to a rate.
     pub rate: Option<RateOutcome>,
+    /// What the viewer of a film got; its `delayed_wire` is not known.
+    pub video: Option<Box<Viewed>>,
 }
 
 /// What became of a flow of datagrams that keep to a rate.
@@ -86,6 +88,11 @@ impl FlowOutcome {
     /// With what was sent in datagrams and what their receiver measured of them, and how many bytes that were.
     pub(super) fn with_datagrams(self, sent: u64, measured: Measured, bytes: u64) -> Self {
         Self { sent: Some(sent), timeouts: Some(0), acked: bytes, datagrams: Some(measured), ..self }
+    }
+    /// With what a viewer got, if there is one; packets are then those of the application, as in the simulator.
+    pub(super) fn with_view(self, viewed: Option<Viewed>) -> Self {
+        let Some(viewed) = viewed else { return self };
+        Self { datagrams: Some(viewed.measured), video: Some(Box::new(viewed)), ..self }
     }
     /// Mean time of a page in seconds.
     #[must_use]

@@ -2,7 +2,7 @@
 //! measured.
 
 use super::setting::Setting;
-use crate::app::Inbox;
+use crate::app::{Inbox, Watched};
 use crate::device::Clock;
 use crate::device::ready::Ready;
 use crate::device::wait::{Wait, Waker};
@@ -25,21 +25,30 @@ const ANSWER: [u8; 1] = [0x06];
 /// A socket.
 #[derive(Debug)]
 enum Socket {
-    Listener(TcpListener),
-    Stream(TcpStream),
-    Datagrams(UdpSocket),
+    Listener(TcpListener, u16),
+    Stream(Stream),
+    Datagrams(UdpSocket, u16),
+}
+
+/// A connection, from whom, at which port, and how much has come.
+#[derive(Debug)]
+struct Stream {
+    socket: TcpStream,
+    from: SocketAddr,
+    port: u16,
+    read: u64,
 }
 
 /// Sockets that are bound and do not read yet.
 #[derive(Debug)]
-pub(super) struct Bound(Vec<Socket>);
+pub(super) struct Bound(Vec<Socket>, Watched);
 
 /// Sockets that read, on a thread of their own.
 #[derive(Debug)]
 pub(super) struct Receivers {
     over: Arc<AtomicBool>,
     waker: Waker,
-    thread: JoinHandle<Result<Inbox, NetError>>,
+    thread: JoinHandle<Result<(Inbox, Watched), NetError>>,
 }
 
 impl Receivers {
@@ -51,21 +60,21 @@ impl Receivers {
                 Transport::Tcp => {
                     let listener = TcpListener::bind((address, port))?;
                     listener.set_nonblocking(true)?;
-                    Ok(Socket::Listener(listener))
+                    Ok(Socket::Listener(listener, port))
                 }
                 // What keeps to a rate is refused before: the kernel has no such thing.
                 Transport::Udp | Transport::Tfrc(_) | Transport::Ssvp(_) => {
                     let socket = UdpSocket::bind((address, port))?;
                     socket.set_nonblocking(true)?;
-                    Ok(Socket::Datagrams(socket))
+                    Ok(Socket::Datagrams(socket, port))
                 }
             };
             let sockets = s.groups().map(|(group, port)| bind(group.transport, port));
-            sockets.collect::<io::Result<_>>().map(Bound).map_err(fail)
+            sockets.collect::<io::Result<_>>().map(|all| Bound(all, s.watched())).map_err(fail)
         })?
     }
-    /// Ends; returns what was measured of datagrams.
-    pub(super) fn end(self) -> Result<Inbox, NetError> {
+    /// Ends; returns what was measured of datagrams, and what came to those that are watched.
+    pub(super) fn end(self) -> Result<(Inbox, Watched), NetError> {
         self.over.store(true, Ordering::Relaxed);
         self.waker.wake();
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -85,6 +94,7 @@ impl Bound {
             next: 0,
             closing: BTreeMap::new(),
             inbox: Inbox::new(until),
+            watched: self.1,
             room: vec![0; 1 << 17],
         };
         for socket in self.0 {
@@ -96,7 +106,7 @@ impl Bound {
             while !flag.load(Ordering::Relaxed) {
                 wait.until(reading.turn()?)?;
             }
-            Ok(reading.inbox)
+            Ok((reading.inbox, reading.watched))
         });
         Ok(Receivers { over, waker, thread })
     }
@@ -112,15 +122,16 @@ struct Reading {
     /// Connections to be closed, by time.
     closing: BTreeMap<(Instant, u64), ()>,
     inbox: Inbox,
+    watched: Watched,
     room: Vec<u8>,
 }
 
 impl Reading {
     fn add(&mut self, socket: Socket) -> Result<(), NetError> {
         match &socket {
-            Socket::Listener(s) => self.ready.add(s, self.next)?,
-            Socket::Stream(s) => self.ready.add(s, self.next)?,
-            Socket::Datagrams(s) => self.ready.add(s, self.next)?,
+            Socket::Listener(s, _) => self.ready.add(s, self.next)?,
+            Socket::Stream(s) => self.ready.add(&s.socket, self.next)?,
+            Socket::Datagrams(s, _) => self.ready.add(s, self.next)?,
         }
         self.sockets.insert(self.next, socket);
         self.next += 1;
@@ -146,38 +157,45 @@ impl Reading {
     }
 
     fn read(&mut self, number: u64) -> Result<(), NetError> {
-        let Self { sockets, inbox, room, .. } = self;
+        let Self { sockets, inbox, watched, room, .. } = self;
         let mut accepted = Vec::new();
         match sockets.get_mut(&number) {
             None => {}
-            Some(Socket::Listener(listener)) => {
-                while let Ok((stream, _)) = listener.accept() {
-                    if stream.set_nonblocking(true).is_ok() {
-                        accepted.push(stream);
+            Some(Socket::Listener(listener, port)) => {
+                while let Ok((socket, from)) = listener.accept() {
+                    if socket.set_nonblocking(true).is_ok() {
+                        accepted.push(Stream { socket, from: plain(from), port: *port, read: 0 });
                     }
                 }
             }
-            Some(Socket::Datagrams(socket)) => loop {
+            Some(Socket::Datagrams(socket, port)) => loop {
                 match socket.recv_from(room) {
-                    Ok((n, from)) => inbox.arrived(Clock::now(), plain(from), &room[..n]),
+                    Ok((n, from)) => {
+                        let (now, from) = (Clock::now(), plain(from));
+                        inbox.arrived(now, from, &room[..n]);
+                        watched.datagram(now, from, *port, &room[..n]);
+                    }
                     Err(e) if e.kind() == ErrorKind::WouldBlock => break,
                     // What ICMP says of packets that were sent: none are.
                     Err(_) => {}
                 }
             },
             Some(Socket::Stream(stream)) => loop {
-                match stream.read(room) {
+                match stream.socket.read(room) {
                     Ok(0) => {
                         if self.answers && !self.closing.keys().any(|(_, n)| *n == number) {
                             // One byte into an empty buffer finds room.
-                            let _ = stream.write(&ANSWER);
+                            let _ = stream.socket.write(&ANSWER);
                             self.closing.insert((Clock::now() + KEPT, number), ());
                         } else if !self.answers {
                             sockets.remove(&number);
                         }
                         break;
                     }
-                    Ok(_) => {}
+                    Ok(n) => {
+                        stream.read += n as u64;
+                        watched.in_order(Clock::now(), stream.from, stream.port, stream.read);
+                    }
                     Err(e) if e.kind() == ErrorKind::WouldBlock => break,
                     Err(e) if e.kind() == ErrorKind::Interrupted => {}
                     Err(_) => {

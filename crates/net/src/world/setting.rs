@@ -2,12 +2,12 @@
 
 use super::World;
 use super::error::{Unsupported, WorldError};
-use crate::app::Session;
+use crate::app::{Session, Watched};
 use crate::device::Namespace;
 use crate::device::tun::TunConfig;
 use crate::emulator::{self, Crossing, Emulation, End, Options};
 use crate::error::NetError;
-use skyhaul_apps::{HEADER, Start as Begin, Streams};
+use skyhaul_apps::{Config as Application, HEADER, Start as Begin, Streams};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::Config as Control;
 use skyhaul_scenario::resolved::{FlowGroup, Resolved, Start};
@@ -46,8 +46,20 @@ impl Flow<'_> {
         let over = group.transport.for_apps(group.endpoint.mss);
         let begins = self.begins(zero);
         let stops = group.stop.map_or(Instant::MAX, |d| zero + d);
-        let app = group.app.build(&Begin { now: begins, over, streams: &streams });
+        let app = self.app(zero).build(&Begin { now: begins, over, streams: &streams });
         Session::new(app, (begins, stops), group.endpoint.header)
+    }
+    /// Its application, whose viewer counts from a time of the scenario on.
+    fn app(&self, zero: Instant) -> Application {
+        let mut app = self.group.app.clone();
+        if let Application::Video(film) = &mut app {
+            film.viewer.warm = zero + film.viewer.warm - Instant::ZERO;
+        }
+        app
+    }
+    /// A viewer wants to know what came to the receiver.
+    pub(super) fn is_watched(&self) -> bool {
+        self.group.app.is_watched()
     }
     /// When it begins, where the scenario's time begins at `zero`.
     pub(super) fn begins(&self, zero: Instant) -> Instant {
@@ -92,6 +104,9 @@ fn check(group: &FlowGroup, world: &World) -> Result<(), Unsupported> {
     if group.transport.rate().is_some() && *world != World::Ours {
         return Err(Unsupported::OursOnly { name: group.transport.name() });
     }
+    if group.transport.rate().is_some_and(|r| r.asks_an_oracle()) {
+        return Err(Unsupported::RateOracle);
+    }
     if group.transport.sends_datagrams() {
         if group.endpoint.mss < HEADER as u32 {
             return Err(Unsupported::ShortDatagram { least: HEADER as u32 + group.endpoint.header });
@@ -134,6 +149,12 @@ impl<'a> Setting<'a> {
     /// MTU of the links' devices, which take whatever the stacks send.
     pub(super) fn link_mtu(&self) -> u16 {
         self.mtu.max(LEAST_LINK_MTU)
+    }
+    /// What the receivers are to write down.
+    pub(super) fn watched(&self) -> Watched {
+        let mut watched = Watched::default();
+        self.groups().filter(|(group, _)| group.app.is_watched()).for_each(|(_, port)| watched.expect(port));
+        watched
     }
     /// The groups with their ports.
     pub(super) fn groups(&self) -> impl Iterator<Item = (&'a FlowGroup, u16)> {
@@ -183,6 +204,8 @@ mod tests {
         let e = says("transport = \"tfrc\"", false).unwrap_err();
         assert!(e.contains("sim and wire"), "{e}");
         assert!(check(&group("transport = \"ssvp\""), &World::OursToKernel).is_err());
+        let e = says("transport = { kind = \"tfrc\", ignore-corruption = true }", true).unwrap_err();
+        assert!(e.contains("only the simulator"), "{e}");
         assert_eq!(says("app = { kind = \"pages\", segments = 3 }", true), Ok(()));
         let udp = |bytes: u32| {
             format!(

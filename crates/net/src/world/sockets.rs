@@ -53,6 +53,8 @@ pub(super) struct Sockets<'a> {
     number: u64,
     lines: Vec<Line>,
     datagrams: Option<(UdpSocket, SocketAddr)>,
+    /// Where its first connection comes from.
+    stream: Option<SocketAddr>,
     /// Bytes acknowledged and segments sent again over connections that are released.
     past: (u64, u64),
     room: Vec<u8>,
@@ -68,6 +70,7 @@ impl<'a> Sockets<'a> {
             number,
             lines: Vec::new(),
             datagrams: None,
+            stream: None,
             past: (0, 0),
             room: Vec::new(),
             failure: None,
@@ -88,6 +91,10 @@ impl<'a> Sockets<'a> {
     /// Where datagrams come from.
     pub(super) fn local(&self) -> Option<SocketAddr> {
         self.datagrams.as_ref().map(|(_, local)| *local)
+    }
+    /// Where its first connection comes from.
+    pub(super) fn stream(&self) -> Option<SocketAddr> {
+        self.stream
     }
     /// Why a connection failed.
     pub(super) fn failure(&self) -> Option<&io::Error> {
@@ -136,6 +143,7 @@ impl Carrier for Sockets<'_> {
     fn open(&mut self, _now: Instant, transfer: u64) -> Result<(), NetError> {
         let stream = self.connect()?;
         self.ready.add(&stream, self.number)?;
+        self.stream = self.stream.or_else(|| stream.local_addr().ok());
         self.lines.push(Line { transfer, stream, written: 0, acknowledged: false });
         Ok(())
     }

@@ -37,6 +37,8 @@ pub struct Config {
     pub feedback: Feedback,
     /// Old losses count less while none are new (RFC 5348 §5.5).
     pub discounting: bool,
+    /// What an oracle would do: losses that the channel caused are no loss events. Only simulated.
+    pub ignore_corruption: bool,
     /// The rate follows the round-trip time against oscillations (§4.5).
     pub damping: bool,
     /// The retransmission timeout in the equation is four round-trip times, and at least this.
@@ -64,6 +66,7 @@ impl Default for Config {
             packet: None,
             feedback: Feedback::Rtt,
             discounting: true,
+            ignore_corruption: false,
             damping: true,
             rto_floor: Duration::ZERO,
             ecn: false,

@@ -7,6 +7,7 @@ use crate::meter::Meter;
 use crate::option::Feedback;
 use crate::packet::{Data, Report, Says};
 use skyhaul_base::{Duration, Instant};
+use std::collections::VecDeque;
 
 /// What a loss is taken for that comes before any packet has said a round-trip time.
 const UNKNOWN_RTT: Duration = Duration::from_millis(500);
@@ -33,6 +34,8 @@ pub(crate) struct Receiver {
     /// Largest packet.
     segment: u32,
     lost: u64,
+    /// Packets that an oracle says the channel lost and that have not been given up, ascending.
+    excused: VecDeque<u64>,
     due: Option<Report>,
 }
 
@@ -51,6 +54,7 @@ impl Receiver {
             most: 0.0,
             segment: 1,
             lost: 0,
+            excused: VecDeque::new(),
             due: None,
         }
     }
@@ -78,6 +82,28 @@ impl Receiver {
         if every || self.owed || self.timer == Instant::MAX || self.loss_event_rate() > self.loss {
             self.report(now);
         }
+    }
+
+    /// An oracle says that the channel lost this packet: with `ignore-corruption` it begins no loss event.
+    pub(crate) fn excuse(&mut self, number: u64) {
+        if self.config.ignore_corruption {
+            // Links lose packets in another order than they are numbered only where several do.
+            let at = self.excused.partition_point(|n| *n < number);
+            if self.excused.get(at) != Some(&number) {
+                self.excused.insert(at, number);
+            }
+        }
+    }
+    /// The first lost packet of a gap from `number` on that congestion may have lost.
+    fn blamed(&self, mut number: u64, gap: &Gap) -> Option<u64> {
+        let from = self.excused.partition_point(|n| *n < number);
+        for excused in self.excused.range(from..) {
+            if *excused != number {
+                break;
+            }
+            number += 1;
+        }
+        (number < gap.end).then_some(number)
     }
 
     pub(crate) fn next_timeout(&self) -> Instant {
@@ -115,17 +141,19 @@ impl Receiver {
     /// All packets of a gap are lost: those that begin events are looked for.
     fn give_up(&mut self, now: Instant, gap: &Gap) {
         let rtt = self.rtt();
-        let mut number = Some(gap.first);
+        let mut number = self.blamed(gap.first, gap);
         for _ in 0..EVENTS_OF_A_GAP {
-            let Some(n) = number else { return };
+            let Some(n) = number else { break };
             self.lose(now, n, gap.time_of(n));
-            if n + 1 < gap.end {
+            if let Some(next) = self.blamed(n + 1, gap) {
                 // Another of the same event, if there is one: it was not lost alone.
-                self.lose(now, n + 1, gap.time_of(n + 1));
+                self.lose(now, next, gap.time_of(next));
             }
             let blind = self.intervals.blind_until(rtt).unwrap_or(now);
-            number = gap.first_after(blind);
+            number = gap.first_after(blind).and_then(|n| self.blamed(n, gap));
         }
+        let judged = self.excused.partition_point(|n| *n < gap.end);
+        self.excused.drain(..judged);
     }
 
     fn lose(&mut self, now: Instant, number: u64, time: Instant) {
@@ -243,6 +271,25 @@ mod tests {
         assert_eq!((r.events(), r.lost()), (1, 1));
         r.handle(at(70), &data(3, 30, Some(50)), false);
         assert_eq!((r.events(), r.lost(), r.loss_event_rate()), (0, 0, 0.0));
+    }
+
+    #[test]
+    fn what_an_oracle_excuses_is_no_loss_event() {
+        let oracle = Config { ignore_corruption: true, ..Config::default() };
+        let events = |config: Config, excused: &[u64]| {
+            let mut r = Receiver::new(config);
+            for n in (0..60).filter(|n| ![20, 21, 40].contains(n)) {
+                // It knows at once what the channel does.
+                excused.iter().filter(|e| **e < n).for_each(|e| r.excuse(*e));
+                r.handle(at(n * 100), &data(n, n * 100, Some(1000)), false);
+            }
+            (r.events(), r.lost())
+        };
+        assert_eq!(events(oracle, &[]), (2, 3));
+        assert_eq!(events(oracle, &[20, 21]), (1, 3));
+        assert_eq!(events(oracle, &[20]), (2, 3), "21 met a full queue");
+        assert_eq!(events(oracle, &[20, 21, 40]), (0, 3));
+        assert_eq!(events(Config::default(), &[20, 21, 40]), (2, 3), "nobody asked");
     }
 
     #[test]

@@ -226,6 +226,8 @@ fn random_loss(f: &FlowGroup, loss: f64, rtt: f64, t0: f64, window: f64) -> Opti
     let b = f64::from(f.endpoint.delayed_ack.every);
     match f.transport {
         Transport::Tcp => throughput::pftk(loss, rtt, t0, b, window).ok(),
+        // Its oracle forgives what the channel loses.
+        Transport::Tfrc(c) if c.ignore_corruption => None,
         Transport::Tfrc(c) => {
             throughput::tfrc(loss, rtt, (4.0 * rtt).max(c.rto_floor.as_secs_f64()), 1.0).ok()
         }

@@ -71,6 +71,22 @@ fn a_slow_return_link_binds_and_warns() {
 }
 
 #[test]
+fn nagles_algorithm_holds_frames_back() {
+    let film = "flows.bulk.app={ kind = 'video', rate = '53 kbit/s' }";
+    let rfc = "flows.bulk.endpoint=rfc";
+    let held = checked(&[film, rfc]).warnings.into_iter().find(|w| w.code == "frames-held");
+    let held = held.expect("a warning");
+    assert_eq!(held.key, "flows.bulk.endpoint.nagle");
+    assert!(held.message.contains("551 ms") && held.message.contains("nagle = false"), "{}", held.message);
+    let padded = "flows.bulk.app={ kind = 'video', rate = '53 kbit/s', pad = true }";
+    let off = "flows.bulk.endpoint={ preset = 'rfc', nagle = false }";
+    let modern = "flows.bulk.endpoint=modern";
+    for sets in [[film, off], [padded, rfc], ["flows.bulk.app=bulk", rfc], [film, modern], [film, "seed=1"]] {
+        assert!(!codes(&sets).contains(&"frames-held"), "{sets:?}");
+    }
+}
+
+#[test]
 fn the_normalised_bandwidth_ratio() {
     // RFC 3449 §2: 10 Mbit/s, 50 kbit/s, packets of 1000 and 40 bytes.
     let with = |more: &[&str]| checked(&[&["links.sat.rate=10 Mbit/s"], more].concat());

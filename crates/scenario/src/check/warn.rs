@@ -24,6 +24,7 @@ pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
     intervals(scenario, check, &mut out);
     priorities(scenario, check, &mut out);
     loads(scenario, check, &mut out);
+    held_back(scenario, check, &mut out);
     starts(scenario, &mut out);
     limits(scenario, check, &mut out);
     ratios(scenario, check, &mut out);
@@ -189,6 +190,23 @@ fn loads(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
             );
             push(out, "overload", key.clone(), message);
         }
+    }
+}
+
+/// Nagle's algorithm keeps a short segment until everything before it is acknowledged (RFC 9293 §3.7.4): the last one of a
+/// frame comes a round-trip time late, and with it the frame.
+fn held_back(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
+    for (group, flow) in scenario.flows.iter().zip(&check.flows) {
+        let short_ends = matches!(&group.app, App::Video(film) if film.flush && !film.pad);
+        if group.transport.sends_datagrams() || !group.endpoint.nagle || !short_ends {
+            continue;
+        }
+        let message = format!(
+            "Nagle's algorithm holds the last, short packet of each frame back until those before it are acknowledged, a \
+             round-trip time of {} ms: write nagle = false there, as programs for live video do",
+            short(1000.0 * flow.base_rtt_s)
+        );
+        push(out, "frames-held", format!("flows.{}.endpoint.nagle", flow.name), message);
     }
 }
 

@@ -151,6 +151,18 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     known("frames_complete_i", Unit::Share, "the same of I frames", |f, _| video::complete_of(f, Type::I)),
     known("frames_complete_p", Unit::Share, "the same of P frames", |f, _| video::complete_of(f, Type::P)),
     known("frames_complete_b", Unit::Share, "the same of B frames", |f, _| video::complete_of(f, Type::B)),
+    maybe(
+        "frame_delay_p5",
+        "time from the production of a frame to its last byte within which 5 % of the frames were there; missing if fewer came",
+        |f, _| video::frame_delay(f, 0.05),
+    ),
+    maybe("frame_delay_p25", "the same of a quarter", |f, _| video::frame_delay(f, 0.25)),
+    maybe("frame_delay_p50", "the same of half", |f, _| video::frame_delay(f, 0.5)),
+    maybe("frame_delay_p75", "the same of three quarters", |f, _| video::frame_delay(f, 0.75)),
+    maybe("frame_delay_p90", "the same of 90 %", |f, _| video::frame_delay(f, 0.9)),
+    maybe("frame_delay_p95", "the same of 95 %", |f, _| video::frame_delay(f, 0.95)),
+    maybe("frame_delay_p99", "the same of 99 %", |f, _| video::frame_delay(f, 0.99)),
+    maybe("frame_delay_p999", "the same of 999 of 1000", |f, _| video::frame_delay(f, 0.999)),
     known(
         "decodable",
         Unit::Share,

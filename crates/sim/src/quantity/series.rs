@@ -55,6 +55,7 @@ pub const fn sampled(series: Series) -> Sampled {
         Series::Rto => (Flow, Unit::Second, "retransmission timeout"),
         Series::Srtt => (Flow, Unit::Second, "smoothed RTT"),
         Series::Ssthresh => (Flow, Unit::Segments, "slow start threshold"),
+        Series::Stalled => (Flow, Unit::Second, "how long the film has stood still so far"),
         Series::Telemetry => (
             Flow,
             Unit::Count,

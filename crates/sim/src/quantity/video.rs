@@ -1,7 +1,7 @@
 //! What a run yields of flows that carry video; zeros and nothing of others.
 
 use crate::result::FlowResult;
-use skyhaul_apps::{FrameType, Share, Viewed};
+use skyhaul_apps::{FRAME_SHARES, FrameType, Share, Viewed};
 use skyhaul_base::Instant;
 
 /// What the viewer got, if there is one.
@@ -29,6 +29,11 @@ pub(super) fn complete_of(f: &FlowResult, kind: FrameType) -> Option<f64> {
 pub(super) fn delay_variation(f: &FlowResult) -> Option<f64> {
     let m = f.datagrams?;
     Some((m.delay_p99? - m.delay_min?).max(0.0))
+}
+/// How long after its production one of [`FRAME_SHARES`] of the frames was there.
+pub(super) fn frame_delay(f: &FlowResult, share: f64) -> Option<f64> {
+    let place = FRAME_SHARES.iter().position(|s| *s == share)?;
+    f.video.as_deref()?.frame_delays[place]
 }
 /// When the transport died.
 pub(super) fn died(f: &FlowResult) -> Option<f64> {

@@ -5,6 +5,7 @@
 mod layout;
 mod overlay;
 mod rate;
+mod spans;
 mod thin;
 mod vega;
 
@@ -17,6 +18,7 @@ use crate::space::{Space, pins};
 use crate::stats;
 pub use overlay::overlay;
 use serde::Serialize;
+use spans::Span;
 use std::path::Path;
 
 /// A figure with its data.
@@ -104,20 +106,32 @@ pub fn check(file: &StudyFile, metrics: &[PlannedMetric], series: &[String]) -> 
         if let Some(rp) = figure.file.find(['/', '\\']) {
             return Err(file.refuse(&key("file"), "a name without folders", &[&figure.file[rp + 1..]]));
         }
-        match (&figure.time, &figure.x, figure.y.0.is_empty()) {
-            (Some(_), None, true) | (None, Some(_), false) => {}
+        let unknown = figure.quantiles.iter().position(|q| !names.contains(&q.metric.as_str()));
+        if let Some(q) = unknown {
+            let message = format!("there is no metric `{}`", figure.quantiles[q].metric);
+            return Err(file.refuse(&key(&format!("quantiles[{q}].metric")), message, &names));
+        }
+        match (&figure.time, &figure.x, figure.y.0.is_empty(), figure.quantiles.is_empty()) {
+            (Some(_), None, true, true) | (None, Some(_), false, true) | (None, None, true, false) => {}
             _ => {
-                let message = "a figure has either `x` and `y`, or `time`";
-                return Err(file.refuse(
-                    &key("file"),
-                    message,
-                    &["x = \"axis\", y = \"metric\"", "time = { series = … }"],
-                ));
+                let message = "a figure has either `x` and `y`, or `time`, or `quantiles`";
+                let forms = [
+                    "x = \"axis\", y = \"metric\"",
+                    "time = { series = … }",
+                    "quantiles = [{ metric = …, share = … }]",
+                ];
+                return Err(file.refuse(&key("file"), message, &forms));
             }
         }
-        if let Some(t) = figure.time.as_ref().filter(|t| !series.contains(&t.series)) {
-            let known: Vec<&str> = series.iter().map(String::as_str).collect();
-            return Err(file.refuse(&key("time"), format!("series `{}` is not recorded", t.series), &known));
+        for (part, name) in figure.time.iter().flat_map(|t| {
+            [("time", Some(&t.series)), ("time.mark", t.mark.as_ref())]
+                .into_iter()
+                .filter_map(|(part, name)| Some((part, name?)))
+        }) {
+            if !series.contains(name) {
+                let known: Vec<&str> = series.iter().map(String::as_str).collect();
+                return Err(file.refuse(&key(part), format!("series `{name}` is not recorded"), &known));
+            }
         }
         let origin = figure.time.as_ref().and_then(|t| t.origin.as_deref());
         if let Some(unknown) = origin.filter(|o| !names.contains(o)) {
@@ -162,7 +176,11 @@ pub fn draw(results: &Results<'_>) -> Result<Vec<Drawn>, StudyError> {
     let one = |(i, figure): (usize, &Figure)| {
         let extent = extent(file, figure, i)?;
         let d = Draw { results, figure, extent };
-        Ok(if figure.time.is_some() { d.over_time() } else { d.over_axis() })
+        Ok(match (&figure.time, figure.quantiles.is_empty()) {
+            (Some(_), _) => d.over_time(),
+            (None, true) => d.over_axis(),
+            (None, false) => d.distribution(),
+        })
     };
     file.study.figure.iter().enumerate().map(one).collect()
 }
@@ -246,7 +264,39 @@ impl Draw<'_> {
             [one] => plan.metrics[*one].heading.clone(),
             many => many.first().map_or_else(String::new, |m| format::axis_of(&plan.metrics[*m].unit)),
         };
-        self.finish(rows, scale, x_axis.heading(), y_title, false)
+        self.finish(rows, &[], scale, x_axis.heading(), y_title, false)
+    }
+
+    /// Means of metrics along x, each at its share along y. A point that some seed has no value for is left out: there the
+    /// curve ends.
+    fn distribution(&self) -> Drawn {
+        let plan = self.results.plan;
+        let (space, names) = (Space::of(&plan.file), plan.readings());
+        let mut rows = Vec::new();
+        for (reading, c) in self.combinations() {
+            for q in &self.figure.quantiles {
+                let Some(m) = plan.metric(&q.metric) else { continue };
+                let e = stats::estimate(self.results.metric(reading, space.flatten(&c), m));
+                if !e.is_valid() {
+                    continue;
+                }
+                let at = plan.metrics[m].title.clone();
+                let (series, reading) = (self.series_label(&c), names[reading].clone());
+                rows.push(Row {
+                    x: Some(e.mean),
+                    at,
+                    y: q.share,
+                    low: None,
+                    high: None,
+                    series,
+                    reading,
+                    flow: None,
+                });
+            }
+        }
+        let first = self.figure.quantiles.first().and_then(|q| plan.metric(&q.metric));
+        let x_title = first.map_or_else(String::new, |m| format::axis_of(&plan.metrics[m].unit));
+        self.finish(rows, &[], self.figure.x_scale, x_title, "Share".to_owned(), false)
     }
 
     fn over_time(&self) -> Drawn {
@@ -255,11 +305,25 @@ impl Draw<'_> {
         let (space, names) = (Space::of(&plan.file), plan.readings());
         let to = time.to.unwrap_or(f64::INFINITY);
         let mut rows = Vec::new();
+        let mut spans = Vec::new();
         let mut thinned = false;
         for (reading, c) in self.combinations() {
             let Some(observed) = self.results.observed(reading, space.flatten(&c), 0) else { continue };
             let metric = time.origin.as_ref().and_then(|o| plan.metric(o));
             let origin = metric.map_or(0.0, |m| self.results.metric(reading, space.flatten(&c), m)[0]);
+            if let Some(mark) = &time.mark {
+                for curve in observed.curves(mark, time.group.as_deref()) {
+                    let label = self.series_label(&c);
+                    let series = if label.is_empty() { curve.group.clone() } else { label };
+                    let points = curve.within(f64::NEG_INFINITY, f64::INFINITY);
+                    for (from, until) in spans::rising(points) {
+                        let (from, until) = ((from - origin).max(time.from), (until - origin).min(to));
+                        if from < until {
+                            spans.push(Span { from, to: until, series: series.clone() });
+                        }
+                    }
+                }
+            }
             let curves = observed.curves(&time.series, time.group.as_deref());
             let curves: Vec<Line> = if time.rate {
                 rate::per_group(curves).into_iter().map(|(group, points)| (group, None, points)).collect()
@@ -287,10 +351,18 @@ impl Draw<'_> {
                 rows.extend(drawn.iter().map(row));
             }
         }
-        self.finish(rows, self.figure.x_scale, "Time (s)".to_owned(), time.series.clone(), thinned)
+        self.finish(rows, &spans, self.figure.x_scale, "Time (s)".to_owned(), time.series.clone(), thinned)
     }
 
-    fn finish(&self, rows: Vec<Row>, scale: Scale, x_title: String, y_title: String, thinned: bool) -> Drawn {
+    fn finish(
+        &self,
+        rows: Vec<Row>,
+        spans: &[Span],
+        scale: Scale,
+        x_title: String,
+        y_title: String,
+        thinned: bool,
+    ) -> Drawn {
         let f = self.figure;
         let study = &self.results.plan.file.study;
         let name = f.file.rsplit_once('.').map_or(f.file.as_str(), |(stem, _)| stem).to_owned();
@@ -313,6 +385,7 @@ impl Draw<'_> {
             domain: &domain,
             readings: &readings,
             rows: &rows,
+            spans,
         };
         let spec = spec.build();
         Drawn { name, title, caption: f.caption.clone(), spec, rows, x_title, y_title, thinned }

@@ -20,6 +20,7 @@ fn spec(figure: &Figure, scale: Scale, rows: &[Row]) -> serde_json::Value {
         domain: &domain,
         readings: &readings,
         rows,
+        spans: &[],
     }
     .build()
 }
@@ -89,6 +90,56 @@ fn many_categories_with_long_names_go_down_the_side() {
             (&"at".into(), &if rows.len() == 9 { -35 } else { 0 }.into())
         );
     }
+}
+
+#[test]
+fn times_are_marked_above_the_plot_in_a_lane_for_each_curve() {
+    let time = crate::model::TimeFigure {
+        series: "buffered".into(),
+        group: None,
+        each_flow: false,
+        rate: false,
+        mark: Some("stalled".into()),
+        factor: 1.0,
+        origin: None,
+        from: 0.0,
+        to: None,
+    };
+    let figure = Figure { time: Some(time), ..Figure::default() };
+    let domain = ["Peach".to_owned(), "SACK".to_owned()];
+    let rows = [row(1.0, 2.0, "Peach"), row(2.0, 0.0, "SACK")];
+    let span = |from: f64, to: f64, series: &str| Span { from, to, series: series.into() };
+    let drawn = |spans: &[Span]| {
+        let spec = vega::Spec {
+            figure: &figure,
+            title: "Film",
+            x_title: "Time (s)",
+            y_title: "Film (s)",
+            legend: None,
+            scale: Scale::Linear,
+            domain: &domain,
+            readings: &["as printed".to_owned()],
+            rows: &rows,
+            spans,
+        };
+        spec.build()
+    };
+    let s = drawn(&[span(1.5, 2.0, "SACK"), span(0.5, 0.75, "Peach")]);
+    let layers = s["layer"].as_array().expect("layers");
+    let lanes: Vec<&serde_json::Value> =
+        layers.iter().filter(|l| l["encoding"]["x"]["field"] == "from").collect();
+    assert_eq!(lanes.len(), 2);
+    assert_eq!(lanes[0]["data"]["values"][0]["to"], 0.75);
+    assert_eq!(lanes[1]["data"]["values"][0]["curve"], "SACK");
+    let height = |l: &serde_json::Value| l["encoding"]["y"]["value"].as_f64().expect("a place");
+    assert!(
+        height(lanes[0]) < height(lanes[1]) && height(lanes[1]) < 0.0,
+        "above the plot, as in the legend"
+    );
+    // Without any nothing is different.
+    assert!(
+        drawn(&[])["layer"].as_array().expect("layers").iter().all(|l| l["encoding"]["x"]["field"] != "from")
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::Row;
 use super::layout::{self, Names, at, once};
+use super::spans::Span;
 use crate::model::{Band, Figure, Mark, Scale};
 use serde_json::{Map, Value, json};
 
@@ -28,6 +29,9 @@ pub(super) const WIDTH: usize = 560;
 /// Height of the plot in pixels.
 const HEIGHT: usize = 320;
 
+/// Height of a lane of marks above the plot, in pixels.
+const LANE: usize = 7;
+
 /// Half a decade.
 const SQRT_10: f64 = 3.162_277_660_168_379_5;
 
@@ -44,6 +48,7 @@ pub(super) struct Spec<'a> {
     pub(super) domain: &'a [String],
     pub(super) readings: &'a [String],
     pub(super) rows: &'a [Row],
+    pub(super) spans: &'a [Span],
 }
 
 impl Spec<'_> {
@@ -66,6 +71,7 @@ impl Spec<'_> {
             }
             layers.push(layer);
         }
+        layers.extend(self.marked(&x));
         let aside = matches!(self.names(), Some(Names::Aside));
         let rules = self.figure.rule.iter().enumerate();
         layers.extend(rules.flat_map(|(i, r)| layout::rule(i, r, &x, &y, aside)));
@@ -295,6 +301,47 @@ impl Spec<'_> {
             (Mark::LinePoint, false) => vec![line, point],
             (Mark::Line | Mark::LinePoint | Mark::Step, _) => vec![line],
         }
+    }
+
+    /// Times at which something lasts: bars above the plot, a lane for each curve.
+    fn marked(&self, x: &Value) -> Vec<Value> {
+        let Some(what) = self.figure.time.as_ref().and_then(|t| t.mark.as_ref()) else { return Vec::new() };
+        if self.spans.is_empty() {
+            return Vec::new();
+        }
+        let (mut from, to) = (x.clone(), json!({ "field": "to" }));
+        from["field"] = json!("from");
+        // In the order of the legend, from above.
+        let count = self.domain.len();
+        let lane = |place: usize| -(5.0 + (LANE * (count - 1 - place)) as f64);
+        let mut layers: Vec<Value> = Vec::new();
+        for (place, series) in self.domain.iter().enumerate() {
+            let own = self.spans.iter().filter(|s| s.series == *series);
+            let own: Vec<Value> =
+                own.map(|s| json!({ "from": s.from, "to": s.to, "curve": s.series })).collect();
+            layers.push(json!({
+                "data": { "values": own },
+                "mark": { "type": "rule", "strokeWidth": LANE - 2, "clip": false },
+                "encoding": {
+                    "x": from, "x2": to, "y": { "value": lane(place) }, "color": self.color(),
+                    "tooltip": [
+                        { "field": "curve", "title": self.legend.unwrap_or("Series") },
+                        { "field": "from", "type": "quantitative", "title": "from (s)", "format": ".5~g" },
+                        { "field": "to", "type": "quantitative", "title": "to (s)", "format": ".5~g" },
+                    ],
+                },
+            }));
+        }
+        layers.push(json!({
+            "data": once(),
+            "mark": { "type": "text", "align": "right", "baseline": "middle", "color": "#222222" },
+            "encoding": {
+                "x": { "value": -8 },
+                "y": { "value": (lane(0) + lane(count - 1)) / 2.0 },
+                "text": { "value": what },
+            },
+        }));
+        layers
     }
 
     fn tooltip(&self) -> Value {

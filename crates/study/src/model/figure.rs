@@ -58,6 +58,9 @@ pub struct Figure {
     /// Range along y.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub y_range: Option<[f64; 2]>,
+    /// A distribution instead of metrics over an axis: metrics along x, each at its share along y.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quantiles: Vec<Quantile>,
     /// Straight lines, such as bounds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rule: Vec<Rule>,
@@ -81,6 +84,9 @@ pub struct TimeFigure {
     /// What a cumulative series gains per second, from sample to sample: one line per group of flows, their sum.
     #[serde(default)]
     pub rate: bool,
+    /// A recorded series that rises while something lasts, such as `stalled`: those times are marked above the plot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
     /// What the values are multiplied by, for another unit; 1 by default.
     #[serde(default = "one")]
     pub factor: f64,
@@ -93,6 +99,16 @@ pub struct TimeFigure {
     /// End, s after the origin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<f64>,
+}
+
+/// A point of a distribution.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quantile {
+    /// The metric: how much it is at this share.
+    pub metric: String,
+    /// The share, along y.
+    pub share: f64,
 }
 
 const fn one() -> f64 {

@@ -9,6 +9,7 @@
 
 mod decode;
 mod gaps;
+mod lateness;
 mod playout;
 mod smooth;
 
@@ -19,6 +20,7 @@ use crate::viewed::{FIXED, Share, Viewed};
 use crate::workload::Arrival;
 use decode::Decoder;
 use gaps::Gaps;
+use lateness::Lateness;
 use playout::Playout;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -164,6 +166,7 @@ pub struct Viewer {
     delivery: Gaps,
     wire: Gaps,
     delays: Delays,
+    lateness: Lateness,
     smooth: Smooth,
     decoder: Decoder,
     playout: Playout,
@@ -193,6 +196,7 @@ impl Viewer {
             delivery: Gaps::new(settings.threshold),
             wire: Gaps::new(settings.threshold),
             delays: Delays::default(),
+            lateness: Lateness::default(),
             smooth: Smooth::default(),
             decoder: Decoder::default(),
             playout: Playout::new(1.0 / frames, settings.start, settings.resume, !stream),
@@ -303,6 +307,9 @@ impl Viewer {
                 }
                 frame.complete = Some(now);
                 self.playout.complete(now, frame.number);
+                if self.done < self.judged {
+                    self.late(self.done, now);
+                }
             }
             self.done += 1;
         }
@@ -343,7 +350,8 @@ impl Viewer {
         self.arrived += u64::from(packet.len);
         self.take(now, number, packet);
         let first = self.frames.partition_point(|f| f.packets.1 <= number);
-        for frame in self.frames.range_mut(first..) {
+        for place in first..self.frames.len() {
+            let frame = &mut self.frames[place];
             if frame.packets.0 > number {
                 break;
             }
@@ -354,7 +362,18 @@ impl Viewer {
             if frame.missing == 0 {
                 frame.complete = Some(now);
                 self.playout.complete(now, frame.number);
+                if place < self.judged {
+                    self.late(place, now);
+                }
             }
+        }
+    }
+
+    /// A frame is there after it was judged.
+    fn late(&mut self, place: usize, now: Instant) {
+        let at = self.frames[place].at;
+        if self.counts(at) {
+            self.lateness.complete(now - at);
         }
     }
 
@@ -384,6 +403,10 @@ impl Viewer {
             if self.counts(frame.at) {
                 self.viewed.complete[frame.kind as usize].count(in_time);
                 self.viewed.decodable.count(decodable);
+                self.lateness.judged();
+                if let Some(complete) = frame.complete {
+                    self.lateness.complete(complete - frame.at);
+                }
             }
             self.judged += 1;
         }
@@ -417,6 +440,12 @@ impl Viewer {
         self.playout.buffered(now)
     }
 
+    /// How long the film has stood still by now, s; `None` before the first frame. Never less than before.
+    #[must_use]
+    pub fn stood(&self, now: Instant) -> Option<f64> {
+        self.playout.stood_by(now)
+    }
+
     /// What was seen until `end`.
     #[must_use]
     pub fn result(&self, end: Instant) -> Viewed {
@@ -443,6 +472,7 @@ impl Viewer {
         r.switched_by = (r.switches > 0).then(|| v.switched / r.switches as f64);
         (r.variation, r.silence) = v.smooth.result(end);
         r.measured = v.delays.measured();
+        r.frame_delays = v.lateness.quantiles();
         let share = |part, of| Some(Share { part, of });
         r.delayed = share(v.delivery.by_number, v.delivery.received);
         r.delayed_arrival = share(v.delivery.by_arrival, v.delivery.received);
@@ -450,6 +480,7 @@ impl Viewer {
         if r.died.is_some() {
             // Of a film that broke off, what came before says nothing good.
             (r.delayed, r.delayed_arrival, r.delayed_wire, r.variation) = (None, None, None, None);
+            (r.frame_delays, r.useless) = Default::default();
             r.measured = Measured {
                 delivered: r.measured.delivered,
                 missing: r.measured.missing,

@@ -183,6 +183,12 @@ impl Playout {
         )
     }
 
+    /// How long the film has stood still by now, s; `None` before the first frame.
+    pub(super) fn stood_by(&self, now: Instant) -> Option<f64> {
+        self.began?;
+        Some(self.clone().result(now).stalled)
+    }
+
     /// What was seen until the end.
     pub(super) fn result(mut self, end: Instant) -> Played {
         if self.conceals {
@@ -232,12 +238,14 @@ mod tests {
             p.complete(at(300 + 40 * n), n);
         }
         near(p.buffered(at(420)).unwrap(), 0.16);
+        near(p.stood_by(at(420)).unwrap(), 0.0);
         p.complete(at(460), 4);
         // Frame 0 is seen at 460, frame 5 is due at 660.
         near(p.buffered(at(500)).unwrap(), 0.16);
         p.complete(at(700), 5);
         p.complete(at(720), 6);
         near(p.buffered(at(730)).unwrap(), 0.08);
+        near(p.stood_by(at(730)).unwrap(), 0.07);
         p.complete(at(750), 7);
         // It went on at 750 with frame 5; frame 8 is due at 870 and does not come.
         let r = p.clone().result(at(1000));
@@ -281,6 +289,7 @@ mod tests {
         for n in [0, 1, 3, 4] {
             p.complete(at(100 + n), n);
         }
+        near(p.stood_by(at(225)).unwrap(), 0.04);
         // Started at 104: frame 2 is due at 184, 5 at 304, 6 at 344, 7 at 384.
         p.complete(at(190), 2);
         p.complete(at(384), 7);

@@ -8,6 +8,7 @@ use skyhaul_lab::run::execute;
 use skyhaul_net::world::{FlowOutcome, Outcome, Sample};
 use skyhaul_scenario::resolved::{Record, Series, Transport};
 use skyhaul_sim::FlowResult;
+use skyhaul_sim::Viewed;
 
 /// Of one flow at one time.
 pub(super) struct Point {
@@ -47,6 +48,19 @@ pub(super) struct Group {
     /// Transfers that arrived at random, complete or not.
     pub(super) transfers: u64,
     pub(super) datagrams: Option<Datagrams>,
+    /// One for each flow that keeps to a rate.
+    pub(super) rates: Vec<Rate>,
+    /// One for each flow of video.
+    pub(super) films: Vec<Viewed>,
+}
+
+/// What became of a flow of datagrams that keep to a rate.
+#[derive(Clone, Copy)]
+pub(super) struct Rate {
+    /// The loss event rate that the receiver measured in the end; SSVP has none.
+    pub(super) loss: Option<f64>,
+    /// Reports that the receiver sent.
+    pub(super) reports: u64,
 }
 
 /// What became of datagrams.
@@ -99,6 +113,8 @@ impl Group {
         self.probes = (self.probes.0 + flow.probes.0, self.probes.1 + flow.probes.1);
         self.pages.extend(flow.pages);
         self.transfers += flow.transfers;
+        self.rates.extend(flow.rates);
+        self.films.extend(flow.films);
         if let (Some(d), Some(more)) = (&mut self.datagrams, flow.datagrams) {
             d.sent += more.sent;
             d.delivered += more.delivered;
@@ -165,6 +181,8 @@ pub(super) fn simulate(case: &Case, seed: u64) -> Result<Done, Stop> {
             samples.push(Point { at: at.as_secs_f64(), flow, cwnd, acked: acked[i] * segment });
         }
     }
+    // Of a film packets are those of the application, whatever carries them.
+    let sent = |f: &FlowResult| f.video.as_ref().map_or(f.segments_sent, |v| v.packets);
     let group = |f: &FlowResult| Group {
         name: f.group.clone(),
         goodput: f.goodput,
@@ -175,7 +193,9 @@ pub(super) fn simulate(case: &Case, seed: u64) -> Result<Done, Stop> {
         transfers: f.transfers,
         datagrams: f
             .datagrams
-            .map(|m| Datagrams::of(f.segments_sent, (m.delivered, m.missing), m.delay_mean, m.jitter)),
+            .map(|m| Datagrams::of(sent(f), (m.delivered, m.missing), m.delay_mean, m.jitter)),
+        rates: f.rate.iter().map(|r| Rate { loss: r.loss_event_rate, reports: r.reports }).collect(),
+        films: f.video.as_deref().cloned().into_iter().collect(),
     };
     Ok(done(Group::join(r.flows.iter().map(group)), Vec::new(), samples))
 }
@@ -184,6 +204,7 @@ pub(super) fn simulate(case: &Case, seed: u64) -> Result<Done, Stop> {
 pub(super) fn measured(o: &Outcome) -> Done {
     let point =
         |s: &Sample| Point { at: s.at.as_secs_f64(), flow: s.flow, cwnd: s.cwnd, acked: s.acked as f64 };
+    let sent = |f: &FlowOutcome| f.video.as_ref().map_or(f.sent.unwrap_or(0), |v| v.packets);
     let group = |f: &FlowOutcome| Group {
         name: f.group.clone(),
         goodput: f.goodput,
@@ -194,7 +215,9 @@ pub(super) fn measured(o: &Outcome) -> Done {
         transfers: f.transfers,
         datagrams: f
             .datagrams
-            .map(|m| Datagrams::of(f.sent.unwrap_or(0), (m.delivered, m.missing), m.delay_mean, m.jitter)),
+            .map(|m| Datagrams::of(sent(f), (m.delivered, m.missing), m.delay_mean, m.jitter)),
+        rates: f.rate.iter().map(|r| Rate { loss: r.loss_event_rate, reports: r.reports.0 }).collect(),
+        films: f.video.as_deref().cloned().into_iter().collect(),
     };
     let groups = Group::join(o.flows.iter().map(group));
     done(groups, o.emulation.doubts(), o.samples.iter().map(point).collect())

@@ -1,12 +1,13 @@
 //! What several worlds made of a scenario, side by side: a table, or JSON.
 
 use super::figures;
-use super::measure::{Datagrams, Done, Group};
+use super::measure::{Datagrams, Done, Group, Rate};
 use super::runs::{Entry, Ran};
 use crate::args::CompareArgs;
 use crate::output::print;
 use crate::stop::Stop;
 use serde_json::{Value, json};
+use skyhaul_sim::{Share, Viewed};
 use skyhaul_study::format;
 use skyhaul_study::stats::{self, Estimate};
 use std::fmt::Write as _;
@@ -29,6 +30,15 @@ impl Part<'_> {
     }
     fn datagrams(&self, f: impl Fn(&Datagrams) -> f64) -> f64 {
         mean(self.groups.iter().filter_map(|g| g.datagrams.as_ref()).map(f))
+    }
+    fn rates(&self, f: impl Fn(&Rate) -> Option<f64>) -> f64 {
+        mean(self.groups.iter().flat_map(|g| &g.rates).filter_map(f))
+    }
+    /// Of each film of each run; not a number where one has no value, as where its transport died.
+    fn films(&self, f: impl Fn(&Viewed) -> Option<f64>) -> f64 {
+        let all: Vec<f64> =
+            self.groups.iter().flat_map(|g| &g.films).map(|v| f(v).unwrap_or(f64::NAN)).collect();
+        if all.iter().all(|x| x.is_finite()) { mean(all.into_iter()) } else { f64::NAN }
     }
     fn goodputs(&self) -> Vec<f64> {
         self.groups.iter().map(|g| g.goodput).collect()
@@ -157,6 +167,20 @@ fn table(parts: &[Part<'_>]) -> Vec<Vec<String>> {
         columns.push(("one-way delay, ms", Box::new(|p| number(p.datagrams(|d| d.delay() * 1e3)))));
         columns.push(("jitter, ms", Box::new(|p| number(p.datagrams(|d| d.jitter() * 1e3)))));
     }
+    if parts.iter().any(|p| p.groups.iter().any(|g| !g.rates.is_empty())) {
+        columns.push(("loss event rate", Box::new(|p| number(p.rates(|r| r.loss)))));
+        columns.push(("reports", Box::new(|p| number(p.rates(|r| Some(r.reports as f64))))));
+    }
+    if parts.iter().any(|p| p.groups.iter().any(|g| !g.films.is_empty())) {
+        let percent = |share: Option<Share>| share.and_then(Share::value).map(|s| 100.0 * s);
+        columns.push(("packets delayed, %", Box::new(move |p| number(p.films(|v| percent(v.delayed))))));
+        columns
+            .push(("frames in time, %", Box::new(move |p| number(p.films(|v| percent(Some(complete(v))))))));
+        columns.push(("decodable, %", Box::new(move |p| number(p.films(|v| percent(Some(v.decodable)))))));
+        columns.push(("start-up, s", Box::new(|p| number(p.films(|v| v.played.startup)))));
+        columns.push(("stalls", Box::new(|p| number(p.films(|v| Some(v.played.stalls as f64))))));
+        columns.push(("stands still, s", Box::new(|p| number(p.films(|v| Some(v.played.stalled))))));
+    }
     columns.push((
         "emulation",
         Box::new(|p| match (&p.entry.world, p.runs.iter().all(|d| d.doubts.is_empty())) {
@@ -168,6 +192,12 @@ fn table(parts: &[Part<'_>]) -> Vec<Vec<String>> {
     let heads = columns.iter().map(|(head, _)| (*head).to_owned()).collect();
     let rows = parts.iter().map(|p| columns.iter().map(|(_, cell)| cell(p)).collect());
     std::iter::once(heads).chain(rows).collect()
+}
+
+/// Frames of all types that were complete in time.
+fn complete(film: &Viewed) -> Share {
+    let sum = |f: fn(&Share) -> u64| -> u64 { film.complete.iter().map(f).sum() };
+    Share { part: sum(|s| s.part), of: sum(|s| s.of) }
 }
 
 /// A world in JSON: of all flows together, and group by group. Lists have an element per seed.
@@ -211,7 +241,39 @@ fn group(runs: Vec<&Group>) -> Value {
         value["delay_mean_s"] = datagrams(&|d| json!(d.delay())).into();
         value["jitter_s"] = datagrams(&|d| json!(d.jitter())).into();
     }
+    if runs.iter().any(|g| !g.rates.is_empty()) {
+        let rates = |f: &dyn Fn(&Rate) -> Value| each(&|g| g.rates.iter().map(f).collect());
+        value["loss_event_rate"] = rates(&|r| json!(r.loss)).into();
+        value["reports"] = rates(&|r| json!(r.reports)).into();
+    }
+    if runs.iter().any(|g| !g.films.is_empty()) {
+        value["films"] = each(&|g| g.films.iter().map(film).collect()).into();
+    }
     value
+}
+
+/// What the viewer of a film got, with the names of the simulator's quantities.
+fn film(v: &Viewed) -> Value {
+    let share = |s: Option<Share>| s.and_then(Share::value);
+    json!({
+        "frames": v.frames.iter().sum::<u64>(),
+        "frames_packets": v.packets,
+        "frames_complete": share(Some(complete(v))),
+        "decodable": share(Some(v.decodable)),
+        "delayed": share(v.delayed),
+        "delayed_arrival": share(v.delayed_arrival),
+        "late_1s": share(Some(v.late[1])),
+        "startup_s": v.played.startup,
+        "stalls": v.played.stalls,
+        "stalled_s": v.played.stalled,
+        "stalled_share": v.still,
+        "freeze_max_s": v.played.freeze,
+        "jitter_s": v.measured.jitter,
+        "delay_p99_s": v.measured.delay_p99,
+        "switches": v.switches,
+        "useless": share(Some(v.useless)),
+        "died": v.died.is_some(),
+    })
 }
 
 /// A table in columns; the first one to the left, the others to the right.

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Instructions per packet of a cell with video, relative to a cell with bulk transfers.
+
+    cargo build --release
+    python3 benches/video.py              # exit status 1 if video costs more than it may
+    python3 benches/video.py --json FILE
+
+Twenty flows of SACK share the GEO channel of the foundation's benchmark: greedy, or each with a film of
+320 kbit/s and its viewer, which watches every packet. As in `instructions.py`, each runs for two durations
+under callgrind, so that start-up does not count. A packet is one of data that was sent: a film's frames
+end in short packets, so that delivered bytes would say something else. Datagrams are shown beside them,
+held against greedy ones that keep to a rate.
+"""
+
+import argparse
+import json
+import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from instructions import count
+from skyhaul_cli import DATAGRAMS, DEFAULT_BINARY, Unusable, exit_unusable, require_skyhaul, skyhaul_command
+
+SHORT, LONG = 22, 110
+BOUND = 1.2
+FILM = 'flows.bulk.app={ kind = "video", rate = "320 kbit/s" }'
+LOSSES = (0, 1e-3, 1e-2)
+
+
+def over_datagrams(binary, duration, loss, *sets):
+    """A run of the scenario of datagrams that keep to a rate."""
+    settings = [f"duration={duration} s", f"links.sat.error.p={loss}", *sets]
+    return [str(binary), "run", str(DATAGRAMS), *[x for s in settings for x in ("--set", s)], "--json"]
+
+
+def stream(binary, duration, loss, *sets):
+    """A run of the scenario of greedy flows of SACK."""
+    command = skyhaul_command(binary, flows=20, variant="sack", loss=loss, duration=duration, seed=1)
+    return [*command[:-1], *[x for s in sets for x in ("--set", s)], "--json"]
+
+
+# name -> (how it is run, with what, what it is held against)
+CELLS = {
+    "bulk over SACK": (stream, [], None),
+    "video over SACK": (stream, [FILM], "bulk over SACK"),
+    "bulk over TFRC": (over_datagrams, [], None),
+    "video over TFRC": (over_datagrams, [FILM], "bulk over TFRC"),
+}
+# Datagrams cost less than segments: a viewer weighs more beside them. The bound is for films over TCP.
+BOUNDED = {"video over SACK"}
+
+
+def measure(binary, name, loss):
+    """Instructions per packet sent."""
+    run, sets, _ = CELLS[name]
+    points = []
+    for duration in (SHORT, LONG):
+        instructions, out = count(run(binary, duration, loss, *sets))
+        points.append((instructions, sum(f["segments_sent"] for f in json.loads(out)["flows"])))
+    (few, few_packets), (many, many_packets) = points
+    if many_packets <= few_packets:
+        raise Unusable(f"{name}: nothing is sent between {SHORT} and {LONG} s")
+    return (many - few) / (many_packets - few_packets)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--skyhaul", type=Path, default=DEFAULT_BINARY, help="the skyhaul program")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
+    parser.add_argument("--json", type=Path, help="write the numbers here")
+    args = parser.parse_args()
+    try:
+        if shutil.which("valgrind") is None:
+            raise Unusable("valgrind is not installed; on Debian and Ubuntu: apt-get install valgrind")
+        require_skyhaul(args.skyhaul)
+        cells = [(name, loss) for name in CELLS for loss in LOSSES]
+        with ThreadPoolExecutor(args.jobs) as pool:
+            found = dict(zip(cells, pool.map(lambda c: measure(args.skyhaul, *c), cells), strict=True))
+    except Unusable as error:
+        return exit_unusable(error)
+    over = []
+    print(f"{'cell':16} {'loss':>6} {'instructions/packet':>20} {'against bulk':>13} {'bound':>6}")
+    for name, loss in cells:
+        against = CELLS[name][2]
+        ratio = found[name, loss] / found[against, loss] if against else None
+        bound = BOUND if name in BOUNDED else None
+        shown = ("" if ratio is None else f"{ratio:.2f}", "" if bound is None else f"{bound:g}")
+        print(f"{name:16} {loss:6g} {found[name, loss]:20.0f} {shown[0]:>13} {shown[1]:>6}")
+        if bound is not None and ratio > bound:
+            over.append(f"{name} at {loss:g} ({ratio:.2f})")
+    if args.json:
+        rows = [{"cell": n, "loss": loss, "per_packet": cost} for (n, loss), cost in found.items()]
+        args.json.write_text(json.dumps(rows, indent=1) + "\n")
+    if over:
+        print(f"over the bound: {', '.join(over)}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+//! How late frames are: the time from the production of each to its last byte, and how many never came.
+
+use crate::viewed::FRAME_SHARES;
+use hdrhistogram::Histogram;
+use skyhaul_base::Duration;
+
+/// Longest delay that is told from longer ones, in microseconds: a day.
+const LONGEST: u64 = 86_400_000_000;
+
+/// The delays of frames.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lateness {
+    /// Frames of which is known whether they came in time.
+    judged: u64,
+    /// Of microseconds. Made by the first frame: flows without film take no room.
+    histogram: Option<Box<Histogram<u32>>>,
+}
+
+impl Lateness {
+    /// One more frame that was in time, or whose time is over, sent or not.
+    pub(super) fn judged(&mut self) {
+        self.judged += 1;
+    }
+    /// Such a frame is there, `delay` after it was produced.
+    pub(super) fn complete(&mut self, delay: Duration) {
+        let histogram = self.histogram.get_or_insert_with(|| {
+            Box::new(Histogram::new_with_bounds(1, LONGEST, 3).expect("bounds that a histogram takes"))
+        });
+        histogram.saturating_record(delay.as_nanos() / 1000);
+    }
+
+    /// How long after its production each share of [`FRAME_SHARES`] of all frames was there (nearest rank), s; `None` if
+    /// fewer ever came.
+    pub(super) fn quantiles(&self) -> [Option<f64>; FRAME_SHARES.len()] {
+        let within = |share: f64| {
+            // Of products that are a hair above the whole number they stand for.
+            let rank = ((share * self.judged as f64 - 1e-9).ceil() as u64).max(1);
+            let histogram = self.histogram.as_ref().filter(|h| h.len() >= rank)?;
+            Some(histogram.value_at_quantile(rank as f64 / histogram.len() as f64) as f64 * 1e-6)
+        };
+        FRAME_SHARES.map(within)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_never_came_is_behind_everything_that_came() {
+        let mut l = Lateness::default();
+        assert_eq!(l.quantiles(), [None; FRAME_SHARES.len()]);
+        for ms in 1..=90 {
+            l.judged();
+            l.complete(Duration::from_millis(ms));
+        }
+        for _ in 0..10 {
+            l.judged();
+        }
+        // Of 100 frames the 5th, 25th, 50th, 75th and 90th; the 95th never came.
+        let found = l.quantiles();
+        for (share, at) in FRAME_SHARES.iter().zip(found) {
+            let rank = share * 100.0;
+            if rank > 90.0 {
+                assert_eq!(at, None, "{share}");
+            } else {
+                assert!((at.expect("came") / (rank * 1e-3) - 1.0).abs() < 1.1e-3, "{share}: {at:?}");
+            }
+        }
+    }
+}
