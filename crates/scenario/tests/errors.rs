@@ -485,7 +485,7 @@ fn files() {
         (
             "schema = 1",
             "schema = 1\nextends = \"preset:peach-gso\"",
-            "geo.toml:2: extends: there is no preset \"peach-gso\", did you mean \"peach-geo\"? (known: geo-today, luglio, neglia, papadimitriou, peach-geo, peach-hetero, peach-leo, peach-meo)",
+            "geo.toml:2: extends: there is no preset \"peach-gso\", did you mean \"peach-geo\"? (known: geo-bent-pipe-dama, geo-hts-ka, geo-today, in-flight-geo, luglio, maritime-vsat, neglia, papadimitriou, peach-geo, peach-hetero, peach-leo, peach-meo)",
         ),
         (
             "schema = 1",
@@ -594,7 +594,7 @@ fn a_problem_is_placed_in_the_file_that_holds_the_key() {
     let e = resolve_text("dir/top.toml", "extends = \"loop.toml\"", &[], &load).unwrap_err();
     assert_eq!(e.to_string(), "dir/loop.toml:1: extends: \"top.toml\" extends this file in turn");
     let e = Document::open("preset:peach", &no_files).unwrap_err();
-    assert!(e.to_string().starts_with("preset:peach: there is no such preset (known: geo-today"), "{e}");
+    assert!(e.to_string().starts_with("preset:peach: there is no such preset (known: geo-bent-pipe-dama"), "{e}");
     let e = Document::open("nowhere.toml", &no_files).unwrap_err();
     assert_eq!(e.to_string(), "nowhere.toml: cannot read: there are no files here, only presets");
 }
