@@ -1,6 +1,6 @@
 //! The resolved scenario as a file: every value explicit, in canonical units, so that it reads back to the same.
 
-use crate::amount::{Count, QueueLimit, RateSpec, Span, Time, Window};
+use crate::amount::{Count, QueueLimit, RateSpec, Size, Span, Time, Window};
 use crate::model::{
     CcSpec, DirectionSpec, EndpointSpec, EventSpec, FadeSpec, FlowSpec, LinkSpec, OrTrace, QueueSpec,
     RateOrKind, RecordSpec, Scenario, Short, StartSpec,
@@ -48,6 +48,8 @@ impl Resolved {
                             }
                             reverse
                         }),
+                        ack_size: forward.ack_size,
+                        reconstruct_acks: forward.reconstruct_acks,
                     };
                     (l.name.clone(), spec)
                 })
@@ -145,6 +147,8 @@ fn direction(d: &Direction) -> DirectionSpec {
         up: (!d.up).then_some(false),
         drop_in_flight: d.drop_in_flight.then_some(true),
         fade: d.fade.as_ref().map(|f| trace::fade_spec(f)),
+        ack_size: d.ack_size.map(|n| Size(n.into())),
+        reconstruct_acks: d.reconstruct_acks.map(|n| Size(n.into())),
     }
 }
 

@@ -176,10 +176,13 @@ fn a_coded_channel_is_read() {
 fn presets_are_what_they_say() {
     let of = |name| Document::preset(name).and_then(|d| d.resolve()).unwrap_or_else(|e| panic!("{e}"));
     let hts = of("geo-hts-ka");
-    let (down, up) = (hts.links[0].forward.fade.clone().expect("rain"), hts.links[0].reverse.fade.clone().expect("rain"));
+    let (down, up) =
+        (hts.links[0].forward.fade.clone().expect("rain"), hts.links[0].reverse.fade.clone().expect("rain"));
     assert!(down.shared() && up.shared());
     // Twice the attenuation: 6 dB on the way up are exceeded as often as 3 dB on the way down, 0.236 % of time.
-    assert!((up.exceeded(6.0) - down.exceeded(3.0)).abs() < 1e-12 && (down.exceeded(3.0) - 2.36e-3).abs() < 5e-6);
+    assert!(
+        (up.exceeded(6.0) - down.exceeded(3.0)).abs() < 1e-12 && (down.exceeded(3.0) - 2.36e-3).abs() < 5e-6
+    );
     // 13 dB less the margin of 1 dB: 16APSK 5/6 needs 11.61 dB.
     assert_eq!(down.carrier().expect("a carrier").clear_sky().name, "16APSK 5/6");
     let dama = of("geo-bent-pipe-dama");
