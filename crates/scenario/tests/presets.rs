@@ -104,6 +104,7 @@ fn peach_geo_is_the_setting_of_the_paper() {
         ack_errors: true,
         up: true,
         drop_in_flight: false,
+        fade: None,
         ack_size: None,
         reconstruct_acks: None,
     };
