@@ -2,10 +2,12 @@
 //! is active, and warnings where experiments in this field go wrong.
 
 mod display;
+mod fade;
 mod share;
 mod warn;
 
 use crate::resolved::{Direction, FlowGroup, Link, Resolved, Transport};
+pub use fade::{FadeCheck, ModCodCheck};
 use serde::Serialize;
 use share::Demand;
 use skyhaul_analysis::{throughput, utilization, window};
@@ -74,6 +76,9 @@ pub struct DirectionCheck {
     pub flows: u64,
     /// Predicted share of the rate in use.
     pub utilization: Option<f64>,
+    /// What rain or shadowing does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fade: Option<FadeCheck>,
 }
 
 /// A flow group.
@@ -340,6 +345,7 @@ fn direction(d: &Direction, size: u32, rtt: f64, flows: u64) -> DirectionCheck {
         bdp_packets,
         flows,
         utilization: None,
+        fade: d.fade.as_ref().map(|f| fade::check(f, &d.rate)),
     }
 }
 

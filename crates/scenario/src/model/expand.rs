@@ -41,7 +41,8 @@ pub(crate) fn tags(key: &str) -> &'static [&'static str] {
     match key {
         "cc" => &["name", "control"],
         "endpoint" => &["preset"],
-        "delay" | "error" | "app" => &["kind"],
+        "delay" | "error" | "app" | "rate" => &["kind"],
+        "fade" => &["kind", "trace"],
         _ => &[],
     }
 }
