@@ -9,12 +9,12 @@ impl Direction {
     /// True if it changes by itself as time passes: a satellite moves, it rains.
     #[must_use]
     pub fn moves(&self) -> bool {
-        false
+        self.orbit.is_some()
     }
 
     /// What happens to it by itself in run `seed`. `link` is the link that it belongs to and `way` "forward" or "reverse".
     fn courses(&self, _seed: u64, _link: &Link, _way: &str) -> Vec<Box<dyn Course>> {
-        Vec::new()
+        self.orbit.iter().map(|orbit| orbit.course()).collect()
     }
 }
 

@@ -3,7 +3,11 @@
 /// Names and texts of the presets, by name.
 const PRESETS: &[(&str, &str)] = &[
     ("geo-today", include_str!("../../../presets/geo-today.toml")),
+    ("leo-1200-polar", include_str!("../../../presets/leo-1200-polar.toml")),
+    ("leo-780-polar", include_str!("../../../presets/leo-780-polar.toml")),
+    ("leo-walker-550", include_str!("../../../presets/leo-walker-550.toml")),
     ("luglio", include_str!("../../../presets/luglio.toml")),
+    ("meo-8062", include_str!("../../../presets/meo-8062.toml")),
     ("neglia", include_str!("../../../presets/neglia.toml")),
     ("papadimitriou", include_str!("../../../presets/papadimitriou.toml")),
     ("peach-geo", include_str!("../../../presets/peach-geo.toml")),

@@ -60,7 +60,7 @@ fn files() {
         (
             "delay = \"275 ms\"",
             "",
-            "geo.toml:4: links.sat.delay: missing: write the propagation delay, such as delay = \"275 ms\"",
+            "geo.toml:4: links.sat.delay: missing: write the propagation delay, such as delay = \"275 ms\", or the satellites, as orbit",
         ),
         (
             "delay = \"275 ms\"",
@@ -115,7 +115,7 @@ fn files() {
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\nrtae = \"1 Mbit/s\"",
-            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, up, drop-in-flight, reverse)",
+            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, ack-errors, up, drop-in-flight, reverse)",
         ),
         (
             "queue = { kind = \"strict-pushout\", limit = \"50 packets\" }",
@@ -485,7 +485,7 @@ fn files() {
         (
             "schema = 1",
             "schema = 1\nextends = \"preset:peach-gso\"",
-            "geo.toml:2: extends: there is no preset \"peach-gso\", did you mean \"peach-geo\"? (known: geo-today, luglio, neglia, papadimitriou, peach-geo, peach-hetero, peach-leo, peach-meo)",
+            "geo.toml:2: extends: there is no preset \"peach-gso\", did you mean \"peach-geo\"? (known: geo-today, leo-1200-polar, leo-780-polar, leo-walker-550, luglio, meo-8062, neglia, papadimitriou, peach-geo, peach-hetero, peach-leo, peach-meo)",
         ),
         (
             "schema = 1",
@@ -537,7 +537,7 @@ fn overrides() {
         ),
         (
             "links.sat.eror.p=0.1",
-            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, up, drop-in-flight, reverse)",
+            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, ack-errors, up, drop-in-flight, reverse)",
         ),
         (
             "links.sat.rate.x=1",

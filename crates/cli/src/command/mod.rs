@@ -10,6 +10,7 @@ mod emulate;
 mod export;
 #[cfg(target_os = "linux")]
 mod metrics;
+mod orbit;
 mod reproduce;
 mod run;
 mod schema;
@@ -41,6 +42,7 @@ pub(crate) fn run(
         Command::Emulate(args) => emulate::run(args, arguments),
         #[cfg(target_os = "linux")]
         Command::EnclosureInit(args) => emulate::init(&args.arguments),
+        Command::Orbit(args) => orbit::run(args),
         Command::Reproduce(args) => reproduce::run(args, renderer),
         Command::Export(args) => export::run(args),
         Command::Run(args) => run::run(args),

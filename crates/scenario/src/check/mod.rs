@@ -2,8 +2,11 @@
 //! is active, and warnings where experiments in this field go wrong.
 
 mod display;
+pub mod orbit;
 mod share;
 mod warn;
+
+pub use orbit::OrbitCheck;
 
 use crate::resolved::{Direction, FlowGroup, Link, Resolved, Transport};
 use serde::Serialize;
@@ -42,6 +45,9 @@ pub struct LinkCheck {
     pub forward: DirectionCheck,
     /// Direction of acknowledgements.
     pub reverse: DirectionCheck,
+    /// Satellites that move; `None` on other links.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub orbit: Option<OrbitCheck>,
 }
 
 /// One direction of a link. Packets are the largest that cross it: data forward, acknowledgements in reverse.
@@ -283,6 +289,7 @@ fn link(scenario: &Resolved, flows: &[FlowCheck], index: usize, l: &Link) -> Lin
         name: l.name.clone(),
         forward: direction(&l.forward, forward, rtt, count),
         reverse: direction(&l.reverse, reverse, rtt, count),
+        orbit: l.forward.orbit.as_ref().map(|o| orbit::check(o, scenario.duration)),
     }
 }
 
