@@ -38,6 +38,12 @@ impl<T> Slab<T> {
     pub fn get(&self, key: u32) -> &T {
         &self.items[key as usize]
     }
+    /// The value of a live key, to change it.
+    #[inline]
+    #[must_use]
+    pub fn get_mut(&mut self, key: u32) -> &mut T {
+        &mut self.items[key as usize]
+    }
     /// Gives a key back for reuse.
     #[inline]
     pub fn free(&mut self, key: u32) {

@@ -1,5 +1,5 @@
 //! Models of everything a packet meets between two transport end points: queues, serialisation,
-//! propagation, errors.
+//! propagation, errors, and what repairs them.
 //!
 //! A directed [`Link`] is the pipeline `queue -> serialise -> propagate -> error draw -> deliver`. It is
 //! sans-IO: it owns no clock and no thread. Whoever drives it (the simulator in virtual time, the emulator in
@@ -18,11 +18,14 @@
 extern crate alloc;
 
 pub mod agenda;
+pub mod arq;
 pub mod chain;
 pub mod change;
 pub mod course;
 pub mod delay;
 pub mod error;
+pub mod fade;
+pub mod fec;
 pub mod lane;
 pub mod link;
 pub mod packet;

@@ -52,6 +52,23 @@ pub struct Counters {
     pub max_queue: u32,
     /// Most bytes that ever waited at the same time.
     pub max_queue_bytes: u64,
+    /// What repair has done; all 0 on a link that has none.
+    pub repair: Repair,
+}
+
+/// What the code and the repeats of a link have done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Repair {
+    /// Everything sent: packets, those that were sent again, and parity.
+    pub transmissions: u64,
+    /// Parity and copies.
+    pub parity: u64,
+    /// Packets sent again on request.
+    pub retransmissions: u64,
+    /// Packets that the channel had lost and the code brought back.
+    pub repairs: u64,
+    /// Packets given up after the last repeat.
+    pub give_ups: u64,
 }
 
 impl Counters {

@@ -1,14 +1,31 @@
-//! An error model, a queue discipline, a delay and a rate that changes by itself are one file and one line each: the file
-//! below `src/error`, `src/queue`, `src/delay` or `src/rate`, and the line in `mod.rs` beside it. From that line follow the name in files with its keys and their
+//! An error model, a queue discipline, a delay, a fade, a code and a rate that changes by itself are one file and one line
+//! each: the file below `src/error`, `src/queue`, `src/delay`, `src/fade`, `src/fec` or `src/rate`, and the line in `mod.rs`
+//! beside it. From that line follow the name in files with its keys and their
 //! checks, the JSON Schema, the canonical form, the words of reports and the dispatch; so no other source file may
 //! know a model. (Its module is named in `mod.rs`, as the language wants it. A model may be made of another one.)
 
-use skyhaul_path::{delay, error, queue, rate};
+use skyhaul_path::{delay, error, fade, fec, queue, rate};
 use skyhaul_testkit::one_line::{List, Row, code, whole};
 
 /// Names that are also other words: they are looked for as variants and types only.
-const WORDS: &[&str] =
-    &["ber", "bursts", "fixed", "list", "none", "normal", "per", "plain", "threshold", "trace", "uniform"];
+const WORDS: &[&str] = &[
+    "ber",
+    "block",
+    "bursts",
+    "fixed",
+    "list",
+    "none",
+    "normal",
+    "per",
+    "plain",
+    "rain",
+    "shadowing",
+    "rate",
+    "repeat",
+    "threshold",
+    "trace",
+    "uniform",
+];
 
 /// True if `code` names the model: its name alone in quotes, its configuration, its variant of one of `enums`.
 fn names(code: &str, row: &Row<'_>, enums: &[&str]) -> bool {
@@ -18,10 +35,12 @@ fn names(code: &str, row: &Row<'_>, enums: &[&str]) -> bool {
 }
 
 /// The enums that have a variant for each model.
+const CODES: &[&str] = &["fec::Config"];
 const DELAYS: &[&str] = &["Delay"];
 const ERRORS: &[&str] = &["error::Config", "ErrorModel"];
 const QUEUES: &[&str] = &["Discipline", "Kind"];
-const RATES: &[&str] = &["rate::Config"];
+const RATES: &[&str] = &["rate::Config", "rate::Kind"];
+const FADES: &[&str] = &["fade::Config"];
 
 /// Checks the list of the models below `folder`.
 fn check(
@@ -51,6 +70,11 @@ fn no_other_source_file_names_a_delay() {
 }
 
 #[test]
+fn no_other_source_file_names_a_code() {
+    check("crates/path/src/fec", fec::NAMES.to_vec(), None, CODES, &[]);
+}
+
+#[test]
 fn no_other_source_file_names_an_error_model() {
     let elsewhere = [("ber", "crates/scenario/src/check/warn.rs", "a warning about bit error rates")];
     check("crates/path/src/error", error::NAMES.to_vec(), Some("none"), ERRORS, &elsewhere);
@@ -71,7 +95,12 @@ fn no_other_source_file_names_a_queue() {
 #[test]
 fn no_other_source_file_names_a_rate() {
     let elsewhere = [];
-    check("crates/path/src/rate", rate::NAMES.to_vec(), None, RATES, &elsewhere);
+    check("crates/path/src/rate", [rate::NAMES, rate::KINDS].concat(), None, RATES, &elsewhere);
+}
+
+#[test]
+fn no_other_source_file_names_a_fade() {
+    check("crates/path/src/fade", fade::NAMES.to_vec(), None, FADES, &[]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The resolved scenario as a file: every value explicit, in canonical units, so that it reads back to the same.
 
-use crate::amount::{Count, QueueLimit, RateSpec, Span, Time, Window};
+use crate::amount::{Count, QueueLimit, RateSpec, Size, Span, Time, Window};
 use crate::model::{
     CcSpec, DirectionSpec, EndpointSpec, EventSpec, FlowSpec, LinkSpec, OrTrace, QueueSpec, RecordSpec,
     Scenario, Short, StartSpec,
@@ -42,6 +42,8 @@ impl Resolved {
                         ack_errors: forward.ack_errors,
                         up: forward.up,
                         drop_in_flight: forward.drop_in_flight,
+                        ack_size: forward.ack_size,
+                        reconstruct_acks: forward.reconstruct_acks,
                         reverse: Some(direction(&l.reverse)),
                     };
                     (l.name.clone(), spec)
@@ -140,6 +142,8 @@ fn direction(d: &Direction) -> DirectionSpec {
         up: (!d.up).then_some(false),
         drop_in_flight: (d.drop_in_flight != d.orbit.as_ref().is_some_and(|o| o.cuts()))
             .then_some(d.drop_in_flight),
+        ack_size: d.ack_size.map(|n| Size(n.into())),
+        reconstruct_acks: d.reconstruct_acks.map(|n| Size(n.into())),
     }
 }
 

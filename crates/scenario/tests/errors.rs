@@ -115,7 +115,7 @@ fn files() {
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\nrtae = \"1 Mbit/s\"",
-            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, ack-errors, up, drop-in-flight, reverse)",
+            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, reverse)",
         ),
         (
             "queue = { kind = \"strict-pushout\", limit = \"50 packets\" }",
@@ -125,7 +125,7 @@ fn files() {
         (
             "kind = \"strict-pushout\"",
             "kind = \"strict-push-out\"",
-            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: drop-tail, fifo-pushout, gtnets, plain, strict-pushout, threshold)",
+            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: ack-decimation, ack-filter, acks-first, drop-tail, fifo-pushout, gtnets, plain, strict-pushout, threshold)",
         ),
         (
             "kind = \"strict-pushout\"",
@@ -537,7 +537,7 @@ fn overrides() {
         ),
         (
             "links.sat.eror.p=0.1",
-            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, ack-errors, up, drop-in-flight, reverse)",
+            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, reverse)",
         ),
         (
             "links.sat.rate.x=1",
@@ -560,7 +560,7 @@ fn overrides() {
         ),
         ("flows.bulk.rwnd=64", "--set: flows.bulk.rwnd: 64 has no unit: write \"64 segments\" or \"64 B\""),
         // An override can also uncover a problem of the file.
-        ("links.sat.error.kind=ber", "geo.toml:8: links.sat.error.p: unknown key (known: ber)"),
+        ("links.sat.error.kind=ber", "geo.toml:8: links.sat.error.p: unknown key (known: ber, ber-is, code)"),
     ];
     let mut wrong = Vec::new();
     for (set, want) in cases {

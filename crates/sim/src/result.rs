@@ -183,6 +183,8 @@ pub struct LinkResult {
     pub mean_queue: f64,
     /// Most packets that ever waited.
     pub max_queue: u32,
+    /// Acknowledgements made at the far side; they are not among those delivered.
+    pub reconstructed: u64,
 }
 
 impl LinkResult {

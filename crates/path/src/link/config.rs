@@ -1,7 +1,10 @@
 //! What describes a link, and its random streams.
 
+use crate::arq;
 use crate::delay::Delay;
 use crate::error;
+use crate::fec;
+use crate::param::Refusal;
 use crate::queue::QueueConfig;
 use crate::rate;
 use skyhaul_base::Rng;
@@ -21,6 +24,46 @@ pub struct LinkConfig {
     pub error: error::Config,
     /// True if a link that goes down loses what is in flight.
     pub drop_inflight: bool,
+    /// Forward error correction.
+    pub fec: Option<fec::Config>,
+    /// Repeats on request of what that leaves.
+    pub arq: Option<arq::Config>,
+}
+
+impl LinkConfig {
+    /// Refuses a code or repeats that make no sense.
+    ///
+    /// # Errors
+    /// The key, and a sentence that says what to write instead.
+    pub fn validate(&self) -> Result<(), InvalidRepair> {
+        self.fec.as_ref().map_or(Ok(()), fec::Config::validate).map_err(InvalidRepair::Fec)?;
+        self.arq.map_or(Ok(()), |arq| arq.validate()).map_err(InvalidRepair::Arq)
+    }
+    /// The losses of transmissions: those of the channel, or what a code in the modem leaves of them.
+    #[must_use]
+    pub fn losses(&self) -> error::Config {
+        self.fec.as_ref().and_then(|fec| fec.code().residual).unwrap_or_else(|| self.error.clone())
+    }
+}
+
+/// Why the repair of a link makes no sense.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum InvalidRepair {
+    /// The code does not.
+    #[error(transparent)]
+    Fec(fec::Invalid),
+    /// The repeats do not.
+    #[error(transparent)]
+    Arq(arq::NoWindow),
+}
+
+impl Refusal for InvalidRepair {
+    fn key(&self) -> &'static str {
+        match self {
+            Self::Fec(e) => e.key(),
+            Self::Arq(e) => e.key(),
+        }
+    }
 }
 
 /// The random streams of a link, one per purpose.

@@ -1,6 +1,6 @@
 //! Departures that are foreseen: when a packet that waits will leave is known when it arrives.
 
-use super::{Link, Offered};
+use super::{Link, Mode, Offered};
 use crate::packet::{DropReason, PacketView};
 use crate::queue::QueueConfig;
 use skyhaul_base::Instant;
@@ -46,16 +46,27 @@ impl<P: Default> Foreseen<P> {
 }
 
 impl<P: PacketView> Link<P> {
-    /// The same idle link, with departures foreseen where its queue allows that: for links that nobody changes.
+    /// The same idle link, with departures foreseen where its queue allows that and nothing repairs: for links that nobody
+    /// changes.
     #[must_use]
     pub fn foreseeing(mut self, queue: &QueueConfig) -> Self {
         let kind = queue.discipline.kind();
-        if (kind.is_blind() || kind.serves_high_first()) && !queue.count_in_service {
+        let plain = matches!(self.mode, Mode::Plain);
+        if plain && (kind.is_blind() || kind.serves_high_first()) && !queue.count_in_service {
             let only_high = !kind.is_blind();
             let none = Foreseen { only_high, next: Instant::MAX, waiting: Ring::new(), doomed: Ring::new() };
-            self.foreseen = Some(none);
+            self.mode = Mode::Foreseen(none);
         }
         self
+    }
+
+    #[inline(always)]
+    fn foreseen(&self) -> Option<&Foreseen<P>> {
+        if let Mode::Foreseen(f) = &self.mode { Some(f) } else { None }
+    }
+    #[inline(always)]
+    fn foreseen_mut(&mut self) -> Option<&mut Foreseen<P>> {
+        if let Mode::Foreseen(f) = &mut self.mode { Some(f) } else { None }
     }
 
     /// As [`Self::offer`] where departures are foreseen.
@@ -67,7 +78,7 @@ impl<P: PacketView> Link<P> {
         lost: &mut impl FnMut(P, DropReason),
     ) -> Offered {
         self.begin_foreseen(now);
-        let only_high = self.foreseen.as_ref().is_some_and(|f| f.only_high);
+        let only_high = self.foreseen().is_some_and(|f| f.only_high);
         // Only a late driver leaves anything to do.
         let late = only_high && self.ready_at <= now && self.low_waits();
         if late {
@@ -98,7 +109,7 @@ impl<P: PacketView> Link<P> {
         let start = self.ready_at;
         let arrival = self.depart(start, size, true);
         let doomed = self.is_lost(&p);
-        let Some(f) = &mut self.foreseen else { return Offered::Dropped };
+        let Mode::Foreseen(f) = &mut self.mode else { return Offered::Dropped };
         f.wait(start, size);
         if doomed {
             f.doomed.push_back((start, p));
@@ -110,13 +121,13 @@ impl<P: PacketView> Link<P> {
     /// Transmissions that have begun by `now` leave the queue.
     #[inline(always)]
     fn begin_foreseen(&mut self, now: Instant) {
-        if self.foreseen.as_ref().is_some_and(|f| f.next <= now) {
+        if self.foreseen().is_some_and(|f| f.next <= now) {
             self.begin_due(now);
         }
     }
 
     fn begin_due(&mut self, now: Instant) {
-        while let Some((start, size)) = self.foreseen.as_mut().and_then(|f| f.begin(now)) {
+        while let Some((start, size)) = self.foreseen_mut().and_then(|f| f.begin(now)) {
             self.integrate(start);
             self.queue.leave(size);
         }
@@ -125,7 +136,7 @@ impl<P: PacketView> Link<P> {
     /// As [`Self::serve`] where departures are foreseen.
     pub(super) fn serve_foreseen(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
         self.begin_foreseen(now);
-        while let Some(p) = self.foreseen.as_mut().and_then(|f| f.fail(now)) {
+        while let Some(p) = self.foreseen_mut().and_then(|f| f.fail(now)) {
             self.counters.drop(&p, DropReason::Error);
             lost(p, DropReason::Error);
         }
@@ -135,7 +146,7 @@ impl<P: PacketView> Link<P> {
     /// Something waits whose departure is not foreseen.
     #[inline]
     pub(super) fn low_waits(&self) -> bool {
-        self.foreseen.as_ref().is_some_and(|f| f.only_high && self.queue.len() as usize > f.waiting.len())
+        self.foreseen().is_some_and(|f| f.only_high && self.queue.len() as usize > f.waiting.len())
     }
 
     /// What is of low priority goes when the transmitter is free, which it is once all of high priority has gone.

@@ -3,18 +3,22 @@
 mod config;
 mod fade;
 mod foreseen;
+mod layers;
 
 use crate::delay::Delay;
 use crate::error::ErrorModel;
 use crate::lane::Lane;
 use crate::packet::{DropReason, PacketView};
+use crate::param::Refusal as _;
 use crate::queue::{Limit, Moment, Queue};
 use crate::rate::{self, Transmitter};
 use crate::stats::Counters;
-pub use config::{LinkConfig, Streams};
+use alloc::boxed::Box;
+pub use config::{InvalidRepair, LinkConfig, Streams};
 pub use fade::FADE_BYTES;
 use fade::{Fade, Losing};
 use foreseen::Foreseen;
+use layers::Layers;
 use skyhaul_base::{Duration, Instant, Rate};
 
 /// What became of an offered packet, and with it which event may have to be armed.
@@ -43,6 +47,17 @@ impl Offered {
     }
 }
 
+/// What a link does besides.
+#[derive(Clone, Debug)]
+enum Mode<P> {
+    /// Nothing.
+    Plain,
+    /// It foresees departures.
+    Foreseen(Foreseen<P>),
+    /// It repairs what the channel has lost.
+    Repairing(Box<Layers<P>>),
+}
+
 /// A directed link.
 ///
 /// **Lazy service.** A packet that finds the link idle passes the transmitter at once: its departure and
@@ -54,6 +69,10 @@ impl Offered {
 /// ([`Self::foreseeing`]), its departure is known when it arrives: in a FIFO that of each, with strict priority that of
 /// each packet of high priority. It is put in flight at once, and the queue is a list of times. A congested hop then
 /// costs one event, too. What the link tells is the same, provided that [`Self::serve`] is called when it is due and before anything about the queue is asked for.
+///
+/// **Repair.** A link with a code or with repeats on request has events of its own, arrivals and answers; they are services
+/// to whoever drives it. A packet that the code or a repeat may still bring is in flight, also where its link has gone
+/// down.
 ///
 /// **Simultaneous events.** A departure at *t* makes room for an arrival at *t*. Drivers should call
 /// [`Self::serve`] before [`Self::offer`] at the same time; a link that is offered a packet first catches up by
@@ -77,8 +96,7 @@ pub struct Link<P> {
     drop_inflight: bool,
     allow_reorder: bool,
     queue: Queue<P>,
-    /// Where departures are foreseen.
-    foreseen: Option<Foreseen<P>>,
+    mode: Mode<P>,
     lane: Lane<P>,
     delay: Delay,
     /// The delay of all packets, if it is always the same.
@@ -100,10 +118,14 @@ impl<P: PacketView> Link<P> {
     /// An idle link that is up.
     ///
     /// # Panics
-    /// If the rate is zero: a link that never sends is one that is down. If [`crate::error::Config::validate`] refuses the losses.
+    /// If the rate is zero: a link that never sends is one that is down. If [`crate::error::Config::validate`] refuses the losses,
+    /// or [`LinkConfig::validate`] the repair.
     #[must_use]
     pub fn new(config: &LinkConfig, streams: Streams) -> Self {
-        let error = config.error.build();
+        if let Err(e) = config.validate() {
+            panic!("{}: {e}", e.key());
+        }
+        let error = config.losses().build();
         let mut queue = Queue::new(&config.queue);
         queue.set_rate(config.rate.mean());
         Self {
@@ -116,7 +138,7 @@ impl<P: PacketView> Link<P> {
             drop_inflight: config.drop_inflight,
             allow_reorder: config.allow_reorder,
             queue,
-            foreseen: None,
+            mode: Layers::new(config).map_or(Mode::Plain, |l| Mode::Repairing(Box::new(l))),
             lane: Lane::new(config.allow_reorder),
             constant_delay: config.delay.constant(),
             delay: config.delay.clone(),
@@ -135,8 +157,10 @@ impl<P: PacketView> Link<P> {
     /// Gives the link a packet. Every packet lost by it goes to `lost`.
     #[inline(always)]
     pub fn offer(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
-        if self.foreseen.is_some() {
-            return self.offer_foreseen(now, p, lost);
+        match self.mode {
+            Mode::Plain => {}
+            Mode::Foreseen(_) => return self.offer_foreseen(now, p, lost),
+            Mode::Repairing(_) => return self.offer_repairing(now, p, lost),
         }
         // Only a late driver leaves anything to do: a departure due by now makes room for this arrival.
         let late = !self.queue.is_empty() && self.ready_at <= now;
@@ -162,10 +186,17 @@ impl<P: PacketView> Link<P> {
     #[inline]
     #[must_use]
     pub fn next_service(&self) -> Option<Instant> {
-        if let Some(f) = &self.foreseen {
-            let doomed = f.doomed.front().map_or(Instant::MAX, |d| d.0);
-            let next = if self.low_waits() { doomed.min(self.ready_at) } else { doomed };
-            return (next < Instant::MAX).then_some(next);
+        match &self.mode {
+            Mode::Plain => {}
+            Mode::Foreseen(f) => {
+                let doomed = f.doomed.front().map_or(Instant::MAX, |d| d.0);
+                let next = if self.low_waits() { doomed.min(self.ready_at) } else { doomed };
+                return (next < Instant::MAX).then_some(next);
+            }
+            Mode::Repairing(layers) => {
+                let next = layers.next(self);
+                return (next < Instant::MAX).then_some(next);
+            }
         }
         if self.queue.is_empty() || self.ready_at == Instant::MAX { None } else { Some(self.ready_at) }
     }
@@ -173,9 +204,10 @@ impl<P: PacketView> Link<P> {
     /// Starts every transmission that is due by `now`.
     #[inline]
     pub fn serve(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
-        if self.foreseen.is_some() {
-            self.serve_foreseen(now, lost);
-            return;
+        match self.mode {
+            Mode::Plain => {}
+            Mode::Foreseen(_) => return self.serve_foreseen(now, lost),
+            Mode::Repairing(_) => return self.serve_repairing(now, lost),
         }
         while !self.queue.is_empty() && self.ready_at <= now {
             let start = self.ready_at;
@@ -267,6 +299,9 @@ impl<P: PacketView> Link<P> {
         }
         self.ready_at = Instant::MAX;
         if self.drop_inflight {
+            if let Mode::Repairing(layers) = &mut self.mode {
+                layers.cut(now);
+            }
             let counters = &mut self.counters;
             self.lane.cut(now, |p| {
                 counters.drop(&p, DropReason::LinkDown);
@@ -279,7 +314,7 @@ impl<P: PacketView> Link<P> {
 
     /// Something changes: departures must not have been foreseen.
     fn changes(&self) {
-        assert!(self.foreseen.is_none(), "a link that foresees departures does not change");
+        assert!(!matches!(self.mode, Mode::Foreseen(_)), "a link that foresees departures does not change");
     }
 
     /// Queues a packet that found the link busy or down.
@@ -314,6 +349,14 @@ impl<P: PacketView> Link<P> {
     /// Sends a packet that found the link idle, if the queue lets it go.
     #[inline(never)]
     fn pass(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
+        match self.let_pass(now, p, lost) {
+            Some(p) => self.transmit(now, p, false, lost),
+            None => Offered::Dropped,
+        }
+    }
+
+    /// Shows the queue a packet that found the link idle; returns it if the queue lets it go.
+    fn let_pass(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Option<P> {
         let counters = &mut self.counters;
         let mut at = Moment::new(now, &mut self.streams.queue);
         let passed = self.queue.pass(&mut at, p, &mut |p, why| {
@@ -321,10 +364,7 @@ impl<P: PacketView> Link<P> {
             lost(p, why);
         });
         counters.mark(at.marked);
-        match passed {
-            Some(p) => self.transmit(now, p, false, lost),
-            None => Offered::Dropped,
-        }
+        passed
     }
 
     /// Sends a packet at `start`, when the transmitter is free; `waited` if it was there before.
@@ -348,7 +388,7 @@ impl<P: PacketView> Link<P> {
 
     /// The channel loses a packet.
     #[inline(always)]
-    fn is_lost(&mut self, p: &P) -> bool {
+    fn is_lost(&mut self, p: &impl PacketView) -> bool {
         match self.losing {
             Losing::Nothing => false,
             Losing::Own => !p.spared() && self.error.loses(p, &mut self.streams.error),
@@ -359,7 +399,7 @@ impl<P: PacketView> Link<P> {
     /// The channel loses a packet in rain. Both draw, whatever comes of it.
     #[cold]
     #[inline(never)]
-    fn is_lost_fading(&mut self, p: &P) -> bool {
+    fn is_lost_fading(&mut self, p: &impl PacketView) -> bool {
         let own = self.error.loses(p, &mut self.streams.error);
         self.fade.loses(p.size(), &mut self.streams.fade) || own
     }
@@ -434,11 +474,14 @@ impl<P: Default> Link<P> {
     /// How many packets are in flight, the one being transmitted included.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        let early = self.foreseen.as_ref().map_or(0, |f| f.waiting.len() - f.doomed.len());
-        self.lane.len() - early
+        match &self.mode {
+            Mode::Plain => self.lane.len(),
+            Mode::Foreseen(f) => self.lane.len() - (f.waiting.len() - f.doomed.len()),
+            Mode::Repairing(layers) => self.lane.len() + layers.in_flight(),
+        }
     }
     /// The `n`-th of the packets in flight, in the order of arrival from 0; `None` beyond the last one, and on
-    /// links that may reorder.
+    /// links that may reorder or that repair.
     #[inline]
     #[must_use]
     pub fn peek(&self, n: usize) -> Option<&P> {

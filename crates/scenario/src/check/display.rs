@@ -51,6 +51,13 @@ impl fmt::Display for Check {
             if let Some(o) = &link.orbit {
                 o.fmt(f)?;
             }
+            if let Some(k) = link.ack_ratio {
+                writeln!(
+                    f,
+                    "  ratio        k = {} packets forward in the time of one acknowledgement",
+                    short(k)
+                )?;
+            }
         }
         for flow in &self.flows {
             writeln!(f, "\nflows {}", flow.name)?;

@@ -95,6 +95,8 @@ pub(super) fn resolve(
         ack_errors: spec.ack_errors,
         up: spec.up,
         drop_in_flight: spec.drop_in_flight,
+        ack_size: spec.ack_size,
+        reconstruct_acks: spec.reconstruct_acks,
     };
     let make = |at: &dyn Fn(&str) -> String, spec: &DirectionSpec, delay: &Delay| -> Result<Direction> {
         let rate = match spec.rate.as_ref().unwrap_or(rate) {
@@ -117,6 +119,8 @@ pub(super) fn resolve(
             ack_errors: spec.ack_errors.unwrap_or(true),
             up: spec.up.unwrap_or(true),
             drop_in_flight: spec.drop_in_flight.unwrap_or(delays.2.as_ref().is_some_and(|o| o.cuts())),
+            ack_size: bytes(&at("ack-size"), spec.ack_size)?,
+            reconstruct_acks: bytes(&at("reconstruct-acks"), spec.reconstruct_acks)?,
         })
     };
     let forward = make(&|k| format!("{key}.{k}"), &both, &delays.0)?;
@@ -129,10 +133,24 @@ pub(super) fn resolve(
         ack_errors: own.ack_errors.or(both.ack_errors),
         up: own.up.or(both.up),
         drop_in_flight: own.drop_in_flight.or(both.drop_in_flight),
+        ack_size: own.ack_size.or(both.ack_size),
+        reconstruct_acks: own.reconstruct_acks.or(both.reconstruct_acks),
     };
     // A problem with an inherited value was found in the forward direction, so what is left is the link's own.
     let reverse = make(&|k| format!("{key}.reverse.{k}"), &merged, &delays.1)?;
     Ok(Link { name: name.into(), forward, reverse })
+}
+
+/// A size that is one.
+fn bytes(key: &str, size: Option<Size>) -> Result<Option<u32>> {
+    match size {
+        None => Ok(None),
+        Some(Size(0)) => refuse(key, "0 B is no size: leave the key out for none"),
+        Some(Size(n)) => match u32::try_from(n) {
+            Ok(n) => Ok(Some(n)),
+            Err(_) => refuse(key, format!("\"{n} B\" is too large")),
+        },
+    }
 }
 
 fn transmitter(key: &str, spec: RateSpec, packet: Option<u32>) -> Result<rate::Config> {

@@ -74,6 +74,9 @@ pub const LINK: &[Quantity<LinkResult>] = with_classes!(
         count("dropped_filtered", "acknowledgements that the link thinned out", |l, _| {
             l.dropped(LossCause::Filtered)
         }),
+        count("reconstructed", "acknowledgements made anew at the far side; not among those delivered", |l, _| {
+            l.reconstructed
+        }),
     ]
     Data "data" "data packets",
     Probe "probe" "probes",

@@ -1,0 +1,73 @@
+//! A code in the modem, which protects bits: ETSI EN 302 307-1 has eleven rates from 1/4 to 9/10.
+//!
+//! A packet of s bytes takes the time of s/r bytes. What is lost beyond whole bytes is carried over to the next packet,
+//! so that the rate is exact in the long run (*our choice*).
+
+use super::model::{Code, Model, Shape};
+use crate::error;
+use crate::param::Refusal;
+use alloc::format;
+use alloc::string::String;
+#[cfg(feature = "schema")]
+use skyhaul_base::amount::Probability;
+
+/// A code in the modem.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// Share of the transmitter's rate that is left for packets, above 0 and up to 1.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
+    pub rate: f64,
+    /// Losses that decoding leaves; by default those of the link's `error`, which are then residual ones.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub residual: Option<error::Config>,
+}
+
+/// A code that cannot be.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Invalid {
+    /// Nothing, or more than everything, is left for packets.
+    #[error("{0} is no code rate: write a number above 0 and up to 1, such as 0.75")]
+    Rate(f64),
+    /// What decoding leaves.
+    #[error("{key}: {why}", key = .why.key())]
+    Residual {
+        /// Why it is refused.
+        why: error::Invalid,
+    },
+}
+
+impl Refusal for Invalid {
+    fn key(&self) -> &'static str {
+        match self {
+            Self::Rate(_) => "rate",
+            Self::Residual { .. } => "residual",
+        }
+    }
+}
+
+impl Model for Config {
+    type Invalid = Invalid;
+
+    fn validate(&self) -> Result<(), Invalid> {
+        if !(self.rate > 0.0 && self.rate <= 1.0) {
+            return Err(Invalid::Rate(self.rate));
+        }
+        self.residual
+            .as_ref()
+            .map_or(Ok(()), error::Config::validate)
+            .map_err(|why| Invalid::Residual { why })
+    }
+    fn code(&self) -> Code {
+        Code { bits: self.rate, residual: self.residual.clone(), shape: Shape::NONE }
+    }
+    fn words(&self, number: &dyn Fn(f64) -> String) -> String {
+        let left = self
+            .residual
+            .as_ref()
+            .map_or_else(String::new, |e| format!(", which leaves {}", e.words(number)));
+        format!("code of rate {}{left}", number(self.rate))
+    }
+}

@@ -1,0 +1,56 @@
+//! Each packet several times, one behind the other: the simplest diversity. Lost are packets of which all copies are.
+
+use super::block::MOST;
+use super::model::{Code, Model, Shape};
+use crate::param::Refusal;
+use alloc::format;
+use alloc::string::String;
+#[cfg(feature = "schema")]
+use skyhaul_base::amount::Count;
+
+/// Each packet several times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// How often each packet is sent, at least 1.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::count"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Count"))]
+    pub times: u64,
+}
+
+/// Copies that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Invalid {
+    /// Nothing would be sent.
+    #[error("a packet that is sent 0 times never arrives: write 1 or more")]
+    Never,
+    /// More than 16 bits count.
+    #[error("{0} times is more than the code counts: write at most 65535")]
+    Often(u64),
+}
+
+impl Refusal for Invalid {
+    fn key(&self) -> &'static str {
+        "times"
+    }
+}
+
+impl Model for Config {
+    type Invalid = Invalid;
+
+    fn validate(&self) -> Result<(), Invalid> {
+        match self.times {
+            0 => Err(Invalid::Never),
+            1..=MOST => Ok(()),
+            n => Err(Invalid::Often(n)),
+        }
+    }
+    /// A copy is parity for a block of one packet.
+    fn code(&self) -> Code {
+        Code { shape: Shape { parity: self.times as u32 - 1, ..Shape::NONE }, ..Code::NONE }
+    }
+    fn words(&self, _: &dyn Fn(f64) -> String) -> String {
+        format!("each packet {} times", self.times)
+    }
+}

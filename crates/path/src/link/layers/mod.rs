@@ -1,0 +1,400 @@
+//! Links that repair: blocks with parity, and above them repeats on request.
+//!
+//! ```text
+//! queue ─▶ window of ARQ ─▶ block ─▶ transmitter ~~~▶ block ─▶ order ─▶ deliver
+//!              ▲   again                                │
+//!              └──────────────── answers ◀──────────────┘
+//! ```
+//! ARQ sees what the code leaves. Parity and copies are no packets: they are time on the transmitter, and a draw of the
+//! error model each. A packet stays in one place from its first transmission until its fate is known.
+//!
+//! Arrivals and answers are events of the link's own, which [`super::Link::serve`] handles at their times, so a late
+//! driver changes nothing here either. At one time come first arrivals, then what the receiver skips, answers, what is
+//! overdue, the end of blocks, and last transmissions.
+
+mod blocks;
+mod event;
+mod order;
+
+use super::{Link, LinkConfig, Mode, Offered};
+use crate::arq;
+use crate::fec::Code;
+use crate::packet::{DropReason, PacketView};
+use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::vec::Vec;
+use blocks::{Blocks, Settled};
+use event::{Event, What};
+use order::{Order, Slot};
+use skyhaul_base::slab::Slab;
+use skyhaul_base::{Duration, Instant, math};
+
+/// What a link has that repairs.
+#[derive(Clone, Debug)]
+pub(super) struct Layers<P> {
+    /// Share of the bits sent that are those of packets.
+    bits: f64,
+    /// Bytes of packets and parity so far, and what the modem has made of them.
+    coded: (u64, u64),
+    blocks: Blocks,
+    fill_time: Duration,
+    arq: Option<arq::Config>,
+    /// Packets of which ARQ does not know the fate.
+    outstanding: u32,
+    /// Packets that have been sent and are neither delivered nor lost.
+    held: Slab<Held<P>>,
+    /// Those that are to be sent again.
+    again: VecDeque<u32>,
+    /// Where the receiver keeps the order.
+    order: Option<Order>,
+    events: BinaryHeap<Event>,
+    created: u64,
+    /// Everything until then has been handled.
+    clock: Instant,
+    settled: Vec<Settled>,
+}
+
+/// A packet whose fate is open.
+#[derive(Clone, Debug, Default)]
+struct Held<P> {
+    packet: P,
+    /// Its place in the order of first transmissions.
+    place: u64,
+    /// How often it was sent.
+    sent: u32,
+    /// What its last transmission was lost by.
+    why: Option<DropReason>,
+}
+
+/// Parity as error models see it.
+#[derive(Default)]
+struct Parity(u32);
+
+impl PacketView for Parity {
+    fn size(&self) -> u32 {
+        self.0
+    }
+    fn low_priority(&self) -> bool {
+        false
+    }
+    fn flow(&self) -> u32 {
+        0
+    }
+}
+
+impl<P> Layers<P> {
+    /// How many packets have been sent whose fate is open.
+    pub(super) fn in_flight(&self) -> usize {
+        self.held.len()
+    }
+}
+
+impl<P: PacketView> Layers<P> {
+    /// What a link of this configuration has that repairs; `None` if it has nothing.
+    pub(super) fn new(config: &LinkConfig) -> Option<Self> {
+        if config.fec.is_none() && config.arq.is_none() {
+            return None;
+        }
+        let code = config.fec.as_ref().map_or(Code::NONE, crate::fec::Config::code);
+        let in_order = config.arq.map_or(code.shape.in_order, |arq| arq.in_order);
+        Some(Self {
+            bits: code.bits,
+            coded: (0, 0),
+            blocks: Blocks::new(&code.shape),
+            fill_time: code.shape.fill_time,
+            arq: config.arq,
+            outstanding: 0,
+            held: Slab::default(),
+            again: VecDeque::new(),
+            order: in_order.then(Order::default),
+            events: BinaryHeap::new(),
+            created: 0,
+            clock: Instant::ZERO,
+            settled: Vec::new(),
+        })
+    }
+
+    /// When something happens next.
+    pub(super) fn next(&self, link: &Link<P>) -> Instant {
+        self.next_event().min(self.next_start(link))
+    }
+
+    fn next_event(&self) -> Instant {
+        self.events.peek().map_or(Instant::MAX, |e| e.at)
+    }
+
+    /// When the next transmission begins.
+    fn next_start(&self, link: &Link<P>) -> Instant {
+        let sends =
+            self.blocks.owes() || !self.again.is_empty() || !link.queue.is_empty() && self.has_window();
+        if sends && link.ready_at < Instant::MAX { link.ready_at.max(self.clock) } else { Instant::MAX }
+    }
+
+    fn has_window(&self) -> bool {
+        self.arq.is_none_or(|arq| self.outstanding < arq.window)
+    }
+
+    /// A packet that comes now is sent at once.
+    fn is_idle(&self, link: &Link<P>, now: Instant) -> bool {
+        let waits = self.blocks.owes() || !self.again.is_empty() || !link.queue.is_empty();
+        link.ready_at <= now && !waits && self.has_window()
+    }
+
+    /// Handles everything that is due by `now`.
+    fn advance(&mut self, link: &mut Link<P>, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
+        loop {
+            let (event, start) = (self.next_event(), self.next_start(link));
+            let next = event.min(start);
+            if next > now || next == Instant::MAX {
+                break;
+            }
+            let before = self.clock;
+            self.clock = next;
+            match self.events.peek() {
+                Some(_) if event <= start => {
+                    let due = self.events.pop();
+                    due.into_iter().for_each(|e| self.handle(link, e.what, lost));
+                }
+                _ => self.start(link, start, start > before, lost),
+            }
+        }
+        self.clock = self.clock.max(now);
+    }
+
+    /// The next transmission begins: parity first, then what is sent again, then what waits in the queue.
+    fn start(
+        &mut self,
+        link: &mut Link<P>,
+        start: Instant,
+        waited: bool,
+        lost: &mut impl FnMut(P, DropReason),
+    ) {
+        if let Some((block, size)) = self.blocks.pay() {
+            link.counters.repair.parity += 1;
+            let (arrival, whole) = self.transmit(link, start, &Parity(size), waited);
+            self.schedule(arrival, What::Arrive { block, packet: None, whole });
+        } else if let Some(key) = self.again.pop_front() {
+            link.counters.repair.retransmissions += 1;
+            self.send(link, start, key, waited);
+        } else {
+            link.integrate(start);
+            if let Some(p) = link.take(start, lost) {
+                self.first(link, start, p, true);
+            }
+        }
+    }
+
+    /// A packet is sent for the first time.
+    fn first(&mut self, link: &mut Link<P>, start: Instant, packet: P, waited: bool) {
+        self.outstanding += u32::from(self.arq.is_some());
+        let place = self.order.as_mut().map_or(0, Order::enter);
+        let key = self.held.insert(Held { packet, place, sent: 0, why: None });
+        self.send(link, start, key, waited);
+    }
+
+    /// A packet is sent, as part of the block that is being filled.
+    fn send(&mut self, link: &mut Link<P>, start: Instant, key: u32, waited: bool) {
+        let mut held = core::mem::take(self.held.get_mut(key));
+        held.sent += 1;
+        let size = held.packet.size();
+        let (arrival, whole) = self.transmit(link, start, &held.packet, waited);
+        held.why = (!whole).then_some(DropReason::Error);
+        *self.held.get_mut(key) = held;
+        let (block, begun) = self.blocks.add(size);
+        if let Some(group) = begun {
+            self.schedule(start + self.fill_time, What::Filled(group));
+        }
+        self.schedule(arrival, What::Arrive { block, packet: Some(key), whole });
+    }
+
+    /// Takes time on the transmitter. Returns when it arrives, and whether whole.
+    fn transmit(
+        &mut self,
+        link: &mut Link<P>,
+        start: Instant,
+        p: &impl PacketView,
+        waited: bool,
+    ) -> (Instant, bool) {
+        let arrival = link.depart(start, self.coded(p.size()), waited);
+        link.size_in_service = p.size();
+        link.counters.repair.transmissions += 1;
+        (arrival, !link.is_lost(p))
+    }
+
+    /// How many bytes the modem makes of `size`: whole ones, and no part is lost over time.
+    fn coded(&mut self, size: u32) -> u32 {
+        let (plain, coded) = &mut self.coded;
+        *plain += u64::from(size);
+        let until = math::floor(*plain as f64 / self.bits) as u64;
+        let more = until - *coded;
+        *coded = until;
+        u32::try_from(more).unwrap_or(u32::MAX)
+    }
+
+    fn schedule(&mut self, at: Instant, what: What) {
+        self.events.push(Event { at, created: self.created, what });
+        self.created += 1;
+    }
+
+    fn handle(&mut self, link: &mut Link<P>, what: What, lost: &mut impl FnMut(P, DropReason)) {
+        match what {
+            What::Arrive { block, packet, whole } => {
+                let mut settled = core::mem::take(&mut self.settled);
+                self.blocks.arrive(block, packet, whole, &mut settled);
+                for s in settled.drain(..) {
+                    match s {
+                        Settled::Arrived(key) => self.arrived(link, key),
+                        Settled::Repaired(key) => {
+                            link.counters.repair.repairs += 1;
+                            self.arrived(link, key);
+                        }
+                        Settled::Lost(key) => self.missed(link, key, lost),
+                    }
+                }
+                self.settled = settled;
+            }
+            What::Skip(place) => self.resolve(link, place, Slot::Skipped),
+            What::Answered => self.outstanding -= 1,
+            What::Overdue(key) => self.overdue(link, key, lost),
+            What::Filled(group) => self.blocks.close(group),
+        }
+    }
+
+    /// The receiver has a packet.
+    fn arrived(&mut self, link: &mut Link<P>, key: u32) {
+        if let Some(arq) = self.arq {
+            self.schedule(self.clock + answer(link, arq, self.clock), What::Answered);
+        }
+        if self.order.is_some() {
+            self.resolve(link, self.held.get(key).place, Slot::Here(key));
+        } else {
+            self.deliver(link, key);
+        }
+    }
+
+    fn deliver(&mut self, link: &mut Link<P>, key: u32) {
+        let p = self.release(key);
+        link.lane.push(self.clock, p);
+    }
+
+    /// The fate of a packet is known.
+    fn release(&mut self, key: u32) -> P {
+        let held = core::mem::take(self.held.get_mut(key));
+        self.held.free(key);
+        held.packet
+    }
+
+    /// The receiver knows the fate of a packet, and passes on what need not wait for it any more.
+    fn resolve(&mut self, link: &mut Link<P>, place: u64, slot: Slot) {
+        let Some(order) = &mut self.order else { return };
+        order.resolve(place, slot);
+        while let Some(key) = self.order.as_mut().and_then(Order::next) {
+            self.deliver(link, key);
+        }
+    }
+
+    /// The code does not bring a packet back.
+    fn missed(&mut self, link: &mut Link<P>, key: u32, lost: &mut impl FnMut(P, DropReason)) {
+        if let Some(arq) = self.arq {
+            let known = self.clock + answer(link, arq, self.clock) + arq.guard;
+            self.schedule(known, What::Overdue(key));
+            return;
+        }
+        let Held { place, why, .. } = *self.held.get(key);
+        self.lose(link, key, why.unwrap_or(DropReason::Error), lost);
+        self.resolve(link, place, Slot::Skipped);
+    }
+
+    fn lose(&mut self, link: &mut Link<P>, key: u32, why: DropReason, lost: &mut impl FnMut(P, DropReason)) {
+        let p = self.release(key);
+        link.counters.drop(&p, why);
+        lost(p, why);
+    }
+
+    /// The sender knows that a packet has not arrived.
+    fn overdue(&mut self, link: &mut Link<P>, key: u32, lost: &mut impl FnMut(P, DropReason)) {
+        let Some(arq) = self.arq else { return };
+        let Held { place, sent, .. } = *self.held.get(key);
+        if sent <= arq.retries {
+            self.again.push_back(key);
+            return;
+        }
+        self.outstanding -= 1;
+        link.counters.repair.give_ups += 1;
+        self.lose(link, key, DropReason::ArqGaveUp, lost);
+        if self.order.is_some() {
+            // What tells the receiver costs no time on the transmitter, but overtakes nothing.
+            let told = self.clock + link.delay.base_at(self.clock);
+            let told = if link.allow_reorder { told } else { told.max(link.last_arrival) };
+            self.schedule(told, What::Skip(place));
+        }
+    }
+
+    /// What is in flight is lost, but may be repaired.
+    pub(super) fn cut(&mut self, now: Instant) {
+        let mut events = core::mem::take(&mut self.events).into_vec();
+        for e in &mut events {
+            if let (What::Arrive { packet, whole, .. }, true) = (&mut e.what, e.at > now) {
+                *whole = false;
+                if let Some(key) = packet {
+                    self.held.get_mut(*key).why = Some(DropReason::LinkDown);
+                }
+            }
+        }
+        self.events = events.into();
+    }
+}
+
+/// How long an answer takes that leaves the receiver now.
+fn answer<P>(link: &Link<P>, arq: arq::Config, now: Instant) -> Duration {
+    match arq.feedback {
+        arq::Feedback::Ideal => link.delay.base_at(now),
+        arq::Feedback::After(time) => time,
+    }
+}
+
+impl<P: PacketView> Link<P> {
+    /// As [`Self::offer`] where something repairs.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn offer_repairing(
+        &mut self,
+        now: Instant,
+        p: P,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> Offered {
+        self.repairing(|link, layers| {
+            layers.advance(link, now, lost);
+            link.counters.offer(&p);
+            if !layers.is_idle(link, now) {
+                return link.wait(now, p, lost);
+            }
+            let passed = if link.queue.is_open() { Some(p) } else { link.let_pass(now, p, lost) };
+            let Some(p) = passed else { return Offered::Dropped };
+            layers.first(link, now, p, false);
+            Offered::Sent
+        })
+        .unwrap_or(Offered::Dropped)
+    }
+
+    /// As [`Self::serve`] where something repairs.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn serve_repairing(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
+        self.repairing(|link, layers| layers.advance(link, now, lost));
+    }
+
+    /// Does something with the link and what repairs there.
+    fn repairing<T>(&mut self, act: impl FnOnce(&mut Self, &mut Layers<P>) -> T) -> Option<T> {
+        match core::mem::replace(&mut self.mode, Mode::Plain) {
+            Mode::Repairing(mut layers) => {
+                let done = act(self, &mut layers);
+                self.mode = Mode::Repairing(layers);
+                Some(done)
+            }
+            other => {
+                self.mode = other;
+                None
+            }
+        }
+    }
+}

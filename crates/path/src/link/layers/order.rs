@@ -1,0 +1,74 @@
+//! The order of packets at the receiver.
+
+use alloc::collections::VecDeque;
+
+/// What the receiver knows of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// It may still come.
+    Open,
+    /// It is there, under this key.
+    Here(u32),
+    /// It does not come any more.
+    Skipped,
+}
+
+/// Packets in the order of their first transmissions, from the first one that may still come.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Order {
+    /// The place of the first.
+    first: u64,
+    slots: VecDeque<Slot>,
+}
+
+impl Order {
+    /// The next packet; returns its place.
+    pub(super) fn enter(&mut self) -> u64 {
+        self.slots.push_back(Slot::Open);
+        self.first + self.slots.len() as u64 - 1
+    }
+    /// The fate of the packet at `place` is known.
+    pub(super) fn resolve(&mut self, place: u64, slot: Slot) {
+        if let Some(s) = place.checked_sub(self.first).and_then(|i| self.slots.get_mut(i as usize)) {
+            *s = slot;
+        }
+    }
+    /// The next packet that waits for no other.
+    pub(super) fn next(&mut self) -> Option<u32> {
+        loop {
+            match self.slots.front()? {
+                Slot::Open => return None,
+                Slot::Here(key) => {
+                    let key = *key;
+                    self.advance();
+                    return Some(key);
+                }
+                Slot::Skipped => self.advance(),
+            }
+        }
+    }
+    fn advance(&mut self) {
+        self.slots.pop_front();
+        self.first += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_waits_for_what_may_come() {
+        let mut order = Order::default();
+        let places = [0; 4].map(|_| order.enter());
+        assert_eq!(places, [0, 1, 2, 3]);
+        order.resolve(1, Slot::Here(11));
+        order.resolve(3, Slot::Here(13));
+        assert_eq!(order.next(), None);
+        order.resolve(0, Slot::Here(10));
+        assert_eq!([order.next(), order.next(), order.next()], [Some(10), Some(11), None]);
+        order.resolve(2, Slot::Skipped);
+        assert_eq!([order.next(), order.next()], [Some(13), None]);
+        assert_eq!(order.enter(), 4);
+    }
+}
