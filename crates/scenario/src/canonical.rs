@@ -140,8 +140,7 @@ fn direction(d: &Direction) -> DirectionSpec {
         ack_errors: Some(d.ack_errors),
         // Only what is not as usual, so that the hash of a scenario outlives new keys.
         up: (!d.up).then_some(false),
-        drop_in_flight: (d.drop_in_flight != d.orbit.as_ref().is_some_and(|o| o.cuts()))
-            .then_some(d.drop_in_flight),
+        drop_in_flight: (d.drop_in_flight || d.orbit.is_some()).then_some(d.drop_in_flight),
         ack_size: d.ack_size.map(|n| Size(n.into())),
         reconstruct_acks: d.reconstruct_acks.map(|n| Size(n.into())),
     }

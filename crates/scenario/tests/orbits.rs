@@ -170,3 +170,32 @@ fn events_do_not_change_satellites() {
     let error = resolve_text("a.toml", &file, &[], &load).unwrap_err().to_string();
     assert!(error.contains("the satellites of orbit make the delay"), "{error}");
 }
+
+#[test]
+fn satellites_take_the_place_of_the_delay_of_what_is_extended() {
+    let file = format!("extends = \"preset:geo-today\"\n[links.sat]\n{LEO}\n");
+    let resolved = resolve_text("a.toml", &file, &[], &load).unwrap();
+    assert!(resolved.links[0].forward.orbit.is_some());
+    let file = "extends = \"preset:meo-8062\"\n[links.sat]\ndelay = \"125 ms\"\n";
+    let resolved = resolve_text("a.toml", file, &[], &load).unwrap();
+    assert!(!resolved.links[0].forward.moves());
+}
+
+#[test]
+fn every_preset_that_moves_has_a_way_from_the_start_on() {
+    for (name, least, most) in [
+        ("leo-walker-550", 7.3, 16.0),
+        ("leo-780-polar", 45.0, 250.0),
+        ("leo-1200-polar", 16.0, 37.0),
+        ("meo-8062", 107.0, 159.0),
+    ] {
+        let resolved = skyhaul_scenario::Document::preset(name).unwrap().resolve().unwrap();
+        let check = skyhaul_scenario::check(&resolved);
+        let orbit = check.links.iter().find_map(|l| l.orbit.as_ref()).unwrap();
+        // Round trips over the satellites, from four times the height to four of the longest slants; between satellites
+        // longer than light takes along the ground, and shorter than around the Earth.
+        let rtt = |s: Option<f64>| s.unwrap() * 2e3;
+        assert!(rtt(orbit.delay_min_s) > least && rtt(orbit.delay_max_s) < most, "{name}: {orbit}");
+        assert!(orbit.handovers > 0 && orbit.outages_s.is_empty(), "{name}: {orbit}");
+    }
+}
