@@ -2,8 +2,8 @@
 
 use crate::amount::{Count, QueueLimit, RateSpec, Size, Span, Time, Window};
 use crate::model::{
-    CcSpec, DirectionSpec, EndpointSpec, EventSpec, FlowSpec, LinkSpec, OrTrace, QueueSpec, RecordSpec,
-    Scenario, Short, StartSpec,
+    CcSpec, DirectionSpec, EndpointSpec, EventSpec, FadeSpec, FlowSpec, LinkSpec, OrTrace, QueueSpec,
+    RateOrKind, RecordSpec, Scenario, Short, StartSpec,
 };
 use crate::resolved::{Direction, Event, FlowGroup, Resolved, Start, Transport};
 use crate::trace;
@@ -42,9 +42,16 @@ impl Resolved {
                         ack_errors: forward.ack_errors,
                         up: forward.up,
                         drop_in_flight: forward.drop_in_flight,
+                        fade: forward.fade,
+                        reverse: Some({
+                            let mut reverse = direction(&l.reverse);
+                            if l.forward.fade.is_some() {
+                                reverse.fade.get_or_insert(FadeSpec::None);
+                            }
+                            reverse
+                        }),
                         ack_size: forward.ack_size,
                         reconstruct_acks: forward.reconstruct_acks,
-                        reverse: Some(direction(&l.reverse)),
                     };
                     (l.name.clone(), spec)
                 })
@@ -141,15 +148,20 @@ fn direction(d: &Direction) -> DirectionSpec {
         // Only what is not as usual, so that the hash of a scenario outlives new keys.
         up: (!d.up).then_some(false),
         drop_in_flight: (d.drop_in_flight || d.orbit.is_some()).then_some(d.drop_in_flight),
+        fade: d.fade.as_ref().map(|f| trace::fade_spec(f)),
         ack_size: d.ack_size.map(|n| Size(n.into())),
         reconstruct_acks: d.reconstruct_acks.map(|n| Size(n.into())),
     }
 }
 
-fn transmitter(rate: &rate::Config) -> OrTrace<RateSpec> {
+fn transmitter(rate: &rate::Config) -> OrTrace<RateOrKind> {
+    let own = |rate| OrTrace::Own(RateOrKind::Rate(rate));
+    if let Some(kind) = rate.kind() {
+        return OrTrace::Own(RateOrKind::Kind(kind));
+    }
     match rate {
-        rate::Config::Unlimited => OrTrace::Own(RateSpec::Unlimited),
-        rate::Config::Constant(rate) => OrTrace::Own(RateSpec::Bits(*rate)),
+        rate::Config::Unlimited => own(RateSpec::Unlimited),
+        rate::Config::Constant(rate) => own(RateSpec::Bits(*rate)),
         varying => OrTrace::Trace(trace::rate_spec(varying)),
     }
 }

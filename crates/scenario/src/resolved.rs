@@ -64,6 +64,8 @@ pub struct Direction {
     pub up: bool,
     /// What is in flight is lost when it goes down.
     pub drop_in_flight: bool,
+    /// What rain or shadowing does to it.
+    pub fade: Option<Box<path::fade::Config>>,
     /// Bytes that a pure acknowledgement of TCP takes where headers are compressed; `None`: its own size.
     pub ack_size: Option<u32>,
     /// Acknowledgements are made anew at the far side, one for so many bytes; `None`: they are not.

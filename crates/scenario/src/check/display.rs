@@ -90,6 +90,9 @@ fn direction(f: &mut fmt::Formatter<'_>, name: &str, d: &DirectionCheck) -> fmt:
         write!(f, ", predicted use {}", percent(utilization))?;
     }
     writeln!(f)?;
+    if let Some(fade) = &d.fade {
+        writeln!(f, "    fade       {fade}")?;
+    }
     // Nothing waits for an infinitely fast transmitter.
     let Some(bdp) = d.bdp_packets else { return Ok(()) };
     write!(f, "    queue      {} ", d.queue_kind)?;

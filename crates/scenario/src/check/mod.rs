@@ -3,12 +3,14 @@
 
 mod display;
 pub mod orbit;
+mod fade;
 mod share;
 mod warn;
 
 pub use orbit::OrbitCheck;
 
 use crate::resolved::{Direction, FlowGroup, Link, Resolved, Transport};
+pub use fade::{FadeCheck, ModCodCheck};
 use serde::Serialize;
 use share::Demand;
 use skyhaul_analysis::{throughput, utilization, window};
@@ -80,6 +82,9 @@ pub struct DirectionCheck {
     pub flows: u64,
     /// Predicted share of the rate in use.
     pub utilization: Option<f64>,
+    /// What rain or shadowing does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fade: Option<FadeCheck>,
 }
 
 /// A flow group.
@@ -345,6 +350,7 @@ fn direction(d: &Direction, size: u32, rtt: f64, flows: u64) -> DirectionCheck {
         bdp_packets,
         flows,
         utilization: None,
+        fade: d.fade.as_ref().map(|f| fade::check(f, &d.rate)),
     }
 }
 

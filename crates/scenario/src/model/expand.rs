@@ -42,6 +42,8 @@ pub(crate) fn tags(key: &str) -> &'static [&'static str] {
         "cc" => &["name", "control"],
         "endpoint" => &["preset"],
         "constellation" | "delay" | "error" | "app" | "handover" => &["kind"],
+        "delay" | "error" | "app" | "rate" => &["kind"],
+        "fade" => &["kind", "trace"],
         _ => &[],
     }
 }
