@@ -41,8 +41,7 @@ pub(crate) fn tags(key: &str) -> &'static [&'static str] {
     match key {
         "cc" => &["name", "control"],
         "endpoint" => &["preset"],
-        "constellation" | "delay" | "error" | "app" | "handover" => &["kind"],
-        "delay" | "error" | "app" | "rate" => &["kind"],
+        "app" | "constellation" | "delay" | "error" | "handover" | "rate" => &["kind"],
         "fade" => &["kind", "trace"],
         _ => &[],
     }

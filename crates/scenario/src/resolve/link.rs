@@ -3,12 +3,9 @@
 use super::{Result, refuse};
 use crate::amount::{Decimal, QueueLimit, RateSpec, Size};
 use crate::error::Problem;
-use crate::model::{DirectionSpec, LinkSpec, OrTrace, QueueSpec, Short};
+use crate::model::{DirectionSpec, FadeSpec, LinkSpec, OrTrace, QueueSpec, RateOrKind, Short};
 use crate::resolved::{Direction, Link, Orbit};
 use crate::{orbit, trace};
-use crate::model::{DirectionSpec, FadeSpec, LinkSpec, OrTrace, QueueSpec, RateOrKind, Short};
-use crate::resolved::{Direction, Link};
-use crate::trace;
 use skyhaul_base::{Duration, Rate};
 use skyhaul_path::{Delay, Limit, QueueConfig, Refusal, error, fade, rate};
 use std::sync::Arc;
