@@ -20,7 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("trace", &["base"]),
     ("tcp", &["base", "cc"]),
     ("wire", &["base", "tcp"]),
-    ("scenario", &["analysis", "apps", "base", "cc", "path", "rate", "tcp"]),
+    ("scenario", &["analysis", "apps", "base", "cc", "orbit", "path", "rate", "tcp"]),
     ("sim", &["analysis", "apps", "base", "cc", "path", "rate", "tcp", "trace", "scenario"]),
     ("net", &["apps", "base", "cc", "path", "rate", "scenario", "tcp", "trace", "wire"]),
     ("study", &["analysis", "apps", "base", "cc", "tcp", "trace", "scenario", "sim"]),

@@ -44,6 +44,9 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     EnclosureInit(EnclosureInitArgs),
+    /// Show which satellites serve a link of a scenario, and write its delay over time as CSV.
+    #[command(after_help = "Example:\n  skyhaul orbit preset:leo-walker-550 --csv > delay.csv")]
+    Orbit(OrbitArgs),
     /// Run a scenario.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
@@ -186,6 +189,18 @@ fn time(text: &str) -> Result<skyhaul_base::Duration, ArgumentError> {
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) scenario: Scenario,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct OrbitArgs {
+    #[command(flatten)]
+    pub(crate) scenario: Scenario,
+    /// The link [default: the first over satellites].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) link: Option<String>,
+    /// Print the series as CSV: time_s, satellite, elevation_deg (at the senders' end), delay_ms (one way), up.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
 }
 
 #[derive(Args, Debug)]

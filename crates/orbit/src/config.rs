@@ -164,6 +164,13 @@ impl Config {
         }
     }
 
+    /// The same in the one form that equal configurations have.
+    #[must_use]
+    pub fn canonical(mut self) -> Self {
+        self.constellation.0 = self.constellation.0.into_iter().map(Constellation::canonical).collect();
+        self
+    }
+
     /// Time that each satellite on the way takes.
     #[must_use]
     pub fn processing(&self) -> Duration {

@@ -141,7 +141,13 @@ impl schemars::JsonSchema for Station {
     }
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let names: alloc::vec::Vec<&str> = CITIES.iter().map(|c| c.0).collect();
-        let angle = generator.subschema_for::<Angle>();
+        let mut angle = |description: &str| {
+            let mut schema = generator.subschema_for::<Angle>();
+            schema.insert("description".into(), description.into());
+            schema
+        };
+        let latitude = angle("Latitude, negative in the South.");
+        let longitude = angle("Longitude, negative in the West.");
         schemars::json_schema!({
             "description": "A station on the ground. Short form: the name of a known city.",
             "anyOf": [
@@ -150,8 +156,8 @@ impl schemars::JsonSchema for Station {
                     "type": "object",
                     "properties": {
                         "name": { "type": "string", "description": "What it is called in tables." },
-                        "latitude": angle.clone(),
-                        "longitude": angle,
+                        "latitude": latitude,
+                        "longitude": longitude,
                     },
                     "required": ["latitude", "longitude"],
                     "additionalProperties": false,

@@ -9,12 +9,12 @@ impl Direction {
     /// True if it changes by itself as time passes: a satellite moves, it rains.
     #[must_use]
     pub fn moves(&self) -> bool {
-        self.fade.is_some()
+        self.orbit.is_some() || self.fade.is_some()
     }
 
     /// What happens to it by itself in run `seed`. `link` is the link that it belongs to and `way` "forward" or "reverse".
     fn courses(&self, seed: u64, link: &Link, way: &str) -> Vec<Box<dyn Course>> {
-        let mut courses = Vec::new();
+        let mut courses: Vec<_> = self.orbit.iter().map(|orbit| orbit.course()).collect();
         if let Some(fade) = &self.fade {
             // What both directions see is drawn twice from streams of one name.
             let stream = if fade.shared() {

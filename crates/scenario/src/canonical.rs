@@ -30,10 +30,12 @@ impl Resolved {
                 .iter()
                 .map(|l| {
                     let forward = direction(&l.forward);
+                    let orbit = l.forward.orbit.as_ref().map(|o| Box::new(o.config().clone()));
                     let spec = LinkSpec {
                         packet: None,
                         rate: forward.rate,
                         delay: forward.delay,
+                        orbit,
                         allow_reorder: forward.allow_reorder,
                         queue: forward.queue,
                         error: forward.error,
@@ -138,14 +140,14 @@ fn written(value: impl serde::Serialize) -> toml::Value {
 fn direction(d: &Direction) -> DirectionSpec {
     DirectionSpec {
         rate: Some(transmitter(&d.rate)),
-        delay: Some(delay(&d.delay)),
+        delay: d.orbit.is_none().then(|| delay(&d.delay)),
         allow_reorder: Some(d.allow_reorder),
         queue: Some(Short(queue(&d.queue))),
         error: Some(Short(d.error.clone())),
         ack_errors: Some(d.ack_errors),
         // Only what is not as usual, so that the hash of a scenario outlives new keys.
         up: (!d.up).then_some(false),
-        drop_in_flight: d.drop_in_flight.then_some(true),
+        drop_in_flight: (d.drop_in_flight || d.orbit.is_some()).then_some(d.drop_in_flight),
         fade: d.fade.as_ref().map(|f| trace::fade_spec(f)),
         ack_size: d.ack_size.map(|n| Size(n.into())),
         reconstruct_acks: d.reconstruct_acks.map(|n| Size(n.into())),

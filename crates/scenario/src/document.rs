@@ -371,8 +371,20 @@ fn lookup<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
 }
 
 /// Lays `over` on top of `base`. Tables merge; a table whose tag differs (another `kind`, another `name`), a
-/// short form and any other value replace what was there.
+/// short form and any other value replace what was there. Satellites and a delay replace each other.
 fn merge(base: &mut Table, over: &Table) {
+    match (over.contains_key("orbit"), over.contains_key("delay")) {
+        (true, false) => {
+            base.remove("delay");
+            if let Some(Value::Table(reverse)) = base.get_mut("reverse") {
+                reverse.remove("delay");
+            }
+        }
+        (false, true) => {
+            base.remove("orbit");
+        }
+        _ => {}
+    }
     for (key, new) in over {
         let Some(old) = base.get_mut(key) else {
             base.insert(key.clone(), new.clone());

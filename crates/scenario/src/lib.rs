@@ -16,6 +16,7 @@ mod error;
 mod event;
 mod explain;
 pub mod model;
+pub mod orbit;
 pub mod preset;
 mod resolve;
 pub mod resolved;

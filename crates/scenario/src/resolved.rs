@@ -3,7 +3,9 @@
 
 use skyhaul_base::Duration;
 use skyhaul_path as path;
+use std::sync::Arc;
 
+pub use crate::orbit::Orbit;
 pub use crate::series::Series;
 pub use crate::transport::Transport;
 pub use skyhaul_apps::Config as App;
@@ -45,8 +47,10 @@ pub struct Link {
 pub struct Direction {
     /// Rate of the transmitter.
     pub rate: path::rate::Config,
-    /// Propagation delay.
+    /// Propagation delay; of a link over satellites that at the start.
     pub delay: Delay,
+    /// Satellites that move; the same of both directions.
+    pub orbit: Option<Arc<Orbit>>,
     /// Packets may overtake each other in flight.
     pub allow_reorder: bool,
     /// The queue in front of the transmitter.

@@ -60,7 +60,7 @@ fn files() {
         (
             "delay = \"275 ms\"",
             "",
-            "geo.toml:4: links.sat.delay: missing: write the propagation delay, such as delay = \"275 ms\"",
+            "geo.toml:4: links.sat.delay: missing: write the propagation delay, such as delay = \"275 ms\", or the satellites, as orbit",
         ),
         (
             "delay = \"275 ms\"",
@@ -115,7 +115,7 @@ fn files() {
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\nrtae = \"1 Mbit/s\"",
-            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fade, reverse)",
+            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fade, reverse)",
         ),
         (
             "queue = { kind = \"strict-pushout\", limit = \"50 packets\" }",
@@ -510,7 +510,7 @@ fn files() {
         (
             "schema = 1",
             "schema = 1\nextends = \"preset:peach-gso\"",
-            "geo.toml:2: extends: there is no preset \"peach-gso\", did you mean \"peach-geo\"? (known: geo-bent-pipe-dama, geo-hts-ka, geo-today, in-flight-geo, luglio, maritime-vsat, neglia, papadimitriou, peach-geo, peach-hetero, peach-leo, peach-meo, satcom-fading, satcom-interop, satcom-large, satcom-large-jitter, satcom-large-loss, satcom-medium, satcom-small, satcom-small-up, satcom-wifi)",
+            "geo.toml:2: extends: there is no preset \"peach-gso\", did you mean \"peach-geo\"? (known: geo-bent-pipe-dama, geo-hts-ka, geo-today, in-flight-geo, leo-1200-polar, leo-780-polar, leo-walker-550, luglio, maritime-vsat, meo-8062, neglia, papadimitriou, peach-geo, peach-hetero, peach-leo, peach-meo, satcom-fading, satcom-interop, satcom-large, satcom-large-jitter, satcom-large-loss, satcom-medium, satcom-small, satcom-small-up, satcom-wifi)",
         ),
         (
             "schema = 1",
@@ -562,7 +562,7 @@ fn overrides() {
         ),
         (
             "links.sat.eror.p=0.1",
-            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fade, reverse)",
+            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fade, reverse)",
         ),
         (
             "links.sat.rate.x=1",

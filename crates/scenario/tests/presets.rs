@@ -93,6 +93,7 @@ fn peach_geo_is_the_setting_of_the_paper() {
     let direction = |rate: Option<Rate>, error| Direction {
         rate: rate.into(),
         delay: Delay::fixed(Duration::from_millis(275)),
+        orbit: None,
         allow_reorder: false,
         queue: QueueConfig {
             discipline: pushout::Strict { victim: Victim::Youngest }.into(),

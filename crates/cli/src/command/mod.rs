@@ -11,6 +11,7 @@ mod export;
 mod import;
 #[cfg(target_os = "linux")]
 mod metrics;
+mod orbit;
 mod presets;
 mod reproduce;
 mod run;
@@ -43,6 +44,7 @@ pub(crate) fn run(
         Command::Emulate(args) => emulate::run(args, arguments),
         #[cfg(target_os = "linux")]
         Command::EnclosureInit(args) => emulate::init(&args.arguments),
+        Command::Orbit(args) => orbit::run(args),
         Command::Reproduce(args) => reproduce::run(args, renderer),
         Command::Export(args) => export::run(args),
         Command::Import(command) => import::run(command),

@@ -15,6 +15,9 @@ const DAY: f64 = 86_400.0;
 /// Elements further from the start of the run than this say nothing about where a satellite is.
 const STALE_DAYS: f64 = 30.0;
 
+/// What canonical texts are called in messages.
+pub(super) const CANONICAL: &str = "elements";
+
 /// Elements of a satellite, with the line of the file at which they begin.
 pub(super) struct Entry {
     pub line: usize,

@@ -45,6 +45,11 @@ macro_rules! constellations {
             pub fn least_elevation(&self) -> f64 {
                 match self { $(Self::$variant(c) => c.least_elevation(),)* }
             }
+            /// The same in the one form that equal configurations have.
+            #[must_use]
+            pub fn canonical(self) -> Self {
+                match self { $(Self::$variant(c) => c.canonical().into(),)* }
+            }
         }
 
         $(impl From<$config> for Constellation {

@@ -21,6 +21,11 @@ pub trait Model: Clone + Debug + PartialEq {
     fn build(&self, start: Option<Epoch>) -> Result<Self::Motion, Invalid>;
     /// The least elevation at which a station uses a satellite, in degrees.
     fn least_elevation(&self) -> f64;
+    /// The same in the one form that equal configurations have: what a file was called does not matter.
+    #[must_use]
+    fn canonical(self) -> Self {
+        self
+    }
 }
 
 /// Satellites in motion, counted from 0.

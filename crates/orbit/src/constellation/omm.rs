@@ -1,7 +1,7 @@
 //! Satellites by orbit mean-elements messages (CCSDS 502.0-B), as CelesTrak publishes them: JSON, CSV, or lines of
 //! `KEY = VALUE`.
 
-use super::catalogue::{Catalogue, Entry, File};
+use super::catalogue::{CANONICAL, Catalogue, Entry, File};
 use super::model::Model;
 use crate::epoch::Epoch;
 use crate::invalid::Invalid;
@@ -40,6 +40,9 @@ impl Model for Config {
     }
     fn least_elevation(&self) -> f64 {
         self.elevation
+    }
+    fn canonical(self) -> Self {
+        Self { file: CANONICAL.into(), ..self }
     }
 }
 

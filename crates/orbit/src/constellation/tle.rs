@@ -1,6 +1,6 @@
 //! Satellites by two-line elements, as published by NORAD.
 
-use super::catalogue::{Catalogue, Entry, File};
+use super::catalogue::{CANONICAL, Catalogue, Entry, File};
 use super::model::Model;
 use crate::epoch::Epoch;
 use crate::invalid::Invalid;
@@ -38,6 +38,9 @@ impl Model for Config {
     }
     fn least_elevation(&self) -> f64 {
         self.elevation
+    }
+    fn canonical(self) -> Self {
+        Self { file: CANONICAL.into(), ..self }
     }
 }
 

@@ -48,6 +48,9 @@ impl fmt::Display for Check {
             writeln!(f, "\nlink {}", link.name)?;
             direction(f, "forward", &link.forward)?;
             direction(f, "reverse", &link.reverse)?;
+            if let Some(o) = &link.orbit {
+                o.fmt(f)?;
+            }
             if let Some(k) = link.ack_ratio {
                 writeln!(
                     f,

@@ -2,9 +2,12 @@
 //! is active, and warnings where experiments in this field go wrong.
 
 mod display;
+pub mod orbit;
 mod fade;
 mod share;
 mod warn;
+
+pub use orbit::OrbitCheck;
 
 use crate::resolved::{Direction, FlowGroup, Link, Resolved, Transport};
 pub use fade::{FadeCheck, ModCodCheck};
@@ -44,6 +47,9 @@ pub struct LinkCheck {
     pub forward: DirectionCheck,
     /// Direction of acknowledgements.
     pub reverse: DirectionCheck,
+    /// Satellites that move; `None` on other links.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub orbit: Option<OrbitCheck>,
     /// Normalised bandwidth ratio k (RFC 3449 §2) of the group that crosses it with the largest packets over TCP: so many of
     /// its packets are sent forward in the time of one acknowledgement in reverse. `None` if a rate is unlimited.
     pub ack_ratio: Option<f64>,
@@ -299,6 +305,7 @@ fn link(scenario: &Resolved, flows: &[FlowCheck], index: usize, l: &Link) -> Lin
         name: l.name.clone(),
         forward: direction(&l.forward, forward, rtt, count),
         reverse: direction(&l.reverse, reverse, rtt, count),
+        orbit: l.forward.orbit.as_ref().map(|o| orbit::check(o, scenario.duration)),
         ack_ratio: crossing()
             .map(|(f, _)| f)
             .filter(|f| f.transport == Transport::Tcp)

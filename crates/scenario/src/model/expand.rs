@@ -15,7 +15,7 @@ pub(crate) fn expand(key: &str, value: &str) -> Option<Table> {
         "endpoint" => &[("preset", value)],
         "queue" => &[("limit", value)],
         "delay" => &[("kind", "fixed"), ("base", value)],
-        "error" | "app" => &[("kind", value)],
+        "error" | "app" | "handover" => &[("kind", value)],
         "start" => &[("at", value)],
         "delayed-ack" if value == "off" => {
             let zero = Value::String("0 s".into());
@@ -41,7 +41,7 @@ pub(crate) fn tags(key: &str) -> &'static [&'static str] {
     match key {
         "cc" => &["name", "control"],
         "endpoint" => &["preset"],
-        "delay" | "error" | "app" | "rate" => &["kind"],
+        "app" | "constellation" | "delay" | "error" | "handover" | "rate" => &["kind"],
         "fade" => &["kind", "trace"],
         _ => &[],
     }

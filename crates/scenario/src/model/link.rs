@@ -24,6 +24,9 @@ pub struct LinkSpec {
     /// Propagation delay, one way: a time, or a table for jitter or with a file that says how it changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<OrTrace<Short<Delay>>>,
+    /// Satellites between two stations, in the place of the delay of both directions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub orbit: Option<Box<skyhaul_orbit::Config>>,
     /// Packets may overtake each other in flight; false by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_reorder: Option<bool>,
@@ -47,7 +50,7 @@ pub struct LinkSpec {
     /// The link is up; true by default. While it is down its queue keeps filling and nothing is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up: Option<bool>,
-    /// A link that goes down loses what is in flight; false by default.
+    /// A link that goes down loses what is in flight; false by default, true where satellites hand over hard.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drop_in_flight: Option<bool>,
     /// Rain, shadowing, or a file of attenuations: what they do to the carrier, and so to the rate and to losses.

@@ -115,7 +115,13 @@ pub(crate) fn is_trace(table: &Table) -> bool {
     rate::NAMES.iter().any(|key| table.contains_key(*key))
 }
 
-/// Calls `read` for the path of every file of values below `table` whose content is not there yet, and puts the content
+/// True if the table names a file whose content stands in for it: values over time, or elements of satellites.
+fn names_a_file(table: &Table) -> bool {
+    let kind = table.get("kind").and_then(Value::as_str);
+    is_trace(table) || table.contains_key("file") && matches!(kind, Some("omm" | "tle"))
+}
+
+/// Calls `read` for the path of every file of values or elements below `table` whose content is not there yet, and puts the content
 /// there. `read` gets the path of the key too, and returns the name for messages with the content.
 pub(crate) fn fill<E>(
     table: &mut Table,
@@ -125,8 +131,9 @@ pub(crate) fn fill<E>(
     for (key, value) in table.iter_mut() {
         let here = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
         match value {
-            Value::Table(inner) if is_trace(inner) => {
-                let file = rate::NAMES.iter().find_map(|k| Some((*k, inner.get(*k)?.as_str()?.to_owned())));
+            Value::Table(inner) if names_a_file(inner) => {
+                let keys = rate::NAMES.iter().chain(&["file"]);
+                let file = keys.into_iter().find_map(|k| Some((*k, inner.get(*k)?.as_str()?.to_owned())));
                 if let (Some((kind, path)), false) = (file, inner.contains_key("text")) {
                     let (name, text) = read(&format!("{here}.{kind}"), &path)?;
                     inner.insert(kind.into(), Value::String(name));
@@ -137,7 +144,15 @@ pub(crate) fn fill<E>(
             Value::Array(list) => {
                 for (i, item) in list.iter_mut().enumerate() {
                     if let Value::Table(inner) = item {
-                        fill(inner, &format!("{here}[{i}]"), read)?;
+                        let key = format!("{here}[{i}]");
+                        // As if it stood alone, below its place in the list.
+                        let mut alone =
+                            Table::from_iter([(key.clone(), Value::Table(core::mem::take(inner)))]);
+                        let outcome = fill(&mut alone, "", read);
+                        if let Some(Value::Table(filled)) = alone.remove(&key) {
+                            *inner = filled;
+                        }
+                        outcome?;
                     }
                 }
             }

@@ -4,24 +4,45 @@ use super::{Result, refuse};
 use crate::amount::{Decimal, QueueLimit, RateSpec, Size};
 use crate::error::Problem;
 use crate::model::{DirectionSpec, FadeSpec, LinkSpec, OrTrace, QueueSpec, RateOrKind, Short};
-use crate::resolved::{Direction, Link};
-use crate::trace;
+use crate::resolved::{Direction, Link, Orbit};
+use crate::{orbit, trace};
 use skyhaul_base::{Duration, Rate};
 use skyhaul_path::{Delay, Limit, QueueConfig, Refusal, error, fade, rate};
 use std::sync::Arc;
 
+/// Delays of both directions, and the satellites that make them.
+pub(super) type Delays = (Delay, Delay, Option<Arc<Orbit>>);
+
 /// Delays of both directions.
-pub(super) fn delays(name: &str, spec: &LinkSpec, run: Duration) -> Result<(Delay, Delay)> {
+pub(super) fn delays(name: &str, spec: &LinkSpec, run: Duration) -> Result<Delays> {
     let key = format!("links.{name}.delay");
+    if let Some(orbit) = &spec.orbit {
+        let own = |reverse: &str| {
+            let message = "the satellites of orbit make the delay: leave this out, or write orbit.processing for what comes \
+                           on top, or a link of its own for the ground";
+            refuse(format!("links.{name}{reverse}.delay"), message)
+        };
+        if spec.delay.is_some() {
+            return own("");
+        }
+        if spec.reverse.as_ref().is_some_and(|r| r.delay.is_some()) {
+            return own(".reverse");
+        }
+        let (orbit, delay) = orbit::resolve(&format!("links.{name}.orbit"), orbit, run)?;
+        return Ok((Delay::fixed(delay), Delay::fixed(delay), Some(Arc::new(orbit))));
+    }
     let Some(forward) = &spec.delay else {
-        return refuse(key, "missing: write the propagation delay, such as delay = \"275 ms\"");
+        return refuse(
+            key,
+            "missing: write the propagation delay, such as delay = \"275 ms\", or the satellites, as orbit",
+        );
     };
     let forward = delay(&key, forward, run)?;
     let reverse = match spec.reverse.as_ref().and_then(|r| r.delay.as_ref()) {
         Some(own) => delay(&format!("links.{name}.reverse.delay"), own, run)?,
         None => forward.clone(),
     };
-    Ok((forward, reverse))
+    Ok((forward, reverse, None))
 }
 
 fn delay(key: &str, spec: &OrTrace<Short<Delay>>, run: Duration) -> Result<Delay> {
@@ -39,7 +60,7 @@ fn delay(key: &str, spec: &OrTrace<Short<Delay>>, run: Duration) -> Result<Delay
 pub(super) fn resolve(
     name: &str,
     spec: &LinkSpec,
-    delays: &(Delay, Delay),
+    delays: &Delays,
     run: Duration,
     rtt: Duration,
     flow_packet: u32,
@@ -94,6 +115,7 @@ pub(super) fn resolve(
         Ok(Direction {
             rate: rate.clone(),
             delay: delay.clone(),
+            orbit: delays.2.clone(),
             allow_reorder: spec.allow_reorder.unwrap_or(false),
             queue: queue(
                 &at("queue"),
@@ -105,7 +127,7 @@ pub(super) fn resolve(
             error: error(&at("error"), spec.error.as_ref().map_or(&error::Config::NONE, |e| &e.0))?,
             ack_errors: spec.ack_errors.unwrap_or(true),
             up: spec.up.unwrap_or(true),
-            drop_in_flight: spec.drop_in_flight.unwrap_or(false),
+            drop_in_flight: spec.drop_in_flight.unwrap_or(delays.2.as_ref().is_some_and(|o| o.cuts())),
             fade,
             ack_size: bytes(&at("ack-size"), spec.ack_size)?,
             reconstruct_acks: bytes(&at("reconstruct-acks"), spec.reconstruct_acks)?,

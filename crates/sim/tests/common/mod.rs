@@ -13,6 +13,7 @@ pub fn direction(rate: u64, delay: f64, buffer: Option<u32>, loss: f64) -> Direc
     Direction {
         rate: (rate > 0).then(|| Rate::from_bits_per_sec(rate)).into(),
         delay: Delay::fixed(Duration::from_secs_f64(delay)),
+        orbit: None,
         allow_reorder: false,
         queue: QueueConfig {
             discipline: Discipline::DROP_TAIL,
