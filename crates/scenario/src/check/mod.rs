@@ -2,8 +2,8 @@
 //! is active, and warnings where experiments in this field go wrong.
 
 mod display;
-pub mod orbit;
 mod fade;
+pub mod orbit;
 mod share;
 mod warn;
 
