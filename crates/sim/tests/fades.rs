@@ -1,0 +1,54 @@
+//! Links that fade, and return capacity that is asked for, over TCP from end to end.
+
+use skyhaul_sim::{RunResult, run};
+use skyhaul_trace::{LossCause, Null};
+
+fn result(link: &str, flow: &str) -> RunResult {
+    let text = format!(
+        "schema = 1\nduration = \"40 s\"\n[links.sat]\npacket = \"1000 B\"\ndelay = \"275 ms\"\nqueue = \"1 BDP\"\n{link}\n\
+         [flows.bulk]\npath = [\"sat\"]\ncc = \"newreno\"\nendpoint = {{ preset = \"ns2-2004\" }}\n\
+         rwnd = \"2000 segments\"\nhandshake = false\n{flow}\n"
+    );
+    let scenario = skyhaul_scenario::resolve_text("test.toml", &text, &[], &skyhaul_scenario::no_files);
+    run(&scenario.expect("a scenario"), 1, Null).expect("a run")
+}
+
+/// 9 dB under a clear sky; 5 dB less from 20 s on.
+fn faded(modcod: &str) -> RunResult {
+    let fade = format!(
+        "{{ trace = \"t.csv\", text = \"time_s,attenuation_dB\\n0,0\\n20,5\\n\", \
+         carrier = {{ es-n0 = \"9 dB\", noise-rise = false, modcod = \"{modcod}\" }} }}"
+    );
+    let link = format!("rate = \"11.14062 Mbit/s\"\nfade = {fade}\nreverse = {{ fade = \"none\" }}");
+    result(&link, "app = \"bulk\"")
+}
+
+#[test]
+fn an_adaptive_link_goes_on_where_a_fixed_one_falls_off_its_cliff() {
+    let bytes = |r: &RunResult| r.flows[0].bytes_acked as f64;
+    let lost = |r: &RunResult| r.link("sat", true).expect("the link").dropped(LossCause::Error);
+    // 20 s of 8PSK 3/4, 0.55 s without reception, and the rest with QPSK 3/5.
+    let adaptive = faded("adaptive");
+    let most = (20.0 * 11.140_62e6 + 19.45 * 5.941_52e6) / 8.0;
+    assert!(bytes(&adaptive) < most, "{} of {most}", bytes(&adaptive));
+    assert!(lost(&adaptive) > 0);
+    // Nothing of what a fixed ModCod sends after 20 s arrives.
+    let fixed = faded("8PSK 3/4");
+    assert!(bytes(&fixed) <= 20.0 * 11.140_62e6 / 8.0, "{}", bytes(&fixed));
+    assert!(bytes(&adaptive) > bytes(&fixed) && lost(&fixed) > 0);
+}
+
+#[test]
+fn the_first_acknowledgement_after_idleness_waits_for_its_capacity() {
+    let took = |rate: &str| {
+        let link = format!("rate = \"10 Mbit/s\"\nreverse = {{ rate = {rate} }}");
+        let r = result(&link, "app = { kind = \"pages\", segments = 1, count = 1 }");
+        assert_eq!(r.flows[0].pages.len(), 1);
+        r.flows[0].pages[0].as_secs_f64()
+    };
+    let constant = took("\"2 Mbit/s\"");
+    let asked = took("{ kind = \"dama\", rate = \"2 Mbit/s\", frame = \"25 ms\", request = \"600 ms\" }");
+    // A request, and up to a frame until its slot.
+    let more = asked - constant;
+    assert!((0.6..=0.625).contains(&more), "{more}");
+}
