@@ -2,13 +2,13 @@
 
 use crate::amount::{Count, QueueLimit, RateSpec, Span, Time, Window};
 use crate::model::{
-    CcSpec, DirectionSpec, EndpointSpec, EventSpec, FlowSpec, LinkSpec, OrTrace, QueueSpec, RecordSpec,
-    Scenario, Short, StartSpec,
+    ArqSpec, CcSpec, DirectionSpec, EndpointSpec, EventSpec, FecSpec, FeedbackSpec, FlowSpec, LinkSpec,
+    OrTrace, QueueSpec, RecordSpec, RepeatsSpec, Scenario, Short, StartSpec,
 };
 use crate::resolved::{Direction, Event, FlowGroup, Resolved, Start, Transport};
 use crate::trace;
 use sha2::{Digest, Sha256};
-use skyhaul_path::{Change, Delay, Limit, QueueConfig, rate};
+use skyhaul_path::{Change, Delay, Limit, QueueConfig, arq, rate};
 use std::fmt::Write;
 
 impl Resolved {
@@ -40,6 +40,8 @@ impl Resolved {
                         ack_errors: forward.ack_errors,
                         up: forward.up,
                         drop_in_flight: forward.drop_in_flight,
+                        fec: forward.fec,
+                        arq: forward.arq,
                         reverse: Some(direction(&l.reverse)),
                     };
                     (l.name.clone(), spec)
@@ -137,6 +139,22 @@ fn direction(d: &Direction) -> DirectionSpec {
         // Only what is not as usual, so that the hash of a scenario outlives new keys.
         up: (!d.up).then_some(false),
         drop_in_flight: d.drop_in_flight.then_some(true),
+        fec: d.fec.clone().map(|fec| Short(FecSpec(Some(fec)))),
+        arq: d.arq.map(|arq| Short(ArqSpec(Some(repeats(&arq))))),
+    }
+}
+
+fn repeats(arq: &arq::Config) -> RepeatsSpec {
+    let feedback = match arq.feedback {
+        arq::Feedback::Ideal => FeedbackSpec::Ideal,
+        arq::Feedback::After(time) => FeedbackSpec::After { time: Time(time) },
+    };
+    RepeatsSpec {
+        window: Some(QueueLimit::Packets(arq.window.into())),
+        retries: Some(Count(arq.retries.into())),
+        in_order: Some(arq.in_order),
+        guard: Some(Time(arq.guard)),
+        feedback: Some(Short(feedback)),
     }
 }
 

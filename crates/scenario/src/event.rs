@@ -50,6 +50,12 @@ pub(crate) fn resolve(
                 if !named {
                     new.queue = old.queue;
                 }
+                let replaced = new.fec.as_ref().is_some_and(|fec| fec.code().residual.is_some());
+                if old.error != new.error && replaced {
+                    let message = "the code's residual losses take the place of the link's errors, which therefore \
+                                   cannot change: leave out `residual`";
+                    return refuse(format!("{key}.set"), message.to_owned());
+                }
                 differences(old, new, &mut |change| {
                     changes.push(Event { at: event.at.0, link: i, forward, change });
                 });

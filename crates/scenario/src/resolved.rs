@@ -60,6 +60,10 @@ pub struct Direction {
     pub up: bool,
     /// What is in flight is lost when it goes down.
     pub drop_in_flight: bool,
+    /// Forward error correction.
+    pub fec: Option<path::fec::Config>,
+    /// Repeats on request.
+    pub arq: Option<path::arq::Config>,
 }
 
 /// A change of one direction of a link.
@@ -162,8 +166,8 @@ impl Direction {
             allow_reorder: self.allow_reorder,
             error: self.error.clone(),
             drop_inflight: self.drop_in_flight,
-            fec: None,
-            arq: None,
+            fec: self.fec.clone(),
+            arq: self.arq,
         }
     }
 }

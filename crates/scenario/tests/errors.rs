@@ -115,7 +115,7 @@ fn files() {
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\nrtae = \"1 Mbit/s\"",
-            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, up, drop-in-flight, reverse)",
+            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, up, drop-in-flight, fec, arq, reverse)",
         ),
         (
             "queue = { kind = \"strict-pushout\", limit = \"50 packets\" }",
@@ -537,7 +537,7 @@ fn overrides() {
         ),
         (
             "links.sat.eror.p=0.1",
-            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, up, drop-in-flight, reverse)",
+            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, up, drop-in-flight, fec, arq, reverse)",
         ),
         (
             "links.sat.rate.x=1",

@@ -104,6 +104,8 @@ fn peach_geo_is_the_setting_of_the_paper() {
         ack_errors: true,
         up: true,
         drop_in_flight: false,
+        fec: None,
+        arq: None,
     };
     let geo = with(&[]);
     assert_eq!((geo.duration, geo.seed), (Duration::from_secs(550), 1));

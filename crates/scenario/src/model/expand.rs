@@ -41,7 +41,7 @@ pub(crate) fn tags(key: &str) -> &'static [&'static str] {
     match key {
         "cc" => &["name", "control"],
         "endpoint" => &["preset"],
-        "delay" | "error" | "app" => &["kind"],
+        "delay" | "error" | "app" | "fec" | "feedback" => &["kind"],
         _ => &[],
     }
 }

@@ -1,6 +1,7 @@
 //! Links.
 
 use super::queue::QueueSpec;
+use super::repair::{ArqSpec, FecSpec};
 use super::short::{Short, ShortForm};
 use super::trace::OrTrace;
 use crate::amount::{RateSpec, Size, Time};
@@ -41,6 +42,12 @@ pub struct LinkSpec {
     /// A link that goes down loses what is in flight; false by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drop_in_flight: Option<bool>,
+    /// Forward error correction: a table with its kind; "none" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fec: Option<Short<FecSpec>>,
+    /// Repeats on request of what the code, if any, leaves; "none" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arq: Option<Short<ArqSpec>>,
     /// How the reverse direction, which acknowledgements take, differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reverse: Option<DirectionSpec>,
@@ -74,6 +81,12 @@ pub struct DirectionSpec {
     /// What is in flight is lost when it goes down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drop_in_flight: Option<bool>,
+    /// Forward error correction: a table with its kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fec: Option<Short<FecSpec>>,
+    /// Repeats on request of what the code, if any, leaves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arq: Option<Short<ArqSpec>>,
 }
 
 impl ShortForm for Delay {

@@ -12,6 +12,7 @@ mod link;
 mod loss_classifier;
 mod os;
 mod queue;
+mod repair;
 mod short;
 mod trace;
 
@@ -24,6 +25,7 @@ pub use link::{DirectionSpec, LinkSpec};
 pub use loss_classifier::LossClassifierSpec;
 pub use os::{OsBuffers, OsSpec};
 pub use queue::QueueSpec;
+pub use repair::{ArqSpec, FecSpec, FeedbackSpec, RepeatsSpec};
 pub use short::Short;
 pub use trace::{EndSpec, OrTrace, TraceSpec};
 pub(crate) use trace::{fill, is_trace};

@@ -1,6 +1,6 @@
 //! Links: the forward direction as written, the reverse direction with what differs.
 
-use super::{Result, refuse};
+use super::{Result, refuse, repair};
 use crate::amount::{Decimal, QueueLimit, RateSpec, Size};
 use crate::error::Problem;
 use crate::model::{DirectionSpec, LinkSpec, OrTrace, QueueSpec, Short};
@@ -74,6 +74,8 @@ pub(super) fn resolve(
         ack_errors: spec.ack_errors,
         up: spec.up,
         drop_in_flight: spec.drop_in_flight,
+        fec: spec.fec.clone(),
+        arq: spec.arq.clone(),
     };
     let make = |at: &dyn Fn(&str) -> String, spec: &DirectionSpec, delay: &Delay| -> Result<Direction> {
         let rate = match spec.rate.as_ref().unwrap_or(rate) {
@@ -95,9 +97,11 @@ pub(super) fn resolve(
             ack_errors: spec.ack_errors.unwrap_or(true),
             up: spec.up.unwrap_or(true),
             drop_in_flight: spec.drop_in_flight.unwrap_or(false),
+            fec: repair::code(&at("fec"), spec.fec.as_ref())?,
+            arq: None,
         })
     };
-    let forward = make(&|k| format!("{key}.{k}"), &both, &delays.0)?;
+    let mut forward = make(&|k| format!("{key}.{k}"), &both, &delays.0)?;
     let merged = DirectionSpec {
         rate: own.rate.or_else(|| both.rate.clone()),
         delay: own.delay.or_else(|| both.delay.clone()),
@@ -107,9 +111,18 @@ pub(super) fn resolve(
         ack_errors: own.ack_errors.or(both.ack_errors),
         up: own.up.or(both.up),
         drop_in_flight: own.drop_in_flight.or(both.drop_in_flight),
+        fec: own.fec.or_else(|| both.fec.clone()),
+        arq: own.arq.or_else(|| both.arq.clone()),
     };
     // A problem with an inherited value was found in the forward direction, so what is left is the link's own.
-    let reverse = make(&|k| format!("{key}.reverse.{k}"), &merged, &delays.1)?;
+    let mut reverse = make(&|k| format!("{key}.reverse.{k}"), &merged, &delays.1)?;
+    // Answers take the other direction.
+    let packet = packet.unwrap_or(flow_packet);
+    let answered = |way: &str, spec: &DirectionSpec, own: &Direction, other: &Direction| {
+        repair::repeats(&format!("{key}{way}.arq"), spec.arq.as_ref(), own, other, packet)
+    };
+    forward.arq = answered("", &both, &forward, &reverse)?;
+    reverse.arq = answered(".reverse", &merged, &reverse, &forward)?;
     Ok(Link { name: name.into(), forward, reverse })
 }
 
@@ -138,7 +151,7 @@ fn transmitter(key: &str, spec: RateSpec, packet: Option<u32>) -> Result<rate::C
 }
 
 /// The product of rate and RTT in packets.
-fn bdp_packets(n: Decimal, rate: Rate, rtt: Duration, packet: u32) -> Option<u64> {
+pub(super) fn bdp_packets(n: Decimal, rate: Rate, rtt: Duration, packet: u32) -> Option<u64> {
     let bit_nanos = u128::from(rate.bits_per_sec()) * u128::from(rtt.as_nanos());
     n.times_ratio(bit_nanos, 8_000_000_000 * u128::from(packet))
 }
