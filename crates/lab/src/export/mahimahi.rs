@@ -6,8 +6,9 @@
 use super::recorded::{Recorded, runs};
 use crate::error::{ExportError, LabError};
 use skyhaul_base::Instant;
-use skyhaul_path::rate::{self, Saturated};
-use skyhaul_scenario::resolved::{Change, Direction, Event};
+use skyhaul_path::Agenda;
+use skyhaul_path::rate::Saturated;
+use skyhaul_scenario::resolved::{Change, Direction};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,9 +31,10 @@ pub fn mahimahi(results: &Path, out: &Path) -> Result<Vec<PathBuf>, LabError> {
             for (forward, way, direction) in
                 [(true, "forward", &link.forward), (false, "reverse", &link.reverse)]
             {
-                let changes = run.scenario().events.iter().filter(|c| (c.link, c.forward) == (i, forward));
+                let seed = run.case.seed;
+                let (agenda, first) = run.scenario().agenda(seed, |l, f| (l, f) == (i, forward));
                 let name = format!("links.{}.{way}", link.name);
-                let Some(times) = opportunities(&run, direction, changes, &name)? else { continue };
+                let Some(times) = opportunities(&run, direction, agenda, first, &name)? else { continue };
                 let path = folder.join(format!("{name}.mahimahi"));
                 fs::write(&path, times).map_err(LabError::write(&path))?;
                 written.push(path);
@@ -45,32 +47,55 @@ pub fn mahimahi(results: &Path, out: &Path) -> Result<Vec<PathBuf>, LabError> {
     Ok(written)
 }
 
+/// The transmitter of a link, and whether it may transmit.
+struct Sending {
+    transmitter: Option<Saturated>,
+    up: bool,
+    visible: bool,
+}
+
+impl Sending {
+    fn change(&mut self, change: &Change) {
+        match change {
+            Change::Up(up) => self.up = *up,
+            Change::Visible(visible) => self.visible = *visible,
+            Change::Rate(rate) => self.transmitter = rate.mean().map(|_| Saturated::new(rate)),
+            Change::Delay(_)
+            | Change::Error(_)
+            | Change::Limit(_)
+            | Change::Fade(_)
+            | Change::Handover(_) => {}
+        }
+    }
+
+    fn is_up(&self) -> bool {
+        self.up && self.visible
+    }
+}
+
 /// The lines of a trace; none for a transmitter that is infinitely fast at any time.
-fn opportunities<'a>(
+fn opportunities(
     run: &Recorded,
     direction: &Direction,
-    changes: impl Iterator<Item = &'a Event>,
+    mut agenda: Agenda,
+    first: Vec<(u32, Change)>,
     name: &str,
 ) -> Result<Option<String>, ExportError> {
     let end = Instant::ZERO + run.scenario().duration;
-    let model = |rate: &rate::Config| rate.mean().map(|_| Saturated::new(rate));
-    let Some(mut transmitter) = model(&direction.rate) else { return Ok(None) };
-    let (mut up, mut now, mut lines, mut text) = (direction.up, Instant::ZERO, 0usize, String::new());
-    let mut changes = changes.peekable();
+    let mut sending = Sending { transmitter: None, up: direction.up, visible: true };
+    sending.change(&Change::Rate(direction.rate.clone()));
+    first.iter().for_each(|(_, change)| sending.change(change));
+    let (mut now, mut lines, mut text) = (Instant::ZERO, 0usize, String::new());
     loop {
         // A change follows what else happens at its instant, so what begins then begins before it.
-        while let Some(event) = changes.next_if(|c| !up || Instant::ZERO + c.at < now) {
-            now = now.max(Instant::ZERO + event.at);
-            match &event.change {
-                Change::Up(yes) => up = *yes,
-                Change::Rate(rate) => match model(rate) {
-                    Some(new) => transmitter = new,
-                    None => return Ok(None),
-                },
-                Change::Delay(_) | Change::Error(_) | Change::Limit(_) => {}
+        while agenda.next() <= end && (!sending.is_up() || agenda.next() < now) {
+            now = now.max(agenda.next());
+            if let Some((_, change)) = agenda.take(now) {
+                sending.change(&change);
             }
         }
-        if !up {
+        let Some(transmitter) = &mut sending.transmitter else { return Ok(None) };
+        if !(sending.up && sending.visible) {
             break;
         }
         let left = transmitter.next(now);
