@@ -63,6 +63,11 @@ pub fn cos(x: f64) -> f64 {
 pub fn sin(x: f64) -> f64 {
     libm::sin(x)
 }
+/// Complementary error function.
+#[must_use]
+pub fn erfc(x: f64) -> f64 {
+    libm::erfc(x)
+}
 /// Angle in radians, from 0 to pi, whose cosine is `x`; NaN beyond [-1, 1].
 #[must_use]
 pub fn acos(x: f64) -> f64 {

@@ -69,7 +69,7 @@ fn main() {
     let strict = QueueConfig::packets(50).with(pushout::Strict::default());
     let fifo = QueueConfig::packets(50).with(pushout::Fifo::default());
     let per: error::Config = per::Config { p: 1e-3 }.into();
-    let ber = ber::Config { ber: 1e-7 }.into();
+    let ber = ber::Config { ber: 1e-7, ..ber::Config::default() }.into();
     let cases = [
         ("infinitely fast", LinkConfig { rate: rate::Config::Unlimited, ..base.clone() }, 1.0),
         ("uncongested (load 0.1)", base.clone(), 0.1),

@@ -24,6 +24,7 @@ pub mod change;
 pub mod course;
 pub mod delay;
 pub mod error;
+pub mod fade;
 pub mod fec;
 pub mod lane;
 pub mod link;

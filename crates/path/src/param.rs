@@ -1,5 +1,6 @@
 //! Why a parameter of a model makes no sense.
 
+use alloc::string::String;
 use core::convert::Infallible;
 use core::error::Error;
 
@@ -31,6 +32,22 @@ impl Refusal for ParamError {
         match self {
             Self::OutOfRange { name, .. } => name,
         }
+    }
+}
+
+/// What is wrong with a configuration, where every sentence is one of its own.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Invalid {
+    /// The key, as in scenario files.
+    pub key: &'static str,
+    /// What to write instead.
+    pub message: String,
+}
+
+impl Refusal for Invalid {
+    fn key(&self) -> &'static str {
+        self.key
     }
 }
 

@@ -96,7 +96,7 @@ fn error() -> impl Strategy<Value = error::Config> {
     prop_oneof![
         Just(error::Config::NONE),
         Just(per::Config { p: 0.2 }.into()),
-        Just(ber::Config { ber: 1e-5 }.into()),
+        Just(ber::Config { ber: 1e-5, ..ber::Config::default() }.into()),
         Just(bursts::Config { loss: 0.2, burst: 3.0 }.into()),
         Just(list::Config { indices: vec![0, 3, 4], class: Scope::HighPriority }.into()),
     ]

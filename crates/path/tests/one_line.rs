@@ -1,9 +1,10 @@
-//! An error model, a queue discipline, a delay, a code and a rate that changes by itself are one file and one line each: the
-//! file below `src/error`, `src/queue`, `src/delay`, `src/fec` or `src/rate`, and the line in `mod.rs` beside it. From that line follow the name in files with its keys and their
+//! An error model, a queue discipline, a delay, a fade, a code and a rate that changes by itself are one file and one line
+//! each: the file below `src/error`, `src/queue`, `src/delay`, `src/fade`, `src/fec` or `src/rate`, and the line in `mod.rs`
+//! beside it. From that line follow the name in files with its keys and their
 //! checks, the JSON Schema, the canonical form, the words of reports and the dispatch; so no other source file may
 //! know a model. (Its module is named in `mod.rs`, as the language wants it. A model may be made of another one.)
 
-use skyhaul_path::{delay, error, fec, queue, rate};
+use skyhaul_path::{delay, error, fade, fec, queue, rate};
 use skyhaul_testkit::one_line::{List, Row, code, whole};
 
 /// Names that are also other words: they are looked for as variants and types only.
@@ -17,6 +18,8 @@ const WORDS: &[&str] = &[
     "normal",
     "per",
     "plain",
+    "rain",
+    "shadowing",
     "rate",
     "repeat",
     "threshold",
@@ -36,7 +39,8 @@ const CODES: &[&str] = &["fec::Config"];
 const DELAYS: &[&str] = &["Delay"];
 const ERRORS: &[&str] = &["error::Config", "ErrorModel"];
 const QUEUES: &[&str] = &["Discipline", "Kind"];
-const RATES: &[&str] = &["rate::Config"];
+const RATES: &[&str] = &["rate::Config", "rate::Kind"];
+const FADES: &[&str] = &["fade::Config"];
 
 /// Checks the list of the models below `folder`.
 fn check(
@@ -91,7 +95,12 @@ fn no_other_source_file_names_a_queue() {
 #[test]
 fn no_other_source_file_names_a_rate() {
     let elsewhere = [];
-    check("crates/path/src/rate", rate::NAMES.to_vec(), None, RATES, &elsewhere);
+    check("crates/path/src/rate", [rate::NAMES, rate::KINDS].concat(), None, RATES, &elsewhere);
+}
+
+#[test]
+fn no_other_source_file_names_a_fade() {
+    check("crates/path/src/fade", fade::NAMES.to_vec(), None, FADES, &[]);
 }
 
 #[test]

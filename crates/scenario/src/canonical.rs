@@ -30,6 +30,15 @@ impl Resolved {
                 .iter()
                 .map(|l| {
                     let forward = direction(&l.forward);
+                    // What is as usual is not written, but the reverse direction would inherit what is not.
+                    let own = direction(&l.reverse);
+                    let reverse = DirectionSpec {
+                        up: own.up.or(forward.up.map(|_| true)),
+                        drop_in_flight: own.drop_in_flight.or(forward.drop_in_flight.map(|_| false)),
+                        fec: own.fec.or(forward.fec.as_ref().map(|_| Short::default())),
+                        arq: own.arq.or(forward.arq.as_ref().map(|_| Short::default())),
+                        ..own
+                    };
                     let spec = LinkSpec {
                         packet: None,
                         rate: forward.rate,
@@ -42,7 +51,7 @@ impl Resolved {
                         drop_in_flight: forward.drop_in_flight,
                         fec: forward.fec,
                         arq: forward.arq,
-                        reverse: Some(direction(&l.reverse)),
+                        reverse: Some(reverse),
                     };
                     (l.name.clone(), spec)
                 })

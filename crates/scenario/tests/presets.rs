@@ -419,6 +419,8 @@ fn repair_is_kept_and_belongs_to_a_direction() {
     assert_eq!(words(forward).as_deref(), Some("block code (12, 10), 2 blocks in turn"));
     let left = "code of rate 0.5, which leaves independent losses with probability 0.1";
     assert_eq!(words(reverse).as_deref(), Some(left));
+    // What is usual in one direction only.
+    round_trip(&with(&["links.sat.up=false", "links.sat.reverse.up=true"]));
     // Both directions, if nothing else is said, and answers as long as packets take where both are alike.
     let s = with(&["links.sat.arq={}"]);
     round_trip(&s);

@@ -10,12 +10,14 @@ mod dimension;
 mod error;
 mod geometry;
 pub mod plain;
+mod radio;
 mod text;
 mod types;
 
 pub use crate::decimal::Decimal;
 pub use error::AmountError;
 pub use geometry::{Angle, Length};
+pub use radio::{Decibels, SymbolRate, Temperature};
 pub use text::text_or_table;
 pub use types::{Count, Frequency, Probability, QueueLimit, RateSpec, Size, Span, Time, Window};
 

@@ -12,8 +12,10 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
-use super::{Angle, Count, Frequency, Length, Probability, Size, Time};
-use crate::Duration;
+use super::{
+    Angle, Count, Decibels, Frequency, Length, Probability, RateSpec, Size, SymbolRate, Temperature, Time,
+};
+use crate::{Duration, Rate};
 use alloc::vec::Vec;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -47,6 +49,12 @@ plain! {
     angle: f64 as Angle;
     /// A whole number, written as [`Count`].
     count: u64 as Count;
+    /// A ratio of powers in dB, written as [`Decibels`].
+    decibels: f64 as Decibels;
+    /// Symbols per second, written as [`SymbolRate`].
+    symbol_rate: f64 as SymbolRate;
+    /// Kelvins, written as [`Temperature`].
+    temperature: f64 as Temperature;
     /// How often, per second, written as [`Frequency`].
     frequency: f64 as Frequency;
     /// Kilometres, written as [`Length`].
@@ -77,5 +85,31 @@ pub mod sizes {
     /// A [`AmountError`](crate::amount::AmountError), or those of the deserializer.
     pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<u64>, D::Error> {
         Ok(Vec::<Size>::deserialize(d)?.into_iter().map(|n| n.0).collect())
+    }
+}
+
+/// Bit/s, written as a [`RateSpec`] that is neither in packets nor unlimited.
+pub mod rate {
+    use super::*;
+
+    /// Writes the rate.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(rate: &Rate, s: S) -> Result<S::Ok, S::Error> {
+        RateSpec::Bits(*rate).serialize(s)
+    }
+
+    /// Reads the rate.
+    ///
+    /// # Errors
+    /// If it is none, or none in bit/s; those of the deserializer.
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Rate, D::Error> {
+        match RateSpec::deserialize(d)? {
+            RateSpec::Bits(rate) => Ok(rate),
+            other => Err(serde::de::Error::custom(alloc::format!(
+                "\"{other}\" is no rate in bit/s: write one, such as \"2 Mbit/s\""
+            ))),
+        }
     }
 }

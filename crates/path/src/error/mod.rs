@@ -8,6 +8,7 @@
 
 pub mod ber;
 pub mod bursts;
+pub mod code;
 pub mod gilbert;
 pub mod list;
 mod model;
@@ -165,7 +166,7 @@ mod tests {
         per::Config { p }.into()
     }
     fn ber(ber: f64) -> Config {
-        ber::Config { ber }.into()
+        ber::Config { ber, ..ber::Config::default() }.into()
     }
 
     #[derive(Default)]

@@ -1,10 +1,12 @@
 //! Rates of transmitters.
 //!
 //! A link sends at a constant rate ([`skyhaul_base::units::Serializer`]) unless its rate changes by itself: then a file says
-//! how. Each such rate has a file with its [`Model`], which reads and writes what a user's file says; the list below is the
-//! only line outside of that file that a new one needs. Time in a model is that of the run: it begins with the run,
-//! whenever the link is given the model.
+//! how, or a table of keys where it depends on what there is to send. Each such rate has a file with its [`Model`], which
+//! reads and writes what a user's file says, or with its [`Table`], whose fields are the keys; the list below is the only
+//! line outside of that file that a new one needs. Time in a model is that of the run: it begins with the run, whenever
+//! the link is given the model.
 
+pub mod dama;
 mod model;
 pub mod opportunities;
 pub mod steps;
@@ -19,13 +21,15 @@ use skyhaul_base::{Duration, Instant, Rate};
 
 use model::Sending as _;
 
-pub use model::Model;
+pub use model::{Model, Table};
 
+pub use crate::param::Invalid;
 pub use crate::trace::{Broken, End, TraceError};
 
 /// Expands the list below into the enum of rates, that of rates in use, their names in files, and the dispatch to each.
+/// Before the semicolon stand those that a file says, behind it those with a table of keys.
 macro_rules! rates {
-    ($($name:literal $variant:ident($model:ty)),* $(,)?) => {
+    ($($name:literal $variant:ident($model:ty),)* ; $($kind:literal $asked:ident($table:ty),)*) => {
         /// The rate of a transmitter.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         #[expect(missing_docs, reason = "each rate documents itself")]
@@ -36,6 +40,16 @@ macro_rules! rates {
             /// Always the same; never zero.
             Constant(Rate),
             $($variant(Arc<$model>),)*
+            $($asked(Arc<$table>),)*
+        }
+
+        /// A rate that depends on what there is to send, as a table of keys.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RateKindSpec"))]
+        #[expect(missing_docs, reason = "each rate documents itself")]
+        pub enum Kind {
+            $(#[cfg_attr(feature = "serde", serde(rename = $kind))] $asked($table),)*
         }
 
         /// What sends the packets of a link one after the other.
@@ -46,10 +60,14 @@ macro_rules! rates {
             /// At a constant rate.
             Constant(Serializer),
             $($variant(Box<<$model as Model>::Run>),)*
+            $($asked(Box<<$table as Table>::Run>),)*
         }
 
         /// The keys in files that name a file with a rate that changes by itself, one for each model.
         pub const NAMES: &[&str] = &[$($name),*];
+
+        /// The names in files of all rates with a table of keys.
+        pub const KINDS: &[&str] = &[$($kind),*];
 
         /// What the file is that the key `name` names: one of [`NAMES`].
         #[must_use]
@@ -83,27 +101,37 @@ macro_rules! rates {
                     Self::Unlimited => None,
                     Self::Constant(rate) => Some(*rate),
                     $(Self::$variant(m) => Some(Model::mean(&**m)),)*
+                    $(Self::$asked(t) => Some(Table::mean(&**t)),)*
                 }
             }
             /// True if it changes by itself.
             #[must_use]
             pub fn varies(&self) -> bool {
-                !matches!(self, Self::Unlimited | Self::Constant(_))
+                match self {
+                    Self::Unlimited | Self::Constant(_) => false,
+                    $(Self::$variant(_) => true,)*
+                    $(Self::$asked(_) => false,)*
+                }
+            }
+            /// If it depends on what there is to send: its table of keys.
+            #[must_use]
+            pub fn kind(&self) -> Option<Kind> {
+                match self { $(Self::$asked(t) => Some(Kind::$asked((**t).clone())),)* _ => None }
             }
             /// If it changes by itself: bits that can leave until `t`, from the start of the run.
             #[must_use]
             pub fn bits_until(&self, t: Instant) -> Option<f64> {
                 match self {
-                    Self::Unlimited | Self::Constant(_) => None,
                     $(Self::$variant(m) => Some(Model::bits_until(&**m, t)),)*
+                    _ => None,
                 }
             }
             /// If it changes by itself: the last time of its file.
             #[must_use]
             pub fn last(&self) -> Option<Duration> {
                 match self {
-                    Self::Unlimited | Self::Constant(_) => None,
                     $(Self::$variant(m) => Some(Model::last(&**m)),)*
+                    _ => None,
                 }
             }
             /// If it changes by itself: its name, a file that says the same, and what follows its end where that can be
@@ -111,11 +139,11 @@ macro_rules! rates {
             #[must_use]
             pub fn write(&self) -> Option<(&'static str, String, Option<End>)> {
                 match self {
-                    Self::Unlimited | Self::Constant(_) => None,
                     $(Self::$variant(m) => {
                         let (text, end) = Model::write(&**m);
                         Some(($name, text, end))
                     })*
+                    _ => None,
                 }
             }
             /// The transmitter at the start of the run.
@@ -124,9 +152,42 @@ macro_rules! rates {
                     Self::Unlimited => Transmitter::Unlimited,
                     Self::Constant(rate) => Transmitter::Constant(Serializer::new(*rate)),
                     $(Self::$variant(m) => Transmitter::$variant(Box::new(m.run())),)*
+                    $(Self::$asked(t) => Transmitter::$asked(Box::new(t.run())),)*
                 }
             }
         }
+
+        impl Kind {
+            /// Its name in files.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self { $(Self::$asked(_) => $kind,)* }
+            }
+            /// Refuses parameters that are outside their domain or contradict each other.
+            ///
+            /// # Errors
+            /// The key, and a sentence that says what to write instead.
+            pub fn validate(&self) -> Result<(), Invalid> {
+                match self { $(Self::$asked(t) => t.validate(),)* }
+            }
+            /// What it does in a few words, for reports, which say how they write a rate.
+            #[must_use]
+            pub fn words(&self, rate: &dyn Fn(Rate) -> String) -> String {
+                match self { $(Self::$asked(t) => t.words(rate),)* }
+            }
+        }
+
+        impl From<Kind> for Config {
+            fn from(kind: Kind) -> Self {
+                match kind { $(Kind::$asked(t) => Self::$asked(Arc::new(t)),)* }
+            }
+        }
+
+        $(impl From<$table> for Config {
+            fn from(t: $table) -> Self {
+                Self::$asked(Arc::new(t))
+            }
+        })*
 
         impl Transmitter {
             /// Starts a packet at `start`, when the transmitter is free; returns when its last bit leaves. `waited` says
@@ -146,6 +207,7 @@ macro_rules! rates {
                 match self {
                     Self::Unlimited | Self::Constant(_) => start,
                     $(Self::$variant(run) => run.send(start, size, waited),)*
+                    $(Self::$asked(run) => run.send(start, size, waited),)*
                 }
             }
 
@@ -155,6 +217,7 @@ macro_rules! rates {
                     Self::Unlimited => Config::Unlimited,
                     Self::Constant(s) => Config::Constant(s.rate()),
                     $(Self::$variant(run) => Config::$variant(Arc::clone(run.model())),)*
+                    $(Self::$asked(run) => Config::$asked(Arc::clone(run.model())),)*
                 }
             }
         }
@@ -164,6 +227,8 @@ macro_rules! rates {
 rates! {
     "mahimahi" Opportunities(opportunities::Opportunities),
     "trace" Steps(steps::Steps),
+    ;
+    "dama" Dama(dama::Config),
 }
 
 impl From<Rate> for Config {

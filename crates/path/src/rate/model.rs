@@ -1,5 +1,6 @@
-//! What a rate that changes by itself provides; each has a file of its own.
+//! What a rate provides that changes by itself, or with what there is to send; each has a file of its own.
 
+use crate::param::Invalid;
 use crate::trace::{Broken, End};
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -31,10 +32,29 @@ pub trait Model: Debug + Eq + Sized {
     fn run(self: &Arc<Self>) -> Self::Run;
 }
 
+/// A rate that depends on what there is to send, in plain values.
+///
+/// Its documentation is that of the schema of scenario files; the keys there are its fields.
+pub trait Table: Clone + Debug + Eq {
+    /// The rate in use.
+    type Run;
+    /// Refuses parameters that are outside their domain or contradict each other.
+    ///
+    /// # Errors
+    /// The key, and a sentence that says what to write instead.
+    fn validate(&self) -> Result<(), Invalid>;
+    /// The rate while there is always something to send.
+    fn mean(&self) -> Rate;
+    /// What it does in a few words, for reports, which say how they write a rate.
+    fn words(&self, rate: &dyn Fn(Rate) -> String) -> String;
+    /// The rate at the start of the run.
+    fn run(self: &Arc<Self>) -> Self::Run;
+}
+
 /// A rate in use.
 pub(super) trait Sending {
     /// What it follows.
-    type Model: Model;
+    type Model;
     /// When the last byte of a packet leaves that is at the head from `start` on; `waited` if it was there before.
     fn send(&mut self, start: Instant, size: u32, waited: bool) -> Instant;
     /// What it follows.

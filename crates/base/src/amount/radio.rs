@@ -1,0 +1,168 @@
+//! The amounts of radio: ratios of powers, rates of symbols, temperatures of noise.
+
+use super::AmountError;
+#[cfg(feature = "schema")]
+use super::types::capital;
+use super::types::{Amount, Reader, text_amount};
+use crate::decimal::{Decimal, number_len};
+use alloc::format;
+use alloc::string::String;
+use core::fmt;
+#[cfg(feature = "schema")]
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserialize, Deserializer};
+use serde::{Serialize, Serializer};
+
+/// A ratio of powers, which may be negative: `"-2.35 dB"`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decibels(pub f64);
+
+/// Symbols per second, more than zero: `"5 MBd"`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SymbolRate(pub f64);
+
+/// A temperature, above absolute zero: `"150 K"`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Temperature(pub f64);
+
+text_amount!(Decibels, SymbolRate, Temperature);
+
+/// The number and the unit that follows it; `None` without a number. The sign is not read.
+fn split(text: &str) -> Option<(Decimal, &str)> {
+    let end = number_len(text);
+    Some((Decimal::parse(&text[..end])?, text[end..].trim()))
+}
+
+/// The sentence about a text that is no amount of kind `T`.
+fn refuse<T: Amount>(text: &str, what: &'static str) -> AmountError {
+    AmountError::NotA { text: text.into(), what, advice: T::advice() }
+}
+
+/// The sentence about a number alone.
+fn no_unit<T>(n: &str, unit: &str) -> Result<T, AmountError> {
+    Err(AmountError::NoUnit { number: n.into(), advice: format!("write \"{n} {unit}\"") })
+}
+
+impl Amount for Decibels {
+    const NAME: &'static str = "Decibels";
+    const PATTERN: &'static str = r"^\s*[+-]?[0-9][0-9_.eE+-]*\s*dB\s*$";
+    const EXAMPLES: &'static [&'static str] = &["10.2 dB", "-2.35 dB"];
+    fn bare(n: &str) -> Result<Self, AmountError> {
+        no_unit(n, "dB")
+    }
+    fn parse(text: &str) -> Result<Self, AmountError> {
+        let trimmed = text.trim();
+        let (sign, size) = trimmed.strip_prefix('-').map_or((1.0, trimmed), |rest| (-1.0, rest));
+        match split(size) {
+            // -0.0 is 0.
+            Some((n, "dB")) => Ok(Self(sign * n.to_f64() + 0.0)),
+            Some((_, "")) => no_unit(trimmed, "dB"),
+            _ => Err(refuse::<Self>(text, "a ratio of powers")),
+        }
+    }
+    fn advice() -> String {
+        "write a ratio of powers in dB, such as \"10.2 dB\"".into()
+    }
+}
+
+impl fmt::Display for Decibels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} dB", self.0)
+    }
+}
+
+impl Amount for SymbolRate {
+    const NAME: &'static str = "SymbolRate";
+    const PATTERN: &'static str = r"^\s*\+?[0-9][0-9_.eE+-]*\s*[kMG]?Bd\s*$";
+    const EXAMPLES: &'static [&'static str] = &["5 MBd", "500 kBd"];
+    fn bare(n: &str) -> Result<Self, AmountError> {
+        no_unit(n, "MBd")
+    }
+    fn parse(text: &str) -> Result<Self, AmountError> {
+        let (number, unit) = split(text.trim()).ok_or_else(|| refuse::<Self>(text, "a rate of symbols"))?;
+        let factor = match unit {
+            "Bd" => 1.0,
+            "kBd" => 1e3,
+            "MBd" => 1e6,
+            "GBd" => 1e9,
+            "" => return no_unit(text.trim(), "MBd"),
+            _ => return Err(refuse::<Self>(text, "a rate of symbols")),
+        };
+        let rate = number.to_f64() * factor;
+        if rate > 0.0 {
+            Ok(Self(rate))
+        } else {
+            Err(AmountError::NeverSends { text: text.into(), advice: Self::advice() })
+        }
+    }
+    fn advice() -> String {
+        "write symbols per second, such as \"5 MBd\"".into()
+    }
+}
+
+impl fmt::Display for SymbolRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} Bd", self.0)
+    }
+}
+
+impl Amount for Temperature {
+    const NAME: &'static str = "Temperature";
+    const PATTERN: &'static str = r"^\s*\+?[0-9][0-9_.eE+-]*\s*K\s*$";
+    const EXAMPLES: &'static [&'static str] = &["150 K"];
+    fn bare(n: &str) -> Result<Self, AmountError> {
+        no_unit(n, "K")
+    }
+    fn parse(text: &str) -> Result<Self, AmountError> {
+        let what = "a temperature above absolute zero";
+        match split(text.trim()) {
+            Some((n, "K")) if !n.is_zero() => Ok(Self(n.to_f64())),
+            Some((_, "")) => no_unit(text.trim(), "K"),
+            _ => Err(refuse::<Self>(text, what)),
+        }
+    }
+    fn advice() -> String {
+        "write a temperature in kelvins, such as \"150 K\"".into()
+    }
+}
+
+impl fmt::Display for Temperature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} K", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn amounts_are_read_with_their_units_and_written_to_read_the_same() {
+        for (text, db) in [("10.2 dB", 10.2), ("-2.35dB", -2.35), (" 0 dB ", 0.0), ("-0 dB", 0.0_f64)] {
+            let read: Decibels = text.parse().unwrap();
+            assert_eq!(read.0.to_bits(), db.to_bits(), "{text}");
+            assert_eq!(read.to_string().parse::<Decibels>().unwrap(), read);
+        }
+        for (text, rate) in [("5 MBd", 5e6), ("512 kBd", 512e3), ("1 Bd", 1.0), ("1.2 GBd", 1.2e9)] {
+            let read: SymbolRate = text.parse().unwrap();
+            assert_eq!(read, SymbolRate(rate));
+            assert_eq!(read.to_string().parse::<SymbolRate>().unwrap(), read);
+        }
+        assert_eq!("150 K".parse(), Ok(Temperature(150.0)));
+    }
+
+    #[test]
+    fn what_is_no_amount_is_refused_with_what_to_write() {
+        let db = |text: &str| text.parse::<Decibels>().unwrap_err().to_string();
+        assert_eq!(db("3"), "3 has no unit: write \"3 dB\"");
+        assert_eq!(db("-3"), "-3 has no unit: write \"-3 dB\"");
+        assert!(db("3 dBm").contains("is not a ratio of powers") && db("dB").contains("is not a ratio"));
+        assert!(db("--3 dB").contains("is not"));
+        let baud = |text: &str| text.parse::<SymbolRate>().unwrap_err().to_string();
+        assert!(
+            baud("0 MBd").contains("never sends") && baud("5 Msym/s").contains("write symbols per second")
+        );
+        assert!("0 K".parse::<Temperature>().is_err() && "-3 K".parse::<Temperature>().is_err());
+    }
+}

@@ -1,0 +1,391 @@
+//! What attenuation does to a carrier: its signal fades, its noise rises, its ModCod changes or its packets are lost.
+
+use super::Invalid;
+use super::modcod::{self, ModCod, Table};
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::vec::Vec;
+#[cfg(feature = "schema")]
+use skyhaul_base::amount::{Decibels, SymbolRate, Temperature, Time};
+use skyhaul_base::{Duration, Rate, math};
+
+/// The name that stands for "the best one for the present signal".
+pub const ADAPTIVE: &str = "adaptive";
+
+/// A carrier: signal under a clear sky, symbols, and how the ModCod is chosen.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, rename_all = "kebab-case")
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CarrierSpec"))]
+pub struct Config {
+    /// Es/N0 under a clear sky.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::decibels"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Decibels"))]
+    pub es_n0: f64,
+    /// Symbols per second; by default those at which the link has its `rate` under a clear sky.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, with = "optional::symbol_rate", skip_serializing_if = "Option::is_none")
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<SymbolRate>"))]
+    pub symbol_rate: Option<f64>,
+    /// "adaptive" (ACM, the default), or the name of the ModCod that is always used.
+    #[cfg_attr(feature = "serde", serde(default = "adaptive"))]
+    #[cfg_attr(feature = "schema", schemars(with = "alloc::string::String"))]
+    pub modcod: Cow<'static, str>,
+    /// ModCods by ascending efficiency; by default those of DVB-S2 with normal frames.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub modcods: Option<Vec<ModCod>>,
+    /// How far Es/N0 must lie above the threshold of a ModCod for the adaptive choice; 1 dB by default.
+    #[cfg_attr(feature = "serde", serde(default = "margin", with = "skyhaul_base::amount::plain::decibels"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Decibels"))]
+    pub margin: f64,
+    /// How much more than that a step up takes; 0 dB by default.
+    #[cfg_attr(feature = "serde", serde(default, with = "skyhaul_base::amount::plain::decibels"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Decibels"))]
+    pub hysteresis: f64,
+    /// How long an adaptive choice takes to come into effect; one RTT of the link by default.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, with = "optional::time", skip_serializing_if = "Option::is_none")
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Time>"))]
+    pub reaction: Option<Duration>,
+    /// What attenuates also glows into the antenna; true by default. Write false for an uplink: the antenna of a satellite
+    /// sees the warm Earth anyway.
+    #[cfg_attr(feature = "serde", serde(default = "yes"))]
+    pub noise_rise: bool,
+    /// Noise temperature of the receiver under a clear sky; 150 K by default.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default = "system_temperature", with = "skyhaul_base::amount::plain::temperature")
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Temperature"))]
+    pub system_temperature: f64,
+    /// Temperature of what attenuates; 275 K by default.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default = "medium_temperature", with = "skyhaul_base::amount::plain::temperature")
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Temperature"))]
+    pub medium_temperature: f64,
+}
+
+#[cfg(feature = "serde")]
+mod optional {
+    //! Amounts that may be left out.
+
+    macro_rules! optional {
+        ($($name:ident: $plain:ty as $amount:ident;)*) => { $(
+            pub(super) mod $name {
+                use serde::{Deserialize, Deserializer, Serialize, Serializer};
+                use skyhaul_base::amount::$amount;
+
+                pub(crate) fn serialize<S: Serializer>(v: &Option<$plain>, s: S) -> Result<S::Ok, S::Error> {
+                    v.map($amount).serialize(s)
+                }
+                pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<$plain>, D::Error> {
+                    Ok(Option::<$amount>::deserialize(d)?.map(|q| q.0))
+                }
+            }
+        )* };
+    }
+    optional! {
+        symbol_rate: f64 as SymbolRate;
+        time: skyhaul_base::Duration as Time;
+    }
+}
+
+#[cfg(feature = "serde")]
+fn adaptive() -> Cow<'static, str> {
+    Cow::Borrowed(ADAPTIVE)
+}
+#[cfg(feature = "serde")]
+fn margin() -> f64 {
+    Config::default().margin
+}
+#[cfg(feature = "serde")]
+fn yes() -> bool {
+    true
+}
+#[cfg(feature = "serde")]
+fn system_temperature() -> f64 {
+    Config::default().system_temperature
+}
+#[cfg(feature = "serde")]
+fn medium_temperature() -> f64 {
+    Config::default().medium_temperature
+}
+
+impl Default for Config {
+    /// 10 dB under a clear sky, and everything else as if left out.
+    fn default() -> Self {
+        Self {
+            es_n0: 10.0,
+            symbol_rate: None,
+            modcod: Cow::Borrowed(ADAPTIVE),
+            modcods: None,
+            margin: 1.0,
+            hysteresis: 0.0,
+            reaction: None,
+            noise_rise: true,
+            system_temperature: 150.0,
+            medium_temperature: 275.0,
+        }
+    }
+}
+
+/// The longest reaction of an adaptive choice.
+const SLOWEST: Duration = Duration::from_secs(60);
+
+impl Config {
+    /// Refuses what is outside its domain.
+    ///
+    /// # Errors
+    /// The key, and a sentence that says what to write instead.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        let bounded = |key, db: f64, min: f64, max: f64| {
+            if db >= min && db <= max {
+                return Ok(());
+            }
+            Err(Invalid { key, message: format!("{db} dB: write from {min} dB to {max} dB") })
+        };
+        bounded("carrier.es-n0", self.es_n0, -50.0, 100.0)?;
+        bounded("carrier.margin", self.margin, 0.0, 50.0)?;
+        bounded("carrier.hysteresis", self.hysteresis, 0.0, 50.0)?;
+        if self.symbol_rate.is_some_and(|rate| !(1.0..=1e12).contains(&rate)) {
+            let message = "write from 1 Bd to 1000 GBd".into();
+            return Err(Invalid { key: "carrier.symbol-rate", message });
+        }
+        if self.reaction.is_some_and(|r| r > SLOWEST) {
+            let message = format!("longer than {} s", SLOWEST.as_secs_f64());
+            return Err(Invalid { key: "carrier.reaction", message });
+        }
+        for (key, kelvin) in [
+            ("carrier.system-temperature", self.system_temperature),
+            ("carrier.medium-temperature", self.medium_temperature),
+        ] {
+            if !(kelvin > 0.0 && kelvin <= 1e6) {
+                let message = format!("{kelvin} K: write a temperature above 0 K, up to 1000000 K");
+                return Err(Invalid { key, message });
+            }
+        }
+        let table = self.table().map_err(|e| Invalid { key: "carrier.modcods", ..e })?;
+        if self.modcod != ADAPTIVE && table.position(&self.modcod).is_none() {
+            let names: Vec<&str> = table.all().iter().map(|m| m.name.as_ref()).collect();
+            let message =
+                format!("{:?} is none: write \"{ADAPTIVE}\" or one of {}", self.modcod, names.join(", "));
+            return Err(Invalid { key: "carrier.modcod", message });
+        }
+        Ok(())
+    }
+
+    /// The ModCods to choose from.
+    fn table(&self) -> Result<Table, Invalid> {
+        self.modcods.as_ref().map_or_else(|| Ok(Table::dvb_s2()), |list| Table::new(list))
+    }
+
+    /// By how many dB the noise rises with an attenuation of `a` dB: 10·log10((T + Tm·(1 − 10^(−a/10)))/T), with the noise
+    /// temperature T of the receiver and the temperature Tm of what attenuates (ITU-R P.618, sky noise by attenuation).
+    #[must_use]
+    pub fn noise_rise(&self, a: f64) -> f64 {
+        if !self.noise_rise {
+            return 0.0;
+        }
+        let glow = self.medium_temperature * (1.0 - math::pow(10.0, -a / 10.0));
+        10.0 * math::ln(1.0 + glow / self.system_temperature) / core::f64::consts::LN_10
+    }
+
+    /// Es/N0 at an attenuation of `a` dB.
+    #[must_use]
+    pub fn es_n0_at(&self, a: f64) -> f64 {
+        self.es_n0 - a - self.noise_rise(a)
+    }
+
+    /// The attenuation in dB at which Es/N0 is `es_n0`; 0 where it is lower already under a clear sky.
+    #[must_use]
+    pub fn attenuation_at(&self, es_n0: f64) -> f64 {
+        let (mut low, mut high) = (0.0, (self.es_n0 - es_n0).max(0.0));
+        // Es/N0 falls by at least as many dB as the attenuation rises.
+        for _ in 0..64 {
+            let middle = 0.5 * (low + high);
+            if self.es_n0_at(middle) > es_n0 { low = middle } else { high = middle }
+        }
+        high
+    }
+
+    /// The carrier in use; what [`Self::validate`] refuses is taken as DVB-S2.
+    pub(super) fn build(&self) -> Carrier {
+        let table = self.table().unwrap_or_else(|_| Table::dvb_s2());
+        let fixed = if self.modcod == ADAPTIVE { None } else { table.position(&self.modcod) };
+        Carrier { config: self.clone(), table, fixed }
+    }
+
+    /// The ModCod under a clear sky.
+    #[must_use]
+    pub fn clear_sky(&self) -> ModCod {
+        let carrier = self.build();
+        carrier.table.all()[carrier.choose(0.0, None)].clone()
+    }
+
+    /// The ModCods that it uses while Es/N0 sinks, the best first, each with the attenuation in dB from which on it no
+    /// longer is what is chosen; for the last one that is where packets begin to be lost.
+    #[must_use]
+    pub fn ladder(&self) -> Vec<(ModCod, f64)> {
+        let carrier = self.build();
+        let mut steps: Vec<(ModCod, f64)> = Vec::new();
+        let mut at = Some(carrier.choose(0.0, None));
+        while let Some(i) = at {
+            let m = &carrier.table.all()[i];
+            let next = carrier.table.all()[..i].iter().rposition(|other| other.es_n0 < m.es_n0);
+            let last = carrier.fixed.is_some() || next.is_none();
+            let margin = if last { 0.0 } else { self.margin };
+            steps.push((m.clone(), self.attenuation_at(m.es_n0 + margin)));
+            at = if last { None } else { next };
+        }
+        steps
+    }
+}
+
+/// A carrier in use.
+#[derive(Clone, Debug)]
+pub(super) struct Carrier {
+    config: Config,
+    table: Table,
+    /// The ModCod that is always used.
+    fixed: Option<usize>,
+}
+
+impl Carrier {
+    /// The place of the ModCod that is right for an attenuation of `a` dB, after the one at `before`.
+    ///
+    /// Below all thresholds with their margin the most robust one stays: margin is for who has a choice.
+    pub(super) fn choose(&self, a: f64, before: Option<usize>) -> usize {
+        if let Some(fixed) = self.fixed {
+            return fixed;
+        }
+        let room = self.config.es_n0_at(a) - self.config.margin;
+        let best = self.table.best(room).unwrap_or_else(|| self.table.most_robust());
+        match before {
+            // A step up takes more.
+            Some(before) if best > before && self.config.hysteresis > 0.0 => {
+                let up = self.table.best(room - self.config.hysteresis).unwrap_or(before);
+                up.max(before)
+            }
+            _ => best,
+        }
+    }
+
+    /// Loss of a packet of 188 bytes at an attenuation of `a` dB with the ModCod at `i`.
+    pub(super) fn loss(&self, a: f64, i: usize) -> f64 {
+        modcod::loss(self.config.es_n0_at(a) - self.table.all()[i].es_n0)
+    }
+
+    /// The rate with the ModCod at `i`; `None` if nobody said how many symbols there are.
+    pub(super) fn rate(&self, i: usize) -> Option<Rate> {
+        let bits = self.config.symbol_rate? * self.table.all()[i].efficiency;
+        Some(Rate::from_bits_per_sec((math::floor(bits + 0.5) as u64).max(1)))
+    }
+
+    /// How long a choice takes.
+    pub(super) fn reaction(&self) -> Duration {
+        self.config.reaction.unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn noise_rises_by_what_the_rain_radiates() {
+        let c = Config::default();
+        assert_eq!(c.noise_rise(0.0), 0.0);
+        // At 3 dB rain passes 0.50119 of the power: 150 K become 150 + 275·0.49881 = 287.17 K.
+        assert!((c.noise_rise(3.0) - 10.0 * (287.173_f64 / 150.0).log10()).abs() < 1e-4);
+        // The most it can become: 10·log10(425/150) = 4.523 dB.
+        assert!((c.noise_rise(1e3) - 4.523).abs() < 5e-4);
+        assert_eq!(Config { noise_rise: false, ..c }.noise_rise(9.0), 0.0);
+    }
+
+    #[test]
+    fn the_attenuation_of_a_signal_is_the_inverse_of_the_signal_at_an_attenuation() {
+        for noise_rise in [false, true] {
+            let c = Config { es_n0: 14.0, noise_rise, ..Config::default() };
+            for a in [0.0, 0.1, 2.0, 7.5, 13.0] {
+                assert!((c.attenuation_at(c.es_n0_at(a)) - a).abs() < 1e-9, "{a}");
+            }
+            assert_eq!(c.attenuation_at(20.0), 0.0);
+        }
+    }
+
+    #[test]
+    fn the_choice_keeps_a_margin_while_there_is_one_to_keep() {
+        let c = Config { es_n0: 9.0, noise_rise: false, ..Config::default() };
+        let carrier = c.build();
+        let chosen = |a| carrier.table.all()[carrier.choose(a, None)].name.clone();
+        // 8PSK 3/4 needs 7.91 dB and 1 dB more; 8PSK 2/3 needs 6.62 dB.
+        assert_eq!(
+            (chosen(0.0), chosen(0.08), chosen(0.1)),
+            ("8PSK 3/4".into(), "8PSK 3/4".into(), "8PSK 2/3".into())
+        );
+        // -2.35 dB are left without any margin: QPSK 1/4 to the end.
+        assert_eq!(chosen(11.0), "QPSK 1/4");
+        assert_eq!(carrier.loss(11.0, 0), 1e-7);
+        // 0.3 dB below the lowest threshold nothing arrives.
+        assert_eq!(carrier.loss(9.0 + 2.35 + 0.3 + 1e-9, 0), 1.0);
+    }
+
+    #[test]
+    fn hysteresis_holds_back_steps_up_alone() {
+        let c = Config { es_n0: 12.0, noise_rise: false, hysteresis: 0.5, ..Config::default() };
+        let carrier = c.build();
+        let at = |name| carrier.table.position(name).unwrap();
+        // 3.8 dB left: QPSK 1/2 needs 2.0 dB, QPSK 3/5 3.23 dB, QPSK 2/3 4.1 dB, each with margin.
+        assert_eq!(carrier.choose(8.2, None), at("QPSK 3/5"));
+        assert_eq!(carrier.choose(8.2, Some(at("8PSK 2/3"))), at("QPSK 3/5"));
+        assert_eq!(carrier.choose(8.2, Some(at("QPSK 1/2"))), at("QPSK 3/5"));
+        // 3.5 dB: above 3.23 dB by less than the hysteresis.
+        assert_eq!(carrier.choose(8.5, Some(at("QPSK 1/2"))), at("QPSK 1/2"));
+        assert_eq!(carrier.choose(8.5, Some(at("QPSK 1/4"))), at("QPSK 1/2"));
+        assert_eq!(carrier.choose(8.5, Some(at("QPSK 3/5"))), at("QPSK 3/5"));
+    }
+
+    #[test]
+    fn the_ladder_goes_down_to_the_first_loss() {
+        let c = Config { es_n0: 4.0, noise_rise: false, ..Config::default() };
+        let ladder: Vec<_> =
+            c.ladder().into_iter().map(|(m, a)| (m.name.to_string(), (a * 100.0).round())).collect();
+        // 4 dB less threshold and margin: QPSK 3/5 0.77, 1/2 2.0, 2/5 3.3, 1/3 4.24; QPSK 1/4 up to its threshold 6.35.
+        let expected = [
+            ("QPSK 3/5", 77.0),
+            ("QPSK 1/2", 200.0),
+            ("QPSK 2/5", 330.0),
+            ("QPSK 1/3", 424.0),
+            ("QPSK 1/4", 635.0),
+        ];
+        assert_eq!(ladder, expected.map(|(name, a)| (name.to_string(), a)));
+        let fixed = Config { modcod: "QPSK 1/2".into(), ..c };
+        let ladder = fixed.ladder();
+        assert_eq!((ladder.len(), (ladder[0].1 * 100.0).round()), (1, 300.0));
+    }
+
+    #[test]
+    fn carriers_without_sense_are_refused() {
+        let key = |c: Config| c.validate().unwrap_err().key;
+        let good = Config::default();
+        assert!(good.validate().is_ok());
+        assert_eq!(key(Config { es_n0: f64::NAN, ..good.clone() }), "carrier.es-n0");
+        assert_eq!(key(Config { margin: -1.0, ..good.clone() }), "carrier.margin");
+        assert_eq!(key(Config { symbol_rate: Some(0.0), ..good.clone() }), "carrier.symbol-rate");
+        assert_eq!(key(Config { system_temperature: 0.0, ..good.clone() }), "carrier.system-temperature");
+        assert_eq!(key(Config { modcods: Some(Vec::new()), ..good.clone() }), "carrier.modcods");
+        let e = Config { modcod: "QPSK 7/8".into(), ..good }.validate().unwrap_err();
+        assert_eq!(e.key, "carrier.modcod");
+        assert!(e.message.contains("\"QPSK 7/8\" is none: write \"adaptive\" or one of QPSK 1/4"));
+    }
+}
