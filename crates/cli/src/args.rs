@@ -56,6 +56,12 @@ pub(crate) enum Command {
     /// Write the tables of a results directory in another format.
     #[command(after_help = "Example:\n  skyhaul export results/geo --format csv --out results/geo-csv")]
     Export(ExportArgs),
+    /// Turn measured profiles of links into a scenario.
+    #[command(subcommand)]
+    Import(ImportCommand),
+    /// List the scenarios that come with the program, or print one.
+    #[command(after_help = "Examples:\n  skyhaul presets\n  skyhaul presets geo-today > mine.toml")]
+    Presets(PresetsArgs),
     /// Films that flows of video send.
     #[command(subcommand)]
     Video(VideoCommand),
@@ -399,6 +405,42 @@ pub(crate) enum ExportFormat {
     Qlog,
     /// The tables as they are, a Parquet file each.
     Parquet,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum ImportCommand {
+    /// Profiles of ERRANT (Trevisan, Khatouni, Mellia 2020): a CSV file of mean rates and latencies. Without a profile the
+    /// command lists them.
+    #[command(
+        after_help = "Examples:\n  skyhaul import errant profiles.csv\n  skyhaul import errant profiles.csv telenor/norway/4G/good > mobile.toml"
+    )]
+    Errant(ErrantArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ErrantArgs {
+    /// The file of profiles.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// A profile: operator, country, technology and signal quality, with slashes between.
+    #[arg(value_name = "PROFILE")]
+    pub(crate) profile: Option<String>,
+    /// The deviation of the latency becomes jitter of single packets, which may overtake each other.
+    #[arg(long)]
+    pub(crate) jitter: bool,
+    /// Where the scenario goes; by default it is printed.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PresetsArgs {
+    /// The one to print.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// JSON: names and titles.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

@@ -10,6 +10,7 @@ pub mod cases;
 pub mod clock;
 pub mod compare;
 pub mod engine;
+pub mod errant;
 pub mod error;
 pub mod export;
 pub mod film;

@@ -37,6 +37,8 @@ pub trait PacketView: Default {
 /// What a pure acknowledgement of TCP says: no payload, none of SYN, FIN, RST and URG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledgement {
+    /// Which of the flow's connections it belongs to, where one follows the other: their numbers do not compare.
+    pub connection: u16,
     /// The acknowledgement number, which wraps.
     pub number: u32,
     /// The flags ECE and CWR as in the header of TCP (0x40 and 0x80).
@@ -45,6 +47,14 @@ pub struct Acknowledgement {
     pub stamp: Option<u32>,
     /// It has SACK blocks, or another option that a link does not read.
     pub tells_more: bool,
+}
+
+impl Acknowledgement {
+    /// True if it acknowledges more than `other`, which belongs to the same connection: modulo 2^32 (RFC 9293 §3.4).
+    #[must_use]
+    pub const fn is_beyond(&self, other: &Self) -> bool {
+        self.number.wrapping_sub(other.number) as i32 > 0
+    }
 }
 
 /// How many kinds of packets a link counts separately; see [`PacketView::kind`].

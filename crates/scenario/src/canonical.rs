@@ -1,6 +1,6 @@
 //! The resolved scenario as a file: every value explicit, in canonical units, so that it reads back to the same.
 
-use crate::amount::{Count, QueueLimit, RateSpec, Span, Time, Window};
+use crate::amount::{Count, QueueLimit, RateSpec, Size, Span, Time, Window};
 use crate::model::{
     ArqSpec, CcSpec, DirectionSpec, EndpointSpec, EventSpec, FecSpec, FeedbackSpec, FlowSpec, LinkSpec,
     OrTrace, QueueSpec, RecordSpec, RepeatsSpec, Scenario, Short, StartSpec,
@@ -51,6 +51,8 @@ impl Resolved {
                         drop_in_flight: forward.drop_in_flight,
                         fec: forward.fec,
                         arq: forward.arq,
+                        ack_size: forward.ack_size,
+                        reconstruct_acks: forward.reconstruct_acks,
                         reverse: Some(reverse),
                     };
                     (l.name.clone(), spec)
@@ -150,6 +152,8 @@ fn direction(d: &Direction) -> DirectionSpec {
         drop_in_flight: d.drop_in_flight.then_some(true),
         fec: d.fec.clone().map(|fec| Short(FecSpec(Some(fec)))),
         arq: d.arq.map(|arq| Short(ArqSpec(Some(repeats(&arq))))),
+        ack_size: d.ack_size.map(|n| Size(n.into())),
+        reconstruct_acks: d.reconstruct_acks.map(|n| Size(n.into())),
     }
 }
 

@@ -10,6 +10,15 @@ const PRESETS: &[(&str, &str)] = &[
     ("peach-hetero", include_str!("../../../presets/peach-hetero.toml")),
     ("peach-leo", include_str!("../../../presets/peach-leo.toml")),
     ("peach-meo", include_str!("../../../presets/peach-meo.toml")),
+    ("satcom-fading", include_str!("../../../presets/satcom-fading.toml")),
+    ("satcom-interop", include_str!("../../../presets/satcom-interop.toml")),
+    ("satcom-large", include_str!("../../../presets/satcom-large.toml")),
+    ("satcom-large-jitter", include_str!("../../../presets/satcom-large-jitter.toml")),
+    ("satcom-large-loss", include_str!("../../../presets/satcom-large-loss.toml")),
+    ("satcom-medium", include_str!("../../../presets/satcom-medium.toml")),
+    ("satcom-small", include_str!("../../../presets/satcom-small.toml")),
+    ("satcom-small-up", include_str!("../../../presets/satcom-small-up.toml")),
+    ("satcom-wifi", include_str!("../../../presets/satcom-wifi.toml")),
 ];
 
 /// What stands before the name of a preset where a file is expected.
@@ -24,4 +33,26 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 #[must_use]
 pub fn text(name: &str) -> Option<&'static str> {
     PRESETS.iter().find(|p| p.0 == name).map(|p| p.1)
+}
+
+/// What the preset called `name` is, in one line: its title.
+#[must_use]
+pub fn title(name: &str) -> Option<String> {
+    let table: toml::Table = text(name)?.parse().ok()?;
+    Some(table.get("title")?.as_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_stand_by_name_and_say_what_they_are() {
+        assert!(PRESETS.is_sorted_by_key(|p| p.0));
+        for name in names() {
+            let title = title(name).unwrap_or_default();
+            assert!(!title.is_empty() && title.len() <= 80, "{name}: {title}");
+        }
+        assert_eq!(title("nothing"), None);
+    }
 }

@@ -64,6 +64,10 @@ pub struct Direction {
     pub fec: Option<path::fec::Config>,
     /// Repeats on request.
     pub arq: Option<path::arq::Config>,
+    /// Bytes that a pure acknowledgement of TCP takes where headers are compressed; `None`: its own size.
+    pub ack_size: Option<u32>,
+    /// Acknowledgements are made anew at the far side, one for so many bytes; `None`: they are not.
+    pub reconstruct_acks: Option<u32>,
 }
 
 /// A change of one direction of a link.
@@ -156,7 +160,20 @@ impl Resolved {
 }
 
 impl Direction {
-    /// The same as the link model takes it. `ack_errors` is not part of it: whoever drives the link applies it.
+    /// A link as a part of a chain, with what concerns acknowledgements.
+    #[must_use]
+    pub fn hop<P: path::PacketView>(&self, link: path::Link<P>) -> path::Hop<P> {
+        let hop = path::Hop::new(link, !self.ack_errors);
+        let hop = match self.ack_size {
+            Some(size) => hop.compressing(size),
+            None => hop,
+        };
+        match self.reconstruct_acks {
+            Some(bytes) => hop.reconstructing(bytes),
+            None => hop,
+        }
+    }
+    /// The same as the link model takes it. What concerns acknowledgements is not part of it: see [`Self::hop`].
     #[must_use]
     pub fn link_config(&self) -> path::LinkConfig {
         path::LinkConfig {

@@ -175,7 +175,7 @@ fn files() {
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\nrtae = \"1 Mbit/s\"",
-            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, up, drop-in-flight, fec, arq, reverse)",
+            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fec, arq, reverse)",
         ),
         (
             "queue = { kind = \"strict-pushout\", limit = \"50 packets\" }",
@@ -185,7 +185,7 @@ fn files() {
         (
             "kind = \"strict-pushout\"",
             "kind = \"strict-push-out\"",
-            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: drop-tail, fifo-pushout, gtnets, plain, strict-pushout, threshold)",
+            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: ack-decimation, ack-filter, acks-first, drop-tail, fifo-pushout, gtnets, plain, strict-pushout, threshold)",
         ),
         (
             "kind = \"strict-pushout\"",
@@ -597,7 +597,7 @@ fn overrides() {
         ),
         (
             "links.sat.eror.p=0.1",
-            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, up, drop-in-flight, fec, arq, reverse)",
+            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fec, arq, reverse)",
         ),
         (
             "links.sat.rate.x=1",

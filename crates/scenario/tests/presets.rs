@@ -106,6 +106,8 @@ fn peach_geo_is_the_setting_of_the_paper() {
         drop_in_flight: false,
         fec: None,
         arq: None,
+        ack_size: None,
+        reconstruct_acks: None,
     };
     let geo = with(&[]);
     assert_eq!((geo.duration, geo.seed), (Duration::from_secs(550), 1));

@@ -171,7 +171,7 @@ impl Links {
                 let forward = way == "forward";
                 let told = scenario.events.iter().any(|c| c.link == i && c.forward == forward);
                 let stays = d.up && !told && !d.moves();
-                Hop::new(if stays { link.foreseeing(&d.queue) } else { link }, !d.ack_errors)
+                d.hop(if stays { link.foreseeing(&d.queue) } else { link })
             })
         });
         Self { hops: hops.collect(), routes: Routes::default(), access: BTreeMap::new(), seed }

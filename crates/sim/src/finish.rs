@@ -14,7 +14,7 @@ use crate::transfer::Part;
 use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_path::stats::Counters;
-use skyhaul_path::{DropReason, Link};
+use skyhaul_path::{DropReason, Hop};
 use skyhaul_trace::Class;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -53,7 +53,7 @@ impl<R: Tap> Sim<R> {
         RunResult {
             duration,
             flows: self.flow_results(duration),
-            links: links.map(|(hop, i)| self.link_result(hop.link(), i, duration)).collect(),
+            links: links.map(|(hop, i)| self.link_result(hop, i, duration)).collect(),
             series: self.sampler.series().clone(),
             events: self.events,
             digest: self.net.witness.recorder.digest(),
@@ -137,7 +137,8 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    fn link_result(&self, link: &Link<Parcel>, index: usize, duration: Duration) -> LinkResult {
+    fn link_result(&self, hop: &Hop<Parcel>, index: usize, duration: Duration) -> LinkResult {
+        let link = hop.link();
         let total = link.counters().total();
         let rated = link.rate().is_some();
         LinkResult {
@@ -154,6 +155,7 @@ impl<R: Tap> Sim<R> {
             },
             max_queue: link.counters().max_queue,
             repair: link.counters().repair,
+            reconstructed: hop.made(),
         }
     }
 }

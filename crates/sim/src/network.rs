@@ -112,6 +112,10 @@ impl<R: Tap> Observer<Parcel> for Witness<R> {
         self.truth.lost(parcel, cause);
         parcel.discard(&mut self.bodies);
     }
+
+    fn copy(&mut self, parcel: &Parcel, number: u32) -> Option<Parcel> {
+        Some(parcel.with_number(number, &mut self.bodies))
+    }
 }
 
 impl Routed for Parcel {
@@ -130,5 +134,12 @@ impl Routed for Parcel {
     #[inline]
     fn set_spared(&mut self, spared: bool) {
         Self::set_spared(self, spared);
+    }
+    fn compress(&mut self, size: u32) {
+        Self::compress(self, size);
+    }
+    #[inline]
+    fn decompress(&mut self) {
+        Self::decompress(self);
     }
 }

@@ -7,7 +7,7 @@
 use skyhaul_apps::Datagram;
 use skyhaul_base::slab::Slab;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_path::PacketView;
+use skyhaul_path::{Acknowledgement, PacketView};
 use skyhaul_rate::{Data, REPORT_BYTES, Report};
 use skyhaul_tcp::{Extras, Flags, Head, Segment, Seq};
 use skyhaul_trace::{Class, Packet};
@@ -25,6 +25,8 @@ pub(crate) type Bodies = Slab<Body>;
 
 /// The parcel has no body.
 const NO_BODY: u32 = u32::MAX;
+/// On the key of a body that is kept for those who look at packets, and holds nothing that the parcel lacks.
+const FOR_SHOW: u32 = 1 << 31;
 
 /// No data, no SYN, no FIN, no RST.
 const PURE_ACK: u64 = 1 << 6;
@@ -90,7 +92,8 @@ pub(crate) struct Label {
 /// would be written in small pieces and copied in large ones, for which processors wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Parcel {
-    /// Flow, size on a link.
+    /// Flow (32 bits), its own size where a link compresses its headers and otherwise 0, size on the present link (16 bits
+    /// each).
     flow_size: u64,
     /// Sequence number, acknowledgement number.
     seq_ack: u64,
@@ -127,9 +130,10 @@ impl Parcel {
         bodies: &mut Bodies,
         keep: bool,
     ) -> Self {
+        let shown = u32::from(extras.is_none()) * FOR_SHOW;
         let body = match extras {
             None if !keep && !head.flags.has(Flags::SYN) => NO_BODY,
-            _ => bodies.insert(Body { extras: extras.unwrap_or(Extras::NONE), len: head.len }),
+            _ => bodies.insert(Body { extras: extras.unwrap_or(Extras::NONE), len: head.len }) | shown,
         };
         Self::with_body(head, header, label, body)
     }
@@ -145,6 +149,7 @@ impl Parcel {
         const CONTROL: u8 = Flags::SYN.with(Flags::FIN).with(Flags::RST).bits();
         let pure_ack = head.len == 0 && head.flags.bits() & CONTROL == 0;
         let (ts, probe, bits) = head.to_raw();
+        debug_assert!(head.len + header <= 0xffff, "a packet of IP is at most 65535 bytes");
         Self {
             flow_size: join(label.flow, head.len + header),
             seq_ack: join(head.seq.0, head.ack.0),
@@ -172,12 +177,12 @@ impl Parcel {
     /// Payload of the stream and nothing else: see [`Head::is_plain_data`].
     #[inline(always)]
     pub(crate) fn is_plain_data(self) -> bool {
-        self.key() == NO_BODY && self.rest & ORDINARY == PLAIN_DATA
+        low(self.window_body) == NO_BODY && self.rest & ORDINARY == PLAIN_DATA
     }
     /// An acknowledgement and nothing else: see [`Head::is_plain_ack`].
     #[inline(always)]
     pub(crate) fn is_plain_ack(self) -> bool {
-        self.key() == NO_BODY && self.rest & ORDINARY == PLAIN_ACK
+        low(self.window_body) == NO_BODY && self.rest & ORDINARY == PLAIN_ACK
     }
     /// Sequence number, acknowledgement number, window in bytes.
     #[inline(always)]
@@ -197,10 +202,10 @@ impl Parcel {
     /// What the segment has besides; it is forgotten.
     #[inline]
     pub(crate) fn take_extras(self, bodies: &mut Bodies) -> Option<Extras> {
-        let body = self.key();
-        if body == NO_BODY {
+        if low(self.window_body) == NO_BODY {
             return None;
         }
+        let body = self.key();
         bodies.free(body);
         Some(bodies.get(body).extras)
     }
@@ -213,7 +218,7 @@ impl Parcel {
     /// A datagram. Of its number the lower half travels: it wraps.
     pub(crate) fn datagram(d: &Datagram, header: u32, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
         let sent_at = d.sent_at.as_nanos();
-        let head = Head::new(Seq(low(d.number)), Seq(low(sent_at)), d.len, high(sent_at), Flags::ACK);
+        let head = Head::new(Seq(low(d.number)), Seq(low(sent_at)), d.len, high(sent_at), Flags::NONE);
         Self::pack(&head, None, header, label, bodies, keep)
     }
     /// The datagram that it is, with `header` bytes of headers.
@@ -230,7 +235,7 @@ impl Parcel {
     pub(crate) fn data(d: &Data, header: u32, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
         let (sent_at, rtt) = (d.sent_at.as_nanos(), d.rtt.map_or(0, Duration::as_nanos));
         let head =
-            Head::new(Seq(low(d.number)), Seq(low(sent_at)), d.size - header, high(sent_at), Flags::ACK);
+            Head::new(Seq(low(d.number)), Seq(low(sent_at)), d.size - header, high(sent_at), Flags::NONE);
         let head = head.with_raw((high(rtt), low(rtt)), 0, 0);
         Self::pack(&head, None, header, label, bodies, keep)
     }
@@ -246,7 +251,7 @@ impl Parcel {
     /// A report to such a sender, which counts as an acknowledgement. It is longer than its `header`.
     pub(crate) fn report(r: &Report, header: u32, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
         let [echo_high, echo_low, held, a, b] = r.words();
-        let head = Head::new(Seq(echo_high), Seq(echo_low), 0, held, Flags::ACK).with_raw((a, b), 0, 0);
+        let head = Head::new(Seq(echo_high), Seq(echo_low), 0, held, Flags::NONE).with_raw((a, b), 0, 0);
         Self::pack(&head, None, header + REPORT_BYTES as u32, label, bodies, keep)
     }
     /// The report that it is, TFRC's or SSVP's.
@@ -255,10 +260,10 @@ impl Parcel {
         Report::from_words([high(echo), low(echo), held, high(self.stamps), low(self.stamps)], tfrc)
     }
 
-    /// Key of the body.
+    /// Key of the body, if it has one.
     #[inline]
     pub(crate) fn key(self) -> u32 {
-        low(self.window_body)
+        low(self.window_body) & !FOR_SHOW
     }
     /// Which of the flow's connections it belongs to.
     #[inline]
@@ -279,7 +284,7 @@ impl Parcel {
 
     /// Forgets the segment.
     pub(crate) fn discard(self, bodies: &mut Bodies) {
-        if self.key() != NO_BODY {
+        if low(self.window_body) != NO_BODY {
             bodies.free(self.key());
         }
     }
@@ -300,6 +305,32 @@ impl Parcel {
     #[inline]
     pub(crate) fn set_spared(&mut self, spared: bool) {
         self.rest = (self.rest & !SPARED) | bit(spared, SPARED);
+    }
+
+    /// Its headers take `size` bytes on the next link, if it is a pure acknowledgement.
+    pub(crate) fn compress(&mut self, size: u32) {
+        let own = self.size();
+        if size < own && self.ack().is_some() {
+            self.flow_size = join(self.flow(), own << 16 | size);
+        }
+    }
+    /// It has its own size again.
+    pub(crate) fn decompress(&mut self) {
+        let own = low(self.flow_size) >> 16;
+        if own != 0 {
+            self.flow_size = join(self.flow(), own);
+        }
+    }
+
+    /// The same acknowledgement with another number.
+    pub(crate) fn with_number(mut self, number: u32, bodies: &mut Bodies) -> Self {
+        self.seq_ack = join(high(self.seq_ack), number);
+        if low(self.window_body) != NO_BODY {
+            let kept = low(self.window_body) & FOR_SHOW;
+            let body = *bodies.get(self.key());
+            self.window_body = join(high(self.window_body), bodies.insert(body) | kept);
+        }
+        self
     }
 
     /// What events say about it.
@@ -323,7 +354,7 @@ fn bit(set: bool, mask: u64) -> u64 {
 impl PacketView for Parcel {
     #[inline]
     fn size(&self) -> u32 {
-        low(self.flow_size)
+        u32::from(self.flow_size as u16)
     }
     #[inline]
     fn low_priority(&self) -> bool {
@@ -340,6 +371,18 @@ impl PacketView for Parcel {
     #[inline]
     fn spared(&self) -> bool {
         self.rest & SPARED != 0
+    }
+    fn ack(&self) -> Option<Acknowledgement> {
+        const PURE: u64 = PLAIN_DATA | PURE_ACK;
+        const ECN: u8 = Flags::ECE.with(Flags::CWR).bits();
+        (self.rest & PURE == PURE).then(|| Acknowledgement {
+            connection: self.generation(),
+            number: low(self.seq_ack),
+            ecn: (self.rest >> FLAGS_SHIFT) as u8 & ECN,
+            stamp: self.ts().map(|ts| ts.0),
+            // On the wire, the mark of an answer to a probe is an option.
+            tells_more: low(self.window_body) & FOR_SHOW == 0 || self.rest & u64::from(Head::PROBE_BITS) != 0,
+        })
     }
 }
 
@@ -416,6 +459,16 @@ mod tests {
                 if keep {
                     assert_eq!(parcel.segment(&bodies), segment);
                 }
+                let pure = class == Class::Ack && segment.flags.has(Flags::ACK);
+                let more = stored > 0 || segment.mark.is_answer();
+                let said = Acknowledgement {
+                    connection: 3,
+                    number: segment.ack.0,
+                    ecn: segment.flags.bits() & 0xc0,
+                    stamp: segment.ts.map(|ts| ts.0),
+                    tells_more: more,
+                };
+                assert_eq!(parcel.ack(), pure.then_some(said), "{segment:?}");
                 let extras = parcel.take_extras(&mut bodies).unwrap_or_default();
                 assert_eq!(Segment::join(&parcel.head(40), &extras), segment);
                 assert!(bodies.is_empty());
@@ -441,11 +494,45 @@ mod tests {
             for keep in [false, true] {
                 let parcel = Parcel::report(&report, 28, label(), &mut bodies, keep);
                 assert_eq!((parcel.as_report(tfrc), parcel.size()), (Some(report), 60));
-                assert_eq!(parcel.class(), Class::Ack);
+                assert_eq!((parcel.class(), parcel.ack()), (Class::Ack, None));
                 parcel.discard(&mut bodies);
             }
         }
         assert!(bodies.is_empty());
+    }
+
+    #[test]
+    fn only_pure_acknowledgements_are_compressed_and_none_for_good() {
+        let mut bodies = Bodies::default();
+        let ack = Segment { ack: Seq(9), flags: Flags::ACK, ..Segment::default() };
+        for (segment, on_link) in [(ack, 6), (Segment { len: 100, ..ack }, 140)] {
+            let mut parcel = Parcel::pack(&segment.split().0, None, 40, label(), &mut bodies, false);
+            let own = parcel.size();
+            parcel.compress(6);
+            assert_eq!((parcel.size(), parcel.flow()), (on_link, 7));
+            parcel.decompress();
+            assert_eq!((parcel.size(), parcel.flow()), (own, 7));
+            parcel.compress(41);
+            assert_eq!(parcel.size(), own);
+        }
+    }
+
+    #[test]
+    fn a_copy_with_another_number_has_a_body_of_its_own() {
+        let mut bodies = Bodies::default();
+        let ack = Segment { ack: Seq(9), ts: Some((1, 2)), flags: Flags::ACK, ..Segment::default() };
+        for keep in [false, true] {
+            let parcel = Parcel::pack(&ack.split().0, None, 40, label(), &mut bodies, keep);
+            let copy = parcel.with_number(5, &mut bodies);
+            let said = parcel.ack().expect("pure");
+            assert_eq!(copy.ack(), Some(Acknowledgement { number: 5, ..said }));
+            if keep {
+                assert_eq!(copy.segment(&bodies), Segment { ack: Seq(5), ..ack });
+            }
+            parcel.discard(&mut bodies);
+            copy.discard(&mut bodies);
+            assert!(bodies.is_empty());
+        }
     }
 
     #[test]

@@ -186,6 +186,8 @@ pub struct LinkResult {
     pub max_queue: u32,
     /// What its code and its repeats have done; all 0 where it has none.
     pub repair: Repair,
+    /// Acknowledgements made at the far side; they are not among those delivered.
+    pub reconstructed: u64,
 }
 
 impl LinkResult {

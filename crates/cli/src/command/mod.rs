@@ -8,8 +8,10 @@ mod doctor;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod export;
+mod import;
 #[cfg(target_os = "linux")]
 mod metrics;
+mod presets;
 mod reproduce;
 mod run;
 mod schema;
@@ -43,6 +45,8 @@ pub(crate) fn run(
         Command::EnclosureInit(args) => emulate::init(&args.arguments),
         Command::Reproduce(args) => reproduce::run(args, renderer),
         Command::Export(args) => export::run(args),
+        Command::Import(command) => import::run(command),
+        Command::Presets(args) => presets::run(args),
         Command::Run(args) => run::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Study(command) => study::run(command, renderer),

@@ -46,7 +46,7 @@ pub enum LabError {
         /// Why.
         source: io::Error,
     },
-    /// A trace of video cannot be read.
+    /// A trace of video, or a table of profiles, cannot be read.
     #[error("{}{}: {message}", path.display(), if *line > 0 { format!(":{line}") } else { String::new() })]
     Trace {
         /// The file.

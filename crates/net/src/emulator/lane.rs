@@ -64,11 +64,12 @@ impl Lane {
             bottleneck: self.way.bottleneck(),
             accuracy: Accuracy::new(),
             pool: Vec::new(),
+            longest: self.from.longest(),
             refused: 0,
             failure: None,
         };
         let mut not_carried = 0;
-        let longest = self.from.longest();
+        let longest = exit.longest;
         let mut publish_at = Instant::ZERO;
         let report = |lane: &Self, exit: &Exit, not_carried| {
             let count = |(name, counters, queue): (&str, &skyhaul_path::Counters, u32)| LinkCount {
@@ -184,6 +185,8 @@ struct Exit {
     accuracy: Accuracy,
     /// Buffers for packets to come.
     pool: Vec<Vec<u8>>,
+    /// As long as these.
+    longest: usize,
     refused: u64,
     failure: Option<NetError>,
 }
@@ -213,7 +216,10 @@ impl Exit {
                 }
             }
         }
-        self.pool.push(p.bytes);
+        // An acknowledgement made on the way has a buffer of its own.
+        if p.bytes.len() == self.longest {
+            self.pool.push(p.bytes);
+        }
     }
 }
 

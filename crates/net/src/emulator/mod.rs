@@ -10,6 +10,7 @@
 //! the report says whether the run may be trusted ([`Report::doubts`]).
 
 mod accuracy;
+mod ack;
 mod capture;
 mod crossing;
 mod lane;

@@ -1,6 +1,7 @@
 //! A packet on its way through the emulated links: its bytes, and what links may know of it.
 
-use skyhaul_path::{PacketView, Routed};
+use super::ack;
+use skyhaul_path::{Acknowledgement, PacketView, Routed};
 use skyhaul_wire::Plan;
 use skyhaul_wire::pcapng::Ticket;
 
@@ -11,7 +12,7 @@ pub struct Class {
     pub dscp: u8,
     /// Addresses and ports as one number, the same for all packets of a flow.
     pub flow: u32,
-    /// TCP without payload whose only flag is ACK.
+    /// TCP without payload whose only flag is ACK, besides those of congestion notification.
     pub pure_ack: bool,
     /// Of link scope: what the kernels at both ends say to their neighbours (RFC 4291 §2.5.6, RFC 5771 §4). No router
     /// passes it on, and a satellite path is no exception.
@@ -48,7 +49,7 @@ impl Class {
             .fold(0x811c_9dc5u32, |h, b| (h ^ u32::from(*b)).wrapping_mul(0x0100_0193));
         let pure_ack = protocol == 6
             && transport.len() >= 20
-            && transport[13] == 0x10
+            && transport[13] & !ack::ECN_FLAGS == 0x10
             && total == header + usize::from(transport[12] >> 4) * 4;
         let link_scope = match addresses {
             [_, _, _, _, 224, 0, 0, _] | [169, 254, ..] | [_, _, _, _, 169, 254, _, _] => true,
@@ -68,6 +69,8 @@ pub(super) struct Buf {
     /// As long as the pool makes them; the packet is its beginning.
     pub(super) bytes: Vec<u8>,
     len: u32,
+    /// Bytes that it takes on the present link.
+    size: u32,
     pub(super) class: Class,
     low: bool,
     pub(super) ticket: Option<Ticket>,
@@ -82,6 +85,7 @@ impl Buf {
         Self {
             bytes,
             len: len as u32,
+            size: len as u32,
             class,
             low: plan.is_low(class.dscp),
             ticket: None,
@@ -93,6 +97,18 @@ impl Buf {
     pub(super) fn set_out(&mut self, route: u16) {
         self.hop = route;
     }
+    /// Where its header of TCP begins, if that is all that it has.
+    fn tcp_of_ack(&self) -> Option<usize> {
+        let first = *self.bytes.first().filter(|_| self.class.pure_ack)?;
+        Some(if first >> 4 == 4 { usize::from(first & 15) * 4 } else { 40 })
+    }
+    /// The same pure acknowledgement with another number, in a buffer that is as long as it.
+    pub(super) fn with_number(&self, number: u32) -> Option<Self> {
+        let tcp = self.tcp_of_ack()?;
+        let mut bytes = self.data().to_vec();
+        ack::renumber(&mut bytes, tcp, number)?;
+        Some(Self { bytes, ticket: None, ..*self })
+    }
     /// The packet.
     pub(super) fn data(&self) -> &[u8] {
         &self.bytes[..self.len as usize]
@@ -101,7 +117,7 @@ impl Buf {
 
 impl PacketView for Buf {
     fn size(&self) -> u32 {
-        self.len
+        self.size
     }
     fn low_priority(&self) -> bool {
         self.low
@@ -111,6 +127,9 @@ impl PacketView for Buf {
     }
     fn spared(&self) -> bool {
         self.spared
+    }
+    fn ack(&self) -> Option<Acknowledgement> {
+        ack::read(self.data(), self.tcp_of_ack()?)
     }
 }
 
@@ -129,13 +148,61 @@ impl Routed for Buf {
     fn set_spared(&mut self, spared: bool) {
         self.spared = spared;
     }
+    fn compress(&mut self, size: u32) {
+        if self.class.pure_ack {
+            self.size = size.min(self.len);
+        }
+    }
+    fn decompress(&mut self) {
+        self.size = self.len;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use skyhaul_tcp::{Flags, Segment};
-    use skyhaul_wire::{Agreement, Envelope, Payload, encode};
+    use skyhaul_tcp::{Flags, SackBlocks, Segment, Seq};
+    use skyhaul_wire::{Agreement, Envelope, Packet, Payload, Transport, encode};
+
+    #[test]
+    fn an_acknowledgement_says_what_was_encoded() {
+        let mut sack = SackBlocks::EMPTY;
+        sack.push(Seq(90), Seq(95));
+        let plain = Segment { ack: Seq(77), flags: Flags::ACK, ..Segment::default() };
+        let said = Acknowledgement { connection: 0, number: 77, ecn: 0, stamp: None, tells_more: false };
+        let cases = [
+            (plain, Some(said)),
+            (Segment { ts: Some((5, 6)), ..plain }, Some(Acknowledgement { stamp: Some(5), ..said })),
+            (
+                Segment { flags: Flags::ACK.with(Flags::ECE), ..plain },
+                Some(Acknowledgement { ecn: 0x40, ..said }),
+            ),
+            (Segment { sack, ..plain }, Some(Acknowledgement { tells_more: true, ..said })),
+            (Segment { flags: Flags::ACK.with(Flags::FIN), ..plain }, None),
+            (Segment { len: 5, ..plain }, None),
+        ];
+        for (a, b) in [("10.0.0.1:5", "10.0.0.2:6"), ("[fd00::1]:5", "[fd00::2]:6")] {
+            let envelope = Envelope::new(a.parse().unwrap(), b.parse().unwrap());
+            for (segment, expected) in &cases {
+                let (mut out, data) = (vec![0; 300], [0; 5]);
+                let agreed = Agreement::default();
+                let data = Payload::Bytes(&data[..segment.len as usize]);
+                let n = encode(&mut out, &envelope, &agreed, segment, data).unwrap().written;
+                let class = Class::of(&out[..n]).unwrap();
+                let buf = Buf { bytes: out, len: n as u32, class, ..Buf::default() };
+                assert_eq!(buf.ack(), *expected, "{segment:?}");
+                let copy = buf.with_number(0xffff_fffe);
+                assert_eq!(copy.is_some(), expected.is_some());
+                let Some(copy) = copy else { continue };
+                assert_eq!(copy.ack(), expected.map(|e| Acknowledgement { number: 0xffff_fffe, ..e }));
+                // Only what the number stands for has changed, and the checksum holds.
+                let Transport::Tcp(tcp) = Packet::parse(copy.data()).unwrap().transport else {
+                    panic!("TCP")
+                };
+                assert_eq!(tcp.segment(&agreed), Segment { ack: Seq(0xffff_fffe), ..*segment });
+            }
+        }
+    }
 
     #[test]
     fn packets_are_told_apart_by_their_first_bytes() {
@@ -153,6 +220,7 @@ mod tests {
             let data = class(100, Flags::ACK, true);
             assert!(!data.pure_ack && data.dscp == 1 && data.flow == ack.flow);
             assert!(!class(0, Flags::ACK.with(Flags::FIN), false).pure_ack);
+            assert!(class(0, Flags::ACK.with(Flags::ECE), false).pure_ack);
         }
         for no in [&[][..], &[0x45; 19], &[0x60; 39], &[0; 100]] {
             assert_eq!(Class::of(no), None);

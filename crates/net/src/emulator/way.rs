@@ -60,6 +60,9 @@ impl<F: FnMut(Buf, Fate<'_>)> Observer<Buf> for Losses<'_, F> {
         let name = self.labels.get(link as usize).map_or("", |l| l.name.as_str());
         (self.out)(packet, Fate::Lost(name, why));
     }
+    fn copy(&mut self, packet: &Buf, number: u32) -> Option<Buf> {
+        packet.with_number(number)
+    }
 }
 
 /// The links that ways share, as they are met.
@@ -85,7 +88,7 @@ impl Links<'_> {
         if !d.up {
             link.set_up(Instant::ZERO, false, &mut |_, _| {});
         }
-        self.add(Hop::new(link, !d.ack_errors), name, What::Link(index))
+        self.add(d.hop(link), name, What::Link(index))
     }
     /// What delays by the access of a group, if it has one: groups with the same delay share it.
     fn access(&mut self, group: &FlowGroup) -> Option<u32> {

@@ -5,12 +5,15 @@
 //! drives the chain gives it packets, tells it the time, and gets those back that have come through. What happens on the
 //! way goes to an [`Observer`].
 
+mod reconstruction;
 mod tournament;
 
 use crate::link::{Link, Offered};
 use crate::packet::{DropReason, PacketView};
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+pub use reconstruction::Reconstruction;
 use skyhaul_base::Instant;
 pub use tournament::Tournament;
 
@@ -27,6 +30,11 @@ pub trait Routed: PacketView {
     fn is_pure_ack(&self) -> bool;
     /// Whether the channel of the next link spares it.
     fn set_spared(&mut self, spared: bool);
+    /// The next link compresses headers: if it is a pure acknowledgement of TCP it takes `size` bytes there, unless it is
+    /// smaller anyway.
+    fn compress(&mut self, _size: u32) {}
+    /// It has its own size again.
+    fn decompress(&mut self) {}
 }
 
 /// Somebody who looks at packets on their way. Links are named by their index.
@@ -37,6 +45,10 @@ pub trait Observer<P> {
     fn left(&mut self, now: Instant, link: u32, packet: &P);
     /// A link has lost a packet.
     fn lost(&mut self, now: Instant, link: u32, packet: P, why: DropReason);
+    /// The same acknowledgement with another number, for links that reconstruct; `None` if it cannot be made.
+    fn copy(&mut self, _packet: &P, _number: u32) -> Option<P> {
+        None
+    }
 }
 
 /// A directed link of a chain.
@@ -45,18 +57,82 @@ pub struct Hop<P> {
     link: Link<P>,
     /// Losses of the channel spare pure acknowledgements.
     spares_acks: bool,
+    /// Bytes that a pure acknowledgement of TCP takes on the link; 0 for its own size.
+    ack_size: u32,
+    /// Makes acknowledgements at the far side.
+    reconstruction: Option<Box<Reconstruction<P>>>,
 }
 
 impl<P> Hop<P> {
     /// A link, and whether the losses of its channel spare pure acknowledgements.
     #[must_use]
     pub fn new(link: Link<P>, spares_acks: bool) -> Self {
-        Self { link, spares_acks }
+        Self { link, spares_acks, ack_size: 0, reconstruction: None }
+    }
+    /// How many acknowledgements were made at the far side.
+    #[must_use]
+    pub fn made(&self) -> u64
+    where
+        P: PacketView,
+    {
+        self.reconstruction.as_ref().map_or(0, |r| r.made())
     }
     /// The link, to look at.
     #[must_use]
     pub fn link(&self) -> &Link<P> {
         &self.link
+    }
+}
+
+impl<P: PacketView> Hop<P> {
+    /// The same link with compressed headers: a pure acknowledgement of TCP takes `size` bytes on it (RFC 3449 §5.1).
+    #[must_use]
+    pub fn compressing(self, size: u32) -> Self {
+        Self { ack_size: size, ..self }
+    }
+    /// The same link with ACK reconstruction at its far side: acknowledgements for every `threshold` bytes.
+    #[must_use]
+    pub fn reconstructing(self, threshold: u32) -> Self {
+        Self { reconstruction: Some(Box::new(Reconstruction::new(threshold))), ..self }
+    }
+    /// When [`Self::deliver`] is due.
+    #[inline]
+    fn next_delivery(&self) -> Instant {
+        let next = self.link.next_delivery().unwrap_or(Instant::MAX);
+        match &self.reconstruction {
+            None => next,
+            Some(r) => next.min(r.next()),
+        }
+    }
+    /// The next packet that has arrived by `now`.
+    #[inline(always)]
+    fn deliver(&mut self, now: Instant, copy: impl FnMut(&P, u32) -> Option<P>) -> Option<P>
+    where
+        P: Routed,
+    {
+        if self.ack_size != 0 || self.reconstruction.is_some() {
+            return self.deliver_anew(now, copy);
+        }
+        self.link.deliver(now)
+    }
+    #[inline(never)]
+    fn deliver_anew(&mut self, now: Instant, copy: impl FnMut(&P, u32) -> Option<P>) -> Option<P>
+    where
+        P: Routed,
+    {
+        let Some(r) = &mut self.reconstruction else {
+            let mut p = self.link.deliver(now)?;
+            p.decompress();
+            return Some(p);
+        };
+        // What was held leaves before what arrives at the same time.
+        if r.next() <= now {
+            return r.release(now);
+        }
+        let mut p = self.link.deliver(now)?;
+        p.decompress();
+        r.arrive(now, p, copy);
+        r.release(now)
     }
 }
 
@@ -126,11 +202,14 @@ impl<P: Routed> Chain<P> {
     pub fn enter(&mut self, now: Instant, mut packet: P, observer: &mut impl Observer<P>) {
         let index = self.routes[usize::from(packet.hop())];
         packet.advance();
-        let Some(Hop { link, spares_acks }) = self.hops.get_mut(index as usize) else { return };
+        let Some(Hop { link, spares_acks, ack_size, .. }) = self.hops.get_mut(index as usize) else { return };
         // Anew on each link: the next one need not spare what this one does.
         packet.set_spared(*spares_acks && packet.is_pure_ack());
         observer.entered(now, index, &packet);
-        let offered = link.offer(now, packet, &mut |p, why| observer.lost(now, index, p, why));
+        if *ack_size != 0 {
+            packet.compress(*ack_size);
+        }
+        let offered = link.offer(now, packet, &mut |p, why| lose(now, index, p, why, observer));
         if offered != Offered::Behind {
             self.arm(index);
         }
@@ -156,9 +235,9 @@ impl<P: Routed> Chain<P> {
             return None;
         }
         let index = self.deliveries.winner();
-        let Hop { link, .. } = self.hops.get_mut(index as usize)?;
-        let packet = link.deliver(now);
-        self.deliveries.set(index, link.next_delivery().unwrap_or(Instant::MAX));
+        let hop = self.hops.get_mut(index as usize)?;
+        let packet = hop.deliver(now, |p, number| observer.copy(p, number));
+        self.deliveries.set(index, hop.next_delivery());
         let packet = packet?;
         observer.left(now, index, &packet);
         if self.routes[usize::from(packet.hop())] == END {
@@ -177,7 +256,7 @@ impl<P: Routed> Chain<P> {
     #[inline]
     fn serve(&mut self, now: Instant, index: u32, observer: &mut impl Observer<P>) {
         let Some(Hop { link, .. }) = self.hops.get_mut(index as usize) else { return };
-        link.serve(now, &mut |p, why| observer.lost(now, index, p, why));
+        link.serve(now, &mut |p, why| lose(now, index, p, why, observer));
         self.rearm(index);
     }
 
@@ -190,16 +269,16 @@ impl<P: Routed> Chain<P> {
         act: impl FnOnce(&mut Link<P>, &mut dyn FnMut(P, DropReason)),
     ) {
         let Some(Hop { link, .. }) = self.hops.get_mut(index as usize) else { return };
-        act(link, &mut |p, why| observer.lost(now, index, p, why));
+        act(link, &mut |p, why| lose(now, index, p, why, observer));
         self.rearm(index);
     }
 
     /// When a link has to be called may be anything.
     #[inline]
     fn rearm(&mut self, index: u32) {
-        let Some(Hop { link, .. }) = self.hops.get(index as usize) else { return };
-        self.services.set(index, link.next_service().unwrap_or(Instant::MAX));
-        self.deliveries.set(index, link.next_delivery().unwrap_or(Instant::MAX));
+        let Some(hop) = self.hops.get(index as usize) else { return };
+        self.services.set(index, hop.link.next_service().unwrap_or(Instant::MAX));
+        self.deliveries.set(index, hop.next_delivery());
     }
 
     /// Brings all links up to `now`, before anybody asks for their queues.
@@ -208,6 +287,12 @@ impl<P: Routed> Chain<P> {
             self.serve(now, index, observer);
         }
     }
+}
+
+/// A link has lost a packet.
+fn lose<P: Routed>(now: Instant, link: u32, mut packet: P, why: DropReason, observer: &mut impl Observer<P>) {
+    packet.decompress();
+    observer.lost(now, link, packet, why);
 }
 
 #[cfg(test)]

@@ -6,6 +6,10 @@
 //! Each discipline has a file with its [`Model`], whose configuration is its form in scenario files; the list below is
 //! the only line outside of that file that a new one needs.
 
+pub mod ack_decimation;
+pub mod ack_filter;
+mod acks;
+pub mod acks_first;
 pub mod drop_tail;
 pub mod gtnets;
 mod limit;
@@ -131,6 +135,12 @@ macro_rules! disciplines {
             pub fn words(&self) -> &'static str {
                 match self { $(Self::$variant(c) => c.words(),)* }
             }
+            /// The smallest share of the pure acknowledgements of a flow that it passes on if they do not all fit: less than
+            /// 1 where it thins them.
+            #[must_use]
+            pub fn share_of_acks(&self) -> f64 {
+                match self { $(Self::$variant(c) => c.share_of_acks(),)* }
+            }
             fn validate(&self, limit: Limit) -> Result<(), InvalidDiscipline> {
                 match self { $(Self::$variant(c) => c.validate(limit).map_err(InvalidDiscipline::$variant),)* }
             }
@@ -169,6 +179,9 @@ macro_rules! disciplines {
 }
 
 disciplines! {
+    "ack-decimation" AckDecimation(ack_decimation::Config),
+    "ack-filter" AckFilter(ack_filter::Config),
+    "acks-first" AcksFirst(acks_first::Config),
     "drop-tail" DropTail(drop_tail::Config),
     "fifo-pushout" FifoPushout(pushout::Fifo),
     "gtnets" Gtnets(gtnets::Config),

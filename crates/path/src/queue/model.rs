@@ -35,6 +35,10 @@ pub trait Model: Copy + Debug + PartialEq {
     fn build<P>(&self) -> Self::Order<P>;
     /// What it does in a few words, for reports.
     fn words(&self) -> &'static str;
+    /// The smallest share of the pure acknowledgements of a flow that it passes on if they do not all fit.
+    fn share_of_acks(&self) -> f64 {
+        1.0
+    }
 }
 
 /// A key that some disciplines have in files.

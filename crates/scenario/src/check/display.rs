@@ -48,6 +48,13 @@ impl fmt::Display for Check {
             writeln!(f, "\nlink {}", link.name)?;
             direction(f, "forward", &link.forward)?;
             direction(f, "reverse", &link.reverse)?;
+            if let Some(k) = link.ack_ratio {
+                writeln!(
+                    f,
+                    "  ratio        k = {} packets forward in the time of one acknowledgement",
+                    short(k)
+                )?;
+            }
         }
         for flow in &self.flows {
             writeln!(f, "\nflows {}", flow.name)?;

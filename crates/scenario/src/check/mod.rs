@@ -45,6 +45,9 @@ pub struct LinkCheck {
     pub forward: DirectionCheck,
     /// Direction of acknowledgements.
     pub reverse: DirectionCheck,
+    /// Normalised bandwidth ratio k (RFC 3449 §2) of the group that crosses it with the largest packets over TCP: so many of
+    /// its packets are sent forward in the time of one acknowledgement in reverse. `None` if a rate is unlimited.
+    pub ack_ratio: Option<f64>,
 }
 
 /// One direction of a link. Packets are the largest that cross it: data forward, acknowledgements in reverse.
@@ -218,6 +221,12 @@ fn ack(f: &FlowGroup) -> u32 {
     (f.endpoint.header + report).max(1)
 }
 
+/// The same on a link that may compress headers.
+fn ack_on(f: &FlowGroup, l: &Link) -> u32 {
+    let compressed = l.reverse.ack_size.filter(|_| f.transport == Transport::Tcp);
+    ack(f).min(compressed.unwrap_or(u32::MAX))
+}
+
 /// Upper limit of a flow by random loss, in segments per second.
 fn random_loss(f: &FlowGroup, loss: f64, rtt: f64, t0: f64, window: f64) -> Option<f64> {
     let b = f64::from(f.endpoint.delayed_ack.every);
@@ -240,7 +249,7 @@ fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
     let path = || f.path.iter().map(|&i| &scenario.links[i]);
     let through = |rate: Option<Rate>, size: u32| rate.map_or(0.0, |r| f64::from(size) / r.bytes_per_sec());
     let serialisation: f64 = path()
-        .map(|l| through(l.forward.rate.mean(), packet(f)) + through(l.reverse.rate.mean(), ack(f)))
+        .map(|l| through(l.forward.rate.mean(), packet(f)) + through(l.reverse.rate.mean(), ack_on(f, l)))
         .sum();
     let rtt = scenario.propagation_rtt(f).as_secs_f64() + serialisation;
     let window = f.endpoint.receive_buffer.min(f.endpoint.send_buffer) / u64::from(f.endpoint.mss);
@@ -284,12 +293,30 @@ fn link(scenario: &Resolved, flows: &[FlowCheck], index: usize, l: &Link) -> Lin
     let rtt = crossing().map(|(_, c)| c.base_rtt_s).fold(0.0, f64::max);
     let count = crossing().map(|(f, _)| u64::from(f.count)).sum();
     let forward = crossing().map(|(f, _)| packet(f)).max().unwrap_or(0);
-    let reverse = crossing().map(|(f, _)| ack(f)).max().unwrap_or(0);
+    let reverse = crossing().map(|(f, _)| ack_on(f, l)).max().unwrap_or(0);
     LinkCheck {
         name: l.name.clone(),
         forward: direction(&l.forward, forward, rtt, count),
         reverse: direction(&l.reverse, reverse, rtt, count),
+        ack_ratio: crossing()
+            .map(|(f, _)| f)
+            .filter(|f| f.transport == Transport::Tcp)
+            .max_by_key(|f| packet(f))
+            .and_then(|f| ack_ratio(f, l)),
     }
+}
+
+/// k of RFC 3449 §2.
+fn ack_ratio(f: &FlowGroup, l: &Link) -> Option<f64> {
+    let (forward, reverse) = (l.forward.rate.mean()?, l.reverse.rate.mean()?);
+    let sizes = (f64::from(packet(f)), f64::from(ack_on(f, l)));
+    window::asymmetry(forward.bytes_per_sec(), reverse.bytes_per_sec(), sizes.0, sizes.1).ok()
+}
+
+/// How many packets of a group stand behind each acknowledgement that the reverse direction of a link has to carry, if it is
+/// short of room: infinitely many where it filters.
+fn packets_per_ack(f: &FlowGroup, l: &Link) -> f64 {
+    f64::from(f.endpoint.delayed_ack.every) / l.reverse.queue.discipline.share_of_acks()
 }
 
 fn direction(d: &Direction, size: u32, rtt: f64, flows: u64) -> DirectionCheck {
@@ -349,12 +376,12 @@ fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
             let own = [c.bounds.application, c.bounds.window, loss];
             let cap = own.into_iter().flatten().fold(f64::INFINITY, f64::min);
             // Reports come once per round-trip time, however many packets there are.
-            let per_ack = match f.transport {
-                Transport::Tcp => f64::from(ack(f)) / f64::from(f.endpoint.delayed_ack.every),
+            let per_ack = |i: usize| match (f.transport, &scenario.links[i]) {
+                (Transport::Tcp, l) => f64::from(ack_on(f, l)) / packets_per_ack(f, l),
                 _ => 0.0,
             };
             let shared = if udp(f) { &[][..] } else { &f.path[..] };
-            let uses = shared.iter().flat_map(|&i| [(2 * i, f64::from(packet(f))), (2 * i + 1, per_ack)]);
+            let uses = shared.iter().flat_map(|&i| [(2 * i, f64::from(packet(f))), (2 * i + 1, per_ack(i))]);
             let uses = uses.filter(|(_, amount)| *amount > 0.0);
             Demand { count: f64::from(f.count), cap, uses: uses.collect() }
         })

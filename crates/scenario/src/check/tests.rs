@@ -71,6 +71,41 @@ fn a_slow_return_link_binds_and_warns() {
 }
 
 #[test]
+fn the_normalised_bandwidth_ratio() {
+    // RFC 3449 §2: 10 Mbit/s, 50 kbit/s, packets of 1000 and 40 bytes.
+    let with = |more: &[&str]| checked(&[&["links.sat.rate=10 Mbit/s"], more].concat());
+    let rfc = "links.sat.reverse.rate=50 kbit/s";
+    near(with(&[rfc]).links[0].ack_ratio.unwrap(), 8.0, 1e-12);
+    let said = |c: &Check, code: &str| c.warnings.iter().find(|w| w.code == code).map(|w| w.message.clone());
+    let limited = said(&with(&[rfc]), "return-link").unwrap();
+    assert!(
+        limited.contains("k is 8 ") && limited.contains("caps the forward rate at 1.25 Mbit/s"),
+        "{limited}"
+    );
+    // 256 kbit/s beside 10 Mbit/s: with every packet acknowledged at most 6.4 Mbit/s, with every second no limit.
+    let narrow = "links.sat.reverse.rate=256 kbit/s";
+    let c = with(&[narrow]);
+    near(c.links[0].ack_ratio.unwrap(), 1.5625, 1e-12);
+    assert!(said(&c, "return-link").unwrap().contains("at 6.4 Mbit/s"), "{c}");
+    let delayed = "flows.bulk.endpoint.delayed-ack={ every = 2, delay = '200 ms' }";
+    let quiet = |c: &Check| said(c, "return-link").is_none() && said(c, "ack-ratio").is_none();
+    assert!(quiet(&with(&[narrow, delayed])));
+    // One flow with a small window does not meet the limit, but it is there.
+    let c = with(&[narrow, "flows.bulk.count=1"]);
+    assert!(said(&c, "ack-ratio").unwrap().contains("at 6.4 Mbit/s"), "{c}");
+    // Thinning and compression move it.
+    let filter = "links.sat.reverse.queue={ kind = 'ack-filter', limit = '50 packets' }";
+    assert!(quiet(&with(&[rfc, filter])));
+    let decimation =
+        "links.sat.reverse.queue={ kind = 'ack-decimation', limit = '50 packets', keep-every = 4 }";
+    assert!(said(&with(&[rfc, decimation]), "return-link").unwrap().contains("at 5 Mbit/s"));
+    let c = with(&[rfc, "links.sat.reverse.ack-size=5 B"]);
+    near(c.links[0].ack_ratio.unwrap(), 1.0, 1e-12);
+    assert!(quiet(&c), "{c}");
+    assert_eq!(with(&[]).links[0].ack_ratio, None);
+}
+
+#[test]
 fn clean_links_and_flows_in_step() {
     let c = checked(&["links.sat.error=none", "flows.bulk.cc=sack"]);
     // 715 packets of propagation and one of serialisation.

@@ -1,7 +1,9 @@
 //! Warnings: settings that are legal and usually a mistake.
 
-use super::{Active, Check, Warning, display::percent, display::short, reno_class};
-use crate::resolved::{App, Resolved, Start, Transport};
+use super::{
+    Active, Check, Warning, ack_ratio, display::percent, display::short, packets_per_ack, reno_class,
+};
+use crate::resolved::{App, FlowGroup, Resolved, Start, Transport};
 use skyhaul_analysis::{loss, utilization};
 use skyhaul_path::error::{self, ber};
 use skyhaul_tcp::config::ProbeNegotiation;
@@ -24,6 +26,7 @@ pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
     loads(scenario, check, &mut out);
     starts(scenario, &mut out);
     limits(scenario, check, &mut out);
+    ratios(scenario, check, &mut out);
     recording(scenario, &mut out);
     out
 }
@@ -234,6 +237,42 @@ fn starts(scenario: &Resolved, out: &mut Vec<Warning>) {
     }
 }
 
+/// How much more than it can the reverse direction of a link would have to carry.
+fn ratio(scenario: &Resolved, check: &Check, group: &FlowGroup, link: &str) -> String {
+    let Some(i) = check.links.iter().position(|l| l.name == link) else { return String::new() };
+    let (l, b) = (&scenario.links[i], packets_per_ack(group, &scenario.links[i]));
+    match (ack_ratio(group, l), l.forward.rate.mean()) {
+        (Some(k), Some(rate)) if k > b => format!(
+            ": k is {} (RFC 3449 §2) and each acknowledgement stands for {} packets, which caps the forward rate at {} \
+             Mbit/s; a queue that filters acknowledgements lifts the cap",
+            short(k),
+            short(b),
+            short(rate.bytes_per_sec() * 8e-6 * b / k)
+        ),
+        _ => String::new(),
+    }
+}
+
+fn ratios(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
+    for (link, derived) in scenario.links.iter().zip(&check.links) {
+        let index = check.links.iter().position(|l| l.name == link.name);
+        let crossing = || {
+            let both = scenario.flows.iter().zip(&check.flows);
+            both.filter(|(f, _)| index.is_some_and(|i| f.path.contains(&i)) && f.transport == Transport::Tcp)
+        };
+        // Said of the flows that it limits.
+        if crossing().any(|(_, c)| matches!(&c.active, Active::ReturnLink { link } if *link == derived.name))
+        {
+            continue;
+        }
+        let Some((group, _)) = crossing().max_by_key(|(_, c)| c.packet_bytes) else { continue };
+        let cap = ratio(scenario, check, group, &derived.name);
+        if let Some(cap) = cap.strip_prefix(": ") {
+            push(out, "ack-ratio", format!("links.{}.reverse.rate", derived.name), cap.to_owned());
+        }
+    }
+}
+
 fn limits(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for (group, flow) in scenario.flows.iter().zip(&check.flows) {
         if let Active::ReturnLink { link } = &flow.active {
@@ -242,7 +281,12 @@ fn limits(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
                 flow.name,
                 short(flow.rate_segments_s.unwrap_or(0.0))
             );
-            push(out, "return-link", format!("links.{link}.reverse.rate"), message);
+            push(
+                out,
+                "return-link",
+                format!("links.{link}.reverse.rate"),
+                message + &ratio(scenario, check, group, link),
+            );
         }
         let (Some(rate), true) = (flow.rate_segments_s, reno_class(&flow.cc)) else { continue };
         if group.app != App::BULK {

@@ -36,6 +36,14 @@ pub struct LinkSpec {
     /// The channel's losses apply to pure acknowledgements too; true by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_errors: Option<bool>,
+    /// Bytes that a pure acknowledgement of TCP takes where the link compresses headers, such as "6 B"; its own size by
+    /// default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_size: Option<Size>,
+    /// Where acknowledgements are lost or thinned, they are made anew at the far side of the link: one for so many bytes, such
+    /// as "1920 B"; none by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reconstruct_acks: Option<Size>,
     /// The link is up; true by default. While it is down its queue keeps filling and nothing is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up: Option<bool>,
@@ -75,6 +83,12 @@ pub struct DirectionSpec {
     /// The channel's losses apply to pure acknowledgements too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_errors: Option<bool>,
+    /// Bytes that a pure acknowledgement of TCP takes where headers are compressed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_size: Option<Size>,
+    /// Acknowledgements are made anew at the far side, one for so many bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reconstruct_acks: Option<Size>,
     /// The direction is up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up: Option<bool>,

@@ -76,6 +76,8 @@ pub(super) fn resolve(
         drop_in_flight: spec.drop_in_flight,
         fec: spec.fec.clone(),
         arq: spec.arq.clone(),
+        ack_size: spec.ack_size,
+        reconstruct_acks: spec.reconstruct_acks,
     };
     let make = |at: &dyn Fn(&str) -> String, spec: &DirectionSpec, delay: &Delay| -> Result<Direction> {
         let rate = match spec.rate.as_ref().unwrap_or(rate) {
@@ -99,6 +101,8 @@ pub(super) fn resolve(
             drop_in_flight: spec.drop_in_flight.unwrap_or(false),
             fec: repair::code(&at("fec"), spec.fec.as_ref())?,
             arq: None,
+            ack_size: bytes(&at("ack-size"), spec.ack_size)?,
+            reconstruct_acks: bytes(&at("reconstruct-acks"), spec.reconstruct_acks)?,
         })
     };
     let mut forward = make(&|k| format!("{key}.{k}"), &both, &delays.0)?;
@@ -113,6 +117,8 @@ pub(super) fn resolve(
         drop_in_flight: own.drop_in_flight.or(both.drop_in_flight),
         fec: own.fec.or_else(|| both.fec.clone()),
         arq: own.arq.or_else(|| both.arq.clone()),
+        ack_size: own.ack_size.or(both.ack_size),
+        reconstruct_acks: own.reconstruct_acks.or(both.reconstruct_acks),
     };
     // A problem with an inherited value was found in the forward direction, so what is left is the link's own.
     let mut reverse = make(&|k| format!("{key}.reverse.{k}"), &merged, &delays.1)?;
@@ -124,6 +130,18 @@ pub(super) fn resolve(
     forward.arq = answered("", &both, &forward, &reverse)?;
     reverse.arq = answered(".reverse", &merged, &reverse, &forward)?;
     Ok(Link { name: name.into(), forward, reverse })
+}
+
+/// A size that is one.
+fn bytes(key: &str, size: Option<Size>) -> Result<Option<u32>> {
+    match size {
+        None => Ok(None),
+        Some(Size(0)) => refuse(key, "0 B is no size: leave the key out for none"),
+        Some(Size(n)) => match u32::try_from(n) {
+            Ok(n) => Ok(Some(n)),
+            Err(_) => refuse(key, format!("\"{n} B\" is too large")),
+        },
+    }
 }
 
 fn transmitter(key: &str, spec: RateSpec, packet: Option<u32>) -> Result<rate::Config> {

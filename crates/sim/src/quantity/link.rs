@@ -84,6 +84,9 @@ pub const LINK: &[Quantity<LinkResult>] = with_classes!(
         count("repairs", "packets that the channel had lost and the link's code brought back", |l, _| {
             l.repair.repairs
         }),
+        count("reconstructed", "acknowledgements made anew at the far side; not among those delivered", |l, _| {
+            l.reconstructed
+        }),
     ]
     Data "data" "data packets",
     Probe "probe" "probes",

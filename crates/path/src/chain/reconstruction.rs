@@ -1,0 +1,257 @@
+//! ACK reconstruction (RFC 3449 §5.3.1) at the far side of a link that thins acknowledgements, or loses them.
+//!
+//! Where the acknowledgement number of a connection jumps by more than a threshold, acknowledgements are made that climb to it
+//! in steps of the threshold, evenly over the smoothed time between two that arrive. So the sender sees neither a burst nor
+//! the slow growth of its window that comes of counting few acknowledgements. What arrives is held back for that time at most:
+//! whatever comes next of its flow releases all that is held.
+//!
+//! A jump that ends a run of duplicates is no sign of thinning: the retransmission has filled a hole. Numbers made below it
+//! would tell the sender of holes that there are not (RFC 6582 §3.2), so it passes as it is. So does one with SACK blocks or
+//! another option that the link does not read, and one whose ECE or CWR flag differs from the one before.
+
+use crate::packet::{Acknowledgement, PacketView};
+use alloc::collections::{BTreeMap, VecDeque};
+use skyhaul_base::{Duration, Instant};
+
+/// So many flows are remembered; with one more all are forgotten.
+const MOST_FLOWS: usize = 65_536;
+/// Of one jump at most so many are made: the steps of a longer one are larger.
+const MOST_STEPS: u32 = 64;
+/// Weight of a new interval in the smoothed one is 1 over this, as of a sample in SRTT (RFC 6298 §2; *our choice*).
+const SMOOTHING: u64 = 8;
+
+/// What is at the far side of a link.
+#[derive(Clone, Debug)]
+pub struct Reconstruction<P> {
+    threshold: u32,
+    flows: BTreeMap<u32, Flow>,
+    /// What waits for its time, in the order in which it leaves.
+    held: VecDeque<(Instant, P)>,
+    made: u64,
+}
+
+/// What is known of a flow.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    last: Acknowledgement,
+    at: Instant,
+    /// Smoothed time between two that acknowledge more; `None` before there were two.
+    interval: Option<Duration>,
+    /// The last was a duplicate or said more: a hole is open.
+    hole: bool,
+    /// How many of its packets are held.
+    held: u32,
+}
+
+impl<P: PacketView> Reconstruction<P> {
+    /// Acknowledgements for every `threshold` bytes.
+    #[must_use]
+    pub fn new(threshold: u32) -> Self {
+        Self { threshold: threshold.max(1), flows: BTreeMap::new(), held: VecDeque::new(), made: 0 }
+    }
+
+    /// How many acknowledgements were made.
+    #[must_use]
+    pub fn made(&self) -> u64 {
+        self.made
+    }
+
+    /// When what is held leaves next; [`Instant::MAX`] if nothing is.
+    #[must_use]
+    pub fn next(&self) -> Instant {
+        self.held.front().map_or(Instant::MAX, |h| h.0)
+    }
+
+    /// What leaves by `now`.
+    pub fn release(&mut self, now: Instant) -> Option<P> {
+        if self.next() > now {
+            return None;
+        }
+        let (_, p) = self.held.pop_front()?;
+        if let Some(flow) = self.flows.get_mut(&p.flow()) {
+            flow.held = flow.held.saturating_sub(1);
+        }
+        Some(p)
+    }
+
+    /// A packet comes from the link. It leaves by [`Self::release`], now or later; `copy` makes one with another number of
+    /// it, if that can be done.
+    pub fn arrive(&mut self, now: Instant, p: P, mut copy: impl FnMut(&P, u32) -> Option<P>) {
+        let id = p.flow();
+        if self.flows.get(&id).is_some_and(|f| f.held > 0) {
+            self.hurry(now, id);
+        }
+        let mut due = now;
+        if let Some(ack) = p.ack() {
+            let Some((from, interval)) = self.note(now, id, &ack) else { return self.hold(now, p) };
+            let jump = ack.number.wrapping_sub(from);
+            let step = self.threshold.max(jump.div_ceil(MOST_STEPS));
+            let steps = jump.div_ceil(step);
+            for i in 1..steps {
+                if let Some(made) = copy(&p, from.wrapping_add(i * step)) {
+                    self.made += 1;
+                    self.hold(due, made);
+                }
+                due = now + interval * u64::from(i) / u64::from(steps);
+            }
+        }
+        self.hold(due, p);
+    }
+
+    /// An acknowledgement has come: from which number it jumps, and over which time to spread what lies between, if it does.
+    fn note(&mut self, now: Instant, id: u32, ack: &Acknowledgement) -> Option<(u32, Duration)> {
+        let Some(flow) = self.flows.get_mut(&id).filter(|f| f.last.connection == ack.connection) else {
+            if self.flows.len() == MOST_FLOWS {
+                self.flows.clear();
+            }
+            let held = self.flows.get(&id).map_or(0, |f| f.held);
+            let new = Flow { last: *ack, at: now, interval: None, hole: ack.tells_more, held };
+            self.flows.insert(id, new);
+            return None;
+        };
+        if !ack.is_beyond(&flow.last) {
+            flow.hole = true;
+            return None;
+        }
+        let sample = now.since(flow.at);
+        let smoothed = flow.interval.map_or(sample, |old| (old * (SMOOTHING - 1) + sample) / SMOOTHING);
+        let thinned = !flow.hole && !ack.tells_more && flow.last.ecn == ack.ecn;
+        let from = flow.last.number;
+        (flow.last, flow.at, flow.interval, flow.hole) = (*ack, now, Some(smoothed), ack.tells_more);
+        (thinned && ack.number.wrapping_sub(from) > self.threshold).then_some((from, smoothed))
+    }
+
+    /// Puts a packet behind all that leave no later.
+    fn hold(&mut self, due: Instant, p: P) {
+        if let Some(flow) = self.flows.get_mut(&p.flow()) {
+            flow.held += 1;
+        }
+        let at = self.held.partition_point(|h| h.0 <= due);
+        self.held.insert(at, (due, p));
+    }
+
+    /// All that is held of a flow leaves now, in its order.
+    fn hurry(&mut self, now: Instant, id: u32) {
+        let mut front = self.held.partition_point(|h| h.0 <= now);
+        let mut at = front;
+        while let Some((_, p)) = self.held.get(at) {
+            if p.flow() == id {
+                if let Some((_, p)) = self.held.remove(at) {
+                    self.held.insert(front, (now, p));
+                    front += 1;
+                }
+            }
+            at += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    struct Pkt {
+        flow: u32,
+        ack: Option<(u32, bool)>,
+    }
+    impl PacketView for Pkt {
+        fn size(&self) -> u32 {
+            40
+        }
+        fn low_priority(&self) -> bool {
+            false
+        }
+        fn flow(&self) -> u32 {
+            self.flow
+        }
+        fn ack(&self) -> Option<Acknowledgement> {
+            let (number, tells_more) = self.ack?;
+            Some(Acknowledgement { connection: 0, number, ecn: 0, stamp: None, tells_more })
+        }
+    }
+
+    fn ms(t: u64) -> Instant {
+        Instant::from_nanos(t * 1_000_000)
+    }
+
+    /// Arrivals (ms, flow, number; 0 for data) in, departures (ms, flow, number) out.
+    fn run(threshold: u32, arrivals: &[(u64, u32, u32)]) -> Vec<(u64, u32, u32)> {
+        let mut r = Reconstruction::new(threshold);
+        let mut out = Vec::new();
+        let drain = |r: &mut Reconstruction<Pkt>, until: Instant, out: &mut Vec<_>| {
+            while r.next() <= until && r.next() < Instant::MAX {
+                let at = r.next();
+                let p = r.release(at).expect("due");
+                out.push((at.as_nanos() / 1_000_000, p.flow, p.ack.map_or(0, |a| a.0)));
+            }
+        };
+        for &(t, flow, number) in arrivals {
+            drain(&mut r, ms(t), &mut out);
+            let p = Pkt { flow, ack: (number > 0).then_some((number, false)) };
+            r.arrive(ms(t), p, |p, number| Some(Pkt { ack: Some((number, false)), ..*p }));
+        }
+        drain(&mut r, Instant::MAX, &mut out);
+        assert_eq!(out.len() as u64, arrivals.len() as u64 + r.made());
+        assert!(r.flows.values().all(|f| f.held == 0));
+        out
+    }
+
+    #[test]
+    fn a_jump_is_climbed_in_steps_over_the_time_between_two() {
+        // Every 8 ms one for 8000 bytes: 4 steps of 2000, 2 ms apart.
+        let out = run(2000, &[(0, 1, 1000), (8, 1, 9000), (16, 1, 17_000)]);
+        let expected = [1000, 3000, 5000, 7000, 9000, 11_000, 13_000, 15_000, 17_000];
+        let times = [0, 8, 10, 12, 14, 16, 18, 20, 22];
+        let expected: Vec<_> = times.iter().zip(expected).map(|(t, n)| (*t, 1, n)).collect();
+        assert_eq!(out, expected);
+        // The last step is what is left; a jump of the threshold is none.
+        assert_eq!(
+            run(2000, &[(0, 1, 1), (9, 1, 5002)]),
+            [(0, 1, 1), (9, 1, 2001), (12, 1, 4001), (15, 1, 5002)]
+        );
+        assert_eq!(run(2000, &[(0, 1, 1), (9, 1, 2001)]), [(0, 1, 1), (9, 1, 2001)]);
+    }
+
+    #[test]
+    fn what_comes_next_of_a_flow_releases_what_is_held() {
+        let out = run(2000, &[(0, 1, 1), (8, 1, 8001), (10, 2, 7), (11, 1, 0), (11, 1, 8001)]);
+        let expected = [
+            (0, 1, 1),
+            (8, 1, 2001),
+            (10, 1, 4001),
+            (10, 2, 7),
+            (11, 1, 6001),
+            (11, 1, 8001),
+            (11, 1, 0),
+            (11, 1, 8001),
+        ];
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn the_end_of_a_recovery_is_no_jump() {
+        let out = run(2000, &[(0, 1, 1), (8, 1, 1), (9, 1, 1), (20, 1, 50_001), (21, 1, 54_001)]);
+        // The next one climbs again: samples of 20 and 1 ms.
+        let after: Vec<_> = out.iter().map(|o| o.2).collect();
+        assert_eq!(after, [1, 1, 1, 50_001, 52_001, 54_001]);
+        let mut r = Reconstruction::new(2000);
+        let mut arrive = |t, number, more| {
+            let p = Pkt { flow: 1, ack: Some((number, more)) };
+            r.arrive(ms(t), p, |p, number| Some(Pkt { ack: Some((number, false)), ..*p }));
+        };
+        arrive(0, 1, false);
+        arrive(5, 9001, true);
+        arrive(6, 18_001, false);
+        assert_eq!(r.made(), 0);
+    }
+
+    #[test]
+    fn numbers_wrap_and_long_jumps_take_longer_steps() {
+        let out = run(2000, &[(0, 1, u32::MAX - 999), (8, 1, 5000)]);
+        let numbers: Vec<_> = out.iter().map(|o| o.2).collect();
+        assert_eq!(numbers, [u32::MAX - 999, 1000, 3000, 5000]);
+        assert_eq!(run(1, &[(0, 1, 1), (8, 1, 1_000_001)]).len(), 65);
+    }
+}

@@ -1,0 +1,151 @@
+//! ACK decimation (RFC 3449 §5.2.2): of the pure acknowledgements of a connection every m-th is kept, whatever it says.
+//!
+//! One that is not kept leaves when the next one of its connection comes and it still waits: the newest always survives, and
+//! with it the last one of a transfer, for which the sender would otherwise wait until its timer expires. So nothing is
+//! thinned that need not wait.
+
+use super::acks::{Flows, Lines, Waiting};
+use super::limit::{Limit, Load};
+use super::model::{Key, Model, Order};
+use super::moment::Moment;
+use crate::packet::{Acknowledgement, DropReason, PacketView};
+use crate::param::Refusal;
+use alloc::boxed::Box;
+#[cfg(feature = "schema")]
+use skyhaul_base::amount::Count;
+
+/// Of the pure acknowledgements of a connection every `keep-every`-th is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, rename_all = "kebab-case")
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// Of so many pure acknowledgements of a connection decimation keeps one; 2 by default.
+    #[cfg_attr(feature = "serde", serde(default = "two", with = "skyhaul_base::amount::plain::count"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Count"))]
+    pub keep_every: u64,
+    /// Decimation keeps all duplicates, for fast retransmit; false by default.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub keep_duplicates: bool,
+    /// Pure acknowledgements are served before data, too; false by default.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub acks_first: bool,
+}
+
+/// As of a receiver that acknowledges every second segment.
+#[cfg(feature = "serde")]
+fn two() -> u64 {
+    Config::default().keep_every
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { keep_every: 2, keep_duplicates: false, acks_first: false }
+    }
+}
+
+/// Nothing would be thinned, or everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} thins nothing: write at least 2, or another kind of queue")]
+pub struct ThinsNothing(pub u64);
+
+impl Refusal for ThinsNothing {
+    fn key(&self) -> &'static str {
+        "keep-every"
+    }
+}
+
+const ELSEWHERE: &str = "only the kind \"ack-decimation\" has this key";
+
+impl Model for Config {
+    const KEYS: &'static [Key] = &[
+        Key { name: "keep-every", elsewhere: ELSEWHERE, missing: None },
+        Key { name: "keep-duplicates", elsewhere: ELSEWHERE, missing: None },
+        super::ack_filter::ACKS_FIRST,
+    ];
+    const SEES_ALL: bool = true;
+    type Order<P> = Box<AckDecimation<P>>;
+    type Invalid = ThinsNothing;
+
+    fn validate(&self, _: Limit) -> Result<(), ThinsNothing> {
+        if self.keep_every < 2 { Err(ThinsNothing(self.keep_every)) } else { Ok(()) }
+    }
+    fn build<P>(&self) -> Box<AckDecimation<P>> {
+        Box::new(AckDecimation { lines: Lines::new(self.acks_first), flows: Flows::default(), config: *self })
+    }
+    fn words(&self) -> &'static str {
+        "every m-th acknowledgement kept"
+    }
+    fn share_of_acks(&self) -> f64 {
+        1.0 / self.keep_every as f64
+    }
+}
+
+/// The packets that wait, and how many acknowledgements of each flow there were.
+#[derive(Clone, Debug)]
+pub struct AckDecimation<P> {
+    lines: Lines<P>,
+    flows: Flows,
+    config: Config,
+}
+
+impl<P: PacketView> AckDecimation<P> {
+    /// Counts an acknowledgement; true if no later one replaces it.
+    fn note(&mut self, flow: u32, ack: &Acknowledgement) -> bool {
+        let known = self.flows.note(flow, ack);
+        let duplicate = known.duplicate && self.config.keep_duplicates;
+        if duplicate {
+            self.lines.keep_base(flow, ack);
+        }
+        duplicate || (known.before + 1) % self.config.keep_every.max(1) == 0
+    }
+
+    /// Where the one before `ack` is, if it still waits and does not stay.
+    fn leaves_for(&self, flow: u32, ack: &Acknowledgement) -> Option<usize> {
+        let last = self.lines.last_of(flow, ack.connection)?;
+        (!self.lines.acks.get(last)?.stays).then_some(last)
+    }
+}
+
+impl<P: PacketView> Order<P> for AckDecimation<P> {
+    fn enqueue(
+        &mut self,
+        _: &mut Moment<'_>,
+        p: P,
+        held: &mut Load,
+        limit: Load,
+        _: u32,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> bool {
+        let mut p = Waiting::new(p);
+        if let Some(ack) = p.ack {
+            let flow = p.packet.flow();
+            p.stays = self.note(flow, &ack);
+            if let Some(at) = self.leaves_for(flow, &ack) {
+                let old = self.lines.acks.get(at).map_or(0, |w| w.packet.size());
+                // The old one leaves only if the new one comes in for it.
+                let mut rest = *held;
+                rest.remove(old);
+                if rest.admits(p.packet.size(), limit) {
+                    *held = rest;
+                    if let Some(w) = self.lines.acks.remove(at) {
+                        lost(w.packet, DropReason::Filtered);
+                    }
+                }
+            }
+        }
+        self.lines.push(p, held, limit, lost)
+    }
+    fn pass(&mut self, _: &mut Moment<'_>, p: P, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
+        if let Some(ack) = p.ack() {
+            self.note(p.flow(), &ack);
+        }
+        Some(p)
+    }
+    fn dequeue(&mut self, _: &mut Moment<'_>, _: &mut Load, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
+        self.lines.pop()
+    }
+}

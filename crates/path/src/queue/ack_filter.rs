@@ -1,0 +1,255 @@
+//! ACK filtering (RFC 3449 §5.2.1): a pure acknowledgement that comes to the queue replaces those of its connection that
+//! wait there and that it makes redundant, since acknowledgements are cumulative.
+//!
+//! Redundant is a pure acknowledgement with a lower number, the same ECE and CWR flags, and a timestamp that is not later.
+//! Never replaced are:
+//! - duplicates, which fast retransmit counts (RFC 5681 §3.2): one with the number of the one before it, and that one;
+//! - those with SACK blocks or another option that the link does not read. CAKE in Linux removes one whose blocks are all
+//!   covered by a later one; here the blocks are not compared and it is kept.
+//!
+//! The rule of what is redundant, and the two strengths, are those of CAKE. "aggressive" leaves of those that are redundant
+//! to each other one, the newest; "conservative" leaves two.
+
+use super::acks::{Flows, Lines, Waiting};
+use super::limit::{Limit, Load};
+use super::model::{Key, Model, Order};
+use super::moment::Moment;
+use crate::packet::{Acknowledgement, DropReason, PacketView};
+use alloc::boxed::Box;
+use core::convert::Infallible;
+
+/// How many acknowledgements of those that are redundant to each other remain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Filter {
+    /// Two.
+    #[default]
+    Conservative,
+    /// One.
+    Aggressive,
+}
+
+/// Where the newest acknowledgement goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "AckPlace"))]
+pub enum Place {
+    /// Where the first was that it replaces: it arrives earlier.
+    Head,
+    /// To the end, as all arrivals.
+    #[default]
+    Tail,
+}
+
+/// A pure acknowledgement removes those of its connection that wait and that it makes redundant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, rename_all = "kebab-case")
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// How many acknowledgements of a connection a filter leaves: "conservative" two, "aggressive" one; "conservative" by
+    /// default.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub filter: Filter,
+    /// Where a filter puts an acknowledgement that replaces others: "tail", or "head" for where the first of those was;
+    /// "tail" by default.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub place: Place,
+    /// Pure acknowledgements are served before data, too; false by default.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub acks_first: bool,
+}
+
+const ELSEWHERE: &str = "only the kind \"ack-filter\" has this key";
+
+/// The key of the disciplines that thin acknowledgements.
+pub(super) const ACKS_FIRST: Key = Key {
+    name: "acks-first",
+    elsewhere: "only the kinds \"ack-filter\" and \"ack-decimation\" have this key; a kind \"acks-first\" is one of its own",
+    missing: None,
+};
+
+impl Model for Config {
+    const KEYS: &'static [Key] = &[
+        Key { name: "filter", elsewhere: ELSEWHERE, missing: None },
+        Key { name: "place", elsewhere: ELSEWHERE, missing: None },
+        ACKS_FIRST,
+    ];
+    const SEES_ALL: bool = true;
+    type Order<P> = Box<AckFilter<P>>;
+    type Invalid = Infallible;
+
+    fn validate(&self, _: Limit) -> Result<(), Infallible> {
+        Ok(())
+    }
+    fn build<P>(&self) -> Box<AckFilter<P>> {
+        Box::new(AckFilter { lines: Lines::new(self.acks_first), flows: Flows::default(), config: *self })
+    }
+    fn words(&self) -> &'static str {
+        match self.filter {
+            Filter::Conservative => "redundant acknowledgements filtered, two kept",
+            Filter::Aggressive => "redundant acknowledgements filtered, one kept",
+        }
+    }
+    fn share_of_acks(&self) -> f64 {
+        // As many as the link carries.
+        0.0
+    }
+}
+
+/// The packets that wait, and the last acknowledgement of each flow.
+#[derive(Clone, Debug)]
+pub struct AckFilter<P> {
+    lines: Lines<P>,
+    flows: Flows,
+    config: Config,
+}
+
+/// Those that an acknowledgement makes redundant.
+#[derive(Clone, Copy, Debug, Default)]
+struct Redundant {
+    packets: u32,
+    bytes: u64,
+    /// Where the newest is, and its size.
+    newest: (usize, u32),
+    /// Where the first two are behind all others of the flow: nothing of the flow that stays is overtaken from there.
+    behind: (Option<usize>, Option<usize>),
+}
+
+/// True if `new` says all that `old` says.
+fn covers(new: &Acknowledgement, old: &Acknowledgement) -> bool {
+    let later = match (old.stamp, new.stamp) {
+        (Some(old), Some(new)) => new.wrapping_sub(old) as i32 >= 0,
+        (Some(_), None) => false,
+        (None, _) => true,
+    };
+    !old.tells_more && old.ecn == new.ecn && new.is_beyond(old) && later
+}
+
+impl<P: PacketView> AckFilter<P> {
+    /// True if `ack` makes `w` redundant.
+    fn is_redundant(w: &Waiting<P>, flow: u32, ack: &Acknowledgement) -> bool {
+        !w.stays && w.says(flow, ack.connection).is_some_and(|old| covers(ack, old))
+    }
+
+    /// Those that `ack` makes redundant, and that leave if it comes in.
+    fn redundant(&self, flow: u32, ack: &Acknowledgement) -> Redundant {
+        let mut r = Redundant::default();
+        for (i, w) in self.lines.acks.iter().enumerate().filter(|(_, w)| w.packet.flow() == flow) {
+            if !Self::is_redundant(w, flow, ack) {
+                r.behind = (None, None);
+                continue;
+            }
+            let size = w.packet.size();
+            r.packets += 1;
+            r.bytes += u64::from(size);
+            r.newest = (i, size);
+            match r.behind {
+                (None, _) => r.behind.0 = Some(i),
+                (_, None) => r.behind.1 = Some(i),
+                _ => {}
+            }
+        }
+        if self.config.filter == Filter::Conservative && r.packets > 0 {
+            r.packets -= 1;
+            r.bytes -= u64::from(r.newest.1);
+        }
+        r
+    }
+
+    /// Removes all that are redundant but the one at `keep`.
+    fn remove(
+        &mut self,
+        flow: u32,
+        ack: &Acknowledgement,
+        keep: Option<usize>,
+        lost: &mut impl FnMut(P, DropReason),
+    ) {
+        let mut at = 0;
+        self.lines.acks.retain_mut(|w| {
+            let stays = Some(at) == keep || !Self::is_redundant(w, flow, ack);
+            at += 1;
+            if !stays {
+                lost(core::mem::take(&mut w.packet), DropReason::Filtered);
+            }
+            stays
+        });
+    }
+
+    /// Admits an acknowledgement in the place of others.
+    fn replace(
+        &mut self,
+        p: Waiting<P>,
+        ack: &Acknowledgement,
+        r: &Redundant,
+        lost: &mut impl FnMut(P, DropReason),
+    ) {
+        let flow = p.packet.flow();
+        let kept = (self.config.filter == Filter::Conservative).then_some(r.newest.0);
+        // Those that remain move up to the first places of those that leave.
+        let (keep, place) = match (self.config.place, kept, r.behind) {
+            (Place::Head, None, (first, _)) => (None, first),
+            (Place::Head, Some(newest), (Some(first), Some(second))) => {
+                self.lines.acks.swap(first, newest);
+                (Some(first), Some(second))
+            }
+            _ => (kept, None),
+        };
+        let place = place.and_then(|at| self.lines.acks.get_mut(at));
+        let p = match place {
+            // It does not make itself redundant, so it stays.
+            Some(w) => {
+                lost(core::mem::replace(w, p).packet, DropReason::Filtered);
+                None
+            }
+            None => Some(p),
+        };
+        self.remove(flow, ack, keep, lost);
+        self.lines.acks.extend(p);
+    }
+}
+
+impl<P: PacketView> Order<P> for AckFilter<P> {
+    fn enqueue(
+        &mut self,
+        _: &mut Moment<'_>,
+        p: P,
+        held: &mut Load,
+        limit: Load,
+        _: u32,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> bool {
+        let mut p = Waiting::new(p);
+        let Some(ack) = p.ack else { return self.lines.push(p, held, limit, lost) };
+        let (flow, size) = (p.packet.flow(), p.packet.size());
+        p.stays = self.flows.note(flow, &ack).duplicate;
+        if p.stays {
+            self.lines.keep_base(flow, &ack);
+        }
+        let r = self.redundant(flow, &ack);
+        // Nobody leaves unless the new one comes in.
+        let mut rest = *held;
+        rest.packets -= r.packets;
+        rest.bytes -= r.bytes;
+        if r.packets == 0 || !rest.admits(size, limit) {
+            return self.lines.push(p, held, limit, lost);
+        }
+        *held = rest;
+        held.add(size);
+        self.replace(p, &ack, &r, lost);
+        true
+    }
+    fn pass(&mut self, _: &mut Moment<'_>, p: P, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
+        if let Some(ack) = p.ack() {
+            self.flows.note(p.flow(), &ack);
+        }
+        Some(p)
+    }
+    fn dequeue(&mut self, _: &mut Moment<'_>, _: &mut Load, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
+        self.lines.pop()
+    }
+}

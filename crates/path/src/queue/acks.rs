@@ -1,0 +1,164 @@
+//! What the disciplines share that look at acknowledgements: the packets that wait, beside each what it acknowledges, and
+//! what is remembered of each flow.
+
+use super::limit::Load;
+use crate::packet::{Acknowledgement, DropReason, PacketView};
+use alloc::collections::{BTreeMap, VecDeque};
+
+/// So many flows are remembered; with one more all are forgotten. What that costs is one duplicate that is not known as
+/// such, or one acknowledgement that is kept.
+const MOST_FLOWS: usize = 65_536;
+
+/// A packet that waits.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Waiting<P> {
+    pub(super) packet: P,
+    /// What it says, if it is a pure acknowledgement.
+    pub(super) ack: Option<Acknowledgement>,
+    /// No later acknowledgement replaces it.
+    pub(super) stays: bool,
+}
+
+impl<P: PacketView> Waiting<P> {
+    /// A packet that is looked at once, when it arrives.
+    pub(super) fn new(packet: P) -> Self {
+        let ack = packet.ack();
+        Self { packet, ack, stays: false }
+    }
+    /// What it says, if it is a pure acknowledgement of this connection of this flow.
+    pub(super) fn says(&self, flow: u32, connection: u16) -> Option<&Acknowledgement> {
+        let ack = self.ack.as_ref().filter(|a| a.connection == connection)?;
+        (self.packet.flow() == flow).then_some(ack)
+    }
+}
+
+/// The packets that wait: in one line, or pure acknowledgements in a line of their own that is served first.
+#[derive(Clone, Debug)]
+pub(super) struct Lines<P> {
+    /// The line of acknowledgements, or of all.
+    pub(super) acks: VecDeque<Waiting<P>>,
+    data: VecDeque<Waiting<P>>,
+    acks_first: bool,
+}
+
+impl<P> Lines<P> {
+    pub(super) fn new(acks_first: bool) -> Self {
+        Self { acks: VecDeque::new(), data: VecDeque::new(), acks_first }
+    }
+}
+
+impl<P: PacketView> Lines<P> {
+    /// Where the last acknowledgement of a connection is.
+    pub(super) fn last_of(&self, flow: u32, connection: u16) -> Option<usize> {
+        self.acks.iter().rposition(|w| w.says(flow, connection).is_some())
+    }
+
+    /// The first of several with one number stays if it waits: without it, the second would be no duplicate.
+    pub(super) fn keep_base(&mut self, flow: u32, duplicate: &Acknowledgement) {
+        let last = self.last_of(flow, duplicate.connection).and_then(|at| self.acks.get_mut(at));
+        if let Some(w) = last {
+            w.stays |= w.ack.is_some_and(|a| a.number == duplicate.number);
+        }
+    }
+
+    /// Admits a packet at the end of its line if it fits, or loses it.
+    pub(super) fn push(
+        &mut self,
+        p: Waiting<P>,
+        held: &mut Load,
+        limit: Load,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> bool {
+        let size = p.packet.size();
+        let fits = held.admits(size, limit);
+        if !fits {
+            lost(p.packet, DropReason::Full);
+            return false;
+        }
+        held.add(size);
+        let line = if self.acks_first && p.ack.is_none() { &mut self.data } else { &mut self.acks };
+        line.push_back(p);
+        true
+    }
+    /// Takes the packet that is served next.
+    pub(super) fn pop(&mut self) -> Option<P> {
+        self.acks.pop_front().or_else(|| self.data.pop_front()).map(|w| w.packet)
+    }
+}
+
+/// What is remembered of the acknowledgements of each flow, whether they waited or not.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flows(BTreeMap<u32, Seen>);
+
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// The last one.
+    ack: Acknowledgement,
+    /// How many there were.
+    count: u64,
+}
+
+/// What an acknowledgement is among those of its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    /// The one before it had the same number: fast retransmit counts it (RFC 5681 §3.2).
+    pub(super) duplicate: bool,
+    /// How many came before it.
+    pub(super) before: u64,
+}
+
+impl Flows {
+    /// An acknowledgement of `flow` comes.
+    pub(super) fn note(&mut self, flow: u32, ack: &Acknowledgement) -> Known {
+        if let Some(seen) = self.0.get_mut(&flow) {
+            let last = core::mem::replace(&mut seen.ack, *ack);
+            if last.connection == ack.connection {
+                seen.count += 1;
+                return Known { duplicate: last.number == ack.number, before: seen.count - 1 };
+            }
+            seen.count = 1;
+            return Known { duplicate: false, before: 0 };
+        }
+        if self.0.len() == MOST_FLOWS {
+            self.0.clear();
+        }
+        self.0.insert(flow, Seen { ack: *ack, count: 1 });
+        Known { duplicate: false, before: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ack(connection: u16, number: u32) -> Acknowledgement {
+        Acknowledgement { connection, number, ecn: 0, stamp: None, tells_more: false }
+    }
+
+    #[test]
+    fn a_duplicate_has_the_number_of_the_one_before_it_in_its_connection() {
+        let mut flows = Flows::default();
+        let mut note = |flow, connection, number| {
+            let known = flows.note(flow, &ack(connection, number));
+            (known.duplicate, known.before)
+        };
+        assert_eq!(note(1, 0, 100), (false, 0));
+        assert_eq!(note(2, 0, 100), (false, 0));
+        assert_eq!(note(1, 0, 100), (true, 1));
+        assert_eq!(note(1, 0, 200), (false, 2));
+        assert_eq!(note(1, 1, 200), (false, 0));
+        assert_eq!(note(1, 1, 200), (true, 1));
+        assert_eq!(note(2, 0, 100), (true, 1));
+    }
+
+    #[test]
+    fn memory_of_flows_is_bounded() {
+        let mut flows = Flows::default();
+        for flow in 0..MOST_FLOWS as u32 {
+            flows.note(flow, &ack(0, 1));
+        }
+        assert_eq!((flows.0.len(), flows.note(0, &ack(0, 1)).duplicate), (MOST_FLOWS, true));
+        flows.note(u32::MAX, &ack(0, 1));
+        assert_eq!(flows.0.len(), 1);
+    }
+}

@@ -1,0 +1,123 @@
+//! A narrow return link and what helps against it, over TCP from end to end: 10 Mbit/s forward, 50 kbit/s back, packets of
+//! 1000 bytes, acknowledgements of 40 (the example of RFC 3449 §2).
+
+use skyhaul_sim::{FlowResult, LinkResult, RunResult, run};
+use skyhaul_trace::{Class, LossCause, Null};
+
+/// Two transfers of 5000 segments of 960 bytes, one after the other, each segment acknowledged, with `reverse` as the keys of the return link.
+fn transfer(cc: &str, reverse: &str) -> RunResult {
+    let text = format!(
+        r#"
+schema = 1
+duration = "400 s"
+[links.sat]
+packet = "1000 B"
+rate = "10 Mbit/s"
+delay = "50 ms"
+queue = "200 packets"
+reverse = {{ rate = "50 kbit/s", {reverse} }}
+[flows.bulk]
+path = ["sat"]
+cc = "{cc}"
+endpoint = {{ preset = "ns2-2004" }}
+rwnd = "200 segments"
+app = {{ kind = "pages", segments = 5000, count = 2 }}
+handshake = false
+"#
+    );
+    let scenario = skyhaul_scenario::resolve_text("test.toml", &text, &[], &skyhaul_scenario::no_files);
+    let scenario = scenario.expect("a scenario");
+    run(&scenario, 1, Null).expect("a run")
+}
+
+/// The flow and its return link; everything was delivered, and the return link has lost nothing without account.
+fn parts(r: &RunResult) -> (&FlowResult, &LinkResult) {
+    let (flow, link) = (&r.flows[0], r.link("sat", false).expect("the return link"));
+    assert_eq!(flow.bytes_acked, 10_000 * 960);
+    let acks = link.class(Class::Ack);
+    assert_eq!(acks.offered, acks.delivered + acks.dropped.iter().sum::<u64>());
+    (flow, link)
+}
+
+/// How long the two took, s.
+fn done(flow: &FlowResult) -> f64 {
+    assert_eq!(flow.pages.len(), 2);
+    flow.pages.iter().map(|p| p.as_secs_f64()).sum()
+}
+
+/// Each carries 156.25 acknowledgements per second, and every one arrives.
+const DEEP: &str = "queue = 'unlimited'";
+const FILTER: &str = "queue = { kind = 'ack-filter', filter = 'aggressive', limit = '50 packets' }";
+
+#[test]
+fn without_help_acknowledgements_clock_the_transfer() {
+    let r = transfer("newreno", DEEP);
+    let (flow, link) = parts(&r);
+    // k = 8: one eighth of the forward rate.
+    assert!(done(flow) >= 10_000.0 / 156.25, "{}", done(flow));
+    assert_eq!(link.dropped(LossCause::Filtered) + link.reconstructed, 0);
+    assert!(flow.bursts.mean().unwrap() < 2.1);
+}
+
+#[test]
+fn each_way_of_thinning_lifts_the_limit_and_the_transfer_completes() {
+    let slow = done(parts(&transfer("newreno", DEEP)).0);
+    let cases = [
+        (FILTER, 2.0),
+        ("queue = { kind = 'ack-filter', limit = '50 packets' }", 2.0),
+        ("queue = { kind = 'ack-filter', filter = 'aggressive', place = 'head', limit = '50 packets' }", 2.0),
+        (
+            "queue = { kind = 'ack-filter', filter = 'aggressive', acks-first = true, limit = '50 packets' }",
+            2.0,
+        ),
+        ("queue = { kind = 'ack-decimation', keep-every = 4, limit = '50 packets' }", 2.0),
+        (
+            "queue = { kind = 'ack-decimation', keep-every = 4, keep-duplicates = true, limit = '50 packets' }",
+            2.0,
+        ),
+    ];
+    for (keys, factor) in cases {
+        for cc in ["newreno", "cubic", "peach"] {
+            let r = transfer(cc, keys);
+            let (flow, link) = parts(&r);
+            assert!(done(flow) * factor < slow, "{cc} {keys}: {} {slow}", done(flow));
+            assert!(link.dropped(LossCause::Filtered) > 2000, "{cc} {keys}");
+            // An acknowledgement for many segments lets many go.
+            assert!(flow.bursts.mean().unwrap() > 2.5, "{cc} {keys}: {:?}", flow.bursts.mean());
+        }
+    }
+}
+
+#[test]
+fn the_conservative_filter_keeps_more() {
+    let filtered = |keys| {
+        let r = transfer("newreno", keys);
+        parts(&r).1.class(Class::Ack).delivered
+    };
+    assert!(filtered("queue = { kind = 'ack-filter', limit = '50 packets' }") >= filtered(FILTER));
+}
+
+#[test]
+fn compressed_headers_make_room_for_every_acknowledgement() {
+    // 5 of 40 bytes: k = 1.
+    let r = transfer("newreno", &format!("{DEEP}, ack-size = '5 B'"));
+    let (flow, link) = parts(&r);
+    let acks = link.class(Class::Ack);
+    assert_eq!(acks.offered, acks.delivered);
+    assert_eq!(link.offered_bytes, 5 * acks.offered);
+    // 10 000 packets take 8 s; the rest is the opening of the window.
+    assert!(done(flow) < 16.0, "{}", done(flow));
+}
+
+#[test]
+fn reconstruction_gives_the_sender_its_clock_back() {
+    let (plain, clocked) = (transfer("newreno", FILTER), {
+        transfer("newreno", &format!("{FILTER}, reconstruct-acks = '1920 B'"))
+    });
+    let ((a, _), (b, link)) = (parts(&plain), parts(&clocked));
+    assert!(link.reconstructed > 1000, "{}", link.reconstructed);
+    // One for two segments lets two go, three in slow start (RFC 5681 §3.1).
+    let (burst, clocked) = (a.bursts.mean().unwrap(), b.bursts.mean().unwrap());
+    assert!(clocked < 3.0 && clocked < burst / 1.5, "{burst} {clocked}");
+    assert_eq!(b.timeouts, 0);
+}
