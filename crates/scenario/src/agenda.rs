@@ -1,7 +1,7 @@
 //! What changes on the links of a scenario: what its events say, and what happens to links by themselves.
 
 use crate::resolved::{Direction, Link, Resolved};
-use skyhaul_base::Instant;
+use skyhaul_base::{Instant, Rng};
 use skyhaul_path::agenda::Due;
 use skyhaul_path::{Agenda, Change, Course};
 
@@ -9,12 +9,22 @@ impl Direction {
     /// True if it changes by itself as time passes: a satellite moves, it rains.
     #[must_use]
     pub fn moves(&self) -> bool {
-        false
+        self.fade.is_some()
     }
 
     /// What happens to it by itself in run `seed`. `link` is the link that it belongs to and `way` "forward" or "reverse".
-    fn courses(&self, _seed: u64, _link: &Link, _way: &str) -> Vec<Box<dyn Course>> {
-        Vec::new()
+    fn courses(&self, seed: u64, link: &Link, way: &str) -> Vec<Box<dyn Course>> {
+        let mut courses = Vec::new();
+        if let Some(fade) = &self.fade {
+            // What both directions see is drawn twice from streams of one name.
+            let stream = if fade.shared() {
+                format!("links.{}.fade", link.name)
+            } else {
+                format!("links.{}.{way}.fade", link.name)
+            };
+            courses.push(fade.course(Rng::stream(seed, &stream)));
+        }
+        courses
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::amount::{Count, QueueLimit, RateSpec, Size, Span, Time, Window};
 use crate::model::{
-    ArqSpec, CcSpec, DirectionSpec, EndpointSpec, EventSpec, FecSpec, FeedbackSpec, FlowSpec, LinkSpec,
-    OrTrace, QueueSpec, RecordSpec, RepeatsSpec, Scenario, Short, StartSpec,
+    ArqSpec, CcSpec, DirectionSpec, EndpointSpec, EventSpec, FadeSpec, FecSpec, FeedbackSpec, FlowSpec,
+    LinkSpec, OrTrace, QueueSpec, RateOrKind, RecordSpec, RepeatsSpec, Scenario, Short, StartSpec,
 };
 use crate::resolved::{Direction, Event, FlowGroup, Resolved, Start, Transport};
 use crate::trace;
@@ -36,6 +36,7 @@ impl Resolved {
                         up: own.up.or(forward.up.map(|_| true)),
                         drop_in_flight: own.drop_in_flight.or(forward.drop_in_flight.map(|_| false)),
                         fec: own.fec.or(forward.fec.as_ref().map(|_| Short::default())),
+                        fade: own.fade.or(forward.fade.as_ref().map(|_| FadeSpec::None)),
                         arq: own.arq.or(forward.arq.as_ref().map(|_| Short::default())),
                         ..own
                     };
@@ -49,6 +50,7 @@ impl Resolved {
                         ack_errors: forward.ack_errors,
                         up: forward.up,
                         drop_in_flight: forward.drop_in_flight,
+                        fade: forward.fade,
                         fec: forward.fec,
                         arq: forward.arq,
                         ack_size: forward.ack_size,
@@ -150,6 +152,7 @@ fn direction(d: &Direction) -> DirectionSpec {
         // Only what is not as usual, so that the hash of a scenario outlives new keys.
         up: (!d.up).then_some(false),
         drop_in_flight: d.drop_in_flight.then_some(true),
+        fade: d.fade.as_ref().map(|f| trace::fade_spec(f)),
         fec: d.fec.clone().map(|fec| Short(FecSpec(Some(fec)))),
         arq: d.arq.map(|arq| Short(ArqSpec(Some(repeats(&arq))))),
         ack_size: d.ack_size.map(|n| Size(n.into())),
@@ -171,10 +174,14 @@ fn repeats(arq: &arq::Config) -> RepeatsSpec {
     }
 }
 
-fn transmitter(rate: &rate::Config) -> OrTrace<RateSpec> {
+fn transmitter(rate: &rate::Config) -> OrTrace<RateOrKind> {
+    let own = |rate| OrTrace::Own(RateOrKind::Rate(rate));
+    if let Some(kind) = rate.kind() {
+        return OrTrace::Own(RateOrKind::Kind(kind));
+    }
     match rate {
-        rate::Config::Unlimited => OrTrace::Own(RateSpec::Unlimited),
-        rate::Config::Constant(rate) => OrTrace::Own(RateSpec::Bits(*rate)),
+        rate::Config::Unlimited => own(RateSpec::Unlimited),
+        rate::Config::Constant(rate) => own(RateSpec::Bits(*rate)),
         varying => OrTrace::Trace(trace::rate_spec(varying)),
     }
 }

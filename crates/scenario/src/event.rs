@@ -56,6 +56,11 @@ pub(crate) fn resolve(
                                    cannot change: leave out `residual`";
                     return refuse(format!("{key}.set"), message.to_owned());
                 }
+                if old.rate != new.rate && old.fade.as_ref().is_some_and(|f| f.sets_rate()) {
+                    let link = &start.links[i].name;
+                    let message = format!("the carrier of links.{link}.fade sets the rate: leave this out");
+                    return refuse(format!("{key}.set"), message);
+                }
                 differences(old, new, &mut |change| {
                     changes.push(Event { at: event.at.0, link: i, forward, change });
                 });

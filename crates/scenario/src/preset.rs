@@ -2,8 +2,12 @@
 
 /// Names and texts of the presets, by name.
 const PRESETS: &[(&str, &str)] = &[
+    ("geo-bent-pipe-dama", include_str!("../../../presets/geo-bent-pipe-dama.toml")),
+    ("geo-hts-ka", include_str!("../../../presets/geo-hts-ka.toml")),
     ("geo-today", include_str!("../../../presets/geo-today.toml")),
+    ("in-flight-geo", include_str!("../../../presets/in-flight-geo.toml")),
     ("luglio", include_str!("../../../presets/luglio.toml")),
+    ("maritime-vsat", include_str!("../../../presets/maritime-vsat.toml")),
     ("neglia", include_str!("../../../presets/neglia.toml")),
     ("papadimitriou", include_str!("../../../presets/papadimitriou.toml")),
     ("peach-geo", include_str!("../../../presets/peach-geo.toml")),

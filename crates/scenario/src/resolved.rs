@@ -60,6 +60,8 @@ pub struct Direction {
     pub up: bool,
     /// What is in flight is lost when it goes down.
     pub drop_in_flight: bool,
+    /// What rain or shadowing does to it.
+    pub fade: Option<Box<path::fade::Config>>,
     /// Forward error correction.
     pub fec: Option<path::fec::Config>,
     /// Repeats on request.

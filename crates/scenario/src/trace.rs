@@ -2,16 +2,19 @@
 //! its hash covers it and nothing needs the files.
 
 use crate::error::Problem;
-use crate::model::{EndSpec, TraceSpec};
+use crate::model::{EndSpec, FadeSpec, SeriesSpec, TraceSpec};
 use skyhaul_base::Duration;
 use skyhaul_path::Broken;
 use skyhaul_path::delay::{DelayTrace, Interpolation};
+use skyhaul_path::fade::{self, Series};
 use skyhaul_path::rate::{self, End};
 
 /// What canonical texts are called in messages.
 const CANONICAL: &str = "trace";
 /// The key that names a file with delays.
 const DELAYS: &str = "trace";
+/// The key that names a file with attenuations.
+const FADES: &str = "trace";
 
 /// The rate that a table in a scenario asks for. `key` is that of the table.
 pub(crate) fn resolve_rate(key: &str, spec: &TraceSpec, run: Duration) -> Result<rate::Config, Problem> {
@@ -40,6 +43,33 @@ pub(crate) fn resolve_delay(key: &str, spec: &TraceSpec, run: Duration) -> Resul
     let trace = DelayTrace::read(file.text, interpolation, end(spec)).map_err(|e| file.problem(e))?;
     file.long_enough(spec, trace.last(), run)?;
     Ok(trace)
+}
+
+/// The fade that a table with a file in a scenario asks for.
+pub(crate) fn resolve_fade(key: &str, spec: &SeriesSpec, run: Duration) -> Result<Series, Problem> {
+    let rates = TraceSpec {
+        files: vec![(FADES, spec.trace.clone())],
+        text: spec.text.clone(),
+        interpolation: None,
+        end: spec.end,
+    };
+    let file = File::of(key, &rates)?;
+    let series = Series::read(file.text, end(&rates), spec.carrier.clone()).map_err(|e| file.problem(e))?;
+    file.long_enough(&rates, series.last(), run)?;
+    Ok(series)
+}
+
+/// A fade as a table with its content, which reads back to the same.
+pub(crate) fn fade_spec(fade: &fade::Config) -> FadeSpec {
+    let (fade::Config::Series(series), Some(carrier)) = (fade, fade.carrier()) else {
+        return FadeSpec::Model(Box::new(fade.clone()));
+    };
+    FadeSpec::Series(Box::new(SeriesSpec {
+        trace: CANONICAL.into(),
+        text: Some(series.write()),
+        end: Some(end_spec(series.end())),
+        carrier: carrier.clone(),
+    }))
 }
 
 fn end(spec: &TraceSpec) -> End {

@@ -175,7 +175,7 @@ fn files() {
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\nrtae = \"1 Mbit/s\"",
-            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fec, arq, reverse)",
+            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fade, fec, arq, reverse)",
         ),
         (
             "queue = { kind = \"strict-pushout\", limit = \"50 packets\" }",
@@ -185,7 +185,32 @@ fn files() {
         (
             "kind = \"strict-pushout\"",
             "kind = \"strict-push-out\"",
-            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: ack-decimation, ack-filter, acks-first, drop-tail, fifo-pushout, gtnets, plain, strict-pushout, threshold)",
+            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: ack-decimation, ack-filter, acks-first, codel, drop-tail, fifo-pushout, fq-codel, gtnets, pie, plain, red, strict-pushout, threshold, two-band, wred)",
+        ),
+        (
+            "kind = \"strict-pushout\"",
+            "kind = \"codel\", interval = \"20 ms\"",
+            "geo.toml:7: links.sat.queue.target: the target must lie below the interval: write some 5 to 10 % of it (RFC 8289 §3.2)",
+        ),
+        (
+            "kind = \"strict-pushout\"",
+            "kind = \"red\", min-threshold = \"30 packets\"",
+            "geo.toml:7: links.sat.queue.min-threshold: 30 packets are not fewer than the 25 of `max-threshold`: write a number between 0 and that",
+        ),
+        (
+            "kind = \"strict-pushout\"",
+            "kind = \"pie\", update = \"0 s\"",
+            "geo.toml:7: links.sat.queue.update: 0 makes no sense here: write a time such as \"15 ms\"",
+        ),
+        (
+            "kind = \"strict-pushout\"",
+            "kind = \"codel\", update = \"15 ms\"",
+            "geo.toml:7: links.sat.queue.update: only the kind \"pie\" has this key",
+        ),
+        (
+            "kind = \"strict-pushout\"",
+            "kind = \"fq-codel\", flows = 0",
+            "geo.toml:7: links.sat.queue.flows: `flows` is 0, but must lie in [1, 65536]",
         ),
         (
             "kind = \"strict-pushout\"",
@@ -545,7 +570,7 @@ fn files() {
         (
             "schema = 1",
             "schema = 1\nextends = \"preset:peach-gso\"",
-            "geo.toml:2: extends: there is no preset \"peach-gso\", did you mean \"peach-geo\"? (known: geo-today, luglio, neglia, papadimitriou, peach-geo, peach-hetero, peach-leo, peach-meo)",
+            "geo.toml:2: extends: there is no preset \"peach-gso\", did you mean \"peach-geo\"? (known: geo-bent-pipe-dama, geo-hts-ka, geo-today, in-flight-geo, luglio, maritime-vsat, neglia, papadimitriou, peach-geo, peach-hetero, peach-leo, peach-meo, satcom-fading, satcom-interop, satcom-large, satcom-large-jitter, satcom-large-loss, satcom-medium, satcom-small, satcom-small-up, satcom-wifi)",
         ),
         (
             "schema = 1",
@@ -597,7 +622,7 @@ fn overrides() {
         ),
         (
             "links.sat.eror.p=0.1",
-            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fec, arq, reverse)",
+            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fade, fec, arq, reverse)",
         ),
         (
             "links.sat.rate.x=1",
@@ -654,7 +679,10 @@ fn a_problem_is_placed_in_the_file_that_holds_the_key() {
     let e = resolve_text("dir/top.toml", "extends = \"loop.toml\"", &[], &load).unwrap_err();
     assert_eq!(e.to_string(), "dir/loop.toml:1: extends: \"top.toml\" extends this file in turn");
     let e = Document::open("preset:peach", &no_files).unwrap_err();
-    assert!(e.to_string().starts_with("preset:peach: there is no such preset (known: geo-today"), "{e}");
+    assert!(
+        e.to_string().starts_with("preset:peach: there is no such preset (known: geo-bent-pipe-dama"),
+        "{e}"
+    );
     let e = Document::open("nowhere.toml", &no_files).unwrap_err();
     assert_eq!(e.to_string(), "nowhere.toml: cannot read: there are no files here, only presets");
 }

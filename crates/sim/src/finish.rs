@@ -180,6 +180,7 @@ fn class_result(counters: &Counters, class: Class) -> ClassResult {
         let counts = &counters.kinds[usize::from(kind(class, low))];
         result.offered += counts.offered;
         result.delivered += counts.delivered;
+        result.marked += counts.marked;
         for why in DropReason::ALL {
             result.dropped[cause(why) as usize] += counts.dropped(why);
         }

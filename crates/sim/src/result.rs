@@ -149,6 +149,8 @@ pub struct ClassResult {
     pub delivered: u64,
     /// Packets lost, by true cause (`cause as usize`).
     pub dropped: [u64; LossCause::COUNT],
+    /// Packets that the queue marked as having met congestion.
+    pub marked: u64,
 }
 
 impl ClassResult {

@@ -88,6 +88,27 @@ pub mod sizes {
     }
 }
 
+/// A whole number that may be left out, written as [`Count`]. The field needs `default` and `skip_serializing_if`.
+pub mod optional_count {
+    use super::*;
+
+    /// Writes the number.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(value: &Option<u64>, s: S) -> Result<S::Ok, S::Error> {
+        value.map(Count).serialize(s)
+    }
+
+    /// Reads the number.
+    ///
+    /// # Errors
+    /// A [`AmountError`](crate::amount::AmountError), or those of the deserializer.
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
+        Count::deserialize(d).map(|n| Some(n.0))
+    }
+}
+
 /// Bit/s, written as a [`RateSpec`] that is neither in packets nor unlimited.
 pub mod rate {
     use super::*;

@@ -25,7 +25,8 @@ pub struct Config {
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::decibels"))]
     #[cfg_attr(feature = "schema", schemars(with = "Decibels"))]
     pub es_n0: f64,
-    /// Symbols per second; by default those at which the link has its `rate` under a clear sky.
+    /// Symbols per second; by default those at which the link has its `rate` under a clear sky. A link whose ModCod is fixed
+    /// keeps its `rate` without them.
     #[cfg_attr(
         feature = "serde",
         serde(default, with = "optional::symbol_rate", skip_serializing_if = "Option::is_none")
@@ -222,6 +223,12 @@ impl Config {
         let table = self.table().unwrap_or_else(|_| Table::dvb_s2());
         let fixed = if self.modcod == ADAPTIVE { None } else { table.position(&self.modcod) };
         Carrier { config: self.clone(), table, fixed }
+    }
+
+    /// One ModCod is always used.
+    #[must_use]
+    pub fn is_fixed(&self) -> bool {
+        self.modcod != ADAPTIVE
     }
 
     /// The ModCod under a clear sky.

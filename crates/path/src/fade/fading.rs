@@ -142,7 +142,7 @@ mod tests {
         for (t, a) in points {
             let _ = writeln!(text, "{t},{a}");
         }
-        Config::Series(Series::read(&text, End::Hold, true, carrier).unwrap())
+        Config::Series(Series::read(&text, End::Hold, carrier).unwrap())
     }
     /// Milliseconds with rates in bit/s and losses.
     fn changes(fade: &Config, most: usize) -> Vec<(u64, Result<u64, f64>)> {

@@ -109,6 +109,12 @@ fades! {
 }
 
 impl Config {
+    /// It changes the rate of its link.
+    #[must_use]
+    pub fn sets_rate(&self) -> bool {
+        self.carrier().is_some_and(|c| c.symbol_rate.is_some())
+    }
+
     /// Share of time in which nothing arrives: the most robust ModCod, or the one that is always used, has too little
     /// signal.
     #[must_use]

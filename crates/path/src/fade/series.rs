@@ -24,7 +24,6 @@ pub struct Series {
     end: End,
     /// The carrier that fades.
     carrier: carrier::Config,
-    shared: bool,
 }
 
 impl Series {
@@ -32,7 +31,7 @@ impl Series {
     ///
     /// # Errors
     /// If a column is missing, a value is none, or times do not ascend.
-    pub fn read(text: &str, end: End, shared: bool, carrier: carrier::Config) -> Result<Self, Broken> {
+    pub fn read(text: &str, end: End, carrier: carrier::Config) -> Result<Self, Broken> {
         let (points, lines) = table::read(text, "attenuation", ATTENUATIONS)?;
         if let Some(i) = points.iter().position(|p| p.1 > MOST) {
             return broken(lines[i], "an attenuation of more than 1000 dB");
@@ -45,7 +44,7 @@ impl Series {
             return placed(TraceError::NoPeriod);
         }
         let points = points.into_iter().map(|(t, a)| (t.as_nanos(), a)).collect();
-        Ok(Self { points: Arc::new(points), end, carrier, shared })
+        Ok(Self { points: Arc::new(points), end, carrier })
     }
 
     /// CSV that says the same.
@@ -94,7 +93,7 @@ impl Model for Series {
         Some(&mut self.carrier)
     }
     fn shared(&self) -> bool {
-        self.shared
+        false
     }
     /// Up to the last time.
     fn exceeded(&self, a: f64) -> f64 {
@@ -167,7 +166,7 @@ mod tests {
     use super::*;
 
     fn series(text: &str, end: End) -> Result<Series, Broken> {
-        Series::read(text, end, true, carrier::Config::default())
+        Series::read(text, end, carrier::Config::default())
     }
     fn walk(text: &str, end: End, steps: usize) -> Vec<(u64, f64)> {
         let mut run = series(text, end).unwrap().run(Rng::stream(1, "x"));

@@ -139,7 +139,7 @@ impl<P: PacketView> Order<P> for AckDecimation<P> {
         }
         self.lines.push(p, held, limit, lost)
     }
-    fn pass(&mut self, _: &mut Moment<'_>, p: P, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
+    fn pass(&mut self, _: &mut Moment<'_>, p: P, _: Load, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
         if let Some(ack) = p.ack() {
             self.note(p.flow(), &ack);
         }

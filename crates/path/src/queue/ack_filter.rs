@@ -243,7 +243,7 @@ impl<P: PacketView> Order<P> for AckFilter<P> {
         self.replace(p, &ack, &r, lost);
         true
     }
-    fn pass(&mut self, _: &mut Moment<'_>, p: P, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
+    fn pass(&mut self, _: &mut Moment<'_>, p: P, _: Load, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
         if let Some(ack) = p.ack() {
             self.flows.note(p.flow(), &ack);
         }

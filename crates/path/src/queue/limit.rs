@@ -32,6 +32,17 @@ impl Load {
         }
     }
 
+    /// The limit that this is, whatever room the packet in service takes of it.
+    pub(super) fn said(self) -> Limit {
+        if self.packets < u32::MAX - 1 {
+            Limit::Packets(self.packets)
+        } else if self.bytes < u64::MAX / 2 {
+            Limit::Bytes(self.bytes)
+        } else {
+            Limit::Unlimited
+        }
+    }
+
     pub(super) fn add(&mut self, size: u32) {
         self.packets += 1;
         self.bytes += u64::from(size);

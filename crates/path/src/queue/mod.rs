@@ -10,15 +10,25 @@ pub mod ack_decimation;
 pub mod ack_filter;
 mod acks;
 pub mod acks_first;
+pub mod codel;
 pub mod drop_tail;
+pub mod fq_codel;
 pub mod gtnets;
 mod limit;
 mod model;
 mod moment;
+mod options;
+pub mod pie;
 pub mod plain;
 pub mod pushout;
+pub mod red;
 pub mod threshold;
+pub mod two_band;
+mod waiting;
+pub mod wred;
 
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;
 
@@ -27,11 +37,12 @@ use crate::param::Refusal;
 use core::fmt;
 use limit::Load;
 use model::Order as _;
-use skyhaul_base::Rate;
+use skyhaul_base::{Duration, Rate};
 
 pub use limit::Limit;
 pub use model::{Key, Model};
 pub use moment::Moment;
+pub use options::Invalid as InvalidOption;
 pub use pushout::Victim;
 
 /// Expands the list below into the enum of disciplines, their names, and the dispatch to each.
@@ -135,6 +146,16 @@ macro_rules! disciplines {
             pub fn words(&self) -> &'static str {
                 match self { $(Self::$variant(c) => c.words(),)* }
             }
+            /// Configured like this, it treats all packets alike, whatever their priority.
+            #[must_use]
+            pub fn ignores_priority(&self) -> bool {
+                match self { $(Self::$variant(c) => c.ignores_priority(),)* }
+            }
+            /// The longest round-trip time that it reckons with, and the key that says it; `None` if it reckons with none.
+            #[must_use]
+            pub fn round_trip(&self) -> Option<(&'static str, Duration)> {
+                match self { $(Self::$variant(c) => c.round_trip(),)* }
+            }
             /// The smallest share of the pure acknowledgements of a flow that it passes on if they do not all fit: less than
             /// 1 where it thins them.
             #[must_use]
@@ -182,12 +203,18 @@ disciplines! {
     "ack-decimation" AckDecimation(ack_decimation::Config),
     "ack-filter" AckFilter(ack_filter::Config),
     "acks-first" AcksFirst(acks_first::Config),
+    "codel" Codel(codel::Config),
     "drop-tail" DropTail(drop_tail::Config),
     "fifo-pushout" FifoPushout(pushout::Fifo),
+    "fq-codel" FqCodel(fq_codel::Config),
     "gtnets" Gtnets(gtnets::Config),
+    "pie" Pie(pie::Config),
     "plain" Plain(plain::Config),
+    "red" Red(red::Config),
     "strict-pushout" StrictPushout(pushout::Strict),
     "threshold" Threshold(threshold::Config),
+    "two-band" TwoBand(two_band::Config),
+    "wred" Wred(wred::Config),
 }
 
 impl Discipline {
@@ -368,7 +395,7 @@ impl<P: PacketView> Queue<P> {
             lost(p, DropReason::Full);
             return None;
         }
-        each!(&mut self.order, q => q.pass(at, p, lost))
+        each!(&mut self.order, q => q.pass(at, p, self.limit, lost))
     }
 }
 

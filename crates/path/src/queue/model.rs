@@ -6,7 +6,7 @@ use crate::packet::{DropReason, PacketView};
 use crate::param::Refusal;
 use alloc::boxed::Box;
 use core::fmt::Debug;
-use skyhaul_base::Rate;
+use skyhaul_base::{Duration, Rate};
 
 /// The configuration of a discipline, in plain values.
 ///
@@ -35,6 +35,14 @@ pub trait Model: Copy + Debug + PartialEq {
     fn build<P>(&self) -> Self::Order<P>;
     /// What it does in a few words, for reports.
     fn words(&self) -> &'static str;
+    /// Configured like this, it treats all packets alike, whatever their priority.
+    fn ignores_priority(&self) -> bool {
+        Self::BLIND
+    }
+    /// The longest round-trip time that it reckons with, and the key that says it; `None` if it reckons with none.
+    fn round_trip(&self) -> Option<(&'static str, Duration)> {
+        None
+    }
     /// The smallest share of the pure acknowledgements of a flow that it passes on if they do not all fit.
     fn share_of_acks(&self) -> f64 {
         1.0
@@ -84,9 +92,15 @@ pub(super) trait Order<P: PacketView> {
         held: &mut Load,
         lost: &mut impl FnMut(P, DropReason),
     ) -> Option<P>;
-    /// A packet goes past the empty queue to an idle transmitter, unless it is lost here. Only called where
-    /// [`Model::SEES_ALL`] says so.
-    fn pass(&mut self, _: &mut Moment<'_>, p: P, _lost: &mut impl FnMut(P, DropReason)) -> Option<P> {
+    /// A packet goes past the empty queue to an idle transmitter, unless it is lost here. Only [`Model::SEES_ALL`] makes
+    /// sure that each such packet comes by.
+    fn pass(
+        &mut self,
+        _: &mut Moment<'_>,
+        p: P,
+        _limit: Load,
+        _lost: &mut impl FnMut(P, DropReason),
+    ) -> Option<P> {
         Some(p)
     }
     /// The transmitter sends at this rate from now on, on average; `None` if it is infinitely fast.
@@ -116,8 +130,14 @@ impl<P: PacketView, T: Order<P>> Order<P> for Box<T> {
     ) -> Option<P> {
         (**self).dequeue(at, held, lost)
     }
-    fn pass(&mut self, at: &mut Moment<'_>, p: P, lost: &mut impl FnMut(P, DropReason)) -> Option<P> {
-        (**self).pass(at, p, lost)
+    fn pass(
+        &mut self,
+        at: &mut Moment<'_>,
+        p: P,
+        limit: Load,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> Option<P> {
+        (**self).pass(at, p, limit, lost)
     }
     fn set_rate(&mut self, rate: Option<Rate>) {
         (**self).set_rate(rate);

@@ -87,6 +87,9 @@ fn direction(f: &mut fmt::Formatter<'_>, name: &str, d: &DirectionCheck) -> fmt:
         write!(f, ", predicted use {}", percent(utilization))?;
     }
     writeln!(f)?;
+    if let Some(fade) = &d.fade {
+        writeln!(f, "    fade       {fade}")?;
+    }
     queue(f, d)?;
     d.repair.as_ref().map_or(Ok(()), |repair| write!(f, "{repair}"))
 }

@@ -2,11 +2,13 @@
 //! is active, and warnings where experiments in this field go wrong.
 
 mod display;
+mod fade;
 mod repair;
 mod share;
 mod warn;
 
 use crate::resolved::{Direction, FlowGroup, Link, Resolved, Transport};
+pub use fade::{FadeCheck, ModCodCheck};
 use repair::Repaired;
 pub use repair::{RepairCheck, RepeatsCheck};
 use serde::Serialize;
@@ -80,6 +82,9 @@ pub struct DirectionCheck {
     pub flows: u64,
     /// Predicted share of the rate in use.
     pub utilization: Option<f64>,
+    /// What rain or shadowing does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fade: Option<FadeCheck>,
 }
 
 /// A flow group.
@@ -346,6 +351,7 @@ fn direction(d: &Direction, size: u32, rtt: f64, flows: u64) -> DirectionCheck {
         bdp_packets,
         flows,
         utilization: None,
+        fade: d.fade.as_ref().map(|f| fade::check(f, &d.rate)),
     }
 }
 

@@ -119,6 +119,10 @@ fn each_mistake_has_its_warning() {
     assert_eq!(codes(&[quiet]), [""; 0]);
     for (set, code) in [
         ("links.sat.queue.limit=5 BDP", "queue-long"),
+        (
+            "links.sat.queue={ kind = 'codel', limit = '50 packets', target = '5 ms', interval = '100 ms' }",
+            "interval-short",
+        ),
         ("flows.bulk.rwnd=20 segments", "window-short"),
         ("links.sat.error={ kind = 'ber', ber = 1e-5 }", "ber-not-per"),
         ("links.sat.queue.kind=plain", "priority-ignored"),

@@ -21,6 +21,7 @@ pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
     queues(check, &mut out);
     windows(scenario, check, &mut out);
     errors(scenario, check, &mut out);
+    intervals(scenario, check, &mut out);
     repairs(scenario, check, &mut out);
     priorities(scenario, check, &mut out);
     loads(scenario, check, &mut out);
@@ -59,6 +60,24 @@ fn queues(check: &Check, out: &mut Vec<Warning>) {
             let delay =
                 d.queue_s.map_or_else(String::new, |s| format!(": it adds up to {} s of delay", short(s)));
             push(out, "queue-long", key, format!("{} packets are {} BDP{delay}", short(packets), short(bdp)));
+        }
+    }
+}
+
+/// Queues that expect an answer sooner than one can come.
+fn intervals(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
+    for (index, link) in scenario.links.iter().enumerate() {
+        let crossing = scenario.flows.iter().zip(&check.flows).filter(|(f, _)| f.path.contains(&index));
+        let rtt = crossing.map(|(_, c)| c.base_rtt_s).fold(0.0, f64::max);
+        let Some((key, time)) = link.forward.queue.discipline.round_trip() else { continue };
+        if rtt > time.as_secs_f64() {
+            let message = format!(
+                "{} s is less than the longest RTT, {} s: it signals again before a sender can have answered; write \
+                 about that RTT, and a target of 5 to 10 % of it",
+                short(time.as_secs_f64()),
+                short(rtt)
+            );
+            push(out, "interval-short", format!("links.{}.queue.{key}", link.name), message);
         }
     }
 }
@@ -156,7 +175,7 @@ fn priorities(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         }
         for &index in &flow.path {
             let link = &scenario.links[index];
-            let blind = link.forward.queue.discipline.kind().is_blind();
+            let blind = link.forward.queue.discipline.ignores_priority();
             if blind && link.forward.rate.mean().is_some() {
                 let message = format!(
                     "{} of flows.{} sends segments of low priority, and this queue ignores priorities: they displace \

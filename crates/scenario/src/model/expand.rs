@@ -41,7 +41,8 @@ pub(crate) fn tags(key: &str) -> &'static [&'static str] {
     match key {
         "cc" => &["name", "control"],
         "endpoint" => &["preset"],
-        "delay" | "error" | "app" | "fec" | "feedback" => &["kind"],
+        "delay" | "error" | "app" | "fec" | "feedback" | "rate" => &["kind"],
+        "fade" => &["kind", "trace"],
         _ => &[],
     }
 }

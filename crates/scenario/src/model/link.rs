@@ -1,10 +1,11 @@
 //! Links.
 
+use super::fade::{FadeSpec, RateOrKind};
 use super::queue::QueueSpec;
 use super::repair::{ArqSpec, FecSpec};
 use super::short::{Short, ShortForm};
 use super::trace::OrTrace;
-use crate::amount::{RateSpec, Size, Time};
+use crate::amount::{Size, Time};
 use crate::error::ValueError;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -18,9 +19,9 @@ pub struct LinkSpec {
     /// Size of a packet, for a rate in packets per second and a queue in BDP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
-    /// Rate of the transmitter: a rate, or a table with a file that says how it changes.
+    /// Rate of the transmitter: a rate, or a table with a file that says how it changes or with a kind.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<OrTrace<RateSpec>>,
+    pub rate: Option<OrTrace<RateOrKind>>,
     /// Propagation delay, one way: a time, or a table for jitter or with a file that says how it changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<OrTrace<Short<Delay>>>,
@@ -50,6 +51,9 @@ pub struct LinkSpec {
     /// A link that goes down loses what is in flight; false by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drop_in_flight: Option<bool>,
+    /// Rain, shadowing, or a file of attenuations: what they do to the carrier, and so to the rate and to losses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fade: Option<FadeSpec>,
     /// Forward error correction: a table with its kind; "none" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fec: Option<Short<FecSpec>>,
@@ -65,9 +69,9 @@ pub struct LinkSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct DirectionSpec {
-    /// Rate of the transmitter: a rate, or a table with a file that says how it changes.
+    /// Rate of the transmitter: a rate, or a table with a file that says how it changes or with a kind.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<OrTrace<RateSpec>>,
+    pub rate: Option<OrTrace<RateOrKind>>,
     /// Propagation delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<OrTrace<Short<Delay>>>,
@@ -95,6 +99,9 @@ pub struct DirectionSpec {
     /// What is in flight is lost when it goes down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drop_in_flight: Option<bool>,
+    /// The fade of this direction; "none" for no fade.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fade: Option<FadeSpec>,
     /// Forward error correction: a table with its kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fec: Option<Short<FecSpec>>,

@@ -7,6 +7,7 @@
 mod cc;
 mod endpoint;
 mod expand;
+mod fade;
 mod flow;
 mod link;
 mod loss_classifier;
@@ -20,6 +21,7 @@ pub use cc::CcSpec;
 pub(crate) use cc::default_cc;
 pub use endpoint::{EndpointSpec, InitialSsthreshSpec, InitialWindowSpec, SackSpec};
 pub(crate) use expand::{expand, expand_default, tags};
+pub use fade::{FadeSpec, RateOrKind, SeriesSpec};
 pub use flow::{FlowSpec, StartSpec};
 pub use link::{DirectionSpec, LinkSpec};
 pub use loss_classifier::LossClassifierSpec;

@@ -3,11 +3,11 @@
 use super::{Result, refuse, repair};
 use crate::amount::{Decimal, QueueLimit, RateSpec, Size};
 use crate::error::Problem;
-use crate::model::{DirectionSpec, LinkSpec, OrTrace, QueueSpec, Short};
+use crate::model::{DirectionSpec, FadeSpec, LinkSpec, OrTrace, QueueSpec, RateOrKind, Short};
 use crate::resolved::{Direction, Link};
 use crate::trace;
 use skyhaul_base::{Duration, Rate};
-use skyhaul_path::{Delay, Limit, QueueConfig, Refusal, error, rate};
+use skyhaul_path::{Delay, Limit, QueueConfig, Refusal, error, fade, rate};
 use std::sync::Arc;
 
 /// Delays of both directions.
@@ -74,6 +74,7 @@ pub(super) fn resolve(
         ack_errors: spec.ack_errors,
         up: spec.up,
         drop_in_flight: spec.drop_in_flight,
+        fade: spec.fade.clone(),
         fec: spec.fec.clone(),
         arq: spec.arq.clone(),
         ack_size: spec.ack_size,
@@ -81,8 +82,16 @@ pub(super) fn resolve(
     };
     let make = |at: &dyn Fn(&str) -> String, spec: &DirectionSpec, delay: &Delay| -> Result<Direction> {
         let rate = match spec.rate.as_ref().unwrap_or(rate) {
-            OrTrace::Own(rate) => transmitter(&at("rate"), *rate, packet)?,
+            OrTrace::Own(RateOrKind::Rate(rate)) => transmitter(&at("rate"), *rate, packet)?,
+            OrTrace::Own(RateOrKind::Kind(kind)) => match kind.validate() {
+                Ok(()) => kind.clone().into(),
+                Err(e) => return refuse(format!("{}.{}", at("rate"), e.key()), e),
+            },
             OrTrace::Trace(spec) => trace::resolve_rate(&at("rate"), spec, run)?,
+        };
+        let fade = match &spec.fade {
+            None => None,
+            Some(spec) => fade(&at("fade"), spec, &rate, delays.0.base() + delays.1.base(), run)?,
         };
         Ok(Direction {
             rate: rate.clone(),
@@ -99,6 +108,7 @@ pub(super) fn resolve(
             ack_errors: spec.ack_errors.unwrap_or(true),
             up: spec.up.unwrap_or(true),
             drop_in_flight: spec.drop_in_flight.unwrap_or(false),
+            fade,
             fec: repair::code(&at("fec"), spec.fec.as_ref())?,
             arq: None,
             ack_size: bytes(&at("ack-size"), spec.ack_size)?,
@@ -115,6 +125,7 @@ pub(super) fn resolve(
         ack_errors: own.ack_errors.or(both.ack_errors),
         up: own.up.or(both.up),
         drop_in_flight: own.drop_in_flight.or(both.drop_in_flight),
+        fade: own.fade.clone().or_else(|| both.fade.clone()),
         fec: own.fec.or_else(|| both.fec.clone()),
         arq: own.arq.or_else(|| both.arq.clone()),
         ack_size: own.ack_size.or(both.ack_size),
@@ -166,6 +177,52 @@ fn transmitter(key: &str, spec: RateSpec, packet: Option<u32>) -> Result<rate::C
         Some(bits) => Ok(Rate::from_bits_per_sec(bits).into()),
         None => refuse(key, format!("\"{spec}\" is too large")),
     }
+}
+
+/// What fades, with what follows from the link filled in: its symbols from its rate, its reaction from its RTT.
+fn fade(
+    key: &str,
+    spec: &FadeSpec,
+    rate: &rate::Config,
+    rtt: Duration,
+    run: Duration,
+) -> Result<Option<Box<fade::Config>>> {
+    let mut fade = match spec {
+        FadeSpec::None => return Ok(None),
+        FadeSpec::Model(fade) => fade.clone(),
+        FadeSpec::Series(spec) => Box::new(fade::Config::Series(trace::resolve_fade(key, spec, run)?)),
+    };
+    fade.validate().map_err(|e| Problem::new(format!("{key}.{}", e.key()), e))?;
+    let Some(carrier) = fade.carrier_mut() else { return Ok(Some(fade)) };
+    carrier.reaction.get_or_insert(rtt);
+    if carrier.is_fixed() && carrier.symbol_rate.is_none() {
+        // The rate of the link is right for the only ModCod there is.
+        return Ok(Some(fade));
+    }
+    let at = format!("{key}.carrier.symbol-rate");
+    let rate::Config::Constant(clear) = rate else {
+        let what =
+            if carrier.is_fixed() { "leave it out" } else { "write modcod = \"QPSK 1/2\", or another" };
+        return refuse(
+            if carrier.is_fixed() { at } else { format!("{key}.carrier.modcod") },
+            format!("a carrier cannot change a rate that is unlimited, on demand or that of a file: {what}"),
+        );
+    };
+    let efficiency = carrier.clear_sky().efficiency;
+    let symbols = *carrier.symbol_rate.get_or_insert(clear.bits_per_sec() as f64 / efficiency);
+    let made = symbols * efficiency;
+    // Files round both; what is farther off is a mistake.
+    if (made / clear.bits_per_sec() as f64 - 1.0).abs() > 0.01 {
+        return refuse(
+            at,
+            format!(
+                "{symbols} symbols per second of {efficiency} bits under a clear sky are {made:.0} bit/s, and the link's rate \
+                 is {} bit/s: leave symbol-rate out, or write the rate that it gives",
+                clear.bits_per_sec()
+            ),
+        );
+    }
+    Ok(Some(fade))
 }
 
 /// The product of rate and RTT in packets.

@@ -4,7 +4,7 @@ use super::{Quantity, Unit, bytes, count, level};
 use crate::result::{ClassResult, LinkResult};
 use skyhaul_trace::{Class, LossCause};
 
-/// A list of quantities, then the same six of each class of packets.
+/// A list of quantities, then the same eight of each class of packets.
 macro_rules! with_classes {
     ([$($own:expr),* $(,)?] $($class:ident $name:literal $packets:literal),*) => {
         &[
@@ -33,6 +33,16 @@ macro_rules! with_classes {
                     concat!($name, "_dropped_link_down"),
                     concat!($packets, " in flight when the link went down"),
                     |l, _| lost(l, Class::$class, LossCause::LinkDown),
+                ),
+                count(
+                    concat!($name, "_dropped_aqm"),
+                    concat!($packets, " dropped by active queue management"),
+                    |l, _| lost(l, Class::$class, LossCause::Aqm),
+                ),
+                count(
+                    concat!($name, "_marked"),
+                    concat!($packets, " marked by active queue management"),
+                    |l, _| l.class(Class::$class).marked,
                 ),
             )*
         ]
@@ -67,6 +77,7 @@ pub const LINK: &[Quantity<LinkResult>] = with_classes!(
         count("dropped_link_down", "packets in flight when the link went down", |l, _| {
             l.dropped(LossCause::LinkDown)
         }),
+        count("marked", "packets marked by active queue management", |l, _| all(l, |c| c.marked)),
         count("dropped_aqm", "packets dropped by active queue management", |l, _| l.dropped(LossCause::Aqm)),
         count("dropped_arq_gave_up", "packets that the link repeated in vain", |l, _| {
             l.dropped(LossCause::ArqGaveUp)

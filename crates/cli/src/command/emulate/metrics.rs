@@ -6,9 +6,10 @@ use skyhaul_path::{DropReason, KindCounters};
 
 /// Counters of one priority.
 type Of = fn(&KindCounters) -> u64;
-const COUNTERS: [(&str, &str, Of); 3] = [
+const COUNTERS: [(&str, &str, Of); 4] = [
     ("packets_offered_total", "Packets offered to a link", |c| c.offered),
     ("packets_delivered_total", "Packets delivered by a link", |c| c.delivered),
+    ("packets_marked_total", "Packets marked on a link by active queue management", |c| c.marked),
     ("bytes_delivered_total", "Bytes delivered by a link", |c| c.delivered_bytes),
 ];
 

@@ -41,6 +41,9 @@ fn link_words(l: &LinkCount) -> String {
             let _ = write!(words, " ({} of low priority)", low.dropped(*why));
         }
     }
+    if all.marked > 0 {
+        let _ = write!(words, ", {} marked", all.marked);
+    }
     words
 }
 
@@ -95,6 +98,7 @@ pub(super) fn json(report: &Report) -> Value {
             "offered_bytes": c.offered_bytes,
             "delivered_packets": c.delivered,
             "delivered_bytes": c.delivered_bytes,
+            "marked_packets": c.marked,
             "drops": drops,
         })
     };

@@ -1,0 +1,414 @@
+//! FQ-CoDel: each flow has a queue of its own under CoDel, and they take turns [RFC 8290].
+//!
+//! The scheduler is deficit round robin with two lists: a flow that begins goes before those that have been sending, once.
+//! A flow is found by a hash of its number; flows with the same hash share a queue. Consecutive numbers do not, up to the
+//! number of queues.
+
+use super::codel::{Control, Law};
+use super::limit::{Limit, Load};
+use super::model::{Key, Model, Order};
+use super::moment::Moment;
+use super::options::{self, Invalid};
+use super::waiting::Waiting;
+use crate::packet::{DropReason, PacketView};
+use crate::param::within;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use skyhaul_base::Duration;
+#[cfg(feature = "schema")]
+use skyhaul_base::amount::{Count, Size, Time};
+
+/// Each flow has a queue of its own in which packets are marked or dropped while all wait for too long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default, rename_all = "kebab-case")
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// Queueing delay to keep to; 30 ms by default, 15 ms with the kind "pie".
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Time"))]
+    pub target: Duration,
+    /// How long the delay must exceed the target: about the longest RTT; 600 ms by default.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Time"))]
+    pub interval: Duration,
+    /// How much a flow may send per turn; 1514 B by default.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::size"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Size"))]
+    pub quantum: u64,
+    /// Queues that the flows share; 1024 by default.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::count"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Count"))]
+    pub flows: u64,
+    /// Packets that allow it are marked instead of dropped; true by default.
+    pub ecn: bool,
+    /// Low priority is marked or dropped in the place of high priority; false by default.
+    pub class_aware: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let Law { target, interval, ecn } = Law::SATELLITE;
+        Self { target, interval, quantum: 1514, flows: 1024, ecn, class_aware: false }
+    }
+}
+
+impl Model for Config {
+    const KEYS: &'static [Key] = &[
+        options::TARGET,
+        options::INTERVAL,
+        options::QUANTUM,
+        options::FLOW_QUEUES,
+        options::ECN,
+        options::CLASS_AWARE,
+    ];
+    const SEES_ALL: bool = true;
+    type Order<P> = Box<FqCodel<P>>;
+    type Invalid = Invalid;
+
+    fn validate(&self, _: Limit) -> Result<(), Invalid> {
+        self.law().validate()?;
+        options::some_bytes(options::QUANTUM.name, self.quantum, "a size such as \"1514 B\"")?;
+        within(options::FLOW_QUEUES.name, self.flows as f64, 1.0, 65_536.0)?;
+        Ok(())
+    }
+    fn build<P>(&self) -> Box<FqCodel<P>> {
+        let flow = |_| Flow {
+            waiting: Waiting::new(self.class_aware),
+            control: Control::default(),
+            credits: 0,
+            active: false,
+        };
+        Box::new(FqCodel {
+            flows: (0..self.flows.clamp(1, 65_536)).map(flow).collect(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            quantum: i64::try_from(self.quantum).unwrap_or(i64::MAX).max(1),
+            law: self.law(),
+            largest: 0,
+        })
+    }
+    fn words(&self) -> &'static str {
+        "a queue per flow, with controlled delay (FQ-CoDel)"
+    }
+    fn ignores_priority(&self) -> bool {
+        !self.class_aware
+    }
+    fn round_trip(&self) -> Option<(&'static str, Duration)> {
+        Some((options::INTERVAL.name, self.interval))
+    }
+}
+
+impl Config {
+    fn law(&self) -> Law {
+        Law { target: self.target, interval: self.interval, ecn: self.ecn }
+    }
+}
+
+/// Most packets that go at once when the queue overflows [RFC 8290 §4.1].
+const BATCH: usize = 64;
+
+/// The queue of a flow, or of several with the same hash.
+#[derive(Clone, Debug)]
+struct Flow<P> {
+    waiting: Waiting<P>,
+    control: Control,
+    /// Bytes that it may still send this turn.
+    credits: i64,
+    /// It is in one of the lists.
+    active: bool,
+}
+
+/// The queues of the flows, and whose turn it is.
+#[derive(Clone, Debug)]
+pub struct FqCodel<P> {
+    flows: Vec<Flow<P>>,
+    /// Flows that began to send, in the order of their turns.
+    new: VecDeque<usize>,
+    /// Flows that have been sending, in the order of their turns.
+    old: VecDeque<usize>,
+    quantum: i64,
+    law: Law,
+    /// Size of the largest packet so far.
+    largest: u32,
+}
+
+impl<P: PacketView> FqCodel<P> {
+    /// The queue of a flow: a multiplicative hash (Knuth) spreads consecutive numbers evenly.
+    fn index(&self, flow: u32) -> usize {
+        let hash = flow.wrapping_mul(0x9e37_79b1);
+        ((u64::from(hash) * self.flows.len() as u64) >> 32) as usize
+    }
+
+    fn push(&mut self, at: &Moment<'_>, p: P) -> usize {
+        let index = self.index(p.flow());
+        self.largest = self.largest.max(p.size());
+        let flow = &mut self.flows[index];
+        flow.waiting.push(at.now, p);
+        if !flow.active {
+            flow.active = true;
+            flow.credits = self.quantum;
+            self.new.push_back(index);
+        }
+        index
+    }
+
+    /// Drops half the packets of the flow with the most bytes, from the head on and [`BATCH`] at most. Where classes
+    /// count and low priority waits, half the packets of low priority of the flow with the most of those.
+    fn overflow(&mut self, held: &mut Load, lost: &mut impl FnMut(P, DropReason)) {
+        let active = || self.new.iter().chain(&self.old).copied();
+        let low = active().map(|i| self.flows[i].waiting.low_bytes()).max().unwrap_or(0) > 0;
+        let bytes = |waiting: &Waiting<P>| if low { waiting.low_bytes() } else { waiting.bytes() };
+        // The first of several: `max_by_key` would take the last.
+        let fattest = active().rev().max_by_key(|i| bytes(&self.flows[*i].waiting));
+        let Some(fattest) = fattest else { return };
+        let waiting = &mut self.flows[fattest].waiting;
+        let count = if low { waiting.low_len() } else { waiting.len() };
+        for _ in 0..count.div_ceil(2).min(BATCH) {
+            let Some(victim) = (if low { waiting.pop_low() } else { waiting.pop() }) else { return };
+            held.remove(victim.packet.size());
+            lost(victim.packet, DropReason::Full);
+        }
+    }
+
+    fn pop(
+        &mut self,
+        at: &mut Moment<'_>,
+        held: &mut Load,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> Option<P> {
+        loop {
+            let is_new = !self.new.is_empty();
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            let index = *list.front()?;
+            let flow = &mut self.flows[index];
+            if flow.credits <= 0 {
+                flow.credits += self.quantum;
+                list.pop_front();
+                self.old.push_back(index);
+                continue;
+            }
+            let next = flow.control.dequeue(
+                &self.law,
+                &mut flow.waiting,
+                self.largest,
+                (&mut *at, &mut *held),
+                lost,
+            );
+            if let Some(p) = next {
+                flow.credits -= i64::from(p.size());
+                return Some(p);
+            }
+            // A flow that began goes round once more, lest it begin again with each packet [RFC 8290 §4.2].
+            list.pop_front();
+            if is_new {
+                self.old.push_back(index);
+            } else {
+                flow.active = false;
+            }
+        }
+    }
+}
+
+impl<P: PacketView> Order<P> for FqCodel<P> {
+    fn enqueue(
+        &mut self,
+        at: &mut Moment<'_>,
+        p: P,
+        held: &mut Load,
+        limit: Load,
+        _: u32,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> bool {
+        // What waits beyond a limit that became smaller stays, but nothing comes in addition.
+        let most = Load { packets: limit.packets.max(held.packets), bytes: limit.bytes.max(held.bytes) };
+        held.add(p.size());
+        let index = self.push(at, p);
+        let youngest = self.flows[index].waiting.youngest();
+        while held.packets > most.packets || held.bytes > most.bytes {
+            self.overflow(held, lost);
+        }
+        self.flows[index].waiting.youngest() == youngest
+    }
+    fn dequeue(
+        &mut self,
+        at: &mut Moment<'_>,
+        held: &mut Load,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> Option<P> {
+        self.pop(at, held, lost)
+    }
+    fn pass(
+        &mut self,
+        at: &mut Moment<'_>,
+        p: P,
+        _: Load,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> Option<P> {
+        // It takes its turn all the same: a flow is new only once.
+        let mut held = Load::EMPTY;
+        self.push(at, p);
+        self.pop(at, &mut held, lost)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::QueueConfig;
+    use super::super::testing::{Bench, Pkt, data, ms, probe};
+    use super::*;
+
+    /// A packet of 1000 bytes.
+    fn of(flow: u32, id: u32) -> Pkt {
+        Pkt { flow, ..data(id) }
+    }
+    fn served(q: &mut Bench, n: usize) -> Vec<(u32, u32)> {
+        (0..n).map_while(|_| q.leave(ms(1))).map(|p| (p.flow, p.id)).collect()
+    }
+    fn quantum(quantum: u64) -> Config {
+        Config { quantum, ..Config::default() }
+    }
+
+    #[test]
+    fn flows_take_turns_and_new_ones_go_first() {
+        // RFC 8290 §4.2 by hand, with a quantum of one packet: flow 1 is new and sends 0; without credits it becomes old.
+        let mut q = Bench::of(quantum(1000));
+        (0..4).for_each(|id| assert!(q.arrive(ms(0), of(1, id))));
+        assert_eq!(served(&mut q, 2), [(1, 0), (1, 1)]);
+        // Flow 2 is new: it goes first. Then it has no credits left and goes behind flow 1, but that has none either and
+        // goes behind flow 2; from then on they take turns.
+        (10..13).for_each(|id| assert!(q.arrive(ms(0), of(2, id))));
+        assert_eq!(served(&mut q, 9), [(2, 10), (2, 11), (1, 2), (2, 12), (1, 3)]);
+        assert_eq!(q.len(), 0);
+    }
+
+    #[test]
+    fn a_flow_that_has_just_been_new_is_not_new_again() {
+        let mut q = Bench::of(quantum(1514));
+        (0..10).for_each(|id| assert!(q.arrive(ms(0), of(1, id))));
+        assert_eq!(served(&mut q, 2), [(1, 0), (1, 1)]);
+        assert!(q.arrive(ms(0), of(2, 20)));
+        assert_eq!(served(&mut q, 1), [(2, 20)]);
+        // It is empty and has credits left; the next packet finds it among the new ones still, but the one after that
+        // has to wait for its turn.
+        assert_eq!(served(&mut q, 1), [(1, 2)]);
+        assert!(q.arrive(ms(0), of(2, 21)));
+        assert_eq!(served(&mut q, 3)[0].0, 1);
+    }
+
+    #[test]
+    fn a_thin_flow_does_not_wait_for_a_fat_one() {
+        // The link sends a packet per millisecond; the fat flow offers two, the thin one a packet in 10 ms.
+        let mut q = Bench::new(QueueConfig::packets(1000).with(Config::default()));
+        let (mut thin_waits, mut thin, mut fat) = (0, 0, 0);
+        let mut since = alloc::collections::BTreeMap::new();
+        for t in 0..10_000u32 {
+            q.arrive(ms(t.into()), of(1, 2 * t));
+            q.arrive(ms(t.into()), of(1, 2 * t + 1));
+            if t % 10 == 0 {
+                assert!(q.arrive(ms(t.into()), of(2, t)));
+                since.insert(t, t);
+            }
+            match q.leave(ms(t.into())) {
+                Some(p) if p.flow == 2 => {
+                    thin += 1;
+                    thin_waits = thin_waits.max(t - since[&p.id]);
+                }
+                Some(_) => fat += 1,
+                None => {}
+            }
+        }
+        assert_eq!((thin, thin + fat), (1000, 10_000));
+        assert!(thin_waits <= 2, "{thin_waits}");
+        assert!(!q.lost.is_empty() && q.lost.iter().all(|(id, _)| *id < 20_000));
+    }
+
+    #[test]
+    fn bytes_are_shared_evenly_whatever_the_sizes() {
+        let mut q = Bench::of(Config::default());
+        for id in 0..3000 {
+            assert!(q.arrive(ms(0), Pkt { size: 1500, ..of(1, id) }));
+            assert!(q.arrive(ms(0), Pkt { size: 100, ..of(2, id) }));
+        }
+        let (mut bytes, mut sent) = ([0u32; 2], 0);
+        while sent < 400_000 {
+            let p = q.leave(ms(1)).unwrap();
+            bytes[p.flow as usize - 1] += p.size;
+            sent += p.size;
+        }
+        assert!(bytes[0].abs_diff(bytes[1]) <= 2 * (1514 + 1500), "{bytes:?}");
+    }
+
+    #[test]
+    fn an_overflow_drops_half_the_fattest_flow_from_its_head() {
+        let mut q = Bench::new(QueueConfig::packets(21).with(Config::default()));
+        (0..15).for_each(|id| assert!(q.arrive(ms(0), of(1, id))));
+        (20..26).for_each(|id| assert!(q.arrive(ms(0), of(2, id))));
+        assert!(q.arrive(ms(0), of(2, 26)));
+        let lost: Vec<_> = q.lost.iter().map(|l| l.0).collect();
+        assert_eq!(lost, (0..8).collect::<Vec<_>>());
+        assert_eq!(q.len(), 14);
+        // Never more than 64.
+        let mut q = Bench::new(QueueConfig::packets(500).with(Config::default()));
+        (0..=500).for_each(|id| assert!(q.arrive(ms(0), of(1, id))));
+        assert_eq!((q.lost.len(), q.len()), (64, 437));
+        // Who fills a queue without room loses what it sends.
+        let mut q = Bench::new(QueueConfig::packets(0).with(Config::default()));
+        assert!(!q.arrive(ms(0), of(1, 0)));
+        assert_eq!((q.lost.len(), q.len()), (1, 0));
+    }
+
+    #[test]
+    fn an_overflow_hits_low_priority_first_by_class() {
+        let config = Config { class_aware: true, ..Config::default() };
+        let mut q = Bench::new(QueueConfig::packets(20).with(config));
+        (0..16).for_each(|id| assert!(q.arrive(ms(0), of(1, id))));
+        (16..20).for_each(|id| assert!(q.arrive(ms(0), Pkt { flow: 2, ..probe(id) })));
+        assert!(q.arrive(ms(0), of(1, 20)));
+        let lost: Vec<_> = q.lost.iter().map(|l| l.0).collect();
+        assert_eq!(lost, [16, 17]);
+    }
+
+    #[test]
+    fn each_flow_has_its_own_control() {
+        // Flow 1 builds a queue that CoDel cuts; the packets of flow 2 never wait for long.
+        let config = Config {
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            ..Config::default()
+        };
+        let mut q = Bench::of(config);
+        let mut lost_of_two = 0;
+        for t in 0..2000u32 {
+            q.arrive(ms(t.into()), of(1, t));
+            if t % 4 == 0 {
+                q.arrive(ms(t.into()), of(2, 1_000_000 + t));
+            }
+            q.leave(ms(t.into()));
+            lost_of_two += q.lost.drain(..).filter(|l| l.0 >= 1_000_000).count();
+        }
+        assert_eq!(lost_of_two, 0);
+        assert!(q.len() < 500, "{}", q.len());
+    }
+
+    #[test]
+    fn consecutive_flows_have_queues_of_their_own() {
+        let q: Box<FqCodel<Pkt>> = Config::default().build();
+        let mut all: Vec<_> = (0..600).map(|flow| q.index(flow)).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 600);
+    }
+
+    #[test]
+    fn a_packet_that_passes_takes_its_turn() {
+        let mut q = Bench::of(quantum(1514));
+        assert_eq!(q.pass(ms(0), of(1, 0)), Some(of(1, 0)));
+        assert_eq!(q.pass(ms(5), of(2, 1)), Some(of(2, 1)));
+        assert_eq!((q.len(), q.lost.len()), (0, 0));
+    }
+}

@@ -1,0 +1,107 @@
+//! What the disciplines of active queue management have in common in files: keys, and why values are refused.
+
+use super::model::Key;
+use crate::param::{ParamError, Refusal};
+use skyhaul_base::Duration;
+
+/// An optional key.
+const fn key(name: &'static str, elsewhere: &'static str) -> Key {
+    Key { name, elsewhere, missing: None }
+}
+
+const MANAGED: &str = "only the kinds \"red\", \"codel\", \"fq-codel\" and \"pie\" have this key";
+const RANDOM: &str = "only the kinds \"red\" and \"wred\" have this key";
+const TIMED: &str = "only the kinds \"codel\", \"fq-codel\" and \"pie\" have this key";
+const CONTROLLED: &str = "only the kinds \"codel\" and \"fq-codel\" have this key";
+const FLOWS: &str = "only the kind \"fq-codel\" has this key";
+const PROPORTIONAL: &str = "only the kind \"pie\" has this key";
+const BY_CLASS: &str = "only the kind \"wred\" has this key";
+const BANDS: &str = "only the kind \"two-band\" has this key";
+
+pub(super) const ALPHA: Key = key("alpha", PROPORTIONAL);
+pub(super) const BETA: Key = key("beta", PROPORTIONAL);
+pub(super) const BURST: Key = key("burst", PROPORTIONAL);
+pub(super) const CLASS_AWARE: Key = key("class-aware", MANAGED);
+pub(super) const ECN: Key =
+    key("ecn", "only the kinds \"red\", \"wred\", \"codel\", \"fq-codel\" and \"pie\" have this key");
+pub(super) const ECN_THRESHOLD: Key = key("ecn-threshold", PROPORTIONAL);
+pub(super) const FLOW_QUEUES: Key = key("flows", FLOWS);
+pub(super) const GENTLE: Key = key("gentle", RANDOM);
+pub(super) const INTERVAL: Key = key("interval", CONTROLLED);
+pub(super) const LOW_MAX_PROBABILITY: Key = key("low-max-probability", BY_CLASS);
+pub(super) const LOW_MAX_THRESHOLD: Key = key("low-max-threshold", BY_CLASS);
+pub(super) const LOW_MIN_THRESHOLD: Key = key("low-min-threshold", BY_CLASS);
+pub(super) const LOW_RATE: Key = key("low-rate", BANDS);
+pub(super) const LOW_ROOM: Key = key("low-room", BANDS);
+pub(super) const MAX_PROBABILITY: Key = key("max-probability", RANDOM);
+pub(super) const MAX_THRESHOLD: Key = key("max-threshold", RANDOM);
+pub(super) const MIN_THRESHOLD: Key = key("min-threshold", RANDOM);
+pub(super) const PACKET_SIZE: Key =
+    key("packet-size", "only the kinds \"red\", \"wred\" and \"pie\" have this key");
+pub(super) const QUANTUM: Key = key("quantum", FLOWS);
+pub(super) const TARGET: Key = key("target", TIMED);
+pub(super) const UPDATE: Key = key("update", PROPORTIONAL);
+pub(super) const WEIGHT: Key = key("weight", RANDOM);
+
+/// Why the configuration of active queue management makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum Invalid {
+    /// A number lies outside its range.
+    #[error(transparent)]
+    Param(#[from] ParamError),
+    /// The lower threshold is not below the upper one.
+    #[error("{min} packets are not fewer than the {max} of `{upper}`: write a number between 0 and that")]
+    Thresholds {
+        /// Key of the lower one.
+        lower: &'static str,
+        /// Key of the upper one.
+        upper: &'static str,
+        /// The lower one.
+        min: f64,
+        /// The upper one.
+        max: f64,
+    },
+    /// A threshold of so many packets is never reached.
+    #[error(
+        "{min} packets are more than the queue holds, so that it never acts: write fewer, or raise `limit`"
+    )]
+    NeverReached {
+        /// Its key.
+        key: &'static str,
+        /// Its value.
+        min: f64,
+    },
+    /// What must be more than nothing is nothing.
+    #[error("0 makes no sense here: write {example}")]
+    Zero {
+        /// Its key.
+        key: &'static str,
+        /// What to write.
+        example: &'static str,
+    },
+    /// The control law of CoDel needs a target below the interval.
+    #[error("the target must lie below the interval: write some 5 to 10 % of it (RFC 8289 §3.2)")]
+    TargetAboveInterval,
+}
+
+impl Refusal for Invalid {
+    fn key(&self) -> &'static str {
+        match self {
+            Self::Param(e) => e.key(),
+            Self::Thresholds { lower: key, .. } | Self::NeverReached { key, .. } | Self::Zero { key, .. } => {
+                key
+            }
+            Self::TargetAboveInterval => TARGET.name,
+        }
+    }
+}
+
+/// Refuses a time of zero.
+pub(super) fn some_time(key: &'static str, time: Duration, example: &'static str) -> Result<(), Invalid> {
+    if time.is_zero() { Err(Invalid::Zero { key, example }) } else { Ok(()) }
+}
+
+/// Refuses a size of zero.
+pub(super) fn some_bytes(key: &'static str, bytes: u64, example: &'static str) -> Result<(), Invalid> {
+    if bytes == 0 { Err(Invalid::Zero { key, example }) } else { Ok(()) }
+}

@@ -1,0 +1,387 @@
+//! PIE: proportional integral controller enhanced [RFC 8033].
+//!
+//! Arrivals are dropped, or marked, with a probability that is computed anew every `update`: it follows the queueing delay
+//! and its growth. A burst passes after a quiet time. This is the algorithm of RFC 8033 §4 and of its Appendix A with marks
+//! (§5.1) and the delay of the last packet that left, by its timestamp (§4.2). The probabilities are not spread more evenly
+//! (§5.4), and no rate is estimated (§5.2).
+//!
+//! The times and gains are those of the RFC, which were tuned for terrestrial paths: over a satellite the probability rises
+//! before a sender can have answered. Nobody has published others. A controller for round-trip times k times as long has
+//! `target`, `update` and `burst` k times as large and `alpha` and `beta` divided by k: this is the same loop in slow
+//! motion.
+//!
+//! There is no timer. What an update depends on changes only when packets come and go, so the updates that were due in
+//! between are made up for before anything else. Each arrival draws once.
+
+use super::limit::{Limit, Load};
+use super::model::{Key, Model, Order};
+use super::moment::Moment;
+use super::options::{self, Invalid};
+use super::waiting::{Signal, Waiting};
+use crate::packet::{DropReason, PacketView};
+use crate::param::{probability, within};
+use alloc::boxed::Box;
+#[cfg(feature = "schema")]
+use skyhaul_base::amount::{Frequency, Probability, Size, Time};
+use skyhaul_base::{Duration, Instant};
+
+/// Arrivals are marked or dropped at random, the more of them the longer packets wait.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default, rename_all = "kebab-case")
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// Queueing delay to keep to; 30 ms by default, 15 ms with the kind "pie".
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Time"))]
+    pub target: Duration,
+    /// Time from one computation of the probability to the next; 15 ms by default.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Time"))]
+    pub update: Duration,
+    /// How long a burst after a quiet time passes; 150 ms by default.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Time"))]
+    pub burst: Duration,
+    /// What a second of delay above the target adds to the probability; 0.125 /s by default.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::frequency"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Frequency"))]
+    pub alpha: f64,
+    /// What a second of growth of the delay adds to the probability; 1.25 /s by default.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::frequency"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Frequency"))]
+    pub beta: f64,
+    /// Size of a usual packet; 1000 B by default.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::size"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Size"))]
+    pub packet_size: u64,
+    /// Packets that allow it are marked instead of dropped; true by default.
+    pub ecn: bool,
+    /// Probability from which packets are dropped instead of marked; 0.1 by default.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
+    pub ecn_threshold: f64,
+    /// Low priority is marked or dropped in the place of high priority; false by default.
+    pub class_aware: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            target: Duration::from_millis(15),
+            update: Duration::from_millis(15),
+            burst: Duration::from_millis(150),
+            alpha: 0.125,
+            beta: 1.25,
+            packet_size: 1000,
+            ecn: true,
+            ecn_threshold: 0.1,
+            class_aware: false,
+        }
+    }
+}
+
+impl Model for Config {
+    const KEYS: &'static [Key] = &[
+        options::TARGET,
+        options::UPDATE,
+        options::BURST,
+        options::ALPHA,
+        options::BETA,
+        options::PACKET_SIZE,
+        options::ECN,
+        options::ECN_THRESHOLD,
+        options::CLASS_AWARE,
+    ];
+    const SEES_ALL: bool = true;
+    type Order<P> = Box<Pie<P>>;
+    type Invalid = Invalid;
+
+    fn validate(&self, _: Limit) -> Result<(), Invalid> {
+        options::some_time(options::TARGET.name, self.target, "a time such as \"15 ms\"")?;
+        options::some_time(options::UPDATE.name, self.update, "a time such as \"15 ms\"")?;
+        options::some_bytes(options::PACKET_SIZE.name, self.packet_size, "a size such as \"1000 B\"")?;
+        within(options::ALPHA.name, self.alpha, 0.0, f64::MAX)?;
+        within(options::BETA.name, self.beta, 0.0, f64::MAX)?;
+        probability(options::ECN_THRESHOLD.name, self.ecn_threshold)?;
+        Ok(())
+    }
+    fn build<P>(&self) -> Box<Pie<P>> {
+        Box::new(Pie { waiting: Waiting::new(self.class_aware), control: Control::new(*self) })
+    }
+    fn words(&self) -> &'static str {
+        "drops by delay and its growth (PIE)"
+    }
+    fn ignores_priority(&self) -> bool {
+        !self.class_aware
+    }
+}
+
+/// The state of the controller [RFC 8033 §4 and Appendix A].
+#[derive(Clone, Debug)]
+struct Control {
+    config: Config,
+    /// The probability.
+    p: f64,
+    /// How long the last packet that left had waited; 0 if it left nothing behind.
+    delay: Duration,
+    /// The same at the last update.
+    old_delay: Duration,
+    /// How long bursts still pass.
+    burst: Duration,
+    /// When the next update is due.
+    next: Instant,
+}
+
+impl Control {
+    fn new(config: Config) -> Self {
+        let (delay, old_delay) = (Duration::ZERO, Duration::ZERO);
+        let next = Instant::ZERO + config.update;
+        Self { config, p: 0.0, delay, old_delay, burst: Duration::ZERO, next }
+    }
+
+    /// Makes up for the updates that were due by `now`.
+    fn catch_up(&mut self, now: Instant) {
+        while self.next <= now {
+            let before = (self.p, self.old_delay, self.burst);
+            self.update();
+            self.next += self.config.update;
+            if before == (self.p, self.old_delay, self.burst) && self.next <= now {
+                // Nothing changes any more, however many updates were due.
+                let step = self.config.update.as_nanos().max(1);
+                let due = now.since(self.next).as_nanos() / step + 1;
+                self.next += Duration::from_nanos(step.saturating_mul(due));
+            }
+        }
+    }
+
+    /// Computes the probability [RFC 8033 §4.2, §4.3].
+    fn update(&mut self) {
+        let Config { target, alpha, beta, .. } = self.config;
+        let [delay, old, target] = [self.delay, self.old_delay, target].map(Duration::as_secs_f64);
+        let step = alpha * (delay - target) + beta * (delay - old);
+        // Small probabilities change by small steps.
+        let mut step = match self.p {
+            p if p < 1e-6 => step / 2048.0,
+            p if p < 1e-5 => step / 512.0,
+            p if p < 1e-4 => step / 128.0,
+            p if p < 1e-3 => step / 32.0,
+            p if p < 1e-2 => step / 8.0,
+            p if p < 0.1 => step / 2.0,
+            _ => step,
+        };
+        if self.p >= 0.1 {
+            step = step.min(0.02);
+        }
+        self.p += step;
+        if self.is_quiet() {
+            self.p *= 0.98;
+        }
+        self.p = self.p.clamp(0.0, 1.0);
+        self.burst = self.burst.saturating_sub(self.config.update);
+        self.old_delay = self.delay;
+    }
+
+    /// The delay was low at this update and at the last one.
+    fn is_quiet(&self) -> bool {
+        let half = self.config.target / 2;
+        self.delay < half && self.old_delay < half
+    }
+
+    /// True if an arrival that finds `backlog` bytes is to be dropped or marked; `chance` is uniform on [0, 1).
+    fn judge(&mut self, backlog: u64, chance: f64) -> bool {
+        let spared = self.burst > Duration::ZERO
+            || self.old_delay < self.config.target / 2 && self.p < 0.2
+            || backlog <= 2 * self.config.packet_size;
+        !spared && chance < self.p
+    }
+
+    /// A packet was let in: after a quiet time a burst passes.
+    fn admitted(&mut self) {
+        if self.p == 0.0 && self.is_quiet() {
+            self.burst = self.config.burst;
+        }
+    }
+}
+
+/// The packets that wait, and the controller.
+#[derive(Clone, Debug)]
+pub struct Pie<P> {
+    waiting: Waiting<P>,
+    control: Control,
+}
+
+impl<P: PacketView> Order<P> for Pie<P> {
+    fn enqueue(
+        &mut self,
+        at: &mut Moment<'_>,
+        p: P,
+        held: &mut Load,
+        limit: Load,
+        _: u32,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> bool {
+        self.control.catch_up(at.now);
+        let hit = self.control.judge(held.bytes, at.rng.unit());
+        let may_mark = self.control.config.ecn && self.control.p < self.control.config.ecn_threshold;
+        let p = if hit {
+            match self.waiting.signal(at, p, may_mark, held, lost) {
+                Signal::Marked(p) | Signal::Spared(p) => p,
+                Signal::Dropped => return false,
+            }
+        } else {
+            p
+        };
+        let admitted = self.waiting.admit(at.now, p, held, limit, lost);
+        if admitted {
+            self.control.admitted();
+        }
+        admitted
+    }
+    fn dequeue(&mut self, at: &mut Moment<'_>, _: &mut Load, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
+        self.control.catch_up(at.now);
+        let head = self.waiting.pop()?;
+        let last = self.waiting.is_empty();
+        self.control.delay = if last { Duration::ZERO } else { at.now.since(head.since) };
+        Some(head.packet)
+    }
+    fn pass(&mut self, at: &mut Moment<'_>, p: P, _: Load, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
+        // The queue is empty, so that nothing is dropped; the draw keeps the n-th arrival at the n-th chance.
+        self.control.catch_up(at.now);
+        at.rng.unit();
+        self.control.delay = Duration::ZERO;
+        self.control.admitted();
+        Some(p)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, Pkt, data, ms, probe};
+    use super::*;
+
+    fn control(p: f64, delay: u64, old_delay: u64) -> Control {
+        let (delay, old_delay) = (Duration::from_millis(delay), Duration::from_millis(old_delay));
+        Control { p, delay, old_delay, ..Control::new(Config::default()) }
+    }
+    fn after_update(p: f64, delay: u64, old_delay: u64) -> f64 {
+        let mut c = control(p, delay, old_delay);
+        c.update();
+        c.p
+    }
+    fn close(a: f64, b: f64) -> bool {
+        math::abs(a - b) < 1e-15
+    }
+    use skyhaul_base::math;
+
+    #[test]
+    fn updates_are_those_of_the_rfc() {
+        // RFC 8033 §4.2: 0.125 (30 - 15) ms + 1.25 (30 - 0) ms = 0.039375, divided by 2048 while p < 1e-6.
+        assert!(close(after_update(0.0, 30, 0), 0.039375 / 2048.0));
+        // No growth: 0.125 · 15 ms = 0.001875; the divisors by p.
+        for (p, divisor) in [(2e-6, 512.0), (2e-5, 128.0), (2e-4, 32.0), (2e-3, 8.0), (2e-2, 2.0), (0.2, 1.0)]
+        {
+            assert!(close(after_update(p, 30, 30), p + 0.001875 / divisor), "{p}");
+        }
+        // The cap of 2 %: 0.125 · 985 ms + 1.25 · 1000 ms is far more.
+        assert!(close(after_update(0.1, 1000, 0), 0.12));
+        // At 2/100 it holds not yet: (0.123125 + 1.25) / 2.
+        assert!(close(after_update(0.02, 1000, 0), 0.02 + 1.373125 / 2.0));
+        // Decay: (0.5 - 0.125 · 15 ms) · 0.98.
+        assert!(close(after_update(0.5, 0, 0), 0.4881625));
+        // A delay that falls: 0.125 (10 - 15) ms + 1.25 (10 - 30) ms = -0.025625.
+        assert!(close(after_update(0.5, 10, 30), 0.5 - 0.025625));
+        assert_eq!(after_update(0.0, 0, 0), 0.0);
+        assert_eq!(after_update(1.0, 1000, 0), 1.0);
+    }
+
+    #[test]
+    fn updates_that_were_due_are_made_up_for() {
+        let mut once = control(0.3, 40, 20);
+        let mut often = once.clone();
+        once.catch_up(ms(150));
+        for t in 0..=150 {
+            often.catch_up(ms(t));
+        }
+        assert_eq!((once.p, once.next), (often.p, ms(165)));
+        let mut by_hand = control(0.3, 40, 20);
+        (0..10).for_each(|_| by_hand.update());
+        assert_eq!(once.p, by_hand.p);
+        // A day without packets, after which updates fall on the same multiples of 15 ms.
+        let mut idle = control(0.3, 0, 0);
+        idle.catch_up(ms(86_400_007));
+        assert_eq!((idle.p, idle.next), (0.0, ms(86_400_015)));
+        let mut stuck = control(0.3, 400, 0);
+        stuck.catch_up(ms(86_400_007));
+        assert_eq!((stuck.p, stuck.next), (1.0, ms(86_400_015)));
+    }
+
+    #[test]
+    fn an_arrival_is_spared_as_the_rfc_says() {
+        // RFC 8033 §4.1: a low delay with a small probability, or a queue of hardly two packets.
+        for (p, old_delay, backlog, spared) in [
+            (0.19, 7, 50_000, true),
+            (0.19, 8, 50_000, false),
+            (0.21, 7, 50_000, false),
+            (0.21, 8, 2_000, true),
+            (0.21, 8, 2_001, false),
+        ] {
+            assert_eq!(control(p, 50, old_delay).judge(backlog, 0.0), !spared, "{p} {old_delay} {backlog}");
+        }
+        assert!(!control(0.3, 50, 50).judge(50_000, 0.3) && control(0.3, 50, 50).judge(50_000, 0.2999));
+        let mut in_burst = control(0.3, 50, 50);
+        in_burst.burst = Duration::from_nanos(1);
+        assert!(!in_burst.judge(50_000, 0.0));
+    }
+
+    #[test]
+    fn a_burst_passes_after_a_quiet_time_only() {
+        // Each arrival into the quiet queue sets 150 ms; then each of ten updates takes 15 ms.
+        let mut c = control(0.0, 0, 0);
+        c.admitted();
+        assert_eq!(c.burst, Duration::from_millis(150));
+        c.delay = Duration::from_millis(100);
+        for n in 1..=10 {
+            c.update();
+            c.admitted();
+            assert_eq!(c.burst, Duration::from_millis(150 - 15 * n));
+        }
+    }
+
+    /// A queue of `n` packets that all wait for 200 ms and more as one comes and one goes per millisecond.
+    fn overloaded(config: Config, packet: impl Fn(u32) -> Pkt, millis: u64) -> Bench {
+        let mut q = Bench::of(config);
+        (0..200).for_each(|id| assert!(q.arrive(ms(0), packet(id))));
+        for t in 1..=millis {
+            q.arrive(ms(t), packet(200 + t as u32));
+            if q.len() >= 200 {
+                q.leave(ms(t));
+            }
+        }
+        q
+    }
+
+    #[test]
+    fn marks_stand_for_drops_up_to_a_tenth() {
+        // No packet leaves below 200, so the delay stays; the probability rises to 1, above 10 % with drops.
+        let ect = |id| Pkt { ect: true, ..data(id) };
+        let q = overloaded(Config::default(), ect, 3000);
+        let q = (q.marks, q.lost.len());
+        assert!(q.0 > 0 && q.1 > 0, "{q:?}");
+        let q = overloaded(Config { ecn_threshold: 1.0, ..Config::default() }, ect, 500);
+        assert!(q.marks > 0 && q.lost.is_empty());
+        let q = overloaded(Config { ecn: false, ..Config::default() }, ect, 1000);
+        assert!(q.marks == 0 && !q.lost.is_empty());
+    }
+
+    #[test]
+    fn low_priority_is_dropped_in_the_place_of_data() {
+        let mixed = |id| if id % 4 == 0 { probe(id) } else { data(id) };
+        let q = overloaded(Config { class_aware: true, ..Config::default() }, mixed, 500);
+        assert!(q.lost.len() > 10);
+        assert!(q.lost.iter().all(|(id, _)| id % 4 == 0));
+    }
+}

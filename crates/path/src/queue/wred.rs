@@ -1,0 +1,297 @@
+//! RED with thresholds of its own for each class, as routers do it for the drop precedences of assured forwarding [RFC 2597].
+//!
+//! Both classes count in the one average; low priority is marked or dropped at shorter averages. Service is in the order of
+//! arrival. See [`super::red`] for the algorithm. Each arrival draws once.
+
+use super::limit::{Limit, Load};
+use super::model::{Key, Model, Order};
+use super::moment::Moment;
+use super::options::{self, Invalid};
+use super::red::{self, Average, Curve, Thresholds, Verdict};
+use super::waiting::{Signal, Waiting};
+use crate::packet::{DropReason, PacketView};
+use crate::param::probability;
+use alloc::boxed::Box;
+use skyhaul_base::Rate;
+#[cfg(feature = "schema")]
+use skyhaul_base::amount::{Count, Probability, Size};
+
+/// As "red", but low priority is marked or dropped at shorter queues.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default, rename_all = "kebab-case")
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {
+    /// Average queue from which packets are marked or dropped; a sixth of the limit by default, 5 packets without one.
+    #[cfg_attr(
+        feature = "serde",
+        serde(skip_serializing_if = "Option::is_none", with = "skyhaul_base::amount::plain::optional_count")
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Count"))]
+    pub min_threshold: Option<u64>,
+    /// Average queue at which the probability is the largest; half the limit by default, 15 packets without one.
+    #[cfg_attr(
+        feature = "serde",
+        serde(skip_serializing_if = "Option::is_none", with = "skyhaul_base::amount::plain::optional_count")
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Count"))]
+    pub max_threshold: Option<u64>,
+    /// Probability at the upper threshold; 0.1 by default.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
+    pub max_probability: f64,
+    /// The lower threshold of low priority; half the usual one by default.
+    #[cfg_attr(
+        feature = "serde",
+        serde(skip_serializing_if = "Option::is_none", with = "skyhaul_base::amount::plain::optional_count")
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Count"))]
+    pub low_min_threshold: Option<u64>,
+    /// The upper threshold of low priority; half the usual one by default.
+    #[cfg_attr(
+        feature = "serde",
+        serde(skip_serializing_if = "Option::is_none", with = "skyhaul_base::amount::plain::optional_count")
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Count"))]
+    pub low_max_threshold: Option<u64>,
+    /// Probability for low priority at its upper threshold; 0.1 by default.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
+    pub low_max_probability: f64,
+    /// Weight of the present queue in the average; 0.002 by default.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
+    pub weight: f64,
+    /// Above the upper threshold the probability rises to 1 at its double, instead of at once; true by default.
+    pub gentle: bool,
+    /// Size of a usual packet; 1000 B by default.
+    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::size"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Size"))]
+    pub packet_size: u64,
+    /// Packets that allow it are marked instead of dropped; true by default.
+    pub ecn: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            min_threshold: None,
+            max_threshold: None,
+            max_probability: 0.1,
+            low_min_threshold: None,
+            low_max_threshold: None,
+            low_max_probability: 0.1,
+            weight: 0.002,
+            gentle: true,
+            packet_size: 1000,
+            ecn: true,
+        }
+    }
+}
+
+impl Model for Config {
+    const KEYS: &'static [Key] = &[
+        options::MIN_THRESHOLD,
+        options::MAX_THRESHOLD,
+        options::MAX_PROBABILITY,
+        options::LOW_MIN_THRESHOLD,
+        options::LOW_MAX_THRESHOLD,
+        options::LOW_MAX_PROBABILITY,
+        options::WEIGHT,
+        options::GENTLE,
+        options::PACKET_SIZE,
+        options::ECN,
+    ];
+    const SEES_ALL: bool = true;
+    type Order<P> = Box<Wred<P>>;
+    type Invalid = Invalid;
+
+    fn validate(&self, limit: Limit) -> Result<(), Invalid> {
+        let keys = (options::MIN_THRESHOLD, options::MAX_THRESHOLD);
+        self.high().validate(keys, limit, self.packet_size)?;
+        let keys = (options::LOW_MIN_THRESHOLD, options::LOW_MAX_THRESHOLD);
+        self.low().validate(keys, limit, self.packet_size)?;
+        probability(options::LOW_MAX_PROBABILITY.name, self.low_max_probability)?;
+        red::validate(self.max_probability, self.weight, self.packet_size)
+    }
+    fn build<P>(&self) -> Box<Wred<P>> {
+        let class = |thresholds, p| Class { thresholds, curve: Curve::new(p, self.gentle) };
+        Box::new(Wred {
+            waiting: Waiting::new(false),
+            average: Average::new(self.weight, self.packet_size),
+            high: class(self.high(), self.max_probability),
+            low: class(self.low(), self.low_max_probability),
+            packet_size: self.packet_size,
+            ecn: self.ecn,
+        })
+    }
+    fn words(&self) -> &'static str {
+        "random early detection, probes earlier than data"
+    }
+}
+
+impl Config {
+    fn high(&self) -> Thresholds {
+        Thresholds { min: self.min_threshold, max: self.max_threshold, part: 1.0 }
+    }
+    fn low(&self) -> Thresholds {
+        Thresholds { min: self.low_min_threshold, max: self.low_max_threshold, part: 0.5 }
+    }
+}
+
+/// What a class meets.
+#[derive(Clone, Debug)]
+struct Class {
+    thresholds: Thresholds,
+    curve: Curve,
+}
+
+/// The packets that wait, their average number, and what follows from it for each class.
+#[derive(Clone, Debug)]
+pub struct Wred<P> {
+    waiting: Waiting<P>,
+    average: Average,
+    high: Class,
+    low: Class,
+    packet_size: u64,
+    ecn: bool,
+}
+
+impl<P: PacketView> Wred<P> {
+    /// Lets an arrival that finds `waiting` others pass, or signals congestion; `None` if it was dropped.
+    fn look(
+        &mut self,
+        at: &mut Moment<'_>,
+        p: P,
+        waiting: u32,
+        (held, limit): (&mut Load, Load),
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> Option<P> {
+        let average = self.average.arrive(at.now, waiting);
+        let class = if p.low_priority() { &mut self.low } else { &mut self.high };
+        let thresholds = class.thresholds.of(limit, self.packet_size);
+        let verdict = class.curve.judge(average, thresholds, at.rng.unit());
+        if verdict == Verdict::Admit {
+            return Some(p);
+        }
+        match self.waiting.signal(at, p, self.ecn && verdict == Verdict::Mark, held, lost) {
+            Signal::Marked(p) | Signal::Spared(p) => Some(p),
+            Signal::Dropped => None,
+        }
+    }
+}
+
+impl<P: PacketView> Order<P> for Wred<P> {
+    fn enqueue(
+        &mut self,
+        at: &mut Moment<'_>,
+        p: P,
+        held: &mut Load,
+        limit: Load,
+        busy: u32,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> bool {
+        let (low, waiting) = (p.low_priority(), held.packets.saturating_add(busy));
+        let Some(p) = self.look(at, p, waiting, (&mut *held, limit), lost) else { return false };
+        let admitted = self.waiting.admit(at.now, p, held, limit, lost);
+        if !admitted {
+            let class = if low { &mut self.low } else { &mut self.high };
+            class.curve.signalled();
+        }
+        admitted
+    }
+    fn dequeue(&mut self, at: &mut Moment<'_>, _: &mut Load, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
+        let head = self.waiting.pop()?;
+        if self.waiting.is_empty() {
+            self.average.emptied(at.now);
+        }
+        Some(head.packet)
+    }
+    fn pass(
+        &mut self,
+        at: &mut Moment<'_>,
+        p: P,
+        limit: Load,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> Option<P> {
+        let mut held = Load::EMPTY;
+        self.look(at, p, 0, (&mut held, limit), lost)
+    }
+    fn set_rate(&mut self, rate: Option<Rate>) {
+        self.average.set_rate(rate);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, Pkt, data, ms, probe};
+    use super::*;
+
+    /// How many of 10000 arrivals that find 8 packets are lost: thresholds 5 and 15, of low priority 2 and 10.
+    fn lost(packet: fn(u32) -> Pkt) -> f64 {
+        let mut q = Bench::of(Config {
+            min_threshold: Some(5),
+            max_threshold: Some(15),
+            low_min_threshold: Some(2),
+            low_max_threshold: Some(10),
+            weight: 1.0,
+            ..Config::default()
+        });
+        let mut id = 0;
+        while q.len() < 8 {
+            q.arrive(ms(0), packet(id));
+            id += 1;
+        }
+        q.lost.clear();
+        for k in 0..10_000 {
+            if q.arrive(ms(1), packet(id + k)) {
+                q.leave(ms(1));
+            }
+        }
+        q.lost.len() as f64
+    }
+
+    #[test]
+    fn each_class_meets_its_own_thresholds() {
+        // As in RED the rate is 1/(mean gap): with 1/p = N it is 2/N. Data: 0.1 · 3/10 = 0.03, N = 33.3; the gap is uniform on
+        // 1 to 32 and then 33 with what is left: mean 16.67. Probes: 0.1 · 6/8 = 0.075, N = 13.3, mean 6.69.
+        let mean = |p: f64| {
+            // Directly: the sum over n of the probability that the first n packets pass.
+            let (mut left, mut sum, mut count) = (1.0, 0.0, 0.0);
+            while left > 1e-12 {
+                sum += left;
+                count += 1.0;
+                let rest = 1.0 - count * p;
+                left *= if rest > 0.0 { (1.0 - p / rest).max(0.0) } else { 0.0 };
+            }
+            sum
+        };
+        let (data, probes) = (lost(data), lost(probe));
+        // The deviation of the gap is below its mean, so that of the number is below sqrt(number).
+        let near = |n: f64, p: f64| (n - 10_000.0 / mean(p)) / skyhaul_base::math::sqrt(n);
+        assert!(near(data, 0.03).abs() < 5.0, "{data}");
+        assert!(near(probes, 0.075).abs() < 5.0, "{probes}");
+    }
+
+    #[test]
+    fn low_priority_has_half_the_usual_thresholds() {
+        let config = Config::default();
+        let load = Load::most(Limit::Packets(60), 0);
+        assert_eq!(config.high().of(load, 1000), (10.0, 30.0));
+        assert_eq!(config.low().of(load, 1000), (5.0, 15.0));
+        assert!(config.validate(Limit::Packets(60)).is_ok());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_its_key() {
+        use crate::param::Refusal as _;
+        let key = |config: Config| config.validate(Limit::Packets(60)).unwrap_err().key();
+        let usual = Config::default();
+        assert_eq!(key(Config { low_min_threshold: Some(15), ..usual }), "low-min-threshold");
+        assert_eq!(key(Config { min_threshold: Some(30), ..usual }), "min-threshold");
+        assert_eq!(key(Config { low_max_probability: 2.0, ..usual }), "low-max-probability");
+    }
+}
