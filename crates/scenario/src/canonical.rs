@@ -2,13 +2,13 @@
 
 use crate::amount::{Count, QueueLimit, RateSpec, Size, Span, Time, Window};
 use crate::model::{
-    CcSpec, DirectionSpec, EndpointSpec, EventSpec, FadeSpec, FlowSpec, LinkSpec, OrTrace, QueueSpec,
-    RateOrKind, RecordSpec, Scenario, Short, StartSpec,
+    ArqSpec, CcSpec, DirectionSpec, EndpointSpec, EventSpec, FadeSpec, FecSpec, FeedbackSpec, FlowSpec,
+    LinkSpec, OrTrace, QueueSpec, RateOrKind, RecordSpec, RepeatsSpec, Scenario, Short, StartSpec,
 };
 use crate::resolved::{Direction, Event, FlowGroup, Resolved, Start, Transport};
 use crate::trace;
 use sha2::{Digest, Sha256};
-use skyhaul_path::{Change, Delay, Limit, QueueConfig, rate};
+use skyhaul_path::{Change, Delay, Limit, QueueConfig, arq, rate};
 use std::fmt::Write;
 
 impl Resolved {
@@ -31,6 +31,16 @@ impl Resolved {
                 .map(|l| {
                     let forward = direction(&l.forward);
                     let orbit = l.forward.orbit.as_ref().map(|o| Box::new(o.config().clone()));
+                    // What is as usual is not written, but the reverse direction would inherit what is not.
+                    let own = direction(&l.reverse);
+                    let reverse = DirectionSpec {
+                        up: own.up.or(forward.up.map(|_| true)),
+                        drop_in_flight: own.drop_in_flight.or(forward.drop_in_flight.map(|_| false)),
+                        fec: own.fec.or(forward.fec.as_ref().map(|_| Short::default())),
+                        fade: own.fade.or(forward.fade.as_ref().map(|_| FadeSpec::None)),
+                        arq: own.arq.or(forward.arq.as_ref().map(|_| Short::default())),
+                        ..own
+                    };
                     let spec = LinkSpec {
                         packet: None,
                         rate: forward.rate,
@@ -43,15 +53,11 @@ impl Resolved {
                         up: forward.up,
                         drop_in_flight: forward.drop_in_flight,
                         fade: forward.fade,
-                        reverse: Some({
-                            let mut reverse = direction(&l.reverse);
-                            if l.forward.fade.is_some() {
-                                reverse.fade.get_or_insert(FadeSpec::None);
-                            }
-                            reverse
-                        }),
+                        fec: forward.fec,
+                        arq: forward.arq,
                         ack_size: forward.ack_size,
                         reconstruct_acks: forward.reconstruct_acks,
+                        reverse: Some(reverse),
                     };
                     (l.name.clone(), spec)
                 })
@@ -149,8 +155,24 @@ fn direction(d: &Direction) -> DirectionSpec {
         up: (!d.up).then_some(false),
         drop_in_flight: (d.drop_in_flight || d.orbit.is_some()).then_some(d.drop_in_flight),
         fade: d.fade.as_ref().map(|f| trace::fade_spec(f)),
+        fec: d.fec.clone().map(|fec| Short(FecSpec(Some(fec)))),
+        arq: d.arq.map(|arq| Short(ArqSpec(Some(repeats(&arq))))),
         ack_size: d.ack_size.map(|n| Size(n.into())),
         reconstruct_acks: d.reconstruct_acks.map(|n| Size(n.into())),
+    }
+}
+
+fn repeats(arq: &arq::Config) -> RepeatsSpec {
+    let feedback = match arq.feedback {
+        arq::Feedback::Ideal => FeedbackSpec::Ideal,
+        arq::Feedback::After(time) => FeedbackSpec::After { time: Time(time) },
+    };
+    RepeatsSpec {
+        window: Some(QueueLimit::Packets(arq.window.into())),
+        retries: Some(Count(arq.retries.into())),
+        in_order: Some(arq.in_order),
+        guard: Some(Time(arq.guard)),
+        feedback: Some(Short(feedback)),
     }
 }
 

@@ -50,6 +50,12 @@ pub(crate) fn resolve(
                 if !named {
                     new.queue = old.queue;
                 }
+                let replaced = new.fec.as_ref().is_some_and(|fec| fec.code().residual.is_some());
+                if old.error != new.error && replaced {
+                    let message = "the code's residual losses take the place of the link's errors, which therefore \
+                                   cannot change: leave out `residual`";
+                    return refuse(format!("{key}.set"), message.to_owned());
+                }
                 if old.rate != new.rate && old.fade.as_ref().is_some_and(|f| f.sets_rate()) {
                     let link = &start.links[i].name;
                     let message = format!("the carrier of links.{link}.fade sets the rate: leave this out");

@@ -66,6 +66,10 @@ pub struct Direction {
     pub drop_in_flight: bool,
     /// What rain or shadowing does to it.
     pub fade: Option<Box<path::fade::Config>>,
+    /// Forward error correction.
+    pub fec: Option<path::fec::Config>,
+    /// Repeats on request.
+    pub arq: Option<path::arq::Config>,
     /// Bytes that a pure acknowledgement of TCP takes where headers are compressed; `None`: its own size.
     pub ack_size: Option<u32>,
     /// Acknowledgements are made anew at the far side, one for so many bytes; `None`: they are not.
@@ -185,8 +189,8 @@ impl Direction {
             allow_reorder: self.allow_reorder,
             error: self.error.clone(),
             drop_inflight: self.drop_in_flight,
-            fec: None,
-            arq: None,
+            fec: self.fec.clone(),
+            arq: self.arq,
         }
     }
 }

@@ -114,8 +114,68 @@ fn files() {
         ),
         (
             "rate = \"10.4 Mbit/s\"",
+            "rate = \"10.4 Mbit/s\"\nfec = { kind = \"block\", n = 17, k = 18 }",
+            "geo.toml:6: links.sat.fec.n: 17 packets sent are fewer than the 18 of the block: write n from 18 on",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = \"10.4 Mbit/s\"\nfec = { kind = \"block\", n = 17, k = 0 }",
+            "geo.toml:6: links.sat.fec.k: a block has at least one packet: write k = 1 or more",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = \"10.4 Mbit/s\"\nfec = { kind = \"block\", n = 20, k = 18, fill-time = \"0 s\" }",
+            "geo.toml:6: links.sat.fec.fill-time: a block cannot be filled in no time: write a time above 0, such as \"50 ms\"",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = \"10.4 Mbit/s\"\nfec = { kind = \"rate\", rate = 0 }",
+            "geo.toml:6: links.sat.fec.rate: 0 is no code rate: write a number above 0 and up to 1, such as 0.75",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = \"10.4 Mbit/s\"\nfec = { kind = \"repeat\", times = 0 }",
+            "geo.toml:6: links.sat.fec.times: a packet that is sent 0 times never arrives: write 1 or more",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = \"10.4 Mbit/s\"\nfec = 0.75",
+            "geo.toml:6: links.sat.fec: 0.75 does not say of what: write { kind = \"rate\", rate = 0.75 } for the code rate of the modem",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = \"10.4 Mbit/s\"\nfec = \"on\"",
+            "geo.toml:6: links.sat.fec: \"on\" is not accepted here: write \"none\", or a table such as { kind = \"block\", n = 20, k = 18 }",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = \"10.4 Mbit/s\"\narq = { window = \"0 packets\" }",
+            "geo.toml:6: links.sat.arq.window: nothing could ever be sent: write a window of 1 packet or more",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = \"10.4 Mbit/s\"\narq = { window = \"64 KiB\" }",
+            "geo.toml:6: links.sat.arq.window: a window counts packets: write \"100 packets\" or \"1.5 BDP\"",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = \"10.4 Mbit/s\"\narq = { feedback = 12 }",
+            "geo.toml:6: links.sat.arq.feedback: 12 has no unit: write a time such as \"12 ms\", or the size of an answer such as \"12 B\"",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = \"10.4 Mbit/s\"\narq = { guard = \"2 h\" }",
+            "geo.toml:6: links.sat.arq.guard: longer than an hour: write a shorter time",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = \"10.4 Mbit/s\"\narq = 3",
+            "geo.toml:6: links.sat.arq: 3 does not say of what: write { retries = 3 } for the most repeats of a packet",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\nrtae = \"1 Mbit/s\"",
-            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fade, reverse)",
+            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fade, fec, arq, reverse)",
         ),
         (
             "queue = { kind = \"strict-pushout\", limit = \"50 packets\" }",
@@ -562,7 +622,7 @@ fn overrides() {
         ),
         (
             "links.sat.eror.p=0.1",
-            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fade, reverse)",
+            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fade, fec, arq, reverse)",
         ),
         (
             "links.sat.rate.x=1",

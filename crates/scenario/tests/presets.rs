@@ -106,6 +106,8 @@ fn peach_geo_is_the_setting_of_the_paper() {
         up: true,
         drop_in_flight: false,
         fade: None,
+        fec: None,
+        arq: None,
         ack_size: None,
         reconstruct_acks: None,
     };
@@ -402,4 +404,37 @@ proptest! {
             round_trip(&resolved);
         }
     }
+}
+
+#[test]
+fn repair_is_kept_and_belongs_to_a_direction() {
+    let s = with(&[
+        "links.sat.rate=8 Mbit/s",
+        "links.sat.reverse.rate=96 kbit/s",
+        "links.sat.fec={ kind = \"block\", n = 12, k = 10, interleave = 2 }",
+        "links.sat.arq={ retries = 1, feedback = \"12 B\" }",
+        "links.sat.reverse.fec={ kind = \"rate\", rate = 0.5, residual = { kind = \"per\", p = 0.1 } }",
+        "links.sat.reverse.arq=none",
+    ]);
+    round_trip(&s);
+    let (forward, reverse) = (&s.links[0].forward, &s.links[0].reverse);
+    // An answer of 12 bytes takes 275 ms and 1 ms on the transmitter; 1000 packets/s, 1.5 times that product.
+    let answer = Duration::from_millis(276);
+    let arq = skyhaul_path::arq::Config {
+        retries: 1,
+        feedback: skyhaul_path::arq::Feedback::After(answer),
+        ..skyhaul_path::arq::Config::new((1.5f64 * 551.0).ceil() as u32)
+    };
+    assert_eq!((forward.arq, reverse.arq), (Some(arq), None));
+    let words = |d: &Direction| d.fec.as_ref().map(|fec| fec.words(&|x| x.to_string()));
+    assert_eq!(words(forward).as_deref(), Some("block code (12, 10), 2 blocks in turn"));
+    let left = "code of rate 0.5, which leaves independent losses with probability 0.1";
+    assert_eq!(words(reverse).as_deref(), Some(left));
+    // What is usual in one direction only.
+    round_trip(&with(&["links.sat.up=false", "links.sat.reverse.up=true"]));
+    // Both directions, if nothing else is said, and answers as long as packets take where both are alike.
+    let s = with(&["links.sat.arq={}"]);
+    round_trip(&s);
+    assert_eq!(s.links[0].reverse.arq.map(|arq| arq.feedback), Some(skyhaul_path::arq::Feedback::Ideal));
+    assert!(!with(&[]).to_toml().contains("arq"), "what is not there leaves no trace in the hash");
 }

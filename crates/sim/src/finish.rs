@@ -154,6 +154,7 @@ impl<R: Tap> Sim<R> {
                 link.queue_integral(self.now) as f64 / duration.as_nanos() as f64
             },
             max_queue: link.counters().max_queue,
+            repair: link.counters().repair,
             reconstructed: hop.made(),
         }
     }

@@ -5,6 +5,7 @@ use crate::truth::{Cuts, Verdicts};
 use skyhaul_analysis::fairness;
 use skyhaul_apps::{Measured, Viewed};
 use skyhaul_base::{Duration, Instant};
+use skyhaul_path::stats::Repair;
 use skyhaul_tcp::Bursts;
 use skyhaul_trace::{Class, LossCause, Series};
 
@@ -185,6 +186,8 @@ pub struct LinkResult {
     pub mean_queue: f64,
     /// Most packets that ever waited.
     pub max_queue: u32,
+    /// What its code and its repeats have done; all 0 where it has none.
+    pub repair: Repair,
     /// Acknowledgements made at the far side; they are not among those delivered.
     pub reconstructed: u64,
 }

@@ -60,6 +60,10 @@ impl Model for Config {
             .map_or(Ok(()), error::Config::validate)
             .map_err(|why| Invalid::Residual { why })
     }
+    fn canonical(self) -> Self {
+        let residual = self.residual.map(|e| e.clone().canonical().unwrap_or(e));
+        Self { residual, ..self }
+    }
     fn code(&self) -> Code {
         Code { bits: self.rate, residual: self.residual.clone(), shape: Shape::NONE }
     }

@@ -55,6 +55,14 @@ macro_rules! codes {
             pub fn validate(&self) -> Result<(), Invalid> {
                 match self { $(Self::$variant(c) => c.validate().map_err(Invalid::$variant),)* }
             }
+            /// The same code in the one form that equal configurations have.
+            ///
+            /// # Errors
+            /// As [`Self::validate`].
+            pub fn canonical(self) -> Result<Self, Invalid> {
+                self.validate()?;
+                Ok(match self { $(Self::$variant(c) => c.canonical().into(),)* })
+            }
             /// What it does to packets; the parameters are those that [`Self::validate`] accepts.
             #[must_use]
             pub fn code(&self) -> Code {

@@ -18,6 +18,11 @@ pub trait Model: Clone + Debug + PartialEq {
     /// # Errors
     /// The key, and a sentence that says what to write instead.
     fn validate(&self) -> Result<(), Self::Invalid>;
+    /// The same code in the one form that equal configurations have; parameters as in [`Self::code`].
+    #[must_use]
+    fn canonical(self) -> Self {
+        self
+    }
     /// What it does to packets; parameters are those that [`Self::validate`] accepts.
     fn code(&self) -> Code;
     /// What it does in a few words, for reports, which say how they write a `number`.

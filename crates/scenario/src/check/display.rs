@@ -31,7 +31,7 @@ pub(super) fn percent(share: f64) -> String {
     format!("{} %", short(share * 100.0))
 }
 
-fn seconds(s: f64) -> String {
+pub(super) fn seconds(s: f64) -> String {
     // Nothing is shorter than a nanosecond, and nobody wants to read more than four digits of it.
     let digits: f64 = format!("{s:.3e}").parse().unwrap_or(s);
     Time(Duration::from_secs_f64(digits)).to_string()
@@ -93,6 +93,11 @@ fn direction(f: &mut fmt::Formatter<'_>, name: &str, d: &DirectionCheck) -> fmt:
     if let Some(fade) = &d.fade {
         writeln!(f, "    fade       {fade}")?;
     }
+    queue(f, d)?;
+    d.repair.as_ref().map_or(Ok(()), |repair| write!(f, "{repair}"))
+}
+
+fn queue(f: &mut fmt::Formatter<'_>, d: &DirectionCheck) -> fmt::Result {
     // Nothing waits for an infinitely fast transmitter.
     let Some(bdp) = d.bdp_packets else { return Ok(()) };
     write!(f, "    queue      {} ", d.queue_kind)?;

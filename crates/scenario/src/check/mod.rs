@@ -4,6 +4,7 @@
 mod display;
 mod fade;
 pub mod orbit;
+mod repair;
 mod share;
 mod warn;
 
@@ -11,6 +12,8 @@ pub use orbit::OrbitCheck;
 
 use crate::resolved::{Direction, FlowGroup, Link, Resolved, Transport};
 pub use fade::{FadeCheck, ModCodCheck};
+use repair::Repaired;
+pub use repair::{RepairCheck, RepeatsCheck};
 use serde::Serialize;
 use share::Demand;
 use skyhaul_analysis::{throughput, utilization, window};
@@ -66,8 +69,11 @@ pub struct DirectionCheck {
     pub packet_bytes: u32,
     /// Smallest propagation delay.
     pub delay_s: f64,
-    /// Share of those packets lost by the channel in the long run.
+    /// Share of those packets lost by the channel in the long run, and not repaired.
     pub loss: f64,
+    /// What repairs losses, and what that costs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repair: Option<RepairCheck>,
     /// Kind of queue.
     pub queue_kind: &'static str,
     /// Capacity of the queue; `None` is unlimited.
@@ -262,7 +268,7 @@ fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
     let window = f.endpoint.receive_buffer.min(f.endpoint.send_buffer) / u64::from(f.endpoint.mss);
     #[expect(clippy::cast_precision_loss, reason = "a window is at most 2^30 bytes")]
     let window = window as f64;
-    let loss = 1.0 - path().map(|l| 1.0 - l.forward.error.mean_loss(packet(f))).product::<f64>();
+    let loss = 1.0 - path().map(|l| 1.0 - Repaired::new(&l.forward, packet(f)).loss).product::<f64>();
     let slowest = path().filter_map(|l| Some((l, l.forward.rate.mean()?))).min_by_key(|(_, rate)| *rate);
     // The timer of a path with steady delays: its variance dies out, one tick remains.
     let t0 = (rtt + f.endpoint.rto.tick.as_secs_f64()).max(f.endpoint.rto.min.as_secs_f64());
@@ -338,13 +344,15 @@ fn direction(d: &Direction, size: u32, rtt: f64, flows: u64) -> DirectionCheck {
         Limit::Unlimited => None,
     };
     let queue_packets = queue_packets.map(|n| if d.queue.ns2_limit { (n - 1.0).max(0.0) } else { n });
+    let repaired = Repaired::new(d, size);
     let over = |a: Option<f64>, b: Option<f64>| Some(a? / b.filter(|b| *b > 0.0)?);
     DirectionCheck {
         rate_bit_s: d.rate.mean().map(Rate::bits_per_sec),
         rate_packets_s,
         packet_bytes: size,
         delay_s: d.delay.base().as_secs_f64(),
-        loss: d.error.mean_loss(size),
+        loss: repaired.loss,
+        repair: repaired.check(d, size),
         queue_kind: d.queue.discipline.kind().name(),
         queue_packets,
         queue_s: over(queue_packets, rate_packets_s),
@@ -362,8 +370,9 @@ fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
     let whole: Vec<Option<f64>> = scenario
         .links
         .iter()
-        .flat_map(|l| [l.forward.rate.mean(), l.reverse.rate.mean()])
-        .map(|rate| rate.map(Rate::bytes_per_sec))
+        .zip(&check.links)
+        .flat_map(|(l, c)| [(&l.forward, &c.forward), (&l.reverse, &c.reverse)])
+        .map(|(d, c)| d.rate.mean().map(|r| r.bytes_per_sec() * Repaired::new(d, c.packet_bytes).share()))
         .collect();
     // Datagrams do not yield: what they take is gone before anybody shares.
     let mut taken = vec![0.0; whole.len()];

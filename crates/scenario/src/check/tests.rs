@@ -228,3 +228,51 @@ fn extremes_do_not_panic() {
         serde_json::to_string(&c).unwrap();
     }
 }
+
+#[test]
+fn repair_in_numbers() {
+    let sets = [
+        "links.sat.error.p=1e-2",
+        "links.sat.fec={ kind = \"block\", n = 20, k = 18 }",
+        "links.sat.arq={ retries = 1 }",
+        "links.sat.reverse.arq=none",
+        "links.sat.reverse.fec=none",
+    ];
+    let plain = checked(&sets[..1]);
+    let c = checked(&sets);
+    assert_eq!((plain.links[0].forward.repair.as_ref(), c.links[0].reverse.repair.as_ref()), (None, None));
+    let forward = &c.links[0].forward;
+    let r = forward.repair.as_ref().unwrap();
+    near(r.code_rate, 0.9, 1e-12);
+    near(r.transmission_loss, 0.01, 1e-12);
+    // Σ_{i>2} C(20,i) p^i (1−p)^(20−i) i/20.
+    near(r.code_loss, 1.527e-4, 5e-4);
+    near(forward.loss, r.code_loss * r.code_loss, 1e-9);
+    let repeats = r.repeats.as_ref().unwrap();
+    // 1300 packets/s, 275 ms each way, 10 ms of guard; 1.5 products of rate and RTT.
+    near(repeats.period_s, 1.0 / 1300.0 + 0.55 + 0.01, 1e-6);
+    assert_eq!(repeats.window_packets, (1.5f64 * 1300.0 * 0.55).ceil() as u32);
+    near(repeats.mean_transmissions, 1.0 + r.code_loss, 1e-9);
+    // A block of 18 is closed after 50 ms, its two packets of parity follow, and all of that once more.
+    let coded = 0.05 + 2.0 / 1300.0;
+    near(r.worst_delay_s, coded + 0.275 + coded + 0.55 + 0.01, 1e-6);
+    // 20 flows share what the code leaves.
+    near(c.flows[0].bounds.fair_share.unwrap(), 65.0 * 0.9 / (1.0 + r.code_loss), 1e-9);
+    let text = c.to_string();
+    for words in [
+        "block code (20, 18): 90 % of the capacity; of 1 % lost it leaves 0.0153 %",
+        "repeats    up to 1, 560.8 ms apart",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+}
+
+#[test]
+fn repair_that_rests_or_replaces_is_noted() {
+    assert!(codes(&["links.sat.arq={ window = \"100 packets\" }"]).contains(&"arq-window-short"));
+    assert!(!codes(&["links.sat.arq={}"]).contains(&"arq-window-short"));
+    let rate = "links.sat.fec={ kind = \"rate\", rate = 0.5, residual = { kind = \"ber\", ber = 1e-9 } }";
+    assert!(codes(&[rate]).contains(&"error-replaced"));
+    near(checked(&[rate]).links[0].forward.loss, 8e-6, 1e-3);
+    assert!(!codes(&["links.sat.fec={ kind = \"rate\", rate = 0.5 }"]).contains(&"error-replaced"));
+}

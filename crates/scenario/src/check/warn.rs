@@ -22,6 +22,7 @@ pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
     windows(scenario, check, &mut out);
     errors(scenario, check, &mut out);
     intervals(scenario, check, &mut out);
+    repairs(scenario, check, &mut out);
     priorities(scenario, check, &mut out);
     loads(scenario, check, &mut out);
     held_back(scenario, check, &mut out);
@@ -124,6 +125,32 @@ fn errors(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
             push(out, "ber-not-per", format!("links.{}.{key}", link.name), message);
             if key == "error" && link.forward.error == link.reverse.error {
                 break;
+            }
+        }
+    }
+}
+
+fn repairs(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
+    for (link, derived) in scenario.links.iter().zip(&check.links) {
+        let forward = (&link.forward, &derived.forward, "");
+        let reverse = (&link.reverse, &derived.reverse, ".reverse");
+        for (direction, derived, way) in [forward, reverse] {
+            let key = |k: &str| format!("links.{}{way}.{k}", link.name);
+            let config = direction.link_config();
+            let replaced = config.losses() != direction.error;
+            if replaced && direction.error != error::Config::NONE {
+                let message = "the code's residual losses take its place: leave one of them out";
+                push(out, "error-replaced", key("error"), message.into());
+            }
+            let Some(r) = derived.repair.as_ref().and_then(|r| r.repeats.as_ref()) else { continue };
+            // What is outstanding while the link is full.
+            if r.window_s.is_some_and(|s| s < 0.999 * 2.0 * derived.delay_s) {
+                let message = format!(
+                    "{} packets last {} s and an answer takes longer: the link rests",
+                    r.window_packets,
+                    short(r.window_s.unwrap_or(0.0))
+                );
+                push(out, "arq-window-short", key("arq.window"), message);
             }
         }
     }

@@ -41,7 +41,7 @@ pub(crate) fn tags(key: &str) -> &'static [&'static str] {
     match key {
         "cc" => &["name", "control"],
         "endpoint" => &["preset"],
-        "app" | "constellation" | "delay" | "error" | "handover" | "rate" => &["kind"],
+        "app" | "constellation" | "delay" | "error" | "fec" | "feedback" | "handover" | "rate" => &["kind"],
         "fade" => &["kind", "trace"],
         _ => &[],
     }

@@ -2,6 +2,7 @@
 
 use super::fade::{FadeSpec, RateOrKind};
 use super::queue::QueueSpec;
+use super::repair::{ArqSpec, FecSpec};
 use super::short::{Short, ShortForm};
 use super::trace::OrTrace;
 use crate::amount::{Size, Time};
@@ -56,6 +57,12 @@ pub struct LinkSpec {
     /// Rain, shadowing, or a file of attenuations: what they do to the carrier, and so to the rate and to losses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fade: Option<FadeSpec>,
+    /// Forward error correction: a table with its kind; "none" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fec: Option<Short<FecSpec>>,
+    /// Repeats on request of what the code, if any, leaves; "none" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arq: Option<Short<ArqSpec>>,
     /// How the reverse direction, which acknowledgements take, differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reverse: Option<DirectionSpec>,
@@ -98,6 +105,12 @@ pub struct DirectionSpec {
     /// The fade of this direction; "none" for no fade.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fade: Option<FadeSpec>,
+    /// Forward error correction: a table with its kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fec: Option<Short<FecSpec>>,
+    /// Repeats on request of what the code, if any, leaves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arq: Option<Short<ArqSpec>>,
 }
 
 impl ShortForm for Delay {

@@ -13,6 +13,7 @@ mod link;
 mod loss_classifier;
 mod os;
 mod queue;
+mod repair;
 mod short;
 mod trace;
 
@@ -26,6 +27,7 @@ pub use link::{DirectionSpec, LinkSpec};
 pub use loss_classifier::LossClassifierSpec;
 pub use os::{OsBuffers, OsSpec};
 pub use queue::QueueSpec;
+pub use repair::{ArqSpec, FecSpec, FeedbackSpec, RepeatsSpec};
 pub use short::Short;
 pub use trace::{EndSpec, OrTrace, TraceSpec};
 pub(crate) use trace::{fill, is_trace};

@@ -1,6 +1,6 @@
 //! Links: the forward direction as written, the reverse direction with what differs.
 
-use super::{Result, refuse};
+use super::{Result, refuse, repair};
 use crate::amount::{Decimal, QueueLimit, RateSpec, Size};
 use crate::error::Problem;
 use crate::model::{DirectionSpec, FadeSpec, LinkSpec, OrTrace, QueueSpec, RateOrKind, Short};
@@ -96,6 +96,8 @@ pub(super) fn resolve(
         up: spec.up,
         drop_in_flight: spec.drop_in_flight,
         fade: spec.fade.clone(),
+        fec: spec.fec.clone(),
+        arq: spec.arq.clone(),
         ack_size: spec.ack_size,
         reconstruct_acks: spec.reconstruct_acks,
     };
@@ -129,11 +131,13 @@ pub(super) fn resolve(
             up: spec.up.unwrap_or(true),
             drop_in_flight: spec.drop_in_flight.unwrap_or(delays.2.as_ref().is_some_and(|o| o.cuts())),
             fade,
+            fec: repair::code(&at("fec"), spec.fec.as_ref())?,
+            arq: None,
             ack_size: bytes(&at("ack-size"), spec.ack_size)?,
             reconstruct_acks: bytes(&at("reconstruct-acks"), spec.reconstruct_acks)?,
         })
     };
-    let forward = make(&|k| format!("{key}.{k}"), &both, &delays.0)?;
+    let mut forward = make(&|k| format!("{key}.{k}"), &both, &delays.0)?;
     let merged = DirectionSpec {
         rate: own.rate.or_else(|| both.rate.clone()),
         delay: own.delay.or_else(|| both.delay.clone()),
@@ -144,11 +148,20 @@ pub(super) fn resolve(
         up: own.up.or(both.up),
         drop_in_flight: own.drop_in_flight.or(both.drop_in_flight),
         fade: own.fade.clone().or_else(|| both.fade.clone()),
+        fec: own.fec.or_else(|| both.fec.clone()),
+        arq: own.arq.or_else(|| both.arq.clone()),
         ack_size: own.ack_size.or(both.ack_size),
         reconstruct_acks: own.reconstruct_acks.or(both.reconstruct_acks),
     };
     // A problem with an inherited value was found in the forward direction, so what is left is the link's own.
-    let reverse = make(&|k| format!("{key}.reverse.{k}"), &merged, &delays.1)?;
+    let mut reverse = make(&|k| format!("{key}.reverse.{k}"), &merged, &delays.1)?;
+    // Answers take the other direction.
+    let packet = packet.unwrap_or(flow_packet);
+    let answered = |way: &str, spec: &DirectionSpec, own: &Direction, other: &Direction| {
+        repair::repeats(&format!("{key}{way}.arq"), spec.arq.as_ref(), own, other, packet)
+    };
+    forward.arq = answered("", &both, &forward, &reverse)?;
+    reverse.arq = answered(".reverse", &merged, &reverse, &forward)?;
     Ok(Link { name: name.into(), forward, reverse })
 }
 
@@ -235,7 +248,7 @@ fn fade(
 }
 
 /// The product of rate and RTT in packets.
-fn bdp_packets(n: Decimal, rate: Rate, rtt: Duration, packet: u32) -> Option<u64> {
+pub(super) fn bdp_packets(n: Decimal, rate: Rate, rtt: Duration, packet: u32) -> Option<u64> {
     let bit_nanos = u128::from(rate.bits_per_sec()) * u128::from(rtt.as_nanos());
     n.times_ratio(bit_nanos, 8_000_000_000 * u128::from(packet))
 }

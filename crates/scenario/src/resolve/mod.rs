@@ -3,6 +3,7 @@
 
 mod endpoint;
 mod link;
+mod repair;
 
 use crate::amount::{Count, Span};
 use crate::error::{Problem, did_you_mean};

@@ -85,6 +85,16 @@ pub const LINK: &[Quantity<LinkResult>] = with_classes!(
         count("dropped_filtered", "acknowledgements that the link thinned out", |l, _| {
             l.dropped(LossCause::Filtered)
         }),
+        count(
+            "transmissions",
+            "transmissions of a link that repairs: packets, those sent again, and parity; 0 on others",
+            |l, _| l.repair.transmissions
+        ),
+        count("parity", "transmissions of parity and of copies", |l, _| l.repair.parity),
+        count("repeats", "packets that the link sent again on request", |l, _| l.repair.retransmissions),
+        count("repairs", "packets that the channel had lost and the link's code brought back", |l, _| {
+            l.repair.repairs
+        }),
         count("reconstructed", "acknowledgements made anew at the far side; not among those delivered", |l, _| {
             l.reconstructed
         }),

@@ -26,6 +26,8 @@ pub fn direction(rate: u64, delay: f64, buffer: Option<u32>, loss: f64) -> Direc
         up: true,
         drop_in_flight: false,
         fade: None,
+        fec: None,
+        arq: None,
         ack_size: None,
         reconstruct_acks: None,
     }

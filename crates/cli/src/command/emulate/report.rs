@@ -109,6 +109,10 @@ pub(super) fn json(report: &Report) -> Value {
             "low": class(&l.counters.low()),
             "queue_packets": l.queue,
             "max_queue_packets": l.counters.max_queue,
+            "transmissions": l.counters.repair.transmissions,
+            "parity": l.counters.repair.parity,
+            "repeats": l.counters.repair.retransmissions,
+            "repairs": l.counters.repair.repairs,
         })
     };
     let lane = |l: &LaneReport| {

@@ -1,0 +1,133 @@
+//! What the repair of a link costs and leaves, by closed forms for losses that are independent of each other.
+
+use super::display::{percent, seconds, short};
+use crate::resolved::Direction;
+use core::fmt;
+use serde::Serialize;
+use skyhaul_base::{Duration, Rate};
+use skyhaul_path::fec::{Code, Config, Shape};
+
+/// What a direction of a link repairs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RepairCheck {
+    /// The code in words.
+    pub code: Option<String>,
+    /// Share of the capacity that the code leaves.
+    pub code_rate: f64,
+    /// Share of transmissions lost, before any repair above the modem.
+    pub transmission_loss: f64,
+    /// Share of packets that the code does not bring back.
+    pub code_loss: f64,
+    /// Repeats on request.
+    pub repeats: Option<RepeatsCheck>,
+    /// The longest from the beginning of a transmission to delivery where nothing waits: with the whole fill time of the
+    /// block and all repeats.
+    pub worst_delay_s: f64,
+}
+
+/// Repeats on request.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RepeatsCheck {
+    /// Most packets outstanding.
+    pub window_packets: u32,
+    /// The same as a time of the transmitter.
+    pub window_s: Option<f64>,
+    /// Most repeats of a packet.
+    pub retries: u32,
+    /// From a transmission to its repeat.
+    pub period_s: f64,
+    /// How often a packet is sent on average.
+    pub mean_transmissions: f64,
+    /// Packets behind one that is repeated wait for it.
+    pub in_order: bool,
+}
+
+/// What becomes of packets of one size on a direction.
+pub(super) struct Repaired {
+    code: Code,
+    transmission: f64,
+    code_loss: f64,
+    /// Share of packets lost in the end.
+    pub(super) loss: f64,
+    sent: f64,
+}
+
+impl Repaired {
+    pub(super) fn new(d: &Direction, size: u32) -> Self {
+        let config = d.link_config();
+        let code = d.fec.as_ref().map_or(Code::NONE, Config::code);
+        let transmission = config.losses().mean_loss(size);
+        let code_loss = code.residual_loss(transmission);
+        let (loss, sent) = d.arq.map_or((code_loss, 1.0), |arq| {
+            (arq.residual_loss(code_loss), arq.mean_transmissions(code_loss))
+        });
+        Self { code, transmission, code_loss, loss, sent }
+    }
+
+    /// The share of the transmitter's rate that carries packets for the first time.
+    pub(super) fn share(&self) -> f64 {
+        self.code.rate() / self.sent
+    }
+
+    /// The report; `None` where nothing repairs.
+    pub(super) fn check(&self, d: &Direction, size: u32) -> Option<RepairCheck> {
+        if d.fec.is_none() && d.arq.is_none() {
+            return None;
+        }
+        let bytes = f64::from(size) / self.code.bits;
+        let sending = d.rate.mean().map_or(0.0, |rate: Rate| bytes / rate.bytes_per_sec());
+        let Shape { k, parity, depth, fill_time, .. } = self.code.shape;
+        // A block is closed after its fill time, or earlier; then comes its parity.
+        let full = f64::from(k) * f64::from(depth) * sending;
+        let filled = if k == 1 && depth == 1 { sending } else { fill_time.as_secs_f64().max(full) };
+        let coded = filled.max(sending) + f64::from(parity) * f64::from(depth) * sending;
+        let coded = if parity == 0 { sending } else { coded };
+        let delay = d.delay.base();
+        let period = d.arq.map(|arq| arq.period(delay, Duration::from_secs_f64(coded)).as_secs_f64());
+        let retries = d.arq.map_or(0, |arq| arq.retries);
+        Some(RepairCheck {
+            code: d.fec.as_ref().map(|fec| fec.words(&short)),
+            code_rate: self.code.rate(),
+            transmission_loss: self.transmission,
+            code_loss: self.code_loss,
+            repeats: d.arq.map(|arq| RepeatsCheck {
+                window_packets: arq.window,
+                window_s: (sending > 0.0).then(|| f64::from(arq.window) * sending),
+                retries: arq.retries,
+                period_s: arq.period(delay, Duration::from_secs_f64(sending)).as_secs_f64(),
+                mean_transmissions: self.sent,
+                in_order: arq.in_order,
+            }),
+            worst_delay_s: coded + delay.as_secs_f64() + period.unwrap_or(0.0) * f64::from(retries),
+        })
+    }
+}
+
+impl fmt::Display for RepairCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(code) = &self.code {
+            write!(f, "    code       {code}: {} of the capacity", percent(self.code_rate))?;
+            if self.transmission_loss > 0.0 {
+                write!(
+                    f,
+                    "; of {} lost it leaves {}",
+                    percent(self.transmission_loss),
+                    percent(self.code_loss)
+                )?;
+            }
+            writeln!(f)?;
+        }
+        if let Some(r) = &self.repeats {
+            write!(f, "    repeats    up to {}, {} apart", r.retries, seconds(r.period_s))?;
+            if self.code_loss > 0.0 {
+                write!(f, "; {} transmissions a packet", short(r.mean_transmissions))?;
+            }
+            write!(f, "; window {} packets", r.window_packets)?;
+            if let Some(time) = r.window_s {
+                write!(f, " = {}", seconds(time))?;
+            }
+            writeln!(f, "{}", if r.in_order { "; in order" } else { "" })?;
+        }
+        writeln!(f, "    worst      {} from transmission to delivery", seconds(self.worst_delay_s))
+    }
+}
