@@ -280,7 +280,7 @@ mod tests {
         );
         let text = check.to_string();
         assert!(text.contains("satellite  34.5 W, elevation 16.67 deg"), "{text}");
-        assert!(text.contains("delay      263.73"), "{text}");
+        assert!(text.contains("delay      263.728 ms"), "{text}");
     }
 }
 
