@@ -2,10 +2,11 @@
 """Instructions per packet of a cell with video, relative to a cell with bulk transfers.
 
     cargo build --release
-    python3 benches/video.py              # exit status 1 if video costs more than it may
+    python3 benches/video.py
+    python3 benches/video.py --check      # exit status 1 if video costs more than it may
     python3 benches/video.py --json FILE
 
-Twenty flows of SACK share the GEO channel of the foundation's benchmark: greedy, or each with a film of
+Twenty flows of SACK share the GEO channel of the benchmark of instructions: greedy, or each with a film of
 320 kbit/s and its viewer, which watches every packet. As in `instructions.py`, each runs for two durations
 under callgrind, so that start-up does not count. A packet is one of data that was sent: a film's frames
 end in short packets, so that delivered bytes would say something else. Datagrams are shown beside them,
@@ -68,6 +69,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--skyhaul", type=Path, default=DEFAULT_BINARY, help="the skyhaul program")
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a bound is missed")
     parser.add_argument("--json", type=Path, help="write the numbers here")
     args = parser.parse_args()
     try:
@@ -93,9 +95,8 @@ def main():
         rows = [{"cell": n, "loss": loss, "per_packet": cost} for (n, loss), cost in found.items()]
         args.json.write_text(json.dumps(rows, indent=1) + "\n")
     if over:
-        print(f"over the bound: {', '.join(over)}")
-        return 1
-    return 0
+        print(f"bound MISSED: {', '.join(over)}")
+    return 1 if args.check and over else 0
 
 
 if __name__ == "__main__":

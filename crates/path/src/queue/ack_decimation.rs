@@ -93,14 +93,14 @@ pub struct AckDecimation<P> {
 }
 
 impl<P: PacketView> AckDecimation<P> {
-    /// Counts an acknowledgement; true if no later one replaces it.
-    fn note(&mut self, flow: u32, ack: &Acknowledgement) -> bool {
+    /// Counts an acknowledgement; says its place in the flow, and whether no later one replaces it.
+    fn note(&mut self, flow: u32, ack: &Acknowledgement) -> (u64, bool) {
         let known = self.flows.note(flow, ack);
         let duplicate = known.duplicate && self.config.keep_duplicates;
         if duplicate {
-            self.lines.keep_base(flow, ack);
+            self.lines.keep_base(flow, ack.connection, known.order);
         }
-        duplicate || (known.before + 1) % self.config.keep_every.max(1) == 0
+        (known.order, duplicate || (known.before + 1) % self.config.keep_every.max(1) == 0)
     }
 
     /// Where the one before `ack` is, if it still waits and does not stay.
@@ -123,7 +123,7 @@ impl<P: PacketView> Order<P> for AckDecimation<P> {
         let mut p = Waiting::new(p);
         if let Some(ack) = p.ack {
             let flow = p.packet.flow();
-            p.stays = self.note(flow, &ack);
+            (p.order, p.stays) = self.note(flow, &ack);
             if let Some(at) = self.leaves_for(flow, &ack) {
                 let old = self.lines.acks.get(at).map_or(0, |w| w.packet.size());
                 // The old one leaves only if the new one comes in for it.

@@ -226,9 +226,10 @@ impl<P: PacketView> Order<P> for AckFilter<P> {
         let mut p = Waiting::new(p);
         let Some(ack) = p.ack else { return self.lines.push(p, held, limit, lost) };
         let (flow, size) = (p.packet.flow(), p.packet.size());
-        p.stays = self.flows.note(flow, &ack).duplicate;
+        let known = self.flows.note(flow, &ack);
+        (p.order, p.stays) = (known.order, known.duplicate);
         if p.stays {
-            self.lines.keep_base(flow, &ack);
+            self.lines.keep_base(flow, ack.connection, known.order);
         }
         let r = self.redundant(flow, &ack);
         // Nobody leaves unless the new one comes in.

@@ -15,6 +15,8 @@ pub(super) struct Waiting<P> {
     pub(super) packet: P,
     /// What it says, if it is a pure acknowledgement.
     pub(super) ack: Option<Acknowledgement>,
+    /// Its place among all acknowledgements of its flow that came, from 0.
+    pub(super) order: u64,
     /// No later acknowledgement replaces it.
     pub(super) stays: bool,
 }
@@ -23,7 +25,7 @@ impl<P: PacketView> Waiting<P> {
     /// A packet that is looked at once, when it arrives.
     pub(super) fn new(packet: P) -> Self {
         let ack = packet.ack();
-        Self { packet, ack, stays: false }
+        Self { packet, ack, order: 0, stays: false }
     }
     /// What it says, if it is a pure acknowledgement of this connection of this flow.
     pub(super) fn says(&self, flow: u32, connection: u16) -> Option<&Acknowledgement> {
@@ -53,11 +55,13 @@ impl<P: PacketView> Lines<P> {
         self.acks.iter().rposition(|w| w.says(flow, connection).is_some())
     }
 
-    /// The first of several with one number stays if it waits: without it, the second would be no duplicate.
-    pub(super) fn keep_base(&mut self, flow: u32, duplicate: &Acknowledgement) {
-        let last = self.last_of(flow, duplicate.connection).and_then(|at| self.acks.get_mut(at));
+    /// The first of several with one number stays if it waits: without it, the second, which came as the flow's `order`-th,
+    /// would be no duplicate.
+    pub(super) fn keep_base(&mut self, flow: u32, connection: u16, order: u64) {
+        let last = self.last_of(flow, connection).and_then(|at| self.acks.get_mut(at));
         if let Some(w) = last {
-            w.stays |= w.ack.is_some_and(|a| a.number == duplicate.number);
+            // One that came earlier and waits still is no base: that one was refused, or has gone.
+            w.stays |= w.order + 1 == order;
         }
     }
 
@@ -94,8 +98,10 @@ pub(super) struct Flows(BTreeMap<u32, Seen>);
 struct Seen {
     /// The last one.
     ack: Acknowledgement,
-    /// How many there were.
+    /// How many there were of its connection.
     count: u64,
+    /// How many of the flow.
+    total: u64,
 }
 
 /// What an acknowledgement is among those of its connection.
@@ -105,6 +111,8 @@ pub(super) struct Known {
     pub(super) duplicate: bool,
     /// How many came before it.
     pub(super) before: u64,
+    /// How many of its flow did.
+    pub(super) order: u64,
 }
 
 impl Flows {
@@ -112,18 +120,16 @@ impl Flows {
     pub(super) fn note(&mut self, flow: u32, ack: &Acknowledgement) -> Known {
         if let Some(seen) = self.0.get_mut(&flow) {
             let last = core::mem::replace(&mut seen.ack, *ack);
-            if last.connection == ack.connection {
-                seen.count += 1;
-                return Known { duplicate: last.number == ack.number, before: seen.count - 1 };
-            }
-            seen.count = 1;
-            return Known { duplicate: false, before: 0 };
+            let goes_on = last.connection == ack.connection;
+            let (before, order) = (if goes_on { seen.count } else { 0 }, seen.total);
+            (seen.count, seen.total) = (before + 1, order + 1);
+            return Known { duplicate: goes_on && last.number == ack.number, before, order };
         }
         if self.0.len() == MOST_FLOWS {
             self.0.clear();
         }
-        self.0.insert(flow, Seen { ack: *ack, count: 1 });
-        Known { duplicate: false, before: 0 }
+        self.0.insert(flow, Seen { ack: *ack, count: 1, total: 1 });
+        Known { duplicate: false, before: 0, order: 0 }
     }
 }
 
