@@ -92,6 +92,11 @@ macro_rules! applications {
             pub fn packet(&self) -> Option<u64> {
                 match self { $(Self::$variant(c) => c.packet(),)* }
             }
+            /// Each of its units, such as a frame, ends with a short segment: whoever holds that back delays the unit.
+            #[must_use]
+            pub fn ends_short(&self) -> bool {
+                match self { $(Self::$variant(c) => c.ends_short(),)* }
+            }
             /// The same workload without defaults: everything that follows from what carries it is filled in.
             ///
             /// # Errors

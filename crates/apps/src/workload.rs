@@ -159,6 +159,10 @@ pub trait Kind: Clone + Debug + PartialEq {
     fn packet(&self) -> Option<u64> {
         None
     }
+    /// Each of its units ends with a short segment that waits for nothing, so that whoever holds that back delays the unit.
+    fn ends_short(&self) -> bool {
+        false
+    }
     /// The same without defaults.
     ///
     /// # Errors

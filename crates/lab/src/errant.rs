@@ -14,7 +14,7 @@ use std::path::Path;
 /// Mean of the absolute value of a normal variable of deviation 1: √(2/π).
 const MEAN: f64 = 0.797_884_560_802_865_4;
 /// Its deviation: √(1 − 2/π).
-const DEVIATION: f64 = 0.602_810_275_989_683_3;
+const DEVIATION: f64 = 0.602_810_274_989_086_9;
 
 /// The slowest and the fastest rate that a profile may name, kbit/s.
 const RATES: (f64, f64) = (1.0, 1e9);

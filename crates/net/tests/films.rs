@@ -72,7 +72,15 @@ fn a_viewer_gets_the_same_in_every_world() {
                 b.switches
             );
             // A machine that has other things to do is late, and says so.
-            let near = if trusted { 0.1 } else { 0.5 };
+            // A coder decides by what its transport sees at the moment: a millisecond may change what it sends from then on.
+            let adapts = a.switches + b.switches > 0;
+            let near = if !trusted {
+                0.5
+            } else if adapts {
+                0.3
+            } else {
+                0.1
+            };
             for (x, y) in ours.iter().zip(theirs) {
                 assert!((x - y).abs() < near, "{what}: {ours:?} instead of {theirs:?}");
             }

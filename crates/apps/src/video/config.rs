@@ -263,6 +263,9 @@ impl Kind for Config {
     fn packet(&self) -> Option<u64> {
         self.packet
     }
+    fn ends_short(&self) -> bool {
+        self.flush && !self.pad
+    }
     fn resolve(&self, over: Transport) -> Result<Self, Invalid> {
         let (movie, film) = self.film()?;
         let rate = self.rate_of(&film)?;

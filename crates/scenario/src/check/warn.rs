@@ -224,8 +224,7 @@ fn loads(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
 /// frame comes a round-trip time late, and with it the frame.
 fn held_back(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for (group, flow) in scenario.flows.iter().zip(&check.flows) {
-        let short_ends = matches!(&group.app, App::Video(film) if film.flush && !film.pad);
-        if group.transport.sends_datagrams() || !group.endpoint.nagle || !short_ends {
+        if group.transport.sends_datagrams() || !group.endpoint.nagle || !group.app.ends_short() {
             continue;
         }
         let message = format!(
