@@ -81,7 +81,7 @@ fn exchange(ns: &Namespace, v6: bool, we_open: bool, ecn: Ecn, mark: [Option<u64
     let place = Place::new(v6);
     let (tun, mut host) = (place.tun(ns), place.host());
     ns.sysctl("net/ipv4/tcp_ecn", "1").unwrap();
-    if mark[0].is_none() && !let_the_kernel_mark(ns, &tun.name().to_owned()) {
+    if mark[0].is_none() && !let_the_kernel_mark(ns, tun.name()) {
         return Default::default();
     }
     let mut end: Endpoint = endpoint("cubic");

@@ -95,6 +95,9 @@ impl Config {
     }
 }
 
+/// The longest wait for the answer to a probe: a minute, as RFC 6298 §2.5 has it for the retransmission timeout.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
 /// TCP-Probing; NewReno with a peer that answers no probes.
 pub type TcpProbing = WithFallback<Probing, Reno>;
 
@@ -168,6 +171,9 @@ impl Probing {
     fn probe(&mut self, cx: &mut Cx<'_>, cycle: Cycle) {
         let srtt = cx.path.srtt.unwrap_or(self.assumed);
         let patience = (srtt * 2).max(srtt + cx.path.rttvar * 4) * (1 << cycle.failed.min(6));
+        // An answer to a probe may acknowledge what was held back for long, which counts as a round trip: without a bound the
+        // wait would feed on itself.
+        let patience = patience.min(LONGEST_WAIT);
         cx.act.probe_now = Some((ProbeSource::OneByte, 1));
         cx.act.wake_at = Some(cx.now + patience);
         self.cycle = Some(Cycle { sent_at: cx.now, ..cycle });

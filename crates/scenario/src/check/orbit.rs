@@ -266,7 +266,7 @@ mod tests {
         let check = checked(&orbit);
         let o = check.links[0].orbit.as_ref().unwrap();
         // Half a pass, then nothing until the end: the other one comes half a revolution later.
-        let half = crate::check::orbit::half_of_an_overhead_pass();
+        let half = half_of_an_overhead_pass();
         let [gone, end] = o.outages_s[0];
         assert_eq!((o.passes.len(), o.outages_s.len(), end, o.handovers), (1, 1, 600.0, 0));
         assert!((gone - half).abs() <= 1.0, "{gone} {half}");
@@ -282,9 +282,8 @@ mod tests {
         assert!(text.contains("satellite  34.5 W, elevation 16.67 deg"), "{text}");
         assert!(text.contains("delay      263.728 ms"), "{text}");
     }
-}
 
-#[cfg(test)]
-fn half_of_an_overhead_pass() -> f64 {
-    skyhaul_orbit::look::overhead_pass(skyhaul_orbit::look::radius(550.0), 0.0, 25.0) / 2.0
+    fn half_of_an_overhead_pass() -> f64 {
+        skyhaul_orbit::look::overhead_pass(skyhaul_orbit::look::radius(550.0), 0.0, 25.0) / 2.0
+    }
 }
