@@ -9,11 +9,15 @@
 //! when what is acknowledged jumps anyway (§4.4.1). One that comes after the one behind it counts as lost.
 
 use core::num::NonZeroU8;
+use skyhaul_base::Duration;
 
 /// The ratio of RFC 5690 §4.1 before anything is known.
 const FIRST: u32 = 2;
 /// What the option says at most.
 const MOST: u32 = 255;
+
+/// An acknowledgement that is held back since the peer asks for few, and nothing else says how long (ns-2: DelAck).
+pub(crate) const LONGEST_HELD: Duration = Duration::from_millis(100);
 
 /// An acknowledgement and what the sender knows then.
 #[derive(Clone, Copy, Debug)]

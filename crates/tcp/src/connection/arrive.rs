@@ -1,8 +1,8 @@
 //! Arriving segments in every state but those of the handshake (RFC 9293 §3.10.7.4, RFC 5961, RFC 7323).
 
 use super::{Connection, Event, State};
+use crate::ack_ratio::LONGEST_HELD;
 use crate::error::Rejected;
-use crate::one_way::LONGEST_HELD;
 use crate::receiver::Data;
 use crate::segment::{Codepoint, Flags, Mark, Segment, Seq};
 use crate::sender::Arrival;

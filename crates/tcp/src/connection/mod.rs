@@ -27,9 +27,8 @@ mod remains;
 pub use memory::Held;
 pub use remains::Remains;
 
-use crate::ack_ratio::AckRatio;
+use crate::ack_ratio::{AckRatio, LONGEST_HELD};
 use crate::config::{AckCc, Config, MIN_MSS, ProbeNegotiation};
-use crate::one_way::LONGEST_HELD;
 use crate::ration::Ration;
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Segment, Seq};

@@ -7,7 +7,7 @@
 mod sink;
 mod source;
 
-use crate::ack_ratio::AckRatio;
+use crate::ack_ratio::{AckRatio, LONGEST_HELD};
 use crate::config::{AckCc, Config, ProbeNegotiation};
 use crate::connection::scale_for;
 use crate::error::Rejected;
@@ -25,9 +25,6 @@ pub use sink::Sink;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Algorithm, CongestionControl};
 pub use source::Source;
-
-/// An acknowledgement that is held back since the peer asks for few, and nothing else says how long (ns-2: DelAck).
-pub(crate) const LONGEST_HELD: Duration = Duration::from_millis(100);
 
 /// What the handshake would have found out.
 #[derive(Clone, Copy, Debug, Default)]

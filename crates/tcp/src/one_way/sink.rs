@@ -1,6 +1,7 @@
 //! The end of a one-way flow that receives the data.
 
 use super::{Agreed, Exception};
+use crate::ack_ratio::LONGEST_HELD;
 use crate::error::Rejected;
 use crate::receiver::{Data, Receiver};
 use crate::segment::{Codepoint, Extras, Flags, Head, Mark, Seq};
@@ -119,7 +120,7 @@ impl<S: Store> Sink<S> {
             self.take_notification(head);
         }
         if let (Some(ratio), true) = (extras.and_then(|e| e.ack_ratio), self.ack_cc) {
-            self.receiver.acknowledge_every(ratio.get().into(), super::LONGEST_HELD);
+            self.receiver.acknowledge_every(ratio.get().into(), LONGEST_HELD);
         }
         if let Some(wave) = extras.and_then(|e| e.waves.number) {
             self.receiver.measure(now, wave, head.len);
