@@ -4,9 +4,8 @@
 mod common;
 mod kernel_side;
 
-use common::{Weather, fill, hash_of};
-use kernel_side::{Exchange, Place, endpoint, installed, marked, open, run, space};
-use sha2::{Digest, Sha256};
+use common::{Weather, hash_of};
+use kernel_side::{Exchange, Place, endpoint, installed, kernel_party, marked, open, run, space};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::ProbeSupport;
 use skyhaul_net::app::{App, Bulk, Http, Iperf, Limit, Serve, Sink, Turn};
@@ -15,37 +14,10 @@ use skyhaul_net::host::{Failure, Host, HostConfig, Secret};
 use skyhaul_net::{Clock, NetError};
 use skyhaul_wire::Profile;
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::io::Read;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
-
-/// The kernel's side of an exchange: sends so many bytes, closes, and returns what it read: number and hash.
-fn kernel_party(mut s: TcpStream, send: u64) -> (u64, String) {
-    let mut out = s.try_clone().unwrap();
-    let writer = std::thread::spawn(move || {
-        let (mut at, mut buf) = (0, vec![0; 1 << 16]);
-        while at < send {
-            let n = (send - at).min(buf.len() as u64) as usize;
-            fill(at, &mut buf[..n]);
-            out.write_all(&buf[..n]).unwrap();
-            at += n as u64;
-        }
-        out.shutdown(Shutdown::Write).unwrap();
-    });
-    let (mut h, mut n, mut buf) = (Sha256::new(), 0, vec![0; 1 << 16]);
-    loop {
-        match s.read(&mut buf).unwrap() {
-            0 => break,
-            k => {
-                h.update(&buf[..k]);
-                n += k as u64;
-            }
-        }
-    }
-    writer.join().unwrap();
-    (n, h.finalize().iter().map(|b| format!("{b:02x}")).collect())
-}
 
 const MB: u64 = 1_000_000;
 

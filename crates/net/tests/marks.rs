@@ -5,46 +5,17 @@
 mod common;
 mod kernel_side;
 
-use common::{fill, hash_of};
-use kernel_side::{Exchange, Place, endpoint, installed, space};
-use sha2::{Digest, Sha256};
+use common::hash_of;
+use kernel_side::{Exchange, Place, endpoint, installed, kernel_party, space};
 use skyhaul_net::app::{App, Turn};
 use skyhaul_net::host::Endpoint;
 use skyhaul_net::{Clock, Namespace};
 use skyhaul_tcp::Flags;
 use skyhaul_tcp::config::Ecn;
 use skyhaul_wire::{Packet, Transport, ip};
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 
 const BYTES: u64 = 4_000_000;
-
-/// The kernel's side: sends [`BYTES`], closes, and returns what it read: number and hash.
-fn kernel_party(mut s: TcpStream) -> (u64, String) {
-    let mut out = s.try_clone().unwrap();
-    let writer = std::thread::spawn(move || {
-        let (mut at, mut buf) = (0, vec![0; 1 << 16]);
-        while at < BYTES {
-            let n = (BYTES - at).min(buf.len() as u64) as usize;
-            fill(at, &mut buf[..n]);
-            out.write_all(&buf[..n]).unwrap();
-            at += n as u64;
-        }
-        out.shutdown(Shutdown::Write).unwrap();
-    });
-    let (mut h, mut n, mut buf) = (Sha256::new(), 0, vec![0; 1 << 16]);
-    loop {
-        match s.read(&mut buf).unwrap() {
-            0 => break,
-            k => {
-                h.update(&buf[..k]);
-                n += k as u64;
-            }
-        }
-    }
-    writer.join().unwrap();
-    (n, h.finalize().iter().map(|b| format!("{b:02x}")).collect())
-}
 
 /// What one direction showed.
 #[derive(Debug, Default)]
@@ -90,12 +61,12 @@ fn exchange(ns: &Namespace, v6: bool, we_open: bool, ecn: Ecn, mark: [Option<u64
         let listener = ns.within(|| TcpListener::bind((place.kernel, 0)).unwrap()).unwrap();
         let to = place.out(listener.local_addr().unwrap().port());
         host.connect(Clock::now(), to.0, to.1, &end).unwrap();
-        std::thread::spawn(move || kernel_party(listener.accept().unwrap().0))
+        std::thread::spawn(move || kernel_party(listener.accept().unwrap().0, BYTES))
     } else {
         host.listen(8080, end).unwrap();
         let space = ns.clone();
         std::thread::spawn(move || {
-            kernel_party(space.within(|| TcpStream::connect((place.ours, 8080)).unwrap()).unwrap())
+            kernel_party(space.within(|| TcpStream::connect((place.ours, 8080)).unwrap()).unwrap(), BYTES)
         })
     };
     let mut app = Exchange::new(BYTES, 1);

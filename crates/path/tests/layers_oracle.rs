@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Arrival, Fate, Fates, Pkt, arrivals, drive, events_until};
+use common::{Arrival, Fate, Fates, Pkt, arrivals, drive, events_until, rate, traffic};
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rate};
 use skyhaul_path::delay::{fixed::Fixed, normal::Normal};
@@ -226,17 +226,6 @@ fn naive_arq(config: &LinkConfig, arq: arq::Config, arrivals: &[Arrival]) -> Vec
         }
     }
     fates
-}
-
-fn traffic() -> impl Strategy<Value = Vec<(u64, u32, bool)>> {
-    let gap = prop_oneof![4 => Just(0u64), 2 => Just(1_000_000), 1 => Just(500_000), 2 => 0..2_500_000u64];
-    let size = prop_oneof![3 => Just(1000u32), 1 => Just(500), 1 => 0..1500u32];
-    proptest::collection::vec((gap, size, any::<bool>()), 1..120)
-}
-
-fn rate() -> impl Strategy<Value = Rate> {
-    prop_oneof![Just(8_000_000u64), Just(10_400_000), 3_000_000..20_000_000u64]
-        .prop_map(Rate::from_bits_per_sec)
 }
 
 fn error() -> impl Strategy<Value = error::Config> {

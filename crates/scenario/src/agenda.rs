@@ -38,16 +38,16 @@ impl Resolved {
             link: number(e.link, e.forward),
             change: e.change.clone(),
         });
-        let mut courses = Vec::new();
+        let (mut courses, mut first) = (Vec::new(), Vec::new());
         for (i, link) in self.links.iter().enumerate() {
             for (forward, way, d) in [(true, "forward", &link.forward), (false, "reverse", &link.reverse)] {
                 if mine(i, forward) {
+                    first.extend((!d.up).then(|| (number(i, forward), Change::Up(false))));
                     courses.extend(d.courses(seed, link, way).into_iter().map(|c| (number(i, forward), c)));
                 }
             }
         }
         // Where courses have a link from the start is not a change: no packet has met it otherwise.
-        let mut first = Vec::new();
         for (link, course) in &mut courses {
             while course.next() == Instant::ZERO {
                 first.push((*link, course.take()));

@@ -24,10 +24,6 @@ pub(crate) fn make<R: Tap>(now: Instant, agenda: &mut Agenda, net: &mut Network<
 
 /// What directed links are from the start: down, or where their courses have them.
 pub(crate) fn begin<R: Tap>(scenario: &Resolved, seed: u64, net: &mut Network<R>) -> Agenda {
-    let ways = scenario.links.iter().flat_map(|l| [&l.forward, &l.reverse]);
-    for (hop, _) in (0..).zip(ways).filter(|(_, d)| !d.up) {
-        net.change(Instant::ZERO, hop, &Change::Up(false));
-    }
     let (agenda, first) = scenario.agenda(seed, |_, _| true);
     for (hop, change) in first {
         net.change(Instant::ZERO, hop, &change);

@@ -82,7 +82,7 @@ fn opportunities(
     name: &str,
 ) -> Result<Option<String>, ExportError> {
     let end = Instant::ZERO + run.scenario().duration;
-    let mut sending = Sending { transmitter: None, up: direction.up, visible: true };
+    let mut sending = Sending { transmitter: None, up: true, visible: true };
     sending.change(&Change::Rate(direction.rate.clone()));
     first.iter().for_each(|(_, change)| sending.change(change));
     let (mut now, mut lines, mut text) = (Instant::ZERO, 0usize, String::new());

@@ -84,10 +84,7 @@ impl Links<'_> {
         let (d, way) = if self.forward { (&l.forward, "forward") } else { (&l.reverse, "reverse") };
         let name = format!("{}.{way}", l.name);
         // Departures are not foreseen: whoever reads the queue and the counters does not settle the links first.
-        let mut link = Link::new(&d.link_config(), Streams::named(self.seed, &format!("links.{name}")));
-        if !d.up {
-            link.set_up(Instant::ZERO, false, &mut |_, _| {});
-        }
+        let link = Link::new(&d.link_config(), Streams::named(self.seed, &format!("links.{name}")));
         self.add(d.hop(link), name, What::Link(index))
     }
     /// What delays by the access of a group, if it has one: groups with the same delay share it.

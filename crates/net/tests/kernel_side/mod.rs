@@ -7,7 +7,8 @@
     reason = "each test uses a part"
 )]
 
-use crate::common::Party;
+use crate::common::{Party, fill};
+use sha2::{Digest, Sha256};
 use skyhaul_base::Instant;
 use skyhaul_net::app::{App, Turn};
 use skyhaul_net::driver::Driver;
@@ -16,7 +17,8 @@ use skyhaul_net::tun::{Tun, TunConfig};
 use skyhaul_net::{Clock, Namespace};
 use skyhaul_wire::Profile;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::io::{Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 
 /// A namespace of the test's own; `None`, with a message, where the kernel does not grant one.
 pub fn space() -> Option<Namespace> {
@@ -144,4 +146,31 @@ pub fn installed(program: &str) -> bool {
         eprintln!("skipped: {program} is not installed");
     }
     found
+}
+
+/// The kernel's side of an exchange: sends so many bytes, closes, and returns what it read: number and hash.
+pub fn kernel_party(mut s: TcpStream, send: u64) -> (u64, String) {
+    let mut out = s.try_clone().unwrap();
+    let writer = std::thread::spawn(move || {
+        let (mut at, mut buf) = (0, vec![0; 1 << 16]);
+        while at < send {
+            let n = (send - at).min(buf.len() as u64) as usize;
+            fill(at, &mut buf[..n]);
+            out.write_all(&buf[..n]).unwrap();
+            at += n as u64;
+        }
+        out.shutdown(Shutdown::Write).unwrap();
+    });
+    let (mut h, mut n, mut buf) = (Sha256::new(), 0, vec![0; 1 << 16]);
+    loop {
+        match s.read(&mut buf).unwrap() {
+            0 => break,
+            k => {
+                h.update(&buf[..k]);
+                n += k as u64;
+            }
+        }
+    }
+    writer.join().unwrap();
+    (n, h.finalize().iter().map(|b| format!("{b:02x}")).collect())
 }

@@ -102,8 +102,8 @@ impl Model for Config {
         Box::new(Red {
             waiting: Waiting::new(self.class_aware),
             average: Average::new(self.weight, self.packet_size),
-            thresholds: self.thresholds(),
-            curve: Curve::new(self.max_probability, self.gentle),
+            class: Class::new(self.thresholds(), Curve::new(self.max_probability, self.gentle)),
+            low: None,
             ecn: self.ecn,
         })
     }
@@ -253,17 +253,36 @@ impl Curve {
     }
 }
 
+/// What the packets of a class meet.
+#[derive(Clone, Debug)]
+pub(super) struct Class {
+    thresholds: Thresholds,
+    curve: Curve,
+}
+
+impl Class {
+    pub(super) fn new(thresholds: Thresholds, curve: Curve) -> Self {
+        Self { thresholds, curve }
+    }
+}
+
 /// The packets that wait, their average number, and what follows from it.
 #[derive(Clone, Debug)]
 pub struct Red<P> {
-    waiting: Waiting<P>,
-    average: Average,
-    thresholds: Thresholds,
-    curve: Curve,
-    ecn: bool,
+    pub(super) waiting: Waiting<P>,
+    pub(super) average: Average,
+    /// What all meet, or only high priority.
+    pub(super) class: Class,
+    /// What low priority meets, where it is told apart.
+    pub(super) low: Option<Class>,
+    pub(super) ecn: bool,
 }
 
 impl<P: PacketView> Red<P> {
+    fn class(&mut self, low: bool) -> &mut Class {
+        self.low.as_mut().filter(|_| low).unwrap_or(&mut self.class)
+    }
+
     /// Lets an arrival that finds `waiting` others pass, or signals congestion; `None` if it was dropped.
     fn look(
         &mut self,
@@ -274,8 +293,9 @@ impl<P: PacketView> Red<P> {
         lost: &mut impl FnMut(P, DropReason),
     ) -> Option<P> {
         let average = self.average.arrive(at.now, waiting);
-        let thresholds = self.thresholds.of(limit, self.average.packet_size);
-        let verdict = self.curve.judge(average, thresholds, at.rng.unit());
+        let packet_size = self.average.packet_size;
+        let class = self.class(p.low_priority());
+        let verdict = class.curve.judge(average, class.thresholds.of(limit, packet_size), at.rng.unit());
         if verdict == Verdict::Admit {
             return Some(p);
         }
@@ -296,11 +316,11 @@ impl<P: PacketView> Order<P> for Red<P> {
         busy: u32,
         lost: &mut impl FnMut(P, DropReason),
     ) -> bool {
-        let waiting = held.packets.saturating_add(busy);
+        let (low, waiting) = (p.low_priority(), held.packets.saturating_add(busy));
         let Some(p) = self.look(at, p, waiting, (&mut *held, limit), lost) else { return false };
         let admitted = self.waiting.admit(at.now, p, held, limit, lost);
         if !admitted {
-            self.curve.signalled();
+            self.class(low).curve.signalled();
         }
         admitted
     }

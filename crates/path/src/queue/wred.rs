@@ -3,16 +3,13 @@
 //! Both classes count in the one average; low priority is marked or dropped at shorter averages. Service is in the order of
 //! arrival. See [`super::red`] for the algorithm. Each arrival draws once.
 
-use super::limit::{Limit, Load};
-use super::model::{Key, Model, Order};
-use super::moment::Moment;
+use super::limit::Limit;
+use super::model::{Key, Model};
 use super::options::{self, Invalid};
-use super::red::{self, Average, Curve, Thresholds, Verdict};
-use super::waiting::{Signal, Waiting};
-use crate::packet::{DropReason, PacketView};
+use super::red::{self, Average, Class, Curve, Red, Thresholds};
+use super::waiting::Waiting;
 use crate::param::probability;
 use alloc::boxed::Box;
-use skyhaul_base::Rate;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::{Count, Probability, Size};
 
@@ -106,7 +103,7 @@ impl Model for Config {
         options::ECN,
     ];
     const SEES_ALL: bool = true;
-    type Order<P> = Box<Wred<P>>;
+    type Order<P> = Box<Red<P>>;
     type Invalid = Invalid;
 
     fn validate(&self, limit: Limit) -> Result<(), Invalid> {
@@ -117,14 +114,13 @@ impl Model for Config {
         probability(options::LOW_MAX_PROBABILITY.name, self.low_max_probability)?;
         red::validate(self.max_probability, self.weight, self.packet_size)
     }
-    fn build<P>(&self) -> Box<Wred<P>> {
-        let class = |thresholds, p| Class { thresholds, curve: Curve::new(p, self.gentle) };
-        Box::new(Wred {
+    fn build<P>(&self) -> Box<Red<P>> {
+        let class = |thresholds, p| Class::new(thresholds, Curve::new(p, self.gentle));
+        Box::new(Red {
             waiting: Waiting::new(false),
             average: Average::new(self.weight, self.packet_size),
-            high: class(self.high(), self.max_probability),
-            low: class(self.low(), self.low_max_probability),
-            packet_size: self.packet_size,
+            class: class(self.high(), self.max_probability),
+            low: Some(class(self.low(), self.low_max_probability)),
             ecn: self.ecn,
         })
     }
@@ -142,91 +138,9 @@ impl Config {
     }
 }
 
-/// What a class meets.
-#[derive(Clone, Debug)]
-struct Class {
-    thresholds: Thresholds,
-    curve: Curve,
-}
-
-/// The packets that wait, their average number, and what follows from it for each class.
-#[derive(Clone, Debug)]
-pub struct Wred<P> {
-    waiting: Waiting<P>,
-    average: Average,
-    high: Class,
-    low: Class,
-    packet_size: u64,
-    ecn: bool,
-}
-
-impl<P: PacketView> Wred<P> {
-    /// Lets an arrival that finds `waiting` others pass, or signals congestion; `None` if it was dropped.
-    fn look(
-        &mut self,
-        at: &mut Moment<'_>,
-        p: P,
-        waiting: u32,
-        (held, limit): (&mut Load, Load),
-        lost: &mut impl FnMut(P, DropReason),
-    ) -> Option<P> {
-        let average = self.average.arrive(at.now, waiting);
-        let class = if p.low_priority() { &mut self.low } else { &mut self.high };
-        let thresholds = class.thresholds.of(limit, self.packet_size);
-        let verdict = class.curve.judge(average, thresholds, at.rng.unit());
-        if verdict == Verdict::Admit {
-            return Some(p);
-        }
-        match self.waiting.signal(at, p, self.ecn && verdict == Verdict::Mark, held, lost) {
-            Signal::Marked(p) | Signal::Spared(p) => Some(p),
-            Signal::Dropped => None,
-        }
-    }
-}
-
-impl<P: PacketView> Order<P> for Wred<P> {
-    fn enqueue(
-        &mut self,
-        at: &mut Moment<'_>,
-        p: P,
-        held: &mut Load,
-        limit: Load,
-        busy: u32,
-        lost: &mut impl FnMut(P, DropReason),
-    ) -> bool {
-        let (low, waiting) = (p.low_priority(), held.packets.saturating_add(busy));
-        let Some(p) = self.look(at, p, waiting, (&mut *held, limit), lost) else { return false };
-        let admitted = self.waiting.admit(at.now, p, held, limit, lost);
-        if !admitted {
-            let class = if low { &mut self.low } else { &mut self.high };
-            class.curve.signalled();
-        }
-        admitted
-    }
-    fn dequeue(&mut self, at: &mut Moment<'_>, _: &mut Load, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
-        let head = self.waiting.pop()?;
-        if self.waiting.is_empty() {
-            self.average.emptied(at.now);
-        }
-        Some(head.packet)
-    }
-    fn pass(
-        &mut self,
-        at: &mut Moment<'_>,
-        p: P,
-        limit: Load,
-        lost: &mut impl FnMut(P, DropReason),
-    ) -> Option<P> {
-        let mut held = Load::EMPTY;
-        self.look(at, p, 0, (&mut held, limit), lost)
-    }
-    fn set_rate(&mut self, rate: Option<Rate>) {
-        self.average.set_rate(rate);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::limit::Load;
     use super::super::testing::{Bench, Pkt, data, ms, probe};
     use super::*;
 

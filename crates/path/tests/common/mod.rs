@@ -1,6 +1,7 @@
 //! Packets and drivers that the integration tests share.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+use proptest::prelude::*;
 use skyhaul_base::{Instant, Rate};
 use skyhaul_path::{DropReason, Link, LinkConfig, PacketView, Streams};
 
@@ -94,4 +95,17 @@ impl Fates {
         assert!(self.0[i].is_none(), "packet {i} has two fates: {:?} and {fate:?}", self.0[i]);
         self.0[i] = Some(fate);
     }
+}
+
+/// Arrivals of random gaps, sizes and priorities, for [`arrivals`].
+pub(crate) fn traffic() -> impl Strategy<Value = Vec<(u64, u32, bool)>> {
+    let gap = prop_oneof![4 => Just(0u64), 2 => Just(1_000_000), 1 => Just(500_000), 2 => 0..2_500_000u64];
+    let size = prop_oneof![3 => Just(1000u32), 1 => Just(500), 1 => 0..1500u32];
+    proptest::collection::vec((gap, size, any::<bool>()), 1..120)
+}
+
+/// Round and odd rates.
+pub(crate) fn rate() -> impl Strategy<Value = Rate> {
+    prop_oneof![Just(8_000_000u64), Just(10_400_000), 3_000_000..20_000_000u64]
+        .prop_map(Rate::from_bits_per_sec)
 }
