@@ -46,7 +46,11 @@ fn the_longest_is_found_without_a_word_from_routers() {
             p.send(Side::Server, 10, true);
             p.run_until(secs(200.0));
             let what = format!("{cc} {most}");
-            assert_eq!((p.end(Side::Server).received, p.end(Side::Server).corrupt), (16_000_000, None), "{what}");
+            assert_eq!(
+                (p.end(Side::Server).received, p.end(Side::Server).corrupt),
+                (16_000_000, None),
+                "{what}"
+            );
             let found = size(&p);
             assert!(found <= most && most - found < 8, "{what}: {found}");
             assert_eq!(p.conn(Side::Client).counters().timeouts, 0, "{what}");

@@ -125,7 +125,8 @@ impl Search {
     }
     /// The path swallows full segments: `size` from now on, and the search begins anew.
     pub(crate) fn fall_back(&mut self, size: u32) {
-        *self = Self { low: size, high: self.top, top_first: true, lost: 0, probe: None, again: None, ..*self };
+        *self =
+            Self { low: size, high: self.top, top_first: true, lost: 0, probe: None, again: None, ..*self };
     }
 
     /// One size is decided.

@@ -82,7 +82,9 @@ impl<S: Store> Engine<S> {
             return false;
         }
         let first = self.first_lost().and_then(|i| self.board.item(i));
-        if first.is_some_and(|i| i.seq < self.mtu_probe_lost_until() || self.end_of_mtu_probe(i.seq).is_some()) {
+        if first
+            .is_some_and(|i| i.seq < self.mtu_probe_lost_until() || self.end_of_mtu_probe(i.seq).is_some())
+        {
             // RFC 4821 §7.5: a probe that is lost alone is no sign of congestion.
             return true;
         }
