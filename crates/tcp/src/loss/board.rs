@@ -127,6 +127,10 @@ impl Board {
     pub(crate) fn sacked(&self) -> u64 {
         self.full.as_ref().map_or(0, |s| s.sacked())
     }
+    /// Bytes sent again and under way.
+    pub(crate) fn repeated(&self) -> u64 {
+        self.full.as_ref().map_or(0, |s| s.repeated())
+    }
     /// Bytes ever marked lost.
     #[inline]
     pub(crate) fn total_lost(&self) -> u64 {
