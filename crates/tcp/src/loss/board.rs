@@ -254,6 +254,11 @@ impl Board {
         }
     }
 
+    /// Full segments are longer from now on. Those that are outstanding stay as they are.
+    pub(crate) fn widen(&mut self, smss: u32) {
+        self.full().widen(smss);
+        self.smss = smss;
+    }
     /// Full segments have another size from now on; see [`Scoreboard::recut`].
     pub(crate) fn recut(&mut self, smss: u32) {
         self.change(|s| s.recut(smss));
