@@ -1,8 +1,11 @@
 """Congestion controls of one's own: what is passed as `controls`, and which version of a class that is."""
 
+import difflib
 import hashlib
 import inspect
+import itertools
 import types
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -64,8 +67,21 @@ def spec(controls: Controls | None) -> Spec:
                 f'controls["{name}"]: {what} is not accepted: pass a class that derives from '
                 "skyhaul.Control (the class itself; options go into the scenario)"
             )
+        _known_methods(name, cls)
         checked.append((name, cls, fingerprint(cls)))
     return checked
+
+
+def _known_methods(name: str, cls: type[Control]) -> None:
+    """A public method that nothing calls is a slip: an error if its name is close to one that is called."""
+    known = [n for n in dir(Control) if not n.startswith("_")]
+    bases = itertools.takewhile(lambda c: c is not Control, cls.__mro__)
+    own = {n for c in bases if issubclass(c, Control) for n, v in vars(c).items() if inspect.isfunction(v)}
+    for method in sorted(n for n in own if not n.startswith("_") and n not in known):
+        where = f'controls["{name}"]: nothing calls {cls.__name__}.{method}'
+        if close := difflib.get_close_matches(method, known, n=1, cutoff=0.75):
+            raise TypeError(f"{where}: did you mean {close[0]}? (a helper of your own begins with _)")
+        warnings.warn(f"{where}: if it is a helper of your own, let its name begin with _", stacklevel=4)
 
 
 def refused_options(cls: type[Control], options: dict[str, Any]) -> str | None:

@@ -440,3 +440,25 @@ def test_what_cannot_run_is_refused_before_it_runs():
         ]
         == "user:mine"
     )
+
+
+def test_a_misspelt_method_is_an_error():
+    class Slip(sh.Control):
+        def reducton(self, loss):
+            return 0.5
+
+    with pytest.raises(TypeError, match=r"nothing calls Slip\.reducton: did you mean reduction\?"):
+        run(Slip)
+
+
+def test_a_public_method_that_nothing_calls_is_a_warning():
+    class Helped(sh.Control):
+        def bandwidth(self):
+            return 1.0
+
+        def _own(self):
+            return 1.0
+
+    with pytest.warns(UserWarning, match=r"nothing calls Helped\.bandwidth") as told:
+        run(Helped)
+    assert len(told) == 1

@@ -135,6 +135,9 @@ pub(crate) struct EmulateArgs {
     /// Write forward.pcapng and reverse.pcapng into this folder; the cause of a loss is a comment.
     #[arg(long, value_name = "DIR")]
     pub(crate) pcap: Option<PathBuf>,
+    /// Overwrite the files of --pcap even if they are no captures of this program.
+    #[arg(long, requires = "pcap")]
+    pub(crate) force: bool,
     /// Counters for Prometheus at this address, such as 127.0.0.1:9100; port 0 chooses one.
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) metrics: Option<std::net::SocketAddr>,
@@ -264,6 +267,9 @@ pub(crate) struct RunArgs {
     /// Bytes kept of each packet; headers are kept in any case. With all of them Wireshark can verify the checksums.
     #[arg(long, value_name = "BYTES", requires = "pcap", default_value_t = 100)]
     pub(crate) pcap_snaplen: u16,
+    /// Overwrite the file of --pcap even if it is no capture of this program.
+    #[arg(long, requires = "pcap")]
+    pub(crate) force: bool,
 }
 
 /// A file can express no larger seed.

@@ -48,7 +48,7 @@ fn usage(e: &clap::Error) -> Result<(), Stop> {
 fn finish(result: Result<(), Stop>) -> u8 {
     let Err(stop) = result else { return 0 };
     let line = match &stop {
-        Stop::Bad(line) | Stop::Interrupted(line) => format!("skyhaul: {line}\n"),
+        Stop::Bad(line) | Stop::Interrupted(line) => format!("skyhaul: {}\n", output::tame(line)),
         Stop::Usage(text) => text.clone(),
         Stop::Claim | Stop::Different | Stop::Closed | Stop::Status(_) => String::new(),
     };

@@ -329,3 +329,20 @@ fn what_cannot_be_captured_is_refused_in_one_line() {
     let out = run(&folder, &["run", "preset:peach-geo", "--pcap", "nowhere/t.pcapng"]);
     assert!(String::from_utf8_lossy(&out.stderr).contains("does not exist"));
 }
+
+#[test]
+fn only_captures_are_overwritten() {
+    let here = folder("overwrite");
+    captured(&here, &[]);
+    let first = fs::metadata(here.join("t.pcapng")).expect("a file").len();
+    captured(&here, &["--set", "flows.bulk.cc=sack"]);
+    assert_ne!(fs::metadata(here.join("t.pcapng")).expect("a file").len(), first, "captured anew");
+    fs::write(here.join("t.pcapng"), "the only copy of my thesis").expect("written");
+    let args = ["run", "preset:peach-geo", "--set", "duration='2 s'", "--pcap", "t.pcapng"];
+    let out = run(&here, &args);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.code() == Some(2) && said.contains("t.pcapng") && said.contains("--force"), "{said}");
+    assert_eq!(fs::read(here.join("t.pcapng")).expect("there"), b"the only copy of my thesis");
+    assert!(run(&here, &[&args[..], &["--force"]].concat()).status.success());
+    assert!(!records(&here.join("t.pcapng")).is_empty());
+}

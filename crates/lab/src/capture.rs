@@ -13,11 +13,11 @@ use skyhaul_sim::{Opened, Place, Sighting, Tap};
 use skyhaul_tcp::Mark;
 use skyhaul_tcp::config::ProbeNegotiation;
 use skyhaul_trace::{Event, Recorder};
-use skyhaul_wire::pcapng::{Capture, Ticket};
+use skyhaul_wire::pcapng::{Capture, Ticket, is_ours};
 use skyhaul_wire::{Agreement, Envelope, MAX_HEADER, Payload, Profile, encode, encode_udp};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, Read as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -348,14 +348,22 @@ pub(crate) fn choose(
     words.iter().map(|w| one(w).ok_or_else(|| refuse(w))).collect()
 }
 
-/// Refuses a file that results would replace, or that is none.
+/// Refuses a place for a capture where there is none, or where it would replace something else, unless by `force`.
 ///
 /// # Errors
-/// If the folder that is to hold it does not exist.
-pub fn check_path(path: &Path) -> Result<(), CaptureError> {
+/// If the folder does not exist, or the file is there and is no capture of ours.
+pub fn check_path(path: &Path, force: bool) -> Result<(), CaptureError> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
     match folder {
         Some(f) if !f.is_dir() => Err(CaptureError::NoFolder { path: path.to_owned(), folder: f.to_owned() }),
+        _ if !force && holds_something_else(path) => Err(CaptureError::NotOurs { path: path.to_owned() }),
         _ => Ok(()),
     }
+}
+
+/// A file that is there and was not written by a capture. What cannot be read is told when it is written.
+fn holds_something_else(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|f| f.take(256).read_to_end(&mut head));
+    path.is_file() && read.is_ok_and(|n| n > 0) && !is_ours(&head)
 }

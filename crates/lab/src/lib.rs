@@ -14,6 +14,7 @@ pub mod errant;
 pub mod error;
 pub mod export;
 pub mod film;
+pub mod lease;
 pub mod library;
 pub mod measure;
 pub mod parquet;

@@ -4,6 +4,7 @@
 use crate::clock::{self, Stopwatch};
 use crate::engine::simulator;
 use crate::error::LabError;
+use crate::lease::Lease;
 use crate::library::{self, Shelf};
 use crate::parquet::Parquet;
 use crate::studies;
@@ -50,6 +51,8 @@ pub struct Request {
 pub struct Reproduction {
     profile: Profile,
     folder: PathBuf,
+    /// Held as long as this is.
+    _lease: Lease,
     papers: Vec<Planned>,
     /// Paper and study of each plan, by number.
     places: Vec<(usize, usize)>,
@@ -89,6 +92,7 @@ impl Reproduction {
         let default = if request.quick { "results/reproduce-quick" } else { "results/reproduce" };
         let folder = request.out.clone().unwrap_or_else(|| PathBuf::from(default));
         // Before the work, not after it.
+        let lease = Lease::take(&folder)?;
         prepare(&folder, profile)?;
         let watch = Stopwatch::start();
         let (mut places, mut plans, mut outcomes) = (Vec::new(), Vec::new(), Outcomes::new());
@@ -113,7 +117,16 @@ impl Reproduction {
             papers.push(Planned { name, paper, studies });
             outcomes.push(row);
         }
-        Ok(Self { profile, folder, papers, places, plans, outcomes: Mutex::new(outcomes), watch })
+        Ok(Self {
+            profile,
+            folder,
+            _lease: lease,
+            papers,
+            places,
+            plans,
+            outcomes: Mutex::new(outcomes),
+            watch,
+        })
     }
 
     /// The studies that can run.
@@ -195,9 +208,8 @@ pub fn cache(dir: Option<PathBuf>) -> Result<Cache, LabError> {
     Ok(cache)
 }
 
-/// Makes the folder for results, or takes the studies of an older reproduction out of it.
+/// Takes the studies of an older reproduction out of the folder.
 fn prepare(folder: &Path, profile: Profile) -> Result<(), LabError> {
-    results::prepare(folder)?;
     let old = folder.join("studies");
     for paper in fs::read_dir(&old).into_iter().flatten().flatten() {
         for study in fs::read_dir(paper.path()).into_iter().flatten().flatten() {

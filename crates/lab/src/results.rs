@@ -15,75 +15,79 @@ use crate::summary::Summary;
 use serde::Serialize;
 use serde_json::{Value, json};
 use skyhaul_sim::RunResult;
+use skyhaul_study::files::{make_room, replace, replace_by};
 use skyhaul_study::runner::CellRunner;
 use skyhaul_study::table::{Table, TableWriter};
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// In every folder of results.
 pub const MANIFEST: &str = "manifest.json";
 /// Finished cells, where they are kept beside the results.
 pub const CACHE: &str = "cache";
 
-/// Prepares a folder for results: makes it, and refuses one that holds something else.
-///
-/// # Errors
-/// If it cannot be made, or holds files but no results.
-pub fn prepare(folder: &Path) -> Result<(), LabError> {
-    let wrong = |source| LabError::Results { folder: folder.to_owned(), source };
-    match fs::read_dir(folder) {
-        Ok(entries) => {
-            // What a killed program was just writing is nobody's.
-            let left_over = |name: &str| name.starts_with('.') && name.ends_with(".tmp");
-            let names = entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned());
-            let foreign = names.into_iter().any(|name| name != CACHE && !left_over(&name));
-            if foreign && !folder.join(MANIFEST).is_file() {
-                return Err(LabError::NotOurs { folder: folder.to_owned() });
-            }
-            Ok(())
-        }
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => fs::create_dir_all(folder).map_err(wrong),
-        Err(e) => Err(wrong(e)),
-    }
-}
-
-/// Writes the results of one run.
+/// Writes the results of one run into a folder that somebody holds ([`Lease`](crate::lease::Lease)); returns the files.
 ///
 /// # Errors
 /// The file that could not be written, and why.
-pub fn write(folder: &Path, case: &Case, result: &RunResult, took: Option<f64>) -> Result<(), LabError> {
-    prepare(folder)?;
+pub fn write(
+    folder: &Path,
+    case: &Case,
+    result: &RunResult,
+    took: Option<f64>,
+) -> Result<Vec<PathBuf>, LabError> {
     let summary = Summary { scenario: &case.scenario, seed: case.seed, result, choice: None };
     let mut manifest = manifest("run");
     manifest["scenario"] = json!(case.scenario.hash());
     manifest["seed"] = json!(case.seed);
     manifest["choice"] = choice(case);
     manifest["wall_s"] = json!(took);
-    text(&folder.join("scenario.resolved.toml"), &case.scenario.to_toml())?;
-    json_file(&folder.join("summary.json"), &summary)?;
-    table(&folder.join("flows.parquet"), &measure::flow_table(result))?;
-    table(&folder.join("links.parquet"), &measure::link_table(result))?;
-    table(&folder.join("series.parquet"), &measure::series_table(result))?;
+    let names = [
+        "scenario.resolved.toml",
+        "summary.json",
+        "flows.parquet",
+        "links.parquet",
+        "series.parquet",
+        MANIFEST,
+    ];
+    let paths = names.map(|name| folder.join(name));
+    let [scenario, numbers, flows, links, series, last] = &paths;
+    for path in &paths {
+        make_room(folder, path).map_err(LabError::write(path))?;
+    }
+    text(scenario, &case.scenario.to_toml())?;
+    json_file(numbers, &summary)?;
+    table(flows, &measure::flow_table(result))?;
+    table(links, &measure::link_table(result))?;
+    table(series, &measure::series_table(result))?;
     // Last: a folder with a manifest is complete.
-    json_file(&folder.join(MANIFEST), &manifest)
+    json_file(last, &manifest)?;
+    Ok(paths.into())
 }
 
 /// Writes a folder with one folder of results per case.
 ///
 /// # Errors
 /// As [`write()`].
-pub fn write_all(folder: &Path, cases: &[Case], results: &[RunResult], took: f64) -> Result<(), LabError> {
-    prepare(folder)?;
-    let mut list = Vec::new();
+pub fn write_all(
+    folder: &Path,
+    cases: &[Case],
+    results: &[RunResult],
+    took: f64,
+) -> Result<Vec<PathBuf>, LabError> {
+    let (mut list, mut written) = (Vec::new(), Vec::new());
     for (i, (case, result)) in cases.iter().zip(results).enumerate() {
         let name = format!("{:03}-{}", i + 1, plain(&case.label()));
-        write(&folder.join(&name), case, result, None)?;
+        let inner = folder.join(&name);
+        make_room(folder, &inner.join(MANIFEST)).map_err(LabError::write(&inner))?;
+        written.extend(write(&inner, case, result, None)?);
         list.push(json!({ "folder": name, "choice": choice(case) }));
     }
     let mut manifest = manifest("run");
     manifest["wall_s"] = json!(took);
     manifest["cases"] = Value::Array(list);
-    json_file(&folder.join(MANIFEST), &manifest)
+    written.push(folder.join(MANIFEST));
+    json_file(&folder.join(MANIFEST), &manifest)?;
+    Ok(written)
 }
 
 /// Key → value of what `--set` chose for this case.
@@ -123,7 +127,7 @@ fn plain(text: &str) -> String {
 /// # Errors
 /// The file and why.
 pub fn text(path: &Path, text: &str) -> Result<(), LabError> {
-    fs::write(path, text).map_err(LabError::write(path))
+    replace(path, text.as_bytes()).map_err(LabError::write(path))
 }
 
 /// Writes a JSON file.
@@ -146,5 +150,5 @@ pub fn json_text(value: &impl Serialize) -> String {
 }
 
 fn table(path: &Path, table: &Table) -> Result<(), LabError> {
-    Parquet.write(table, path).map_err(LabError::write(path))
+    replace_by(path, |temporary| Parquet.write(table, temporary)).map_err(LabError::write(path))
 }

@@ -76,7 +76,6 @@ pub fn write(
     wall_s: Option<f64>,
     warn: &mut dyn FnMut(&str),
 ) -> Result<Vec<PathBuf>, LabError> {
-    crate::results::prepare(folder)?;
     let mut manifest = crate::results::manifest("study");
     manifest["wall_s"] = wall_s.into();
     let options =

@@ -6,6 +6,7 @@ use crate::table::Table;
 use pyo3::prelude::*;
 use skyhaul_cc::Controls;
 use skyhaul_lab::cases::{self, Case};
+use skyhaul_lab::lease::Lease;
 use skyhaul_lab::run::{Watch, single};
 use skyhaul_lab::summary::Summary;
 use skyhaul_lab::{LabError, measure, results};
@@ -75,7 +76,12 @@ impl RunResult {
 
     /// Writes the results directory.
     fn save(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
-        py.detach(|| results::write(&folder, &self.case, &self.result, None)).map_err(error::output)
+        let write = || {
+            let lease = Lease::take(&folder)?;
+            let written = results::write(&folder, &self.case, &self.result, None)?;
+            lease.finish(&written)
+        };
+        py.detach(write).map_err(error::output)
     }
 }
 

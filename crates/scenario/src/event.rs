@@ -26,9 +26,6 @@ pub(crate) fn resolve(
         let event = &events[index];
         let key = format!("event[{index}]");
         let refuse = |at: String, message: String| Err(Problem::new(at, message));
-        if event.at.0 >= start.duration {
-            return refuse(format!("{key}.at"), "the run is over by then: write an earlier time".to_owned());
-        }
         let mut leaves = Vec::new();
         flatten("", &event.set, &mut leaves);
         if leaves.is_empty() {

@@ -1,4 +1,4 @@
-//! Writing files so that nobody meets half of one.
+//! Writing files so that nobody meets half of one, and none outside of the folder that is meant.
 
 use crate::error::StudyError;
 use std::io::Write as _;
@@ -11,20 +11,57 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// # Errors
 /// If it cannot be written; no temporary file is left.
 pub fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    replace_by(path, |temporary| {
+        let mut file = std::fs::File::create(temporary)?;
+        file.write_all(bytes)?;
+        // A rename may reach the disk before the content does.
+        file.sync_data()
+    })
+}
+
+/// As [`replace`], for content that `write` puts into a file of the name it is given.
+///
+/// # Errors
+/// If it cannot be written; no temporary file is left.
+pub fn replace_by(path: &Path, write: impl FnOnce(&Path) -> std::io::Result<()>) -> std::io::Result<()> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let dir = path.parent().unwrap_or_else(|| Path::new("."));
     std::fs::create_dir_all(dir)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let unique = COUNTER.fetch_add(1, Ordering::Relaxed);
     let temporary = dir.join(format!(".{name}.{}.{unique}.tmp", std::process::id()));
-    let write = || {
-        let mut file = std::fs::File::create(&temporary)?;
-        file.write_all(bytes)?;
-        // A rename may reach the disk before the content does.
-        file.sync_data()?;
-        std::fs::rename(&temporary, path)
-    };
-    write().inspect_err(|_| drop(std::fs::remove_file(&temporary)))
+    write(&temporary)
+        .and_then(|()| std::fs::rename(&temporary, path))
+        .inspect_err(|_| drop(std::fs::remove_file(&temporary)))
+}
+
+/// What is said of one that is none.
+pub(crate) const NOT_A_NAME: &str = "this is no plain name of a file: write it without folders";
+
+/// Whether a word is the name of a file in the folder at hand: not empty, no folders, nothing that a terminal obeys.
+#[must_use]
+pub fn is_plain_name(name: &str) -> bool {
+    let folders = name.contains(['/', '\\']) || name.split('.').all(str::is_empty);
+    !folders && !name.chars().any(char::is_control)
+}
+
+/// Makes the folder of `path`, which lies below `root`, unless a symbolic link leads it elsewhere. The file itself is replaced, not
+/// followed ([`replace`]).
+///
+/// # Errors
+/// If the folder cannot be made, or lies outside of `root`.
+pub fn make_room(root: &Path, path: &Path) -> std::io::Result<()> {
+    let dir = path.parent().unwrap_or(root);
+    std::fs::create_dir_all(root)?;
+    let root = root.canonicalize()?;
+    // What is there already decides where the rest would be made.
+    let nearest = dir.ancestors().find(|d| d.exists()).unwrap_or(&root).canonicalize()?;
+    if !nearest.starts_with(&root) {
+        let message =
+            format!("{} leads to {}, outside of the results folder", dir.display(), nearest.display());
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, message));
+    }
+    std::fs::create_dir_all(dir)
 }
 
 /// As [`replace`]; the error names the file.
@@ -33,4 +70,40 @@ pub fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 /// If it cannot be written.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StudyError> {
     replace(path, bytes).map_err(|source| StudyError::Write { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_no_folders() {
+        for name in ["fig11", "fig11.svg", "a b", "..a", "a..", "Größe"] {
+            assert!(is_plain_name(name), "{name}");
+        }
+        for name in ["", ".", "..", "../victim", "a/b", "a\\b", "/etc/passwd", "a\u{1b}[31m", "a\n"] {
+            assert!(!is_plain_name(name), "{name}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_symbolic_link_does_not_lead_outside() {
+        let dir = std::env::temp_dir().join(format!("skyhaul-files-{}", std::process::id()));
+        let (root, outside) = (dir.join("results"), dir.join("outside"));
+        std::fs::create_dir_all(&root).expect("made");
+        std::fs::create_dir_all(&outside).expect("made");
+        std::os::unix::fs::symlink(&outside, root.join("figures")).expect("linked");
+        let e = make_room(&root, &root.join("figures/a.svg")).expect_err("outside");
+        assert!(e.to_string().contains("outside of the results folder"), "{e}");
+        assert!(make_room(&root, &root.join("figures/deep/a.svg")).is_err());
+        assert!(!outside.join("deep").exists());
+        make_room(&root, &root.join("tables/deep/a.csv")).expect("inside");
+        assert!(root.join("tables/deep").is_dir());
+        // A link in place of the file is replaced.
+        std::os::unix::fs::symlink(outside.join("victim"), root.join("report.html")).expect("linked");
+        replace(&root.join("report.html"), b"ours").expect("written");
+        assert!(!outside.join("victim").exists());
+        std::fs::remove_dir_all(&dir).expect("removed");
+    }
 }

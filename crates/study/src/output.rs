@@ -16,7 +16,7 @@
 use crate::error::StudyError;
 use crate::evaluation::Evaluation;
 use crate::figure::FigureRenderer;
-use crate::files::write_atomically;
+use crate::files::{make_room, replace_by, write_atomically};
 use crate::report;
 use crate::table::{Csv, TableWriter};
 use serde_json::{Map, Value, json};
@@ -49,6 +49,7 @@ pub fn write(e: &Evaluation, dir: &Path, options: &OutputOptions<'_>) -> Result<
     let mut written = Vec::new();
     let mut put = |name: &str, text: &str| -> Result<PathBuf, StudyError> {
         let path = dir.join(name);
+        make_room(dir, &path).map_err(|source| StudyError::Write { path: path.clone(), source })?;
         write_atomically(&path, text.as_bytes())?;
         written.push(path.clone());
         Ok(path)
@@ -81,8 +82,8 @@ pub fn write(e: &Evaluation, dir: &Path, options: &OutputOptions<'_>) -> Result<
     for (name, table) in tables {
         let path = dir.join(format!("{name}.{}", options.tables.extension()));
         let refuse = |source| StudyError::Write { path: path.clone(), source };
-        path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(&refuse)?;
-        options.tables.write(&table, &path).map_err(refuse)?;
+        make_room(dir, &path).map_err(&refuse)?;
+        replace_by(&path, |temporary| options.tables.write(&table, temporary)).map_err(refuse)?;
         written.push(path);
     }
     for (stem, text) in &specs {

@@ -70,6 +70,11 @@ fn check_axes(file: &StudyFile) -> Result<(), StudyError> {
         if axis.name == "metric" || axis.name.is_empty() {
             return Err(file.refuse(&key("name"), format!("`{}` is no name for an axis", axis.name), &[]));
         }
+        let sets = axis.values.iter().flat_map(|v| v.set.0.keys());
+        if axis.path.0.iter().chain(sets).any(|path| path == "seed") {
+            let message = "an axis over `seed` would run the seeds of each cell again: the study has its own";
+            return Err(file.refuse(&key("path"), message, &["seeds = { first = 1, count = 10 }"]));
+        }
         if axis.values.is_empty() {
             return Err(file.refuse(&key("values"), "an axis needs at least one value", &[]));
         }

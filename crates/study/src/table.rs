@@ -1,6 +1,7 @@
 //! Tables in columns, for whoever writes Parquet, Arrow or CSV.
 
 use crate::files;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -126,12 +127,21 @@ impl Table {
     }
 }
 
-/// The table as comma-separated values (RFC 4180), missing numbers empty.
+/// A text as a cell of a spreadsheet that must not be taken for a formula: one that begins like one gets an apostrophe in front,
+/// which spreadsheets hide. Numbers stay as they are.
+#[must_use]
+pub fn inert(text: &str) -> Cow<'_, str> {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.len() > 1;
+    if formula && text.parse::<f64>().is_err() { format!("'{text}").into() } else { text.into() }
+}
+
+/// The table as comma-separated values (RFC 4180), missing numbers empty. Texts are [`inert`].
 #[must_use]
 pub fn csv(table: &Table) -> String {
     let quoted = |s: &str| {
+        let s = inert(s);
         let special = s.contains(['"', ',', '\n', '\r']);
-        if special { format!("\"{}\"", s.replace('"', "\"\"")) } else { s.to_owned() }
+        if special { format!("\"{}\"", s.replace('"', "\"\"")) } else { s.into_owned() }
     };
     let names: Vec<_> = table.columns.iter().map(|(n, _)| quoted(n)).collect();
     let mut text = names.join(",") + "\n";
@@ -164,6 +174,15 @@ mod tests {
             ("goodput".into(), Column::real(vec![0.5, f64::NAN])),
         ]);
         assert_eq!(csv(&t), "seed,\"x, y\",goodput\n1,\"a \"\"b\"\"\",0.5\n2,c,\n");
+    }
+
+    #[test]
+    fn no_text_is_a_formula() {
+        let t = Table::new(vec![(
+            "=A1".into(),
+            Column::text(["=1+1", "@SUM(A1)", "-3 dB", "-1e-3", "-", "a=b"]),
+        )]);
+        assert_eq!(csv(&t), "'=A1\n'=1+1\n'@SUM(A1)\n'-3 dB\n-1e-3\n-\na=b\n");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Tables of means.
 
 use crate::error::StudyError;
+use crate::files::{NOT_A_NAME, is_plain_name};
 use crate::format;
 use crate::metric::PlannedMetric;
 use crate::model::StudyFile;
@@ -69,7 +70,14 @@ fn layout(file: &StudyFile, metrics: &[PlannedMetric], i: usize) -> Result<Layou
 
 /// Checks that all tables can be filled in.
 pub(crate) fn check(file: &StudyFile, metrics: &[PlannedMetric]) -> Result<(), StudyError> {
-    (0..file.study.table.len()).try_for_each(|i| layout(file, metrics, i).map(drop))
+    for (i, table) in file.study.table.iter().enumerate() {
+        if !is_plain_name(&table.file) {
+            let accepted = ["a name such as \"goodput\""];
+            return Err(file.refuse(&format!("table[{i}].file"), NOT_A_NAME, &accepted));
+        }
+        layout(file, metrics, i)?;
+    }
+    Ok(())
 }
 
 /// Fills all tables in, with the default reading.

@@ -32,6 +32,13 @@ fn equal_scenarios_run_once() {
 fn what_names_nothing_is_refused_with_file_line_key_and_choice() {
     for (from, to, line, parts) in [
         ("path = \"loss\"", "path = \"lost\"", "path = ", ["axis[0].path", "lost", "cc, loss, recovery"]),
+        ("path = \"loss\"", "path = \"seed\"", "path = ", ["axis[0].path", "seed", "seeds = {"]),
+        (
+            "left = { cc = \"Peach\" }, right",
+            "by = nan, left = { cc = \"Peach\" }, right",
+            "check = { kind = \"greater\"",
+            ["claim[0].check", "by", "finite"],
+        ),
         (
             "set = { recovery = \"reno\" }",
             "set = { rec = 1 }",

@@ -5,12 +5,13 @@
 //! beyond that the oldest is written without its fate, and counted.
 
 use crate::MAX_HEADER;
-use pcap_file::DataLink;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::{DataLink, Endianness};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -32,6 +33,16 @@ struct Held {
     bytes: Box<[u8]>,
     total: u32,
     comment: Option<Box<str>>,
+}
+
+/// What the section header names as the program that wrote the file.
+const WRITER: &str = "skyhaul";
+
+/// Whether a file that begins so was written by [`Capture`]. 256 bytes are enough.
+#[must_use]
+pub fn is_ours(head: &[u8]) -> bool {
+    let block = head.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]);
+    block && head.windows(WRITER.len()).take(256).any(|w| w == WRITER.as_bytes())
 }
 
 /// Names a packet whose fate is open.
@@ -69,8 +80,13 @@ impl<W: Write> Capture<W> {
     /// # Errors
     /// If it cannot be written.
     pub fn new(to: W, snaplen: u32) -> io::Result<Self> {
+        let section = SectionHeaderBlock {
+            endianness: Endianness::Little,
+            options: vec![SectionHeaderOption::UserApplication(Cow::Borrowed(WRITER))],
+            ..SectionHeaderBlock::default()
+        };
         Ok(Self {
-            file: PcapNgWriter::new(to).map_err(io)?,
+            file: PcapNgWriter::with_section_header(to, section).map_err(io)?,
             snaplen: snaplen.clamp(MAX_HEADER as u32, 1 << 16),
             interfaces: 0,
             held: VecDeque::new(),

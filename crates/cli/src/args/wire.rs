@@ -117,6 +117,9 @@ pub(crate) struct StackArgs {
     /// Write all packets as a capture file (pcapng), as Wireshark reads it.
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
+    /// Overwrite the file of --pcap even if it is no capture of this program.
+    #[arg(long, requires = "pcap")]
+    pub(crate) force: bool,
 }
 
 /// How probes are negotiated and marked.

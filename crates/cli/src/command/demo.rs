@@ -5,6 +5,7 @@ use crate::command::study;
 use crate::output::{print, warn};
 use crate::stop::Stop;
 use skyhaul_lab::clock::Stopwatch;
+use skyhaul_lab::lease::Lease;
 use skyhaul_lab::{results, studies};
 use skyhaul_study::figure::FigureRenderer;
 use std::fmt::Write as _;
@@ -17,12 +18,13 @@ const SHOWN: [&str; 2] = ["Goodput", "Dummies"];
 pub(crate) fn run(args: &DemoArgs, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
     let mut file = studies::open("peach-2001/fig11")?;
     file.study.seeds.count = file.study.seeds.count.min(SEEDS);
-    results::prepare(&args.out)?;
+    let lease = Lease::take(&args.out)?;
     let watch = Stopwatch::start();
     // Cells are kept beside the results: an interrupted demo goes on where it stopped.
     let e = study::finish(file, Some(args.out.join(results::CACHE)), jobs(args.jobs))?;
     let took = watch.elapsed().as_secs_f64();
     let written = studies::write(&e, &args.out, renderer, Some(took), &mut warn)?;
+    lease.finish(&written)?;
     if args.json {
         return print(&format!("{:#}\n", e.summary()));
     }

@@ -1,12 +1,13 @@
 //! `skyhaul run`.
 
 use crate::args::{RunArgs, jobs};
-use crate::output::print;
+use crate::output::{print, warn};
 use crate::progress::Runs;
 use crate::stop::Stop;
 use serde_json::Value;
 use skyhaul_lab::capture::{self, CaptureOptions};
 use skyhaul_lab::clock::Stopwatch;
+use skyhaul_lab::lease::Lease;
 use skyhaul_lab::results::json_text;
 use skyhaul_lab::run::{captured, execute};
 use skyhaul_lab::summary::Summary;
@@ -17,15 +18,13 @@ use std::fmt::Write as _;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
     let cases = cases::resolve(&args.scenario.scenario, &args.scenario.set, args.seed)?;
-    if let Some(folder) = &args.out {
-        // Before the work, not after it.
-        results::prepare(folder)?;
-    }
+    // Before the work, not after it.
+    let lease = args.out.as_deref().map(Lease::take).transpose()?;
     let watch = Stopwatch::start();
     let done = match (&args.pcap, cases.as_slice()) {
         (None, _) => execute(&cases, jobs(args.jobs), args.digest, &Runs::new())?,
         (Some(path), [case]) => {
-            capture::check_path(path).map_err(Stop::bad)?;
+            capture::check_path(path, args.force).map_err(Stop::bad)?;
             let (at, flows) = (args.pcap_at.clone(), args.pcap_flow.clone());
             let options = CaptureOptions { path: path.clone(), at, flows, snaplen: args.pcap_snaplen.into() };
             vec![captured(case, args.digest, &options, &Runs::new())?]
@@ -39,13 +38,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
     };
     let took = watch.elapsed().as_secs_f64();
     if let Some(folder) = &args.out {
-        match cases.as_slice() {
+        let written = match cases.as_slice() {
             [case] => results::write(folder, case, &done[0], Some(took))?,
             _ => results::write_all(folder, &cases, &done, took)?,
-        }
+        };
+        lease.map_or(Ok(()), |l| l.finish(&written))?;
     }
     if args.scenario.json {
-        return print(&as_json(&cases, &done));
+        print(&as_json(&cases, &done))?;
+        tell(&cases);
+        return Ok(());
     }
     let mut out = String::new();
     for (i, (case, result)) in cases.iter().zip(&done).enumerate() {
@@ -63,7 +65,21 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
     if let Some(folder) = &args.out {
         let _ = writeln!(out, "\nResults: {}", folder.display());
     }
-    print(&out)
+    print(&out)?;
+    tell(&cases);
+    Ok(())
+}
+
+/// Says behind the results what `skyhaul check` warns of, each line once however many cases it concerns.
+fn tell(cases: &[cases::Case]) {
+    let mut lines: Vec<String> = Vec::new();
+    for w in cases.iter().flat_map(|c| skyhaul_scenario::check(&c.scenario).warnings) {
+        let line = format!("warning: {}: {}", w.key, w.message);
+        if !lines.contains(&line) {
+            warn(&line);
+            lines.push(line);
+        }
+    }
 }
 
 fn as_json(cases: &[cases::Case], done: &[RunResult]) -> String {

@@ -7,7 +7,8 @@ use crate::progress::Bar;
 use crate::stop::Stop;
 use skyhaul_lab::clock::Stopwatch;
 use skyhaul_lab::engine::simulator;
-use skyhaul_lab::{LabError, results, studies};
+use skyhaul_lab::lease::Lease;
+use skyhaul_lab::{LabError, studies};
 use skyhaul_study::cache::Cache;
 use skyhaul_study::evaluation::{Counts, Evaluation, evaluate};
 use skyhaul_study::figure::FigureRenderer;
@@ -33,15 +34,15 @@ pub(crate) fn run(command: &StudyCommand, renderer: Option<&dyn FigureRenderer>)
         StudyCommand::Report(_) if args.out.is_none() => Some(PathBuf::from("results").join(file.stem())),
         _ => args.out.clone(),
     };
-    if let Some(folder) = &folder {
-        // Before the work, not after it.
-        results::prepare(folder)?;
-    }
+    // Before the work, not after it.
+    let lease = folder.as_deref().map(Lease::take).transpose()?;
     let watch = Stopwatch::start();
     let e = finish(file, args.cache.clone(), jobs(args.jobs))?;
     let mut out = if args.json { format!("{:#}\n", e.summary()) } else { shown(&e, |_| true) };
     if let Some(folder) = &folder {
-        studies::write(&e, folder, renderer, Some(watch.elapsed().as_secs_f64()), &mut warn)?;
+        let took = watch.elapsed().as_secs_f64();
+        let written = studies::write(&e, folder, renderer, Some(took), &mut warn)?;
+        lease.map_or(Ok(()), |l| l.finish(&written))?;
         if !args.json {
             let _ = writeln!(out, "\nResults: {}", folder.display());
             let _ = writeln!(out, "Report:  {}", folder.join("report.html").display());

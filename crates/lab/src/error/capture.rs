@@ -34,6 +34,12 @@ pub enum CaptureError {
         /// The folder.
         folder: PathBuf,
     },
+    /// The file holds something else.
+    #[error("--pcap {}: the file is no capture of skyhaul: name another one, or overwrite it with --force", path.display())]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+    },
     /// A packet has no form on the wire.
     #[error("--pcap: a packet at {at} s cannot be written: {source}")]
     Packet {

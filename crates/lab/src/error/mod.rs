@@ -81,6 +81,15 @@ pub enum LabError {
         /// The folder.
         folder: PathBuf,
     },
+    /// Another program writes into a folder for results.
+    #[error(
+        "another skyhaul writes into {}: wait until it has ended, or name another folder with --out",
+        folder.display()
+    )]
+    Busy {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// Several values of several keys make too many runs.
     #[error("--set: more than {most} combinations; write a study instead")]
     TooManyCases {

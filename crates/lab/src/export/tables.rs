@@ -5,6 +5,7 @@ use crate::error::{ExportError, LabError};
 use parquet::basic::Type as Physical;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
+use skyhaul_study::table::inert;
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -83,7 +84,7 @@ fn one(table: &Path, target: &Path) -> Result<(), LabError> {
     };
     let to = File::create(target).map_err(LabError::write(target))?;
     let mut out = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(BufWriter::new(to));
-    out.write_record(schema.columns().iter().map(|c| c.name())).map_err(unwritable)?;
+    out.write_record(schema.columns().iter().map(|c| inert(c.name()).into_owned())).map_err(unwritable)?;
     let mut record = csv::StringRecord::new();
     for row in reader.get_row_iter(None).map_err(|e| unreadable(&e))? {
         let row = row.map_err(|e| unreadable(&e))?;
@@ -91,7 +92,7 @@ fn one(table: &Path, target: &Path) -> Result<(), LabError> {
         for ((_, field), is_text) in row.get_column_iter().zip(&texts) {
             match field {
                 Field::Null => record.push_field(""),
-                Field::Str(text) => record.push_field(text),
+                Field::Str(text) => record.push_field(&inert(text)),
                 Field::Double(x) => record.push_field(&x.to_string()),
                 Field::Float(x) => record.push_field(&x.to_string()),
                 Field::ULong(n) => record.push_field(&n.to_string()),

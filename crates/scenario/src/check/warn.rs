@@ -30,7 +30,22 @@ pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
     limits(scenario, check, &mut out);
     ratios(scenario, check, &mut out);
     recording(scenario, &mut out);
+    late_events(scenario, &mut out);
     out
+}
+
+/// A short trial of a long scenario is no mistake, but says so.
+fn late_events(scenario: &Resolved, out: &mut Vec<Warning>) {
+    let late: Vec<_> = scenario.events.iter().filter(|e| e.at >= scenario.duration).collect();
+    let Some(first) = late.iter().map(|e| e.at).min() else { return };
+    let message = format!(
+        "{} of {} changes come after the end of the run and do not happen; the first at {} s, the run ends at {} s",
+        late.len(),
+        scenario.events.len(),
+        short(first.as_secs_f64()),
+        short(scenario.duration.as_secs_f64())
+    );
+    push(out, "event-late", "event".into(), message);
 }
 
 fn push(out: &mut Vec<Warning>, code: &'static str, key: String, message: String) {

@@ -295,12 +295,18 @@ impl Planner<'_> {
                 let of = self.point(case, metric, &here)?;
                 Test::Bounds { of, within: limits(&[value - slack, value + slack])? }
             }
-            Check::Greater { metric, left, right, by, by_abs } => Test::Greater {
-                left: self.point(case, metric, left)?,
-                right: self.point(case, metric, right)?,
-                by: *by,
-                by_abs: *by_abs,
-            },
+            Check::Greater { metric, left, right, by, by_abs } => {
+                if !(by.is_finite() && by_abs.is_finite()) {
+                    let message = "`by` and `by_abs` are finite numbers".to_owned();
+                    return Err(self.refuse("check", message, &["by = 0.1", "by_abs = 5"]));
+                }
+                Test::Greater {
+                    left: self.point(case, metric, left)?,
+                    right: self.point(case, metric, right)?,
+                    by: *by,
+                    by_abs: *by_abs,
+                }
+            }
             Check::MaxAt { metric, along, value } => self.extreme(case, at, metric, along, &value.0, 1.0)?,
             Check::MinAt { metric, along, value } => self.extreme(case, at, metric, along, &value.0, -1.0)?,
             Check::Monotone { metric, along, direction, strict } => {

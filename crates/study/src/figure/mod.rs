@@ -10,6 +10,7 @@ mod thin;
 mod vega;
 
 use crate::error::{RenderError, StudyError};
+use crate::files::{NOT_A_NAME, is_plain_name};
 use crate::metric::PlannedMetric;
 use crate::model::{Band, Figure, Scale, StudyFile};
 use crate::observed::Sampled;
@@ -103,8 +104,8 @@ pub fn check(file: &StudyFile, metrics: &[PlannedMetric], series: &[String]) -> 
         if let Some(unknown) = figure.y.0.iter().find(|y| !names.contains(&y.as_str())) {
             return Err(file.refuse(&key("y"), format!("there is no metric `{unknown}`"), &names));
         }
-        if let Some(rp) = figure.file.find(['/', '\\']) {
-            return Err(file.refuse(&key("file"), "a name without folders", &[&figure.file[rp + 1..]]));
+        if !is_plain_name(&figure.file) {
+            return Err(file.refuse(&key("file"), NOT_A_NAME, &["a name such as \"goodput\""]));
         }
         let unknown = figure.quantiles.iter().position(|q| !names.contains(&q.metric.as_str()));
         if let Some(q) = unknown {

@@ -47,6 +47,13 @@ pub(crate) fn run(args: &EmulateArgs, arguments: usize) -> Result<(), Stop> {
     let scenario = &case.scenario;
     let group = group(scenario, args.flow.as_deref())?;
     keep_up(scenario, group, args)?;
+    for way in
+        args.pcap.iter().flat_map(|dir| ["forward", "reverse"].map(|w| dir.join(format!("{w}.pcapng"))))
+    {
+        if way.exists() {
+            skyhaul_lab::capture::check_path(&way, args.force).map_err(Stop::bad)?;
+        }
+    }
     let mut metrics = args.metrics.map(Metrics::open).transpose()?;
     interrupt::listen();
     let ends = ends(args)?;

@@ -4,6 +4,7 @@ use crate::args::{Marking, Priority, StackArgs};
 use crate::interrupt;
 use crate::stop::Stop;
 use skyhaul_base::Duration;
+use skyhaul_lab::capture;
 use skyhaul_net::driver::Driver;
 use skyhaul_net::host::{Endpoint, Host, HostConfig, Secret};
 use skyhaul_net::tun::{self, Tun, TunConfig};
@@ -48,6 +49,8 @@ pub(super) struct Stack {
     pub(super) marking: Marking,
     tun: TunConfig,
     pcap: Option<PathBuf>,
+    /// Whatever is there.
+    force: bool,
 }
 
 impl Stack {
@@ -85,6 +88,7 @@ impl Stack {
                 offload: args.gso,
             },
             pcap: args.pcap.clone(),
+            force: args.force,
         })
     }
 
@@ -104,6 +108,7 @@ impl Stack {
         }
         let mut driver = Driver::new(tun, Host::new(self.host.clone())).map_err(Stop::bad)?;
         if let Some(path) = &self.pcap {
+            capture::check_path(path, self.force).map_err(Stop::bad)?;
             let failed = |e: std::io::Error| Stop::write(path, &e);
             driver.capture(File::create(path).map_err(failed)?).map_err(failed)?;
         }

@@ -6,7 +6,7 @@ use crate::interrupt;
 use crate::progress::progress;
 use crate::stop::Stop;
 use skyhaul_lab::cases::{self, Case};
-use skyhaul_lab::results;
+use skyhaul_lab::lease::Lease;
 use skyhaul_net::world::{self, World};
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -52,6 +52,8 @@ pub(super) struct Ran {
     pub(super) seeds: Vec<u64>,
     /// Entry and seed as indices, in their order.
     pub(super) done: Vec<(usize, usize, Done)>,
+    /// The folder is ours until all of it is written.
+    _lease: Option<Lease>,
 }
 
 impl Ran {
@@ -66,9 +68,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<Ran, Stop> {
     let path = args.a.to_string_lossy();
     let cases = cases::resolve(&path, &args.set, None)?;
     let entries = entries(args, &cases)?;
-    if let Some(folder) = &args.out {
-        results::prepare(folder)?;
-    }
+    let lease = args.out.as_deref().map(Lease::take).transpose()?;
     interrupt::listen();
     let seeds: Vec<u64> = (0..u64::from(args.repeat)).map(|n| cases[0].seed + n).collect();
     let jobs: VecDeque<(usize, usize)> =
@@ -113,5 +113,5 @@ pub(super) fn run(args: &CompareArgs) -> Result<Ran, Stop> {
     }
     let mut done = done.into_inner().unwrap_or_default();
     done.sort_by_key(|(e, s, _)| (*e, *s));
-    Ok(Ran { entries, seeds, done })
+    Ok(Ran { entries, seeds, done, _lease: lease })
 }
