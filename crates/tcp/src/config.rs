@@ -194,6 +194,9 @@ pub struct Config {
     /// limit of both ends beside the options that every segment carries. `None`: `mss` is announced, and options
     /// take no room, as in the simulators of the papers.
     pub segment_limit: Option<u32>,
+    /// Segments begin with 1024 bytes of payload at most, and longer ones are tried with data until the longest is found that
+    /// the path takes (RFC 4821), whether or not its routers say what that is.
+    pub mtu_search: bool,
     /// Payload that a peer takes which does not say how much: 536 bytes over IPv4, 1220 over IPv6 (RFC 9293 §3.7.1).
     pub unstated_mss: u16,
     /// Window arithmetic handed to the congestion control.
@@ -317,6 +320,7 @@ impl Config {
             mss: 960,
             header: 40,
             segment_limit: None,
+            mtu_search: false,
             unstated_mss: 536,
             rules: Rules::NS2_2001,
             ecn: Ecn::Off,

@@ -297,6 +297,7 @@ mod tests {
             inflate_ndup: Some(0.0),
             halving_base: Some(HalvingBase::FlightSize),
             integer_halving: Some(false),
+            initial_window: Some(InitialWindow::Segments(30.0)),
             max_burst: 4,
             ..Config::default()
         };

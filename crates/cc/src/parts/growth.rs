@@ -62,6 +62,9 @@ pub fn kept(rules: &Rules, path: &Path, cwnd: f64, keep: f64) -> f64 {
 }
 
 /// The part `keep` of what `base` says, at least two segments; `whole` cuts it to a number of whole segments.
+///
+/// Never more than the window: RFC 5681 eq. 4 is an upper limit, and FlightSize counts what arrived beyond a hole. In the middle
+/// of a repair it may exceed the window so far that its part would be a raise.
 #[must_use]
 pub fn part(base: HalvingBase, whole: bool, path: &Path, cwnd: f64, keep: f64) -> f64 {
     let base = match base {
@@ -69,7 +72,7 @@ pub fn part(base: HalvingBase, whole: bool, path: &Path, cwnd: f64, keep: f64) -
         HalvingBase::FlightSize => path.in_flight(),
     };
     let kept = if whole { skyhaul_base::math::floor(base * keep) } else { base * keep };
-    kept.max(2.0)
+    kept.min(cwnd).max(2.0)
 }
 
 /// The peer's window as a slow start threshold. A closed window says nothing of the path: no limit.
@@ -147,6 +150,8 @@ mod tests {
         assert_eq!(of(HalvingBase::FlightSize, true, 31.0), 10.0);
         assert_eq!(of(HalvingBase::FlightSize, false, 31.0), 10.5);
         assert_eq!(of(HalvingBase::Window, true, 3.0), 2.0, "at least two segments");
+        assert_eq!(of(HalvingBase::FlightSize, true, 7.0), 7.0, "a reduction never raises the window");
+        assert_eq!(of(HalvingBase::FlightSize, true, 1.0), 2.0, "at least two segments");
     }
 
     #[test]

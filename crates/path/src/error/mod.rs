@@ -114,6 +114,14 @@ macro_rules! error_models {
             pub fn loses(&mut self, p: &impl PacketView, rng: &mut Rng) -> bool {
                 match self { $(Self::$variant(m) => Losses::loses(m, p, rng),)* }
             }
+            /// The longest packet that goes in one piece, bytes.
+            pub(crate) fn longest_whole(&self) -> u32 {
+                match self { $(Self::$variant(m) => m.longest_whole(),)* }
+            }
+            /// What a packet of `size` bytes takes on the link, bytes: more than that if it goes in pieces.
+            pub(crate) fn on_wire(&self, size: u32) -> u32 {
+                match self { $(Self::$variant(m) => m.on_wire(size),)* }
+            }
             /// It loses nothing and draws nothing.
             #[must_use]
             pub fn is_lossless(&self) -> bool {

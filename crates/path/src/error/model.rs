@@ -38,6 +38,14 @@ pub trait Losses: Clone + Debug {
     fn is_lossless(&self) -> bool {
         false
     }
+    /// The longest packet that goes in one piece, bytes.
+    fn longest_whole(&self) -> u32 {
+        u32::MAX
+    }
+    /// What a packet of `size` bytes takes on the link, bytes: more than that if it goes in pieces.
+    fn on_wire(&self, size: u32) -> u32 {
+        size
+    }
     /// True if the packet is lost; moves the model on by one packet.
     fn loses(&mut self, p: &impl PacketView, rng: &mut Rng) -> bool;
 }

@@ -1,8 +1,8 @@
 //! A path with a maximum transmission unit that does not say so. Packets that are longer vanish without a word (a black hole:
 //! RFC 2923 §2.1), or are cut into fragments, all of which must arrive (RFC 4963 §1; Kent, Mogul 1987).
 //!
-//! Of a fragmented packet this is the loss: a lost fragment loses the packet. The headers that the fragments need besides the
-//! first, 20 bytes each, take no time on the link.
+//! A lost fragment loses the packet, and each needs a header of its own: all but the first take 20 bytes more on the link than
+//! the packet had. The queue in front of the link holds packets in one piece, and they are put together again at its end.
 
 use super::model::{Losses, Model};
 use crate::packet::PacketView;
@@ -97,6 +97,13 @@ impl Model for Config {
 }
 
 impl Losses for Box<Narrow> {
+    fn longest_whole(&self) -> u32 {
+        if self.config.fragments { self.config.mtu as u32 } else { u32::MAX }
+    }
+    fn on_wire(&self, size: u32) -> u32 {
+        let headers = (self.config.pieces(size) - 1) * HEADER;
+        size.saturating_add(if self.config.fragments { headers as u32 } else { 0 })
+    }
     #[inline(never)]
     fn loses(&mut self, p: &impl PacketView, rng: &mut Rng) -> bool {
         let size = p.size();
@@ -161,6 +168,16 @@ mod tests {
         let near = |count: f64, p: f64| (count - 1e5 * p).abs() < 5.0 * (1e5 * p * (1.0 - p)).sqrt();
         let (long, short) = (lost(1500), lost(500));
         assert!(near(long, 0.271) && near(short, 0.1), "{long} {short}");
+    }
+
+    #[test]
+    fn each_fragment_but_the_first_takes_a_header_more() {
+        let cut = |fragments| Any::from(Config { mtu: 576, fragments, p: 0.0 }).build();
+        // 1500 bytes through 576: pieces of 572, 572 and 396 bytes, headers included.
+        for (size, bytes) in [(40, 40), (576, 576), (577, 597), (1500, 572 + 572 + 396)] {
+            assert_eq!(cut(true).on_wire(size), bytes, "{size} bytes");
+        }
+        assert_eq!((cut(true).longest_whole(), cut(false).longest_whole()), (576, u32::MAX));
     }
 
     #[test]

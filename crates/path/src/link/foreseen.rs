@@ -107,7 +107,7 @@ impl<P: PacketView> Link<P> {
         self.counters.max_queue = self.counters.max_queue.max(self.queue.len());
         self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(self.queue.bytes());
         let start = self.ready_at;
-        let arrival = self.depart(start, size, true);
+        let arrival = self.depart(start, self.on_wire(size), true);
         let doomed = self.is_lost(&p);
         let Mode::Foreseen(f) = &mut self.mode else { return Offered::Dropped };
         f.wait(start, size);

@@ -105,6 +105,8 @@ pub struct Link<P> {
     /// Arrival time of the last packet that left, lost or not.
     last_arrival: Instant,
     error: ErrorModel,
+    /// The longest packet that goes in one piece, bytes.
+    longest_whole: u32,
     losing: Losing,
     fade: Fade,
     streams: Streams,
@@ -145,6 +147,7 @@ impl<P: PacketView> Link<P> {
             delay: config.delay.clone(),
             last_arrival: Instant::ZERO,
             losing: Losing::of(&error, &Fade::NONE),
+            longest_whole: error.longest_whole(),
             error,
             fade: Fade::NONE,
             streams,
@@ -248,6 +251,7 @@ impl<P: PacketView> Link<P> {
     pub fn set_error(&mut self, error: ErrorModel) {
         self.changes();
         self.losing = Losing::of(&error, &self.fade);
+        self.longest_whole = error.longest_whole();
         self.error = error;
     }
 
@@ -377,7 +381,7 @@ impl<P: PacketView> Link<P> {
         waited: bool,
         lost: &mut impl FnMut(P, DropReason),
     ) -> Offered {
-        let arrival = self.depart(start, p.size(), waited);
+        let arrival = self.depart(start, self.on_wire(p.size()), waited);
         if self.is_lost(&p) {
             self.counters.drop(&p, DropReason::Error);
             lost(p, DropReason::Error);
@@ -385,6 +389,12 @@ impl<P: PacketView> Link<P> {
         } else {
             Offered::sent(self.lane.push(arrival, p))
         }
+    }
+
+    /// What a packet of `size` bytes takes on the link, bytes.
+    #[inline(always)]
+    fn on_wire(&self, size: u32) -> u32 {
+        if size <= self.longest_whole { size } else { self.error.on_wire(size) }
     }
 
     /// The channel loses a packet.

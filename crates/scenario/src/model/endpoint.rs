@@ -83,6 +83,8 @@ macro_rules! endpoint_keys {
 endpoint_keys! {
     /// Payload of a full segment.
     mss: Size => mss;
+    /// Search for the longest segment that the path takes, up from 1024 bytes, with segments that try it (RFC 4821).
+    mtu_search: bool => mtu_search;
     /// Headers per packet, network layer and above.
     header: Size => header;
     /// Initial congestion window: "1 segment", "rfc3390" or "rfc6928".
@@ -426,6 +428,7 @@ mod tests {
             eifel: _,
             f_rto: _,
             header: _,
+            mtu_search: _,
             segment_limit: _,
             rules: _,
             ecn: _,

@@ -127,6 +127,10 @@ impl Board {
     pub(crate) fn sacked(&self) -> u64 {
         self.full.as_ref().map_or(0, |s| s.sacked())
     }
+    /// Bytes sent again and under way.
+    pub(crate) fn repeated(&self) -> u64 {
+        self.full.as_ref().map_or(0, |s| s.repeated())
+    }
     /// Bytes ever marked lost.
     #[inline]
     pub(crate) fn total_lost(&self) -> u64 {
@@ -250,6 +254,11 @@ impl Board {
         }
     }
 
+    /// Full segments are longer from now on. Those that are outstanding stay as they are.
+    pub(crate) fn widen(&mut self, smss: u32) {
+        self.full().widen(smss);
+        self.smss = smss;
+    }
     /// Full segments have another size from now on; see [`Scoreboard::recut`].
     pub(crate) fn recut(&mut self, smss: u32) {
         self.change(|s| s.recut(smss));

@@ -9,8 +9,9 @@ use skyhaul_base::{Duration, Instant};
 
 /// Timeouts in a row after which a path is suspected.
 const TIMEOUTS: u32 = 4;
-/// Payload of the first shorter segments, bytes (Linux: `tcp_base_mss`).
-const BASE: u32 = 1024;
+/// Payload of the first shorter segments, bytes, and of those with which a search for the longest begins (RFC 4821 §7.2; Linux:
+/// `tcp_base_mss`).
+pub(crate) const BASE: u32 = 1024;
 /// And the least, bytes: a packet of 552 bytes, the shortest that an ICMP message is believed of. Every outage passes through here, and
 /// crumbs would make it dear.
 const LEAST: u32 = 512;
@@ -52,6 +53,12 @@ impl Hole {
         }
         hole.trial_at = now + hole.wait;
         (len > hole.short && hole.short < smss).then_some(hole)
+    }
+    /// The size to fall back to where nothing is remembered of earlier falls: the segment that waits has `len` bytes, and full
+    /// ones have `smss`.
+    pub(crate) fn shorter(backoff: u32, len: u32, smss: u32) -> Option<u32> {
+        let short = if smss > BASE { BASE } else { LEAST };
+        (backoff >= TIMEOUTS && len > short && short < smss).then_some(short)
     }
     /// Whether full segments up to here prove that there is no hole any more.
     pub(crate) fn is_disproved(&self, una: u64) -> bool {

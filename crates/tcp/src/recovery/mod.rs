@@ -3,6 +3,7 @@
 
 pub(crate) mod black_hole;
 pub(crate) mod frto;
+pub(crate) mod mtu_search;
 pub(crate) mod prr;
 pub(crate) mod undo;
 

@@ -7,10 +7,26 @@
 //! - the first acknowledgement after the first retransmission echoes a timestamp from before it (Eifel, RFC 3522): it
 //!   was the original that arrived.
 //!
+//! Both hold only where every retransmission under way is known. A recovery that begins as another ends may concern data
+//! which the other one sent again: the acknowledgement of that copy is older than the new recovery, and proves nothing.
+//!
 //! The response is that of Linux and of RFC 9438 §4.9, the state of before, rather than the more careful one of
 //! RFC 4015.
 
 use skyhaul_base::{Duration, Instant};
+
+/// Data that a reduction concerns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Concerned {
+    /// From `SND.UNA` to `SND.MAX`.
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// The segment at `SND.UNA` has been sent again before: an echo from before its next retransmission may be that of the
+    /// one before (RFC 3522 §3.2: `RetransmitTS` stays that of the first).
+    pub(crate) head_repeated: bool,
+    /// Segments of it whose retransmissions are under way.
+    pub(crate) repeated: u32,
+}
 
 /// What is known of the last reduction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,9 +74,10 @@ impl Undo {
 
     /// A reduction begins. `again`: the retransmission timer repeats itself, and what would be restored is the state
     /// before its first expiry. `nested`: retransmissions of an episode before may still be under way.
-    pub(crate) fn begin(&mut self, from: u64, to: u64, cut: bool, again: bool, nested: bool) {
+    pub(crate) fn begin(&mut self, data: Concerned, cut: bool, again: bool, nested: bool) {
+        let Concerned { from, to, head_repeated, repeated } = data;
         if !(nested && self.open) {
-            *self = Self { from, ..Self::default() };
+            *self = Self { from, sent: repeated, unreported: repeated, ..Self::default() };
         }
         if !again {
             (self.first, self.cut) = (None, false);
@@ -68,7 +85,7 @@ impl Undo {
         self.open = true;
         self.cut |= cut;
         self.to = to;
-        self.undecided = self.undecided || !again;
+        self.undecided = (self.undecided || !again) && !head_repeated;
         self.watch = false;
     }
 
@@ -112,10 +129,11 @@ mod tests {
     fn at(ms: u64) -> Instant {
         Instant::ZERO + Duration::from_millis(ms)
     }
+    const DATA: Concerned = Concerned { from: 1001, to: 5001, head_repeated: false, repeated: 0 };
     /// Segments of 1000 bytes from 1001 to 5000 in flight.
     fn begun() -> Undo {
         let mut u = Undo::default();
-        u.begin(1001, 5001, true, false, false);
+        u.begin(DATA, true, false, false);
         u
     }
 
@@ -133,6 +151,12 @@ mod tests {
         // Nothing, and a report that ends before it begins.
         u.resent(at(10), 1001);
         assert!(!u.reported((2001, 2001), 1000) && !u.reported((3001, 2001), 1000));
+        // One that was under way before counts too.
+        let mut u = Undo::default();
+        u.begin(Concerned { repeated: 1, ..DATA }, true, false, false);
+        u.resent(at(10), 1001);
+        assert!(!u.reported((2001, 3001), 1000));
+        assert!(u.reported((1001, 2001), 1000));
         // Both in one report.
         let mut u = begun();
         u.resent(at(10), 1001);
@@ -144,7 +168,7 @@ mod tests {
     fn a_timeout_within_an_episode_counts_on() {
         let mut u = begun();
         u.resent(at(10), 1001);
-        u.begin(1001, 5001, true, false, true);
+        u.begin(DATA, true, false, true);
         u.resent(at(500), 1001);
         assert!(!u.reported((1001, 2001), 1000));
         assert!(u.reported((1001, 2001), 1000));
@@ -165,6 +189,11 @@ mod tests {
         let mut u = begun();
         u.resent(at(10), 1001);
         assert!(!u.older(at(60), None, ms(1)), "no timestamp");
+        // The copy that the recovery before sent at 9 ms.
+        let mut u = Undo::default();
+        u.begin(Concerned { head_repeated: true, repeated: 1, ..DATA }, true, false, false);
+        u.resent(at(10), 1001);
+        assert!(!u.older(at(60), Some(ms(51)), ms(1)), "a retransmission of before");
         assert!(!begun().older(at(60), Some(ms(60)), ms(1)), "nothing was sent again");
     }
 }

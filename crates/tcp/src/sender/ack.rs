@@ -151,6 +151,9 @@ impl<S: Store> Engine<S> {
         if t.advanced && self.suspects_path() {
             self.reconsider_path(now);
         }
+        if t.advanced && self.mtu_search().is_some() {
+            self.mtu_probe_acknowledged(now);
+        }
         self.pending = Some(if a.answer.is_some() { Clock::Probe } else { Clock::Ack });
     }
 

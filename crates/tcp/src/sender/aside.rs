@@ -4,6 +4,7 @@ use super::Engine;
 use super::bursts::Watch;
 use crate::config::LossClassifier;
 use crate::loss::classifier::Classifier;
+use crate::recovery::mtu_search::Search;
 use crate::store::Store;
 use alloc::boxed::Box;
 use skyhaul_cc::PathState;
@@ -15,6 +16,8 @@ pub(super) struct Aside {
     pub(super) bursts: Watch,
     /// What a loss was, where that is asked.
     pub(super) classifier: Option<Classifier>,
+    /// The search for the longest segment that the path takes, where one is configured.
+    pub(super) mtu_search: Option<Search>,
     /// What an earlier connection on the path left, until the algorithm is told.
     pub(super) cached: Option<PathState>,
 }

@@ -15,6 +15,9 @@ impl<S: Store> Engine<S> {
     /// The retransmission timer has expired for the `backoff`-th time in a row. True if segments are shorter now.
     #[cold]
     pub(super) fn shorten(&mut self, now: Instant, backoff: u32) -> bool {
+        if self.mtu_search().is_some() {
+            return self.search_anew(now, backoff);
+        }
         // Only packets of a real wire have a size that matters.
         let Some(head) = self.board.head().filter(|_| self.config.segment_limit.is_some()) else {
             return false;
@@ -23,6 +26,17 @@ impl<S: Store> Engine<S> {
         let Some(hole) = Hole::suspect(known, now, backoff, head.len, self.space.smss) else { return false };
         self.repair().hole = Some(hole);
         self.cut(now, hole.short);
+        true
+    }
+
+    /// The same where the longest segment is searched for: the search begins anew from a shorter one.
+    fn search_anew(&mut self, now: Instant, backoff: u32) -> bool {
+        let len = self.board.head().map_or(0, |h| h.len);
+        let Some(short) = Hole::shorter(backoff, len, self.space.smss) else { return false };
+        if let Some(search) = self.mtu_search_mut() {
+            search.fall_back(short);
+        }
+        self.cut(now, short);
         true
     }
 

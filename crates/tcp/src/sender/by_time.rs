@@ -243,6 +243,9 @@ impl<S: Store> Engine<S> {
         if !recovery && outstanding >= allowance {
             return Err(Blocked::Cwnd);
         }
+        if let Some(probe) = self.poll_mtu_probe(now, outstanding, allowance)? {
+            return Ok(probe);
+        }
         let len = self.new_len()?;
         if !recovery && outstanding + u64::from(len) > allowance {
             return Err(Blocked::Cwnd);

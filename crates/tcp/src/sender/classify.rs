@@ -1,5 +1,5 @@
-//! Losses that the congestion control does not hear of: the sender takes them for errors of the channel, or the control has
-//! reduced for their window since a router had marked it. They are repaired *quietly*, in a recovery of which the control
+//! Losses that the congestion control does not hear of: the sender takes them for errors of the channel, they are probes that may
+//! have been too long, or the control has reduced for their window since a router had marked it. They are repaired *quietly*, in a recovery of which the control
 //! knows nothing.
 //!
 //! While a recovery is quiet the control sees no more than acknowledgements outside of one: it does not cut, and may grow.
@@ -77,10 +77,17 @@ impl<S: Store> Engine<S> {
     /// A recovery is about to begin with the first loss: does it begin quietly?
     pub(super) fn begins_quietly(&mut self, signal: Signal) -> bool {
         let marked = self.marked_until();
-        if (self.classifier().is_none() && marked == 0) || signal != Signal::Loss {
+        let nobody = self.classifier().is_none() && self.mtu_search().is_none() && marked == 0;
+        if nobody || signal != Signal::Loss {
             return false;
         }
         let first = self.first_lost().and_then(|i| self.board.item(i));
+        if first
+            .is_some_and(|i| i.seq < self.mtu_probe_lost_until() || self.end_of_mtu_probe(i.seq).is_some())
+        {
+            // RFC 4821 §7.5: a probe that is lost alone is no sign of congestion.
+            return true;
+        }
         if first.map_or(self.board.una(), |i| i.seq) < marked {
             return true;
         }
@@ -101,6 +108,7 @@ impl<S: Store> Engine<S> {
         let by_scoreboard = self.sack && self.mode().uses_pipe();
         loop {
             let asked = self.classifier().map_or(0, |c| c.asked()).max(self.marked_until());
+            let asked = asked.max(self.mtu_probe_lost_until());
             let next: Option<Item> = if by_scoreboard {
                 self.board.scoreboard().and_then(|s| s.lost_from(asked))
             } else {

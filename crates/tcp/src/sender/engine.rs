@@ -166,6 +166,7 @@ impl<S: Store> Engine<S> {
     pub(super) fn start(&mut self, now: Instant, peer: &Peer) {
         // A peer may not make us send in crumbs (CVE-2019-11479).
         let smss = self.config.mss.min(peer.mss.max(MIN_MSS).saturating_sub(peer.options)).max(1);
+        let smss = self.begin_mtu_search(smss);
         self.space.smss = smss;
         self.limit_probes();
         self.board = Board::new(FIRST, &self.config, smss);
@@ -480,6 +481,10 @@ impl<S: Store> Engine<S> {
     pub(super) fn mode(&self) -> RecoveryMode {
         match self.control.policy().recovery {
             RecoveryMode::Prr if self.quiet => RecoveryMode::Sack,
+            // A probe that is lost is sent again as several segments: a partial acknowledgement asks for the next.
+            RecoveryMode::Tahoe | RecoveryMode::Reno if self.quiet && self.mtu_search().is_some() => {
+                RecoveryMode::NewReno
+            }
             RecoveryMode::Tahoe if self.quiet => RecoveryMode::Reno,
             mode => mode,
         }

@@ -29,6 +29,7 @@ mod counters;
 mod engine;
 mod expire;
 mod judgement;
+mod mtu_search;
 mod path_mtu;
 mod predict;
 mod repair;

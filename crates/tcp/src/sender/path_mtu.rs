@@ -23,6 +23,9 @@ impl<S: Store> Engine<S> {
     /// A router could not forward a packet: full segments have `smss` bytes of payload from now on, and what was not
     /// acknowledged is sent again as such. That is no sign of congestion: the window stays (RFC 1191 §6.4).
     pub(super) fn narrow(&mut self, now: Instant, smss: u32) {
+        if let Some(search) = self.mtu_search_mut() {
+            search.told(now, smss.max(1));
+        }
         if smss >= self.space.smss {
             return;
         }

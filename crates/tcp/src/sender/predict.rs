@@ -198,6 +198,7 @@ impl<S: Store> Engine<S> {
             && !self.space.force_small
             && !self.after_timeout
             && !self.suspects_path()
+            && self.mtu_search().is_none()
             && self.dupacks == 0
             && self.persist_backoff == 0
             && self.timers.at(Timer::Persist) == Instant::MAX

@@ -5,6 +5,7 @@ use super::{Clock, Engine, Out, Phase, Sign};
 use crate::recovery::News;
 use crate::recovery::frto::Verdict;
 use crate::recovery::prr::Prr;
+use crate::recovery::undo::Concerned;
 use crate::store::Store;
 use crate::timer::Timer;
 use skyhaul_base::Instant;
@@ -192,9 +193,15 @@ impl<S: Store> Engine<S> {
         let (wanted, eifel) = (c.dsack_undo || c.eifel || c.f_rto, c.eifel);
         if wanted && self.evidence_counts() {
             let cut = self.judgement.is_some_and(|j| j.cut);
-            let (una, max) = (self.board.una(), self.board.max());
+            let smss = u64::from(self.space.smss);
+            let data = Concerned {
+                from: self.board.una(),
+                to: self.board.max(),
+                head_repeated: self.board.head().is_some_and(|h| h.rtx_count > 0),
+                repeated: self.board.repeated().div_ceil(smss) as u32,
+            };
             let undo = &mut self.repair().undo;
-            undo.begin(una, max, cut, again, nested);
+            undo.begin(data, cut, again, nested);
             undo.ask_timestamps(eifel);
         }
     }

@@ -297,6 +297,9 @@ impl<S: Store> Engine<S> {
         if outstanding >= allowance {
             return Err(Blocked::Cwnd);
         }
+        if let Some(probe) = self.poll_mtu_probe(now, outstanding, allowance)? {
+            return Ok(probe);
+        }
         let len = self.new_len()?;
         if outstanding + u64::from(len) > allowance {
             return Err(Blocked::Cwnd);
@@ -343,6 +346,7 @@ impl<S: Store> Engine<S> {
         if self.phase == Phase::Loss {
             self.repair().after_timeouts += 1;
         }
+        self.note_mtu_probe_lost(now, item.seq);
         if let Some(repair) = &mut self.repair {
             repair.resent(now, item.seq);
         }

@@ -59,7 +59,19 @@ pub(crate) fn variants() -> Vec<Variant> {
     }
     all.extend(by_time(&all));
     all.extend(undoing(&all));
+    all.extend(searching(&all));
     all
+}
+
+/// Of the newest preset but one, every way of repairing losses with a search for the longest segment.
+fn searching(all: &[Variant]) -> Vec<Variant> {
+    let names =
+        ["modern/tahoe", "modern/reno", "modern/newreno", "modern/cubic", "host/prr", "host/prr-rack"];
+    let named = all.iter().filter(|v| names.contains(&v.name.as_str()));
+    let search = |c: Config| Config { mtu_search: true, ..c };
+    named
+        .map(|v| Variant { name: format!("{}-search", v.name), config: search(v.config), cc: v.cc.clone() })
+        .collect()
 }
 
 /// Of the oldest preset and the one to the letter of the standards, every algorithm with whatever undoes reductions;

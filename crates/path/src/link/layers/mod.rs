@@ -214,7 +214,7 @@ impl<P: PacketView> Layers<P> {
         p: &impl PacketView,
         waited: bool,
     ) -> (Instant, bool) {
-        let arrival = link.depart(start, self.coded(p.size()), waited);
+        let arrival = link.depart(start, self.coded(link.on_wire(p.size())), waited);
         link.size_in_service = p.size();
         link.counters.repair.transmissions += 1;
         (arrival, !link.is_lost(p))

@@ -231,6 +231,10 @@ impl Scoreboard {
     pub fn sacked(&self) -> u64 {
         self.sacked
     }
+    /// Bytes retransmitted, neither acknowledged nor lost again.
+    pub(crate) fn repeated(&self) -> u64 {
+        self.rtx
+    }
     /// Bytes considered lost and not selectively acknowledged since.
     #[must_use]
     pub fn lost(&self) -> u64 {
