@@ -85,6 +85,11 @@ impl Streams {
     #[must_use]
     pub fn named(seed: u64, link: &str) -> Self {
         let stream = |purpose| Rng::stream(seed, &alloc::format!("{link}.{purpose}"));
-        Self { error: stream("error"), delay: stream("delay"), fade: stream("fade-loss"), queue: stream("queue") }
+        Self {
+            error: stream("error"),
+            delay: stream("delay"),
+            fade: stream("fade-loss"),
+            queue: stream("queue"),
+        }
     }
 }
