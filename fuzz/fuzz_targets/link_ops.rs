@@ -1,3 +1,6 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| skyhaul_testkit::fuzz::link_ops(data));
+#[path = "../../crates/testkit/tests/link_ops/mod.rs"]
+mod link_ops;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| link_ops::link_ops(data));

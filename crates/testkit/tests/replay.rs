@@ -1,7 +1,10 @@
 //! The fuzz targets without a fuzzer: the corpus, then pseudo-random bytes.
 
+mod link_ops;
+
+use link_ops::link_ops;
 use skyhaul_base::Rng;
-use skyhaul_testkit::fuzz::{link_ops, queue_ops, rack_ops, scoreboard_ops, tcp_ops, wire_packet};
+use skyhaul_testkit::fuzz::{queue_ops, rack_ops, scoreboard_ops, tcp_ops, wire_packet};
 use std::path::Path;
 
 /// Inputs per target; `SKYHAUL_CASES` overrides.

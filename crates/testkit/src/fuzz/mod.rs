@@ -2,14 +2,12 @@
 //!
 //! `fuzz/` hands them to libFuzzer; `tests/replay.rs` replays the corpus and pseudo-random bytes without it.
 
-mod link;
 mod queue;
 mod rack;
 mod scoreboard;
 mod tcp;
 mod wire;
 
-pub use link::link_ops;
 pub use queue::queue_ops;
 pub use rack::rack_ops;
 pub use scoreboard::scoreboard_ops;

@@ -1,6 +1,6 @@
 //! Links with all that they may have, driven in any way while anything changes: each packet has one fate, and the books agree.
+//! The fuzz target of the same name and the replay of its corpus share this file.
 
-use super::Tape;
 use skyhaul_base::{Duration, Instant, Rate};
 use skyhaul_path::agenda::Due;
 use skyhaul_path::delay::{Ramp, normal::Normal, uniform::Uniform};
@@ -15,6 +15,7 @@ use skyhaul_path::{
     Acknowledgement, Agenda, Change, Course, Delay, Discipline, DropReason, Handover, Limit, Link,
     LinkConfig, PacketView, QueueConfig, Streams, Victim, arq,
 };
+use skyhaul_testkit::fuzz::Tape;
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,13 +51,11 @@ impl PacketView for Pkt {
     }
 }
 
-impl Tape<'_> {
-    fn micros(&mut self) -> Duration {
-        Duration::from_micros(self.word().into())
-    }
-    fn share(&mut self) -> f64 {
-        f64::from(self.byte()) / 255.0
-    }
+fn micros(tape: &mut Tape<'_>) -> Duration {
+    Duration::from_micros(tape.word().into())
+}
+fn share(tape: &mut Tape<'_>) -> f64 {
+    f64::from(tape.byte()) / 255.0
 }
 
 /// Every kind of queue.
@@ -71,7 +70,7 @@ fn discipline(tape: &mut Tape<'_>) -> Discipline {
         4 => pushout::Fifo { victim }.into(),
         5 => pushout::Strict { victim }.into(),
         6 => threshold::Config { low_below: tape.below(5) as u64 }.into(),
-        7 => two_band::Config { low_room: tape.share(), low_rate: 0.5 * tape.share() }.into(),
+        7 => two_band::Config { low_room: share(tape), low_rate: 0.5 * share(tape) }.into(),
         8 => ack_decimation::Config {
             keep_every: 2 + tape.below(4) as u64,
             keep_duplicates: yes,
@@ -87,11 +86,12 @@ fn discipline(tape: &mut Tape<'_>) -> Discipline {
             };
             ack_filter::Config { filter, place, acks_first: also }.into()
         }
-        10 => codel::Config { target: tape.micros(), interval: tape.micros(), ecn: yes, class_aware: also }
-            .into(),
+        10 => {
+            codel::Config { target: micros(tape), interval: micros(tape), ecn: yes, class_aware: also }.into()
+        }
         11 => fq_codel::Config {
-            target: tape.micros(),
-            interval: tape.micros(),
+            target: micros(tape),
+            interval: micros(tape),
             quantum: 1 + u64::from(tape.word()) % 3000,
             flows: 1 + tape.below(4) as u64,
             ecn: yes,
@@ -99,17 +99,17 @@ fn discipline(tape: &mut Tape<'_>) -> Discipline {
         }
         .into(),
         12 => pie::Config {
-            target: tape.micros(),
-            update: tape.micros(),
-            burst: tape.micros(),
+            target: micros(tape),
+            update: micros(tape),
+            burst: micros(tape),
             ecn: yes,
             class_aware: also,
             ..pie::Config::default()
         }
         .into(),
         13 => red::Config {
-            max_probability: tape.share(),
-            weight: tape.share(),
+            max_probability: share(tape),
+            weight: share(tape),
             gentle: yes,
             ecn: also,
             class_aware: tape.one_in(2),
@@ -117,8 +117,8 @@ fn discipline(tape: &mut Tape<'_>) -> Discipline {
         }
         .into(),
         _ => wred::Config {
-            max_probability: tape.share(),
-            weight: tape.share(),
+            max_probability: share(tape),
+            weight: share(tape),
             gentle: yes,
             ecn: also,
             ..wred::Config::default()
@@ -144,8 +144,8 @@ fn speed(tape: &mut Tape<'_>) -> rate::Config {
             rate: bits,
             carrier_rate: None,
             frame: Duration::from_millis(1 + tape.below(30) as u64),
-            request: tape.micros(),
-            hold: tape.micros(),
+            request: micros(tape),
+            hold: micros(tape),
             contention_rate: None,
         })
         .into(),
@@ -155,23 +155,23 @@ fn speed(tape: &mut Tape<'_>) -> rate::Config {
 
 fn losses(tape: &mut Tape<'_>) -> error::Config {
     match tape.below(6) {
-        0 => per::Config { p: tape.share() }.into(),
-        1 => ber::Config { ber: 1e-4 * tape.share(), ..ber::Config::default() }.into(),
-        2 => bursts::Config { loss: 0.5 * tape.share(), burst: 3.0 }.into(),
+        0 => per::Config { p: share(tape) }.into(),
+        1 => ber::Config { ber: 1e-4 * share(tape), ..ber::Config::default() }.into(),
+        2 => bursts::Config { loss: 0.5 * share(tape), burst: 3.0 }.into(),
         3 => {
             let mtu = 68 + u64::from(tape.word()) % 1500;
-            mtu::Config { mtu, fragments: tape.one_in(2), p: tape.share() }.into()
+            mtu::Config { mtu, fragments: tape.one_in(2), p: share(tape) }.into()
         }
         _ => error::Config::NONE,
     }
 }
 
 fn delay(tape: &mut Tape<'_>, now: Instant) -> Delay {
-    let (base, more) = (tape.micros(), tape.micros());
+    let (base, more) = (micros(tape), micros(tape));
     match tape.below(5) {
         0 => Normal { base, sigma: more }.into(),
         1 => Uniform { base, jitter: more }.into(),
-        2 => Ramp::new((now, base), (now + tape.micros(), more)).into(),
+        2 => Ramp::new((now, base), (now + micros(tape), more)).into(),
         _ => Delay::fixed(base),
     }
 }
@@ -181,11 +181,11 @@ fn code(tape: &mut Tape<'_>) -> Option<fec::Config> {
         0 => {
             let k = 1 + tape.below(8) as u64;
             let (n, interleave) = (k + tape.below(4) as u64, 1 + tape.below(3) as u64);
-            let fill_time = tape.micros().max(Duration::from_nanos(1));
+            let fill_time = micros(tape).max(Duration::from_nanos(1));
             Some(block::Config { n, k, interleave, fill_time, in_order: tape.one_in(2) }.into())
         }
         1 => Some(repeat::Config { times: 1 + tape.below(3) as u64 }.into()),
-        2 => Some(code_rate::Config { rate: 0.1 + 0.9 * tape.share(), residual: None }.into()),
+        2 => Some(code_rate::Config { rate: 0.1 + 0.9 * share(tape), residual: None }.into()),
         _ => None,
     }
 }
@@ -195,8 +195,8 @@ fn repeats(tape: &mut Tape<'_>) -> Option<arq::Config> {
         window: 1 + tape.below(12) as u32,
         retries: tape.below(4) as u32,
         in_order: tape.one_in(2),
-        guard: tape.micros(),
-        feedback: if tape.one_in(2) { arq::Feedback::Ideal } else { arq::Feedback::After(tape.micros()) },
+        guard: micros(tape),
+        feedback: if tape.one_in(2) { arq::Feedback::Ideal } else { arq::Feedback::After(micros(tape)) },
     })
 }
 
@@ -217,7 +217,7 @@ fn script(tape: &mut Tape<'_>) -> Script {
     let mut at = Instant::ZERO;
     let changes = (0..tape.below(12)).map(|_| {
         if tape.one_in(2) {
-            at += tape.micros();
+            at += micros(tape);
         }
         (at, change(tape, at))
     });
@@ -231,13 +231,13 @@ fn change(tape: &mut Tape<'_>, now: Instant) -> Change {
         2 => Change::Limit(limit(tape)),
         3 => Change::Rate(speed(tape)),
         4 => Change::Up(tape.one_in(2)),
-        5 => Change::Fade(tape.share()),
+        5 => Change::Fade(share(tape)),
         6 => Change::Visible(tape.one_in(2)),
         _ => Change::Handover(Handover {
             from: Some(1),
             to: tape.one_in(2).then_some(2),
             before: Duration::ZERO,
-            after: tape.micros(),
+            after: micros(tape),
         }),
     }
 }
@@ -327,7 +327,7 @@ fn packet(tape: &mut Tape<'_>, id: u32) -> Pkt {
 ///
 /// # Panics
 /// If a packet has two fates or none, or the books disagree.
-pub fn link_ops(data: &[u8]) {
+pub(crate) fn link_ops(data: &[u8]) {
     let tape = &mut Tape(data);
     let queue = QueueConfig {
         discipline: discipline(tape),
@@ -353,16 +353,15 @@ pub fn link_ops(data: &[u8]) {
         return;
     }
     let moves = tape.one_in(2);
-    let (courses, events): (Vec<(u32, Box<dyn Course>)>, Vec<Due>) = if moves {
-        let event = change(tape, Instant::ZERO);
-        let at = Instant::ZERO + tape.micros();
-        (
-            vec![(0, Box::new(script(tape))), (0, Box::new(script(tape)))],
-            vec![Due { at, link: 0, change: event }],
-        )
-    } else {
-        (Vec::new(), Vec::new())
-    };
+    let (mut courses, mut events) = (Vec::new(), Vec::new());
+    if moves {
+        let change = change(tape, Instant::ZERO);
+        events.push(Due { at: Instant::ZERO + micros(tape), link: 0, change });
+        for _ in 0..2 {
+            let course: Box<dyn Course> = Box::new(script(tape));
+            courses.push((0, course));
+        }
+    }
     let mut agenda = Agenda::new(events, courses);
     let link = Link::new(&config, Streams::named(1, "links.fuzz"));
     // Departures are foreseen only where nothing changes.
@@ -371,7 +370,7 @@ pub fn link_ops(data: &[u8]) {
     let mut bench = Bench { link, known: Vec::new(), delivered: 0, lost: Default::default(), marked: 0 };
     let mut now = Instant::ZERO;
     while !tape.is_empty() {
-        let until = if tape.one_in(2) { now + tape.micros() } else { now };
+        let until = if tape.one_in(2) { now + micros(tape) } else { now };
         // A late driver leaves out what is due, but not what changes.
         let late = tape.one_in(4);
         loop {
