@@ -119,7 +119,9 @@ fn packets_arrive_when_they_do_in_the_simulator_while_satellites_move_in_the_rai
                 rain-probability = 0.9, beta = \"0.05 /s\" }";
     let hard = agree(rain, "hard", 3);
     assert!(hard.handovers >= 2, "{} handovers", hard.handovers);
-    assert!(lost(&hard, "error") > 10 && lost(&hard, "link-down") > 10, "{}", hard.changes);
+    // In flight is what 4 ms hold, so that a handover loses a few packets only.
+    let (errors, cut) = (lost(&hard, "error"), lost(&hard, "link-down"));
+    assert!(errors > 10 && cut > 0, "{errors} lost by the channel, {cut} by handovers");
 }
 
 #[test]
