@@ -139,7 +139,7 @@ proptest! {
         let mut link = link(per::Config { p: 0.2 }.into(), cuts, reorder);
         let (mut fates, mut now, mut id) = (Fates::default(), Instant::ZERO, 0);
         for (wait, change) in list {
-            now = now + Duration::from_nanos(wait * MS / 10);
+            now += Duration::from_nanos(wait * MS / 10);
             events_until(&mut link, now, &mut fates);
             match change {
                 Some(change) => change.apply(now, &mut link, &mut |p, why| fates.set(p, Fate::Lost(why))),
