@@ -57,17 +57,30 @@ pub struct Hop<P> {
     link: Link<P>,
     /// Losses of the channel spare pure acknowledgements.
     spares_acks: bool,
-    /// Bytes that a pure acknowledgement of TCP takes on the link; 0 for its own size.
-    ack_size: u32,
+    /// What it does to acknowledgements besides. In one place, so that other links ask once.
+    acks: Option<Box<Acks<P>>>,
+}
+
+/// What a link does to pure acknowledgements of TCP.
+#[derive(Clone, Debug)]
+struct Acks<P> {
+    /// Bytes that one takes on the link; `None` for its own size.
+    size: Option<u32>,
     /// Makes acknowledgements at the far side.
-    reconstruction: Option<Box<Reconstruction<P>>>,
+    reconstruction: Option<Reconstruction<P>>,
+}
+
+impl<P> Default for Acks<P> {
+    fn default() -> Self {
+        Self { size: None, reconstruction: None }
+    }
 }
 
 impl<P> Hop<P> {
     /// A link, and whether the losses of its channel spare pure acknowledgements.
     #[must_use]
     pub fn new(link: Link<P>, spares_acks: bool) -> Self {
-        Self { link, spares_acks, ack_size: 0, reconstruction: None }
+        Self { link, spares_acks, acks: None }
     }
     /// How many acknowledgements were made at the far side.
     #[must_use]
@@ -75,7 +88,7 @@ impl<P> Hop<P> {
     where
         P: PacketView,
     {
-        self.reconstruction.as_ref().map_or(0, |r| r.made())
+        self.acks.as_ref().and_then(|a| a.reconstruction.as_ref()).map_or(0, Reconstruction::made)
     }
     /// The link, to look at.
     #[must_use]
@@ -87,21 +100,23 @@ impl<P> Hop<P> {
 impl<P: PacketView> Hop<P> {
     /// The same link with compressed headers: a pure acknowledgement of TCP takes `size` bytes on it (RFC 3449 §5.1).
     #[must_use]
-    pub fn compressing(self, size: u32) -> Self {
-        Self { ack_size: size, ..self }
+    pub fn compressing(mut self, size: u32) -> Self {
+        self.acks.get_or_insert_default().size = Some(size);
+        self
     }
     /// The same link with ACK reconstruction at its far side: acknowledgements for every `threshold` bytes.
     #[must_use]
-    pub fn reconstructing(self, threshold: u32) -> Self {
-        Self { reconstruction: Some(Box::new(Reconstruction::new(threshold))), ..self }
+    pub fn reconstructing(mut self, threshold: u32) -> Self {
+        self.acks.get_or_insert_default().reconstruction = Some(Reconstruction::new(threshold));
+        self
     }
     /// When [`Self::deliver`] is due.
     #[inline]
     fn next_delivery(&self) -> Instant {
         let next = self.link.next_delivery().unwrap_or(Instant::MAX);
-        match &self.reconstruction {
+        match &self.acks {
             None => next,
-            Some(r) => next.min(r.next()),
+            Some(acks) => next.min(acks.next()),
         }
     }
     /// The next packet that has arrived by `now`.
@@ -110,18 +125,43 @@ impl<P: PacketView> Hop<P> {
     where
         P: Routed,
     {
-        if self.ack_size != 0 || self.reconstruction.is_some() {
-            return self.deliver_anew(now, copy);
+        match &mut self.acks {
+            None => self.link.deliver(now),
+            Some(acks) => acks.deliver(&mut self.link, now, copy),
         }
-        self.link.deliver(now)
     }
+}
+
+impl<P: PacketView> Acks<P> {
+    /// When an acknowledgement is due that was made at the far side.
+    fn next(&self) -> Instant {
+        self.reconstruction.as_ref().map_or(Instant::MAX, Reconstruction::next)
+    }
+    /// The link is about to be offered a packet.
+    #[cold]
     #[inline(never)]
-    fn deliver_anew(&mut self, now: Instant, copy: impl FnMut(&P, u32) -> Option<P>) -> Option<P>
+    fn enter(&self, packet: &mut P)
+    where
+        P: Routed,
+    {
+        if let Some(size) = self.size {
+            packet.compress(size);
+        }
+    }
+    /// The next packet that has arrived by `now`, or that was made.
+    #[cold]
+    #[inline(never)]
+    fn deliver(
+        &mut self,
+        link: &mut Link<P>,
+        now: Instant,
+        copy: impl FnMut(&P, u32) -> Option<P>,
+    ) -> Option<P>
     where
         P: Routed,
     {
         let Some(r) = &mut self.reconstruction else {
-            let mut p = self.link.deliver(now)?;
+            let mut p = link.deliver(now)?;
             p.decompress();
             return Some(p);
         };
@@ -129,7 +169,7 @@ impl<P: PacketView> Hop<P> {
         if r.next() <= now {
             return r.release(now);
         }
-        let mut p = self.link.deliver(now)?;
+        let mut p = link.deliver(now)?;
         p.decompress();
         r.arrive(now, p, copy);
         r.release(now)
@@ -202,12 +242,12 @@ impl<P: Routed> Chain<P> {
     pub fn enter(&mut self, now: Instant, mut packet: P, observer: &mut impl Observer<P>) {
         let index = self.routes[usize::from(packet.hop())];
         packet.advance();
-        let Some(Hop { link, spares_acks, ack_size, .. }) = self.hops.get_mut(index as usize) else { return };
+        let Some(Hop { link, spares_acks, acks }) = self.hops.get_mut(index as usize) else { return };
         // Anew on each link: the next one need not spare what this one does.
         packet.set_spared(*spares_acks && packet.is_pure_ack());
         observer.entered(now, index, &packet);
-        if *ack_size != 0 {
-            packet.compress(*ack_size);
+        if let Some(acks) = acks {
+            acks.enter(&mut packet);
         }
         let offered = link.offer(now, packet, &mut |p, why| lose(now, index, p, why, observer));
         if offered != Offered::Behind {
@@ -290,6 +330,7 @@ impl<P: Routed> Chain<P> {
 }
 
 /// A link has lost a packet.
+#[inline(never)]
 fn lose<P: Routed>(now: Instant, link: u32, mut packet: P, why: DropReason, observer: &mut impl Observer<P>) {
     packet.decompress();
     observer.lost(now, link, packet, why);

@@ -24,9 +24,11 @@ pub struct LinkConfig {
     pub error: error::Config,
     /// True if a link that goes down loses what is in flight.
     pub drop_inflight: bool,
-    /// Forward error correction.
+    /// Each packet leaves over two ways at once, with the delays of [`crate::Change::Way`], and the first copy counts.
+    pub two_ways: bool,
+    /// Forward error correction; of two ways only that of a modem.
     pub fec: Option<fec::Config>,
-    /// Repeats on request of what that leaves.
+    /// Repeats on request of what that leaves; not of two ways.
     pub arq: Option<arq::Config>,
 }
 
@@ -80,10 +82,16 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// The streams `<link>.error`, `<link>.delay`, `<link>.fade` and `<link>.queue` of run `seed`.
+    /// The streams `<link>.error`, `<link>.delay`, `<link>.fade-loss` and `<link>.queue` of run `seed`. The fade itself draws
+    /// from `<link>.fade`, which is not this link's to draw from.
     #[must_use]
     pub fn named(seed: u64, link: &str) -> Self {
         let stream = |purpose| Rng::stream(seed, &alloc::format!("{link}.{purpose}"));
-        Self { error: stream("error"), delay: stream("delay"), fade: stream("fade"), queue: stream("queue") }
+        Self {
+            error: stream("error"),
+            delay: stream("delay"),
+            fade: stream("fade-loss"),
+            queue: stream("queue"),
+        }
     }
 }
