@@ -5,6 +5,7 @@
 //! drives the chain gives it packets, tells it the time, and gets those back that have come through. What happens on the
 //! way goes to an [`Observer`].
 
+mod compaction;
 mod reconstruction;
 mod tournament;
 
@@ -13,6 +14,7 @@ use crate::packet::{DropReason, PacketView};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use compaction::Notes;
 pub use reconstruction::Reconstruction;
 use skyhaul_base::Instant;
 pub use tournament::Tournament;
@@ -61,13 +63,15 @@ pub struct Hop<P> {
     ack_size: u32,
     /// Makes acknowledgements at the far side.
     reconstruction: Option<Box<Reconstruction<P>>>,
+    /// What acknowledgements carry of those that the queue has removed, where it says so.
+    notes: Option<Box<Notes>>,
 }
 
 impl<P> Hop<P> {
     /// A link, and whether the losses of its channel spare pure acknowledgements.
     #[must_use]
     pub fn new(link: Link<P>, spares_acks: bool) -> Self {
-        Self { link, spares_acks, ack_size: 0, reconstruction: None }
+        Self { link, spares_acks, ack_size: 0, reconstruction: None, notes: None }
     }
     /// How many acknowledgements were made at the far side.
     #[must_use]
@@ -94,6 +98,13 @@ impl<P: PacketView> Hop<P> {
     #[must_use]
     pub fn reconstructing(self, threshold: u32) -> Self {
         Self { reconstruction: Some(Box::new(Reconstruction::new(threshold))), ..self }
+    }
+    /// The same link with acknowledgements made anew at its far side that a queue in front of it has removed and told of
+    /// ([`compacts_acks`](crate::queue::Discipline::compacts_acks); RFC 3449 §5.3.2).
+    #[must_use]
+    pub fn expanding(self) -> Self {
+        let reconstruction = Some(Box::new(Reconstruction::as_told()));
+        Self { reconstruction, notes: Some(Box::default()), ..self }
     }
     /// When [`Self::deliver`] is due.
     #[inline]
@@ -131,7 +142,8 @@ impl<P: PacketView> Hop<P> {
         }
         let mut p = self.link.deliver(now)?;
         p.decompress();
-        r.arrive(now, p, copy);
+        let carried = self.notes.as_mut().and_then(|n| n.arrived(&p));
+        r.arrive(now, p, carried, copy);
         r.release(now)
     }
 }
@@ -202,14 +214,19 @@ impl<P: Routed> Chain<P> {
     pub fn enter(&mut self, now: Instant, mut packet: P, observer: &mut impl Observer<P>) {
         let index = self.routes[usize::from(packet.hop())];
         packet.advance();
-        let Some(Hop { link, spares_acks, ack_size, .. }) = self.hops.get_mut(index as usize) else { return };
+        let Some(Hop { link, spares_acks, ack_size, notes, .. }) = self.hops.get_mut(index as usize) else {
+            return;
+        };
         // Anew on each link: the next one need not spare what this one does.
         packet.set_spared(*spares_acks && packet.is_pure_ack());
         observer.entered(now, index, &packet);
+        if let Some(notes) = notes {
+            notes.offered(now, &packet);
+        }
         if *ack_size != 0 {
             packet.compress(*ack_size);
         }
-        let offered = link.offer(now, packet, &mut |p, why| lose(now, index, p, why, observer));
+        let offered = link.offer(now, packet, &mut |p, why| lose(now, index, notes, p, why, observer));
         if offered != Offered::Behind {
             self.arm(index);
         }
@@ -255,8 +272,8 @@ impl<P: Routed> Chain<P> {
 
     #[inline]
     fn serve(&mut self, now: Instant, index: u32, observer: &mut impl Observer<P>) {
-        let Some(Hop { link, .. }) = self.hops.get_mut(index as usize) else { return };
-        link.serve(now, &mut |p, why| lose(now, index, p, why, observer));
+        let Some(Hop { link, notes, .. }) = self.hops.get_mut(index as usize) else { return };
+        link.serve(now, &mut |p, why| lose(now, index, notes, p, why, observer));
         self.rearm(index);
     }
 
@@ -268,8 +285,8 @@ impl<P: Routed> Chain<P> {
         observer: &mut impl Observer<P>,
         act: impl FnOnce(&mut Link<P>, &mut dyn FnMut(P, DropReason)),
     ) {
-        let Some(Hop { link, .. }) = self.hops.get_mut(index as usize) else { return };
-        act(link, &mut |p, why| lose(now, index, p, why, observer));
+        let Some(Hop { link, notes, .. }) = self.hops.get_mut(index as usize) else { return };
+        act(link, &mut |p, why| lose(now, index, notes, p, why, observer));
         self.rearm(index);
     }
 
@@ -290,7 +307,17 @@ impl<P: Routed> Chain<P> {
 }
 
 /// A link has lost a packet.
-fn lose<P: Routed>(now: Instant, link: u32, mut packet: P, why: DropReason, observer: &mut impl Observer<P>) {
+fn lose<P: Routed>(
+    now: Instant,
+    link: u32,
+    notes: &mut Option<Box<Notes>>,
+    mut packet: P,
+    why: DropReason,
+    observer: &mut impl Observer<P>,
+) {
+    if let Some(notes) = notes {
+        notes.lost(&packet, why);
+    }
     packet.decompress();
     observer.lost(now, link, packet, why);
 }
