@@ -7,9 +7,9 @@ use skyhaul_apps::pages::Config as Pages;
 use skyhaul_base::Duration;
 use skyhaul_path::delay::uniform::Uniform;
 use skyhaul_path::error::{Scope, list};
+use skyhaul_scenario::Document;
 use skyhaul_scenario::resolved::{App, Link, Resolved, Start};
 use skyhaul_sim::{Cuts, FlowResult, run};
-use skyhaul_tcp::Config;
 use skyhaul_tcp::config::LossDetection;
 use skyhaul_trace::{LossCause, Null};
 
@@ -198,13 +198,8 @@ fn a_large_overshoot_is_repaired_once() {
     // Slow start finds the queue of one BDP full with two of them in flight: thousands of segments are lost, many of their
     // repairs too, and recoveries follow each other at once. What is sent again was lost, and no cut is taken back for the
     // echo of a repair that an earlier recovery sent.
-    let mut s = with(geo(6250.0, 0.6, 2500, 0.0), "cubic", 60.0);
-    s.flows[0].endpoint = Config {
-        receive_buffer: 64 << 20,
-        send_buffer: 64 << 20,
-        receive_autotuning: true,
-        ..Config::modern()
-    };
+    let mut s = Document::preset("satcom-medium").and_then(|d| d.resolve()).expect("a preset");
+    s.duration = Duration::from_secs(60);
     let r = run(&s, 1, Null).expect("a world");
     let (f, dropped) = (&r.flows[0], r.links[0].classes.iter().map(|c| c.lost()).sum::<u64>());
     assert!(f.recoveries > 2, "{f:?}");
