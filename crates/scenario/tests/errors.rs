@@ -185,7 +185,7 @@ fn files() {
         (
             "kind = \"strict-pushout\"",
             "kind = \"strict-push-out\"",
-            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: ack-decimation, ack-filter, acks-first, codel, drop-tail, fifo-pushout, fq-codel, gtnets, pie, plain, red, strict-pushout, threshold, two-band, wred)",
+            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: ack-compaction, ack-decimation, ack-filter, acks-first, codel, drop-tail, fifo-pushout, fq-codel, gtnets, pie, plain, red, strict-pushout, threshold, two-band, wred)",
         ),
         (
             "kind = \"strict-pushout\"",

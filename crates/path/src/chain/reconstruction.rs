@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn what_the_near_side_tells_of_is_made_as_it_was() {
-        let mut r = Reconstruction::as_told();
+        let mut r: Reconstruction<Pkt> = Reconstruction::as_told();
         let carried = Carried { removed: 3, spacing: Duration::from_millis(5) };
         let mut out = Vec::new();
         for (t, number, carried) in [(0, 1000, None), (40, 9000, Some(carried)), (80, 19_000, None)] {
