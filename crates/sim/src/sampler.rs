@@ -105,6 +105,7 @@ impl Sampler {
                     Kind::Ssthresh => state.map_or(f64::NAN, |s| s.ssthresh),
                     Kind::Stalled => record.app.as_ref().and_then(|app| app.stood(now)).unwrap_or(f64::NAN),
                     Kind::Delay
+                    | Kind::Marked
                     | Kind::Telemetry
                     | Kind::Queue
                     | Kind::Rate

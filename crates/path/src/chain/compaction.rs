@@ -123,7 +123,7 @@ mod tests {
     fn what_was_removed_is_told_once_and_by_the_next_that_arrives() {
         let mut notes = offered(5);
         assert_eq!(notes.arrived(&Ack(1)), None);
-        [2, 3, 4].map(|n| notes.lost(&Ack(n), DropReason::Filtered));
+        let _ = [2, 3, 4].map(|n| notes.lost(&Ack(n), DropReason::Filtered));
         // Three, the first of which came 30 ms before the one that carries this.
         let carried = Carried { removed: 3, spacing: Duration::from_millis(10) };
         assert_eq!(notes.arrived(&Ack(5)), Some(carried));
@@ -134,11 +134,11 @@ mod tests {
     #[test]
     fn what_is_corrupted_takes_along_what_it_carries_and_what_is_refused_does_not() {
         let mut notes = offered(4);
-        [1, 2].map(|n| notes.lost(&Ack(n), DropReason::Filtered));
+        let _ = [1, 2].map(|n| notes.lost(&Ack(n), DropReason::Filtered));
         notes.lost(&Ack(3), DropReason::Error);
         assert_eq!(notes.arrived(&Ack(4)), None);
         let mut notes = offered(4);
-        [1, 2].map(|n| notes.lost(&Ack(n), DropReason::Filtered));
+        let _ = [1, 2].map(|n| notes.lost(&Ack(n), DropReason::Filtered));
         notes.lost(&Ack(4), DropReason::Full);
         assert_eq!(notes.arrived(&Ack(3)).map(|c| c.removed), Some(2));
     }
