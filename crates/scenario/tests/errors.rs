@@ -555,7 +555,7 @@ fn files() {
         (
             "[\"cwnd\", \"srtt\", \"queue\"]",
             "[\"cwnd\", \"rtt\"]",
-            "geo.toml:22: record.series[1]: \"rtt\" is unknown, did you mean \"srtt\"? (known: acked, allowed-rate, buffered, bwe, cwnd, delay, in-flight, loss-event-rate, pipe, queue, rate, retransmissions, rto, srtt, ssthresh, stalled, telemetry, up, utilization)",
+            "geo.toml:22: record.series[1]: \"rtt\" is unknown, did you mean \"srtt\"? (known: acked, allowed-rate, buffered, bwe, cwnd, delay, in-flight, loss-event-rate, marked, pipe, queue, rate, retransmissions, rto, srtt, ssthresh, stalled, telemetry, up, utilization)",
         ),
         (
             "[\"cwnd\", \"srtt\", \"queue\"]",

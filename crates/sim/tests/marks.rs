@@ -24,7 +24,7 @@ queue = "100 packets"
 path = ["narrow", "wide"]
 cc = "newreno"
 endpoint = { preset = "rfc", mss = "960 B", ecn = "ask" }
-rwnd = "300 KiB"
+rwnd = "100 KiB"
 app = { kind = "pages", segments = 5000, count = 1 }
 "#;
     let scenario = skyhaul_scenario::resolve_text("test.toml", text, &[], &skyhaul_scenario::no_files);
