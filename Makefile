@@ -79,6 +79,7 @@ bench: $(VENV)/.python
 	$(BIN)/python benches/instructions.py
 	$(BIN)/python benches/algorithms.py
 	$(BIN)/python benches/video.py
+	$(BIN)/python benches/moving.py --check
 	$(BIN)/python benches/compare_ns2.py
 	cargo run --release --locked --quiet -p skyhaul-sim --example memory
 

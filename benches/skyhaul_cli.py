@@ -20,6 +20,7 @@ DEFAULT_BINARY = ROOT / "target" / "release" / "skyhaul"
 
 SCENARIO = ROOT / "benches" / "scenarios" / "ns2-geo-sack.toml"
 DATAGRAMS = ROOT / "benches" / "scenarios" / "geo-tfrc.toml"
+LOW_ORBIT = ROOT / "benches" / "scenarios" / "leo-bulk.toml"
 
 # our parameter -> (key for --set, how its value is written)
 SETTINGS = {

@@ -67,6 +67,14 @@ pub enum Arrival {
         /// Behind the last byte.
         to: u64,
     },
+    /// Of a byte stream a segment that is the next one in order and completes nothing beyond itself: both of the above at
+    /// once, as most segments arrive.
+    Next {
+        /// First byte.
+        from: u64,
+        /// Behind the last byte.
+        to: u64,
+    },
     /// A datagram.
     Datagram(Datagram),
 }

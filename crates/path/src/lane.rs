@@ -68,7 +68,7 @@ impl<P: Default> Lane<P> {
         }
     }
     /// Takes the next packet if it has arrived by `now`.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self, now: Instant) -> Option<P> {
         if self.next()? > now {
             return None;

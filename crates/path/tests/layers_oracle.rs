@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rate};
 use skyhaul_path::delay::{fixed::Fixed, normal::Normal};
 use skyhaul_path::error::{self, ErrorModel, ber, bursts, per};
-use skyhaul_path::fec::{self, Shape, block, code_rate, repeat};
+use skyhaul_path::fec::{self, Code, Shape, block, code_rate, repeat};
 use skyhaul_path::queue::{Moment, pushout, threshold};
 use skyhaul_path::{
     Delay, Discipline, DropReason, Limit, Link, LinkConfig, Queue, QueueConfig, Streams, arq,
@@ -118,13 +118,30 @@ enum Known {
     Waits,
     /// Sent so many times, and on its way.
     Sent(u32),
-    /// The receiver has it from then on, or knows from then on that it does not come.
+    /// The receiver has it since then, or knows from then on that it does not come.
     Here(Instant),
     Gone(Instant),
 }
 
-/// The definition of selective repeat, with everything looked through at each step; without a code.
-fn naive_arq(config: &LinkConfig, arq: arq::Config, arrivals: &[Arrival]) -> Vec<Option<Fate>> {
+/// Something that the naive link has sent.
+#[derive(Debug)]
+struct Sent {
+    block: usize,
+    /// None for parity.
+    packet: Option<usize>,
+    arrival: Instant,
+    whole: bool,
+    /// It has arrived, or would have.
+    here: bool,
+    /// The receiver knows what becomes of the packet.
+    settled: bool,
+}
+
+/// The definition of selective repeat above a code, with everything looked through at each step. A packet that is sent again
+/// is part of the block that is being filled then.
+fn naive_arq(config: &LinkConfig, shape: Shape, arq: arq::Config, arrivals: &[Arrival]) -> Vec<Option<Fate>> {
+    let Shape { k, parity: m, depth, fill_time, .. } = shape;
+    let (k, m, depth) = (k as usize, m as usize, depth as usize);
     let mut channel = Channel::new(config);
     let delay = channel.delay;
     let answer = match arq.feedback {
@@ -136,6 +153,12 @@ fn naive_arq(config: &LinkConfig, arq: arq::Config, arrivals: &[Arrival]) -> Vec
     let mut fates = vec![None; arrivals.len()];
     let mut unused = Streams::named(5, "links.test").queue;
     let mut at = Moment::new(Instant::ZERO, &mut unused);
+    let mut sent: Vec<Sent> = Vec::new();
+    // The sizes of the packets of each block; how many blocks are closed; what is in those that are being filled, and when
+    // they are closed at the latest; and the parity that is to be sent.
+    let mut blocks: Vec<Vec<u32>> = Vec::new();
+    let (mut closed, mut filled, mut full_by) = (0, 0, Instant::MAX);
+    let mut owed: Vec<usize> = Vec::new();
     // When the window opens by a packet again, when a packet is overdue, and what is to be sent again.
     let mut opens: Vec<Instant> = Vec::new();
     let mut overdue: Vec<(Instant, usize)> = Vec::new();
@@ -143,7 +166,29 @@ fn naive_arq(config: &LinkConfig, arq: arq::Config, arrivals: &[Arrival]) -> Vec
     let (mut outstanding, mut size, mut next, mut now) = (0, 0, 0, Instant::ZERO);
     let mut order = Vec::new();
     loop {
-        // The window opens before anything is overdue, and a new packet comes last.
+        // First things arrive, then the window opens, something is overdue, blocks are closed, and a new packet comes last.
+        if let Some(s) = sent.iter_mut().find(|s| !s.here && s.arrival <= now) {
+            s.here = true;
+            let block = s.block;
+            let of_block: Vec<usize> = (0..sent.len()).filter(|&s| sent[s].block == block).collect();
+            let whole = of_block.iter().filter(|&&s| sent[s].here && sent[s].whole).count();
+            let packets = blocks[block].len();
+            let is_closed = block < closed;
+            let over = is_closed && of_block.len() == packets + m && of_block.iter().all(|&s| sent[s].here);
+            for s in of_block {
+                let Sent { packet: Some(i), here: true, settled: false, .. } = sent[s] else { continue };
+                if sent[s].whole || is_closed && whole >= packets {
+                    known[i] = Known::Here(now);
+                    opens.push(now + answer);
+                } else if over {
+                    overdue.push((now + answer + arq.guard, i));
+                } else {
+                    continue;
+                }
+                sent[s].settled = true;
+            }
+            continue;
+        }
         opens.sort_unstable();
         overdue.sort_by_key(|o| o.0);
         if opens.first().is_some_and(|t| *t <= now) {
@@ -164,7 +209,19 @@ fn naive_arq(config: &LinkConfig, arq: arq::Config, arrivals: &[Arrival]) -> Vec
             }
             continue;
         }
+        if filled == k * depth || full_by <= now {
+            (0..m).for_each(|_| owed.extend(closed..blocks.len()));
+            (closed, filled, full_by) = (blocks.len(), 0, Instant::MAX);
+            continue;
+        }
         let free = channel.free <= now;
+        if free && !owed.is_empty() {
+            let block = owed.remove(0);
+            size = *blocks[block].iter().max().expect("a packet");
+            let (arrival, lost) = channel.send(now, &parity(size));
+            sent.push(Sent { block, packet: None, arrival, whole: !lost, here: false, settled: true });
+            continue;
+        }
         let sends = if !free {
             None
         } else if !again.is_empty() {
@@ -186,15 +243,17 @@ fn naive_arq(config: &LinkConfig, arq: arq::Config, arrivals: &[Arrival]) -> Vec
                     1
                 }
             };
+            known[i] = Known::Sent(times);
             size = arrivals[i].p.size;
-            let (arrival, lost) = channel.send(now, &arrivals[i].p);
-            if lost {
-                known[i] = Known::Sent(times);
-                overdue.push((arrival + answer + arq.guard, i));
-            } else {
-                known[i] = Known::Here(arrival);
-                opens.push(arrival + answer);
+            let block = closed + filled % depth;
+            blocks.resize(blocks.len().max(block + 1), Vec::new());
+            blocks[block].push(size);
+            if filled == 0 {
+                full_by = now + fill_time;
             }
+            filled += 1;
+            let (arrival, lost) = channel.send(now, &arrivals[i].p);
+            sent.push(Sent { block, packet: Some(i), arrival, whole: !lost, here: false, settled: false });
             continue;
         }
         if let Some(a) = arrivals.get(next).filter(|a| a.at <= now) {
@@ -205,10 +264,12 @@ fn naive_arq(config: &LinkConfig, arq: arq::Config, arrivals: &[Arrival]) -> Vec
             });
             continue;
         }
-        let waits = !again.is_empty() || !queue.is_empty();
+        let waits = !again.is_empty() || !queue.is_empty() || !owed.is_empty();
         let times = [
+            sent.iter().filter(|s| !s.here).map(|s| s.arrival).min(),
             opens.first().copied(),
             overdue.first().map(|o| o.0),
+            (full_by < Instant::MAX).then_some(full_by),
             arrivals.get(next).map(|a| a.at),
             (waits && !free).then_some(channel.free),
         ];
@@ -354,16 +415,19 @@ proptest! {
     }
 
     #[test]
-    fn selective_repeat_equals_a_naive_one(
+    fn selective_repeat_above_a_code_equals_a_naive_one(
         list in traffic(), queue in queue(), rate in rate(), error in error(), ms in 0..5u64, arq in repeats(),
+        fec in proptest::option::of(parities()),
     ) {
         let queue = QueueConfig { count_in_service: false, ..queue };
         let delay = Delay::fixed(Duration::from_millis(ms));
-        let config = LinkConfig { rate: rate.into(), queue, delay, error, arq: Some(arq), ..LinkConfig::default() };
+        let shape = fec.as_ref().map_or(Code::NONE, fec::Config::code).shape;
+        let config =
+            LinkConfig { rate: rate.into(), queue, delay, error, fec, arq: Some(arq), ..LinkConfig::default() };
         // No packet of no size: its transmission would begin and end at once.
         let list: Vec<_> = list.into_iter().map(|(gap, size, low)| (gap, size.max(1), low)).collect();
         let all = arrivals(&list);
-        prop_assert_eq!(drive(&config, &all), naive_arq(&config, arq, &all));
+        prop_assert_eq!(drive(&config, &all), naive_arq(&config, shape, arq, &all));
     }
 
     /// With nothing to repair, repeats and a code without parity change nothing but the time at which a loss is known.

@@ -46,7 +46,7 @@ impl<R: Tap> Sim<R> {
         if flow.watched {
             let there = sink.receiver().payload_received();
             let segment = (there - u64::from(parcel.len(header)), there);
-            watch::stream(now, index, segment, there, &mut records[index as usize], net);
+            watch::stream(now, index, segment, &mut records[index as usize], net);
         }
         if let Some(head) = sink.poll_plain(now) {
             dispatch(net, now, Parcel::plain(&head, header, way));

@@ -58,21 +58,23 @@ pub(crate) fn after<R: Tap>(
     look(now, index, flow, record, net);
 }
 
-/// The next bytes in order arrived.
+/// A segment arrived that is the next one in order.
 pub(crate) fn stream<R: Tap>(
     now: Instant,
     index: u32,
     (from, to): (u64, u64),
-    there: u64,
     record: &mut Record,
     net: &mut Network<R>,
 ) {
     if let Some(app) = &mut record.app {
-        app.arrived(now, &Arrival::Segment { from, to });
+        app.arrived(now, &Arrival::Next { from, to });
     }
-    in_order(now, index, there, record, net);
+    if R::ENABLED {
+        net.witness.recorder.record(now, &Event::InOrder { flow: index, bytes: to });
+    }
 }
 
+/// The next bytes in order arrived.
 fn in_order<R: Tap>(now: Instant, index: u32, bytes: u64, record: &mut Record, net: &mut Network<R>) {
     if let Some(app) = &mut record.app {
         app.arrived(now, &Arrival::InOrder { bytes });

@@ -39,15 +39,25 @@ impl Folder {
         claims.chain(rest).collect()
     }
 
-    /// What answers a statement, in words; empty if nothing does.
-    fn answers(&self, row: &Row) -> Vec<String> {
-        let mut found = Vec::new();
-        for (study, ids) in &self.studies {
-            match ids.iter().filter(|id| row.is_named_by(id)).count() {
-                0 => {}
-                1 => found.push(format!("`{study}`")),
-                n => found.push(format!("`{study}` ({n} claims)")),
-            }
+    /// True of a subject of our own: its claims may answer statements of any paper.
+    fn is_own(&self) -> bool {
+        self.paper.row.is_empty()
+    }
+
+    /// The studies whose claims answer a statement, with how many do.
+    fn claims(&self, row: &Row) -> impl Iterator<Item = (&str, usize)> {
+        let count = |ids: &[String]| ids.iter().filter(|id| row.is_named_by(id)).count();
+        let studies = self.studies.iter().map(move |(study, ids)| (study.as_str(), count(ids)));
+        studies.filter(|(_, n)| *n > 0)
+    }
+
+    /// What answers a statement, in words; empty if nothing does. `all` are the folders there are.
+    fn answers(&self, row: &Row, all: &[Self]) -> Vec<String> {
+        let claims = |n| if n == 1 { String::new() } else { format!(" ({n} claims)") };
+        let mut found: Vec<String> =
+            self.claims(row).map(|(study, n)| format!("`{study}`{}", claims(n))).collect();
+        for own in all.iter().filter(|f| f.is_own()) {
+            found.extend(own.claims(row).map(|(study, n)| format!("`{}/{study}`{}", own.name, claims(n))));
         }
         for e in self.paper.elsewhere.iter().filter(|e| row.is_named_by(&e.id)) {
             let (file, name) = e.test().expect("checked when it was read");
@@ -97,22 +107,24 @@ fn every_statement_is_answered() {
     let folders = folders();
     let rows = folders.iter().flat_map(|f| f.paper.row.iter().map(move |r| (f, r)));
     let silent: Vec<String> = rows
-        .filter(|(f, r)| f.answers(r).is_empty())
+        .filter(|(f, r)| f.answers(r, &folders).is_empty())
         .map(|(f, r)| format!("{}: {} {}", f.name, r.id, r.says))
         .collect();
     assert!(silent.is_empty(), "neither claim nor test nor open: {silent:#?}");
 }
 
 /// An id stands once in its folder, so that no part of a statement is answered twice; and one that begins with a
-/// number belongs to a statement that is listed there.
+/// number belongs to a statement that is listed there, or anywhere if the study is one of our own.
 #[test]
 fn every_answer_belongs_to_one_statement() {
-    for folder in folders() {
+    let folders = folders();
+    for folder in &folders {
         let ids = folder.ids();
         for (i, id) in ids.iter().enumerate() {
             assert!(!ids[..i].contains(id), "{}: {id} is there twice", folder.name);
             if number(id.split(' ').next().unwrap_or_default()).is_some() {
-                let known = folder.paper.row.iter().any(|r| r.is_named_by(id));
+                let listed = folders.iter().filter(|f| folder.is_own() || f.name == folder.name);
+                let known = listed.flat_map(|f| &f.paper.row).any(|r| r.is_named_by(id));
                 assert!(known, "{}: {id} belongs to no statement", folder.name);
             }
         }
@@ -140,7 +152,8 @@ fn page(folders: &[Folder]) -> String {
         let _ = write!(text, "\n## {}\n\n`studies/{}`\n\n", folder.paper.title, folder.name);
         text.push_str("| | statement | answered by |\n|---|---|---|\n");
         for row in &folder.paper.row {
-            let _ = writeln!(text, "| {} | {} | {} |", row.id, row.says, folder.answers(row).join("; "));
+            let _ =
+                writeln!(text, "| {} | {} | {} |", row.id, row.says, folder.answers(row, folders).join("; "));
         }
     }
     text

@@ -1,5 +1,8 @@
 //! The fuzz targets without a fuzzer: the corpus, then pseudo-random bytes.
 
+mod link_ops;
+
+use link_ops::link_ops;
 use skyhaul_base::Rng;
 use skyhaul_testkit::fuzz::{queue_ops, rack_ops, scoreboard_ops, tcp_ops, wire_packet};
 use std::path::Path;
@@ -64,6 +67,11 @@ fn tcp_ops_survives() {
 #[test]
 fn scoreboard_ops_survives() {
     replay(scoreboard_ops, "scoreboard_ops");
+}
+
+#[test]
+fn link_ops_survives() {
+    replay(link_ops, "link_ops");
 }
 
 #[test]

@@ -11,6 +11,8 @@
 
 mod accuracy;
 mod ack;
+#[cfg(test)]
+mod agreement;
 mod capture;
 mod crossing;
 mod lane;

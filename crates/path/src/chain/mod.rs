@@ -59,19 +59,32 @@ pub struct Hop<P> {
     link: Link<P>,
     /// Losses of the channel spare pure acknowledgements.
     spares_acks: bool,
-    /// Bytes that a pure acknowledgement of TCP takes on the link; 0 for its own size.
-    ack_size: u32,
+    /// What it does to acknowledgements besides. In one place, so that other links ask once.
+    acks: Option<Box<Acks<P>>>,
+}
+
+/// What a link does to pure acknowledgements of TCP.
+#[derive(Clone, Debug)]
+struct Acks<P> {
+    /// Bytes that one takes on the link; `None` for its own size.
+    size: Option<u32>,
     /// Makes acknowledgements at the far side.
-    reconstruction: Option<Box<Reconstruction<P>>>,
+    reconstruction: Option<Reconstruction<P>>,
     /// What acknowledgements carry of those that the queue has removed, where it says so.
-    notes: Option<Box<Notes>>,
+    notes: Option<Notes>,
+}
+
+impl<P> Default for Acks<P> {
+    fn default() -> Self {
+        Self { size: None, reconstruction: None, notes: None }
+    }
 }
 
 impl<P> Hop<P> {
     /// A link, and whether the losses of its channel spare pure acknowledgements.
     #[must_use]
     pub fn new(link: Link<P>, spares_acks: bool) -> Self {
-        Self { link, spares_acks, ack_size: 0, reconstruction: None, notes: None }
+        Self { link, spares_acks, acks: None }
     }
     /// How many acknowledgements were made at the far side.
     #[must_use]
@@ -79,7 +92,7 @@ impl<P> Hop<P> {
     where
         P: PacketView,
     {
-        self.reconstruction.as_ref().map_or(0, |r| r.made())
+        self.acks.as_ref().and_then(|a| a.reconstruction.as_ref()).map_or(0, Reconstruction::made)
     }
     /// The link, to look at.
     #[must_use]
@@ -91,28 +104,31 @@ impl<P> Hop<P> {
 impl<P: PacketView> Hop<P> {
     /// The same link with compressed headers: a pure acknowledgement of TCP takes `size` bytes on it (RFC 3449 §5.1).
     #[must_use]
-    pub fn compressing(self, size: u32) -> Self {
-        Self { ack_size: size, ..self }
+    pub fn compressing(mut self, size: u32) -> Self {
+        self.acks.get_or_insert_default().size = Some(size);
+        self
     }
     /// The same link with ACK reconstruction at its far side: acknowledgements for every `threshold` bytes.
     #[must_use]
-    pub fn reconstructing(self, threshold: u32) -> Self {
-        Self { reconstruction: Some(Box::new(Reconstruction::new(threshold))), ..self }
+    pub fn reconstructing(mut self, threshold: u32) -> Self {
+        self.acks.get_or_insert_default().reconstruction = Some(Reconstruction::new(threshold));
+        self
     }
     /// The same link with acknowledgements made anew at its far side that a queue in front of it has removed and told of
     /// ([`compacts_acks`](crate::queue::Discipline::compacts_acks); RFC 3449 §5.3.2).
     #[must_use]
-    pub fn expanding(self) -> Self {
-        let reconstruction = Some(Box::new(Reconstruction::as_told()));
-        Self { reconstruction, notes: Some(Box::default()), ..self }
+    pub fn expanding(mut self) -> Self {
+        let acks = self.acks.get_or_insert_default();
+        (acks.reconstruction, acks.notes) = (Some(Reconstruction::as_told()), Some(Notes::default()));
+        self
     }
     /// When [`Self::deliver`] is due.
     #[inline]
     fn next_delivery(&self) -> Instant {
         let next = self.link.next_delivery().unwrap_or(Instant::MAX);
-        match &self.reconstruction {
+        match &self.acks {
             None => next,
-            Some(r) => next.min(r.next()),
+            Some(acks) => next.min(acks.next()),
         }
     }
     /// The next packet that has arrived by `now`.
@@ -121,18 +137,46 @@ impl<P: PacketView> Hop<P> {
     where
         P: Routed,
     {
-        if self.ack_size != 0 || self.reconstruction.is_some() {
-            return self.deliver_anew(now, copy);
+        match &mut self.acks {
+            None => self.link.deliver(now),
+            Some(acks) => acks.deliver(&mut self.link, now, copy),
         }
-        self.link.deliver(now)
     }
+}
+
+impl<P: PacketView> Acks<P> {
+    /// When an acknowledgement is due that was made at the far side.
+    fn next(&self) -> Instant {
+        self.reconstruction.as_ref().map_or(Instant::MAX, Reconstruction::next)
+    }
+    /// The link is about to be offered a packet.
+    #[cold]
     #[inline(never)]
-    fn deliver_anew(&mut self, now: Instant, copy: impl FnMut(&P, u32) -> Option<P>) -> Option<P>
+    fn enter(&mut self, now: Instant, packet: &mut P)
+    where
+        P: Routed,
+    {
+        if let Some(notes) = &mut self.notes {
+            notes.offered(now, packet);
+        }
+        if let Some(size) = self.size {
+            packet.compress(size);
+        }
+    }
+    /// The next packet that has arrived by `now`, or that was made.
+    #[cold]
+    #[inline(never)]
+    fn deliver(
+        &mut self,
+        link: &mut Link<P>,
+        now: Instant,
+        copy: impl FnMut(&P, u32) -> Option<P>,
+    ) -> Option<P>
     where
         P: Routed,
     {
         let Some(r) = &mut self.reconstruction else {
-            let mut p = self.link.deliver(now)?;
+            let mut p = link.deliver(now)?;
             p.decompress();
             return Some(p);
         };
@@ -140,7 +184,7 @@ impl<P: PacketView> Hop<P> {
         if r.next() <= now {
             return r.release(now);
         }
-        let mut p = self.link.deliver(now)?;
+        let mut p = link.deliver(now)?;
         p.decompress();
         let carried = self.notes.as_mut().and_then(|n| n.arrived(&p));
         r.arrive(now, p, carried, copy);
@@ -214,19 +258,14 @@ impl<P: Routed> Chain<P> {
     pub fn enter(&mut self, now: Instant, mut packet: P, observer: &mut impl Observer<P>) {
         let index = self.routes[usize::from(packet.hop())];
         packet.advance();
-        let Some(Hop { link, spares_acks, ack_size, notes, .. }) = self.hops.get_mut(index as usize) else {
-            return;
-        };
+        let Some(Hop { link, spares_acks, acks }) = self.hops.get_mut(index as usize) else { return };
         // Anew on each link: the next one need not spare what this one does.
         packet.set_spared(*spares_acks && packet.is_pure_ack());
         observer.entered(now, index, &packet);
-        if let Some(notes) = notes {
-            notes.offered(now, &packet);
+        if let Some(acks) = acks {
+            acks.enter(now, &mut packet);
         }
-        if *ack_size != 0 {
-            packet.compress(*ack_size);
-        }
-        let offered = link.offer(now, packet, &mut |p, why| lose(now, index, notes, p, why, observer));
+        let offered = link.offer(now, packet, &mut |p, why| lose((now, index), acks, p, why, observer));
         if offered != Offered::Behind {
             self.arm(index);
         }
@@ -272,8 +311,8 @@ impl<P: Routed> Chain<P> {
 
     #[inline]
     fn serve(&mut self, now: Instant, index: u32, observer: &mut impl Observer<P>) {
-        let Some(Hop { link, notes, .. }) = self.hops.get_mut(index as usize) else { return };
-        link.serve(now, &mut |p, why| lose(now, index, notes, p, why, observer));
+        let Some(Hop { link, acks, .. }) = self.hops.get_mut(index as usize) else { return };
+        link.serve(now, &mut |p, why| lose((now, index), acks, p, why, observer));
         self.rearm(index);
     }
 
@@ -285,8 +324,8 @@ impl<P: Routed> Chain<P> {
         observer: &mut impl Observer<P>,
         act: impl FnOnce(&mut Link<P>, &mut dyn FnMut(P, DropReason)),
     ) {
-        let Some(Hop { link, notes, .. }) = self.hops.get_mut(index as usize) else { return };
-        act(link, &mut |p, why| lose(now, index, notes, p, why, observer));
+        let Some(Hop { link, acks, .. }) = self.hops.get_mut(index as usize) else { return };
+        act(link, &mut |p, why| lose((now, index), acks, p, why, observer));
         self.rearm(index);
     }
 
@@ -307,15 +346,15 @@ impl<P: Routed> Chain<P> {
 }
 
 /// A link has lost a packet.
+#[inline(never)]
 fn lose<P: Routed>(
-    now: Instant,
-    link: u32,
-    notes: &mut Option<Box<Notes>>,
+    (now, link): (Instant, u32),
+    acks: &mut Option<Box<Acks<P>>>,
     mut packet: P,
     why: DropReason,
     observer: &mut impl Observer<P>,
 ) {
-    if let Some(notes) = notes {
+    if let Some(notes) = acks.as_mut().and_then(|a| a.notes.as_mut()) {
         notes.lost(&packet, why);
     }
     packet.decompress();

@@ -80,10 +80,16 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// The streams `<link>.error`, `<link>.delay`, `<link>.fade` and `<link>.queue` of run `seed`.
+    /// The streams `<link>.error`, `<link>.delay`, `<link>.fade-loss` and `<link>.queue` of run `seed`. The fade itself draws
+    /// from `<link>.fade`, which is not this link's to draw from.
     #[must_use]
     pub fn named(seed: u64, link: &str) -> Self {
         let stream = |purpose| Rng::stream(seed, &alloc::format!("{link}.{purpose}"));
-        Self { error: stream("error"), delay: stream("delay"), fade: stream("fade"), queue: stream("queue") }
+        Self {
+            error: stream("error"),
+            delay: stream("delay"),
+            fade: stream("fade-loss"),
+            queue: stream("queue"),
+        }
     }
 }

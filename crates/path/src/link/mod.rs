@@ -47,8 +47,9 @@ impl Offered {
     }
 }
 
-/// What a link does besides.
+/// What a link does besides. Each packet asks several times, so that the answer is a byte of its own.
 #[derive(Clone, Debug)]
+#[repr(u8)]
 enum Mode<P> {
     /// Nothing.
     Plain,

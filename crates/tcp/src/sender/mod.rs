@@ -170,7 +170,9 @@ impl<S: Store> Sender<S> {
     /// Takes `n` bytes of an application that keeps the send buffer full until they are sent: all of them are taken, of
     /// which no more than the buffer holds are outstanding at a time.
     pub fn offer(&mut self, now: Instant, n: u64) {
-        self.general().offer(now, n);
+        // More data puts nothing wrong, but after a pause the window is looked at first.
+        self.engine.offer(now, n);
+        self.steady &= self.engine.beginning.is_none();
     }
     /// Forgets what was written and never sent. Returns how many bytes.
     pub fn truncate(&mut self) -> u64 {

@@ -4,8 +4,8 @@
 //! A sender is *steady* when it has come to rest (the poll for transmissions returned nothing) and nothing is wrong: no
 //! recovery, no hole, no duplicate, no probe, no timer but those for retransmission and pacing. An acknowledgement that
 //! says nothing but "everything before this has arrived" then moves `SND.UNA`, gives an RTT sample, grows the window and
-//! restarts the timer; and what the window releases is new data in full segments. Everything else takes the long way,
-//! which ends the steadiness.
+//! restarts the timer; and what the window releases, or the application writes, is new data in full segments and at its end
+//! a short one. Everything else takes the long way, which ends the steadiness.
 
 use super::space::{FIRST, FinState, Space};
 use super::{Engine, Out, Phase, Sender};
@@ -221,8 +221,15 @@ impl<S: Store> Engine<S> {
         echo: Option<Duration>,
     ) -> Ordinary {
         let (una, max) = (self.board.una(), self.board.max());
-        if ack <= una || ack > max || window != self.space.window {
+        if ack <= una || ack > max {
             return Ordinary::No;
+        }
+        if window == self.space.window {
+            self.space.edge = self.space.edge.max(ack + window);
+        } else {
+            // A receiver does not tell of every few bytes of room (RFC 9293 §3.8.6.2.2): behind a short segment it
+            // announces another window.
+            self.space.update_window(ack, window, self.config.send_buffer);
         }
         let acked = self.board.ack(ack);
         let bytes = acked.bytes;
@@ -230,7 +237,6 @@ impl<S: Store> Engine<S> {
         self.counters.acks += 1;
         self.counters.bytes_acked += bytes;
         self.delivered += bytes;
-        self.space.edge = self.space.edge.max(ack + window);
         self.highest_delivered = self.highest_delivered.max(ack);
 
         let rtt = acked.sent_at.map(|sent| now - sent);
@@ -291,14 +297,18 @@ impl<S: Store> Engine<S> {
         if flight >= window {
             return Turn::Blocked(Blocked::Cwnd);
         }
-        if !self.room_for(smss) {
-            let closed = self.space.edge <= max && self.space.end > max && una < max;
-            return if closed { Turn::Blocked(Blocked::Rwnd) } else { Turn::Unclear };
-        }
-        if flight + smss > window {
+        let len = if self.room_for(smss) {
+            smss
+        } else {
+            match self.short_end(max - una) {
+                Ok(len) => len,
+                Err(turn) => return turn,
+            }
+        };
+        if flight + len > window {
             return Turn::Blocked(Blocked::Cwnd);
         }
-        let out = self.send_ordinary(now, max);
+        let out = self.send_ordinary(now, max, len as u32);
         if let Some(rate) = pacing {
             // Payload, since that is what delivery-rate samples count.
             self.pacer.sent(now, out.len, rate);
@@ -323,10 +333,26 @@ impl<S: Store> Engine<S> {
             && self.config.send_buffer >= max - self.board.una() + smss
     }
 
-    /// A full new segment leaves.
+    /// There is no room for a full segment, or the application has none: what it has if that may go as it is (see
+    /// [`Space::new_len`]), or what becomes of the turn.
+    #[inline(never)]
+    fn short_end(&self, flight: u64) -> Result<u64, Turn> {
+        let max = self.board.max();
+        let (len, edge) = (self.space.end.saturating_sub(max), self.space.edge);
+        if len == 0 {
+            return Err(Turn::Blocked(Blocked::App));
+        }
+        if edge <= max && flight > 0 {
+            return Err(Turn::Blocked(Blocked::Rwnd));
+        }
+        let short = len < u64::from(self.space.smss) && (!self.config.nagle || flight == 0);
+        let fits = edge >= max + len && self.config.send_buffer >= flight + len;
+        if short && fits { Ok(len) } else { Err(Turn::Unclear) }
+    }
+
+    /// A new segment leaves, which is full or the end of what was written.
     #[inline(always)]
-    fn send_ordinary(&mut self, now: Instant, seq: u64) -> Out {
-        let len = self.space.smss;
+    fn send_ordinary(&mut self, now: Instant, seq: u64, len: u32) -> Out {
         if let Some(s) = &mut self.sampler {
             let in_flight = self.board.pipe() + u64::from(len);
             let (len, empty) = (self.board.len(), self.board.is_empty());
@@ -337,7 +363,7 @@ impl<S: Store> Engine<S> {
         self.rtt.time(self.space.nxt, now);
         self.counters.segments_sent += 1;
         self.last_sent_at = now;
-        self.prober.transmitted(seq, len, len, u64::MAX / 2);
+        self.prober.transmitted(seq, len, self.space.smss, self.space.max_window);
         if self.timers.at(Timer::Retransmission) == Instant::MAX {
             self.restart_timer(now);
         }
@@ -355,9 +381,22 @@ impl<S: Store> Engine<S> {
             self.note_ordinary_burst(sent);
         }
         self.window_limited = blocked == Blocked::Cwnd;
-        self.app_limited = false;
+        self.app_limited = blocked == Blocked::App;
+        if self.app_limited {
+            self.nothing_left();
+        }
         if self.control.listens_to_transmit() {
             self.tell_of_transmission(now, &Transmit { sent, clock, blocked });
         }
+    }
+
+    /// The application has nothing more to send for now.
+    #[inline]
+    fn nothing_left(&mut self) {
+        let (flight, delivered) = (self.board.span(), self.delivered);
+        if let Some(s) = &mut self.sampler {
+            s.app_limited(delivered, flight);
+        }
+        self.board.tidy();
     }
 }

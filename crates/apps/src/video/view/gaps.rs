@@ -42,7 +42,15 @@ impl Gaps {
     /// Packet `number` arrived for the first time. It is known to those that come, but enters the counts only if it
     /// `counts`.
     pub(super) fn arrived(&mut self, now: Instant, number: u64, counts: bool) {
-        let before = number.checked_sub(1).and_then(|n| self.time(n));
+        // Mostly the next one comes, and of those before it only the last is known.
+        let next = self.times.len() == 1 && number.checked_sub(1) == Some(self.base);
+        let before = match self.times.front_mut().filter(|_| next) {
+            Some(known) => {
+                self.base = number;
+                known.replace(now)
+            }
+            None => number.checked_sub(1).and_then(|n| self.time(n)),
+        };
         let late = |before: Option<Instant>| before.is_some_and(|t| now.since(t) > self.threshold);
         if counts {
             self.received += 1;
@@ -50,7 +58,9 @@ impl Gaps {
             self.by_arrival += u64::from(late(self.last));
         }
         self.last = Some(now);
-        self.know(now, number);
+        if !next {
+            self.know(now, number);
+        }
     }
 
     fn time(&self, number: u64) -> Option<Instant> {

@@ -278,6 +278,10 @@ impl Viewer {
         match *arrival {
             Arrival::InOrder { bytes } => self.in_order(now, bytes),
             Arrival::Segment { from, to } => self.segment(now, from, to),
+            Arrival::Next { from, to } => {
+                self.segment(now, from, to);
+                self.in_order(now, to);
+            }
             Arrival::Datagram(d) => self.datagram(now, &d),
         }
         self.judge(now);
@@ -317,7 +321,9 @@ impl Viewer {
 
     /// Of a stream these bytes arrived, in order or not.
     fn segment(&mut self, now: Instant, from: u64, to: u64) {
-        let first = self.packets.partition_point(|p| p.end <= from);
+        // Mostly it is the first that is waited for.
+        let ahead = self.packets.front().is_some_and(|p| p.end <= from);
+        let first = if ahead { self.packets.partition_point(|p| p.end <= from) } else { 0 };
         for place in first..self.packets.len() {
             let packet = &mut self.packets[place];
             if packet.end > to {

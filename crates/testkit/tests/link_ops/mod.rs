@@ -1,0 +1,429 @@
+//! Links with all that they may have, driven in any way while anything changes: each packet has one fate, and the books agree.
+//! The fuzz target of the same name and the replay of its corpus share this file.
+
+use skyhaul_base::{Duration, Instant, Rate};
+use skyhaul_path::agenda::Due;
+use skyhaul_path::delay::{Ramp, normal::Normal, uniform::Uniform};
+use skyhaul_path::error::{self, ber, bursts, mtu, per};
+use skyhaul_path::fec::{self, block, code_rate, repeat};
+use skyhaul_path::queue::{
+    ack_decimation, ack_filter, acks_first, codel, fq_codel, gtnets, pie, plain, pushout, red, threshold,
+    two_band, wred,
+};
+use skyhaul_path::rate::{self, End, dama};
+use skyhaul_path::{
+    Acknowledgement, Agenda, Change, Course, Delay, Discipline, DropReason, Handover, Limit, Link,
+    LinkConfig, PacketView, QueueConfig, Streams, Victim, arq,
+};
+use skyhaul_testkit::fuzz::Tape;
+use std::collections::VecDeque;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Pkt {
+    id: u32,
+    size: u32,
+    flow: u32,
+    low: bool,
+    ect: bool,
+    marked: bool,
+    ack: Option<Acknowledgement>,
+}
+
+impl PacketView for Pkt {
+    fn size(&self) -> u32 {
+        self.size
+    }
+    fn low_priority(&self) -> bool {
+        self.low
+    }
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+    fn is_ect(&self) -> bool {
+        self.ect
+    }
+    fn mark_ce(&mut self) {
+        assert!(self.ect, "{self:?} is marked, and its transport knows nothing of marks");
+        self.marked = true;
+    }
+    fn ack(&self) -> Option<Acknowledgement> {
+        self.ack
+    }
+}
+
+fn micros(tape: &mut Tape<'_>) -> Duration {
+    Duration::from_micros(tape.word().into())
+}
+fn share(tape: &mut Tape<'_>) -> f64 {
+    f64::from(tape.byte()) / 255.0
+}
+
+/// Every kind of queue.
+fn discipline(tape: &mut Tape<'_>) -> Discipline {
+    let victim = if tape.one_in(2) { Victim::Oldest } else { Victim::Youngest };
+    let (yes, also) = (tape.one_in(2), tape.one_in(2));
+    match tape.below(15) {
+        0 => Discipline::DROP_TAIL,
+        1 => plain::Config {}.into(),
+        2 => gtnets::Config {}.into(),
+        3 => acks_first::Config {}.into(),
+        4 => pushout::Fifo { victim }.into(),
+        5 => pushout::Strict { victim }.into(),
+        6 => threshold::Config { low_below: tape.below(5) as u64 }.into(),
+        7 => two_band::Config { low_room: share(tape), low_rate: 0.5 * share(tape) }.into(),
+        8 => ack_decimation::Config {
+            keep_every: 2 + tape.below(4) as u64,
+            keep_duplicates: yes,
+            acks_first: also,
+        }
+        .into(),
+        9 => {
+            let place = if yes { ack_filter::Place::Head } else { ack_filter::Place::Tail };
+            let filter = if tape.one_in(2) {
+                ack_filter::Filter::Conservative
+            } else {
+                ack_filter::Filter::Aggressive
+            };
+            ack_filter::Config { filter, place, acks_first: also }.into()
+        }
+        10 => {
+            codel::Config { target: micros(tape), interval: micros(tape), ecn: yes, class_aware: also }.into()
+        }
+        11 => fq_codel::Config {
+            target: micros(tape),
+            interval: micros(tape),
+            quantum: 1 + u64::from(tape.word()) % 3000,
+            flows: 1 + tape.below(4) as u64,
+            ecn: yes,
+            class_aware: also,
+        }
+        .into(),
+        12 => pie::Config {
+            target: micros(tape),
+            update: micros(tape),
+            burst: micros(tape),
+            ecn: yes,
+            class_aware: also,
+            ..pie::Config::default()
+        }
+        .into(),
+        13 => red::Config {
+            max_probability: share(tape),
+            weight: share(tape),
+            gentle: yes,
+            ecn: also,
+            class_aware: tape.one_in(2),
+            ..red::Config::default()
+        }
+        .into(),
+        _ => wred::Config {
+            max_probability: share(tape),
+            weight: share(tape),
+            gentle: yes,
+            ecn: also,
+            ..wred::Config::default()
+        }
+        .into(),
+    }
+}
+
+fn limit(tape: &mut Tape<'_>) -> Limit {
+    match tape.below(3) {
+        0 => Limit::Packets(tape.below(20) as u32),
+        1 => Limit::Bytes(u64::from(tape.word()) % 20_000),
+        _ => Limit::Unlimited,
+    }
+}
+
+fn speed(tape: &mut Tape<'_>) -> rate::Config {
+    let bits = Rate::from_bits_per_sec(100_000 + 1000 * u64::from(tape.word()));
+    match tape.below(6) {
+        0 => rate::Config::Unlimited,
+        1 => rate::read("mahimahi", "1\n3\n3\n7\n", End::Loop).expect("a trace"),
+        2 => rate::Kind::Dama(dama::Config {
+            rate: bits,
+            carrier_rate: None,
+            frame: Duration::from_millis(1 + tape.below(30) as u64),
+            request: micros(tape),
+            hold: micros(tape),
+            contention_rate: None,
+        })
+        .into(),
+        _ => bits.into(),
+    }
+}
+
+fn losses(tape: &mut Tape<'_>) -> error::Config {
+    match tape.below(6) {
+        0 => per::Config { p: share(tape) }.into(),
+        1 => ber::Config { ber: 1e-4 * share(tape), ..ber::Config::default() }.into(),
+        2 => bursts::Config { loss: 0.5 * share(tape), burst: 3.0 }.into(),
+        3 => {
+            let mtu = 68 + u64::from(tape.word()) % 1500;
+            mtu::Config { mtu, fragments: tape.one_in(2), p: share(tape) }.into()
+        }
+        _ => error::Config::NONE,
+    }
+}
+
+fn delay(tape: &mut Tape<'_>, now: Instant) -> Delay {
+    let (base, more) = (micros(tape), micros(tape));
+    match tape.below(5) {
+        0 => Normal { base, sigma: more }.into(),
+        1 => Uniform { base, jitter: more }.into(),
+        2 => Ramp::new((now, base), (now + micros(tape), more)).into(),
+        _ => Delay::fixed(base),
+    }
+}
+
+fn code(tape: &mut Tape<'_>) -> Option<fec::Config> {
+    match tape.below(5) {
+        0 => {
+            let k = 1 + tape.below(8) as u64;
+            let (n, interleave) = (k + tape.below(4) as u64, 1 + tape.below(3) as u64);
+            let fill_time = micros(tape).max(Duration::from_nanos(1));
+            Some(block::Config { n, k, interleave, fill_time, in_order: tape.one_in(2) }.into())
+        }
+        1 => Some(repeat::Config { times: 1 + tape.below(3) as u64 }.into()),
+        2 => Some(code_rate::Config { rate: 0.1 + 0.9 * share(tape), residual: None }.into()),
+        _ => None,
+    }
+}
+
+fn repeats(tape: &mut Tape<'_>) -> Option<arq::Config> {
+    tape.one_in(3).then(|| arq::Config {
+        window: 1 + tape.below(12) as u32,
+        retries: tape.below(4) as u32,
+        in_order: tape.one_in(2),
+        guard: micros(tape),
+        feedback: if tape.one_in(2) { arq::Feedback::Ideal } else { arq::Feedback::After(micros(tape)) },
+    })
+}
+
+/// What satellites and weather do: changes at the times that the tape names.
+#[derive(Debug)]
+struct Script(VecDeque<(Instant, Change)>);
+
+impl Course for Script {
+    fn next(&self) -> Instant {
+        self.0.front().map_or(Instant::MAX, |c| c.0)
+    }
+    fn take(&mut self) -> Change {
+        self.0.pop_front().expect("not called after the last").1
+    }
+}
+
+fn script(tape: &mut Tape<'_>) -> Script {
+    let mut at = Instant::ZERO;
+    let changes = (0..tape.below(12)).map(|_| {
+        if tape.one_in(2) {
+            at += micros(tape);
+        }
+        (at, change(tape, at))
+    });
+    Script(changes.collect())
+}
+
+fn change(tape: &mut Tape<'_>, now: Instant) -> Change {
+    match tape.below(8) {
+        0 => Change::Delay(delay(tape, now)),
+        1 => Change::Error(losses(tape)),
+        2 => Change::Limit(limit(tape)),
+        3 => Change::Rate(speed(tape)),
+        4 => Change::Up(tape.one_in(2)),
+        5 => Change::Fade(share(tape)),
+        6 => Change::Visible(tape.one_in(2)),
+        _ => Change::Handover(Handover {
+            from: Some(1),
+            to: tape.one_in(2).then_some(2),
+            before: Duration::ZERO,
+            after: micros(tape),
+        }),
+    }
+}
+
+/// A link under test, and what is known of its packets.
+struct Bench {
+    link: Link<Pkt>,
+    /// Of each packet, whether its fate is known.
+    known: Vec<bool>,
+    delivered: u64,
+    lost: [u64; DropReason::COUNT],
+    marked: u64,
+}
+
+impl Bench {
+    fn settle(known: &mut [bool], p: &Pkt) {
+        let known = &mut known[p.id as usize];
+        assert!(!*known, "packet {} has two fates", p.id);
+        *known = true;
+    }
+    /// Does something that may lose packets.
+    fn act<T>(&mut self, act: impl FnOnce(&mut Link<Pkt>, &mut dyn FnMut(Pkt, DropReason)) -> T) -> T {
+        let Self { link, known, lost, .. } = self;
+        act(link, &mut |p, why| {
+            Self::settle(known, &p);
+            lost[why as usize] += 1;
+        })
+    }
+    fn serve(&mut self, now: Instant) {
+        self.act(|link, lost| link.serve(now, &mut |p, why| lost(p, why)));
+    }
+    fn deliver(&mut self, now: Instant) -> bool {
+        let Some(p) = self.link.deliver(now) else { return false };
+        Self::settle(&mut self.known, &p);
+        self.delivered += 1;
+        self.marked += u64::from(p.marked);
+        true
+    }
+    fn change(&mut self, now: Instant, change: &Change) {
+        self.serve(now);
+        self.act(|link, lost| change.apply(now, link, &mut |p, why| lost(p, why)));
+    }
+    fn offer(&mut self, now: Instant, p: Pkt) {
+        self.known.push(false);
+        self.act(|link, lost| link.offer(now, p, &mut |p, why| lost(p, why)));
+    }
+    fn audit(&self, now: Instant) {
+        let total = self.link.counters().total();
+        assert_eq!(
+            (total.offered, total.delivered, total.drops),
+            (self.known.len() as u64, self.delivered, self.lost)
+        );
+        let held = u64::from(self.link.queue_len()) + self.link.in_flight() as u64;
+        assert_eq!(total.offered, total.delivered + total.lost() + held);
+        assert!(self.marked <= total.marked, "{} of {}", self.marked, total.marked);
+        assert!(self.link.busy_time(now) <= now - Instant::ZERO);
+    }
+    fn next(&self) -> Instant {
+        let service = self.link.next_service().unwrap_or(Instant::MAX);
+        service.min(self.link.next_delivery().unwrap_or(Instant::MAX))
+    }
+    /// Does what is due next.
+    fn step(&mut self, now: Instant) {
+        if self.link.next_service().is_some_and(|at| at <= now) {
+            self.serve(now);
+        } else {
+            self.deliver(now);
+        }
+    }
+}
+
+fn packet(tape: &mut Tape<'_>, id: u32) -> Pkt {
+    let size = u32::from(tape.word()) % 1501;
+    let bits = tape.byte();
+    let ack = (bits & 8 != 0).then(|| Acknowledgement {
+        connection: u16::from(bits >> 7),
+        number: tape.byte().into(),
+        ecn: bits & 0x40,
+        stamp: (bits & 16 != 0).then_some(id),
+        tells_more: bits & 32 != 0,
+    });
+    let size = if ack.is_some() { size % 60 } else { size };
+    Pkt { id, size, flow: u32::from(bits >> 6), low: bits & 1 != 0, ect: bits & 2 != 0, marked: false, ack }
+}
+
+/// Builds the link that `data` spells, and runs the operations that follow.
+///
+/// # Panics
+/// If a packet has two fates or none, or the books disagree.
+pub(crate) fn link_ops(data: &[u8]) {
+    let tape = &mut Tape(data);
+    let queue = QueueConfig {
+        discipline: discipline(tape),
+        limit: limit(tape),
+        count_in_service: tape.one_in(4),
+        ns2_limit: tape.one_in(4),
+    };
+    let config = LinkConfig {
+        rate: speed(tape),
+        queue,
+        delay: delay(tape, Instant::ZERO),
+        allow_reorder: tape.one_in(3),
+        error: losses(tape),
+        drop_inflight: tape.one_in(2),
+        fec: code(tape),
+        arq: repeats(tape),
+    };
+    let refused = config.validate().map_err(|e| e.to_string()).err();
+    let refused = refused.or(queue.validate(1500).map_err(|e| e.to_string()).err());
+    let refused = refused.or(config.error.validate().map_err(|e| e.to_string()).err());
+    if let Some(why) = refused {
+        assert!(!why.is_empty() && !why.contains('\n'), "{why:?}");
+        return;
+    }
+    let moves = tape.one_in(2);
+    let (mut courses, mut events) = (Vec::new(), Vec::new());
+    if moves {
+        let change = change(tape, Instant::ZERO);
+        events.push(Due { at: Instant::ZERO + micros(tape), link: 0, change });
+        for _ in 0..2 {
+            let course: Box<dyn Course> = Box::new(script(tape));
+            courses.push((0, course));
+        }
+    }
+    let mut agenda = Agenda::new(events, courses);
+    let link = Link::new(&config, Streams::named(1, "links.fuzz"));
+    // Departures are foreseen only where nothing changes.
+    let foreseeing = !moves && tape.one_in(2);
+    let link = if foreseeing { link.foreseeing(&queue) } else { link };
+    let mut bench = Bench { link, known: Vec::new(), delivered: 0, lost: Default::default(), marked: 0 };
+    let mut now = Instant::ZERO;
+    while !tape.is_empty() {
+        let until = if tape.one_in(2) { now + micros(tape) } else { now };
+        // A late driver leaves out what is due, but not what changes.
+        let late = tape.one_in(4);
+        loop {
+            let due = if late { Instant::MAX } else { bench.next() };
+            let at = due.min(agenda.next());
+            if at > until || at == Instant::MAX {
+                break;
+            }
+            now = now.max(at);
+            if due <= agenda.next() {
+                bench.step(now);
+            } else if let Some((_, change)) = agenda.take(now) {
+                bench.change(now, &change);
+            }
+        }
+        now = until;
+        match tape.below(8) {
+            0 => bench.serve(now),
+            1 => drop(bench.deliver(now)),
+            2 if moves => {
+                let change = change(tape, now);
+                bench.change(now, &change);
+            }
+            _ => {
+                let p = packet(tape, bench.known.len() as u32);
+                bench.offer(now, p);
+            }
+        }
+        if foreseeing {
+            bench.serve(now);
+        }
+        bench.audit(now);
+    }
+    // Whatever is left arrives or is lost once the link is up and everything has changed.
+    while let Some((_, change)) = agenda.take(Instant::from_nanos(u64::MAX - 1)) {
+        bench.change(now, &change);
+    }
+    if moves {
+        bench.change(now, &Change::Up(true));
+        bench.change(now, &Change::Visible(true));
+    }
+    for steps in 0.. {
+        let next = bench.next();
+        if next == Instant::MAX {
+            break;
+        }
+        assert!(steps < 100_000, "the link does not come to rest");
+        now = now.max(next);
+        bench.step(now);
+    }
+    // Who asks for the books of a link that foresees departures settles it first.
+    bench.serve(now);
+    bench.audit(now);
+    assert!(bench.known.iter().all(|known| *known), "a packet has no fate");
+    assert_eq!((bench.link.queue_len(), bench.link.queue_bytes(), bench.link.in_flight()), (0, 0, 0));
+}
