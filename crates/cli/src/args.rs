@@ -25,7 +25,9 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  skyhaul demo --out results/demo")]
     Demo(DemoArgs),
     /// Show what follows from a scenario (BDP, RTT, queue in time), and what looks wrong.
-    #[command(after_help = "Example:\n  skyhaul check preset:peach-geo --set links.sat.error.p=1e-2")]
+    #[command(
+        after_help = "Examples:\n  skyhaul check preset:peach-geo --set links.sat.error.p=1e-2\n  skyhaul check preset:leo-walker-550 --figure passes.svg"
+    )]
     Check(CheckArgs),
     /// Compare two results directories: which metrics differ by more than chance, which verdicts changed.
     #[command(
@@ -189,6 +191,10 @@ fn time(text: &str) -> Result<skyhaul_base::Duration, ArgumentError> {
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) scenario: Scenario,
+    /// Draw the first link over satellites, elevation, delay and outages over the run: .svg or .png through vl-convert, or
+    /// .json, its input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) figure: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -21,6 +21,7 @@ mod picture;
 pub mod reproduce;
 pub mod results;
 pub mod run;
+pub mod sky;
 pub mod studies;
 pub mod summary;
 pub mod text;

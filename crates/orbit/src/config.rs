@@ -116,6 +116,8 @@ pub enum Diversity {
     None,
     /// Two, of which the nearer one carries what is sent; while one changes the other carries on.
     Best,
+    /// Two, and each packet leaves over both: the first copy that arrives counts, the other is dropped.
+    Both,
 }
 
 /// One constellation or more.

@@ -1,8 +1,8 @@
 //! What a link over satellites becomes as they move.
 
-use crate::config::Config;
+use crate::config::{Config, Diversity};
 use crate::sky::Sky;
-use crate::tracker::Tracker;
+use crate::tracker::{Path, Tracker};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use skyhaul_base::{Duration, Instant};
@@ -18,6 +18,8 @@ pub struct Flight {
     pending: VecDeque<Change>,
     at: Instant,
     visible: bool,
+    /// Packets leave over two ways at a time; whether each can be used.
+    both: Option<[bool; 2]>,
 }
 
 impl Flight {
@@ -25,7 +27,8 @@ impl Flight {
     #[must_use]
     pub fn new(config: &Config, sky: Arc<Sky>) -> Self {
         let tracker = Tracker::new(config, sky);
-        let mut flight = Self { tracker, pending: VecDeque::new(), at: Instant::ZERO, visible: true };
+        let both = (config.diversity == Diversity::Both).then_some([false; 2]);
+        let mut flight = Self { tracker, pending: VecDeque::new(), at: Instant::ZERO, visible: true, both };
         flight.step();
         flight
     }
@@ -38,15 +41,34 @@ impl Flight {
         let visible = step.path.is_some();
         if let Some(path) = step.path {
             // The delay before the sight: what waits leaves as soon as the link is up.
-            self.pending.push_back(Change::Delay(match path.begin == path.end {
-                true => Delay::fixed(path.begin),
-                false => Ramp::new((step.from, path.begin), (step.until, path.end)).into(),
-            }));
+            self.pending.push_back(Change::Delay(line(step.from, step.until, &path)));
         }
-        if visible != self.visible || self.pending.is_empty() {
+        // What goes out of sight sends nothing any more before its ways end.
+        let sets = self.visible && !visible;
+        if sets {
+            self.pending.push_back(Change::Visible(false));
+        }
+        if let Some(used) = &mut self.both {
+            for (i, (way, used)) in (0..).zip(step.ways.iter().zip(used)) {
+                if way.is_some() || *used {
+                    let delay = way.map(|path| line(step.from, step.until, &path));
+                    self.pending.push_back(Change::Way(i, delay));
+                }
+                *used = way.is_some();
+            }
+        }
+        if visible != self.visible && !sets || self.pending.is_empty() {
             self.pending.push_back(Change::Visible(visible));
         }
         self.visible = visible;
+    }
+}
+
+/// The delay of a way between two times.
+fn line(from: Instant, until: Instant, path: &Path) -> Delay {
+    match path.begin == path.end {
+        true => Delay::fixed(path.begin),
+        false => Ramp::new((from, path.begin), (until, path.end)).into(),
     }
 }
 
@@ -148,6 +170,27 @@ mod tests {
         }
         assert!(handovers >= 3);
         assert!(all.windows(2).all(|w| w[0].0 <= w[1].0));
+    }
+
+    #[test]
+    fn both_ways_are_told_while_there_is_one() {
+        let mut config = Config::new(city("London"), city("Madrid"), named::find("leo550").unwrap());
+        config.diversity = Diversity::Both;
+        let (mut used, mut ends, mut sum) = ([false; 2], 0, 0);
+        for (at, change) in until(&config, 600) {
+            match change {
+                Change::Way(way, delay) => {
+                    let was = core::mem::replace(&mut used[usize::from(way)], delay.is_some());
+                    assert!(was || delay.is_some(), "{at:?}: it cannot be used, and was not");
+                    ends += u32::from(was && delay.is_none());
+                    sum += 1;
+                }
+                Change::Delay(_) | Change::Handover(_) => {}
+                other => panic!("{at:?}: the other satellite carries on: {other:?}"),
+            }
+            assert!(used.contains(&true) || sum < 2, "{at:?}");
+        }
+        assert!(ends >= 3 && sum > 11_000, "{ends} {sum}");
     }
 
     #[test]

@@ -20,8 +20,10 @@ pub struct Step {
     pub from: Instant,
     /// When it ends; [`Instant::MAX`] if nothing changes any more.
     pub until: Instant,
-    /// The way that packets take; `None` while there is none.
+    /// The way that packets take, the nearer one of two; `None` while there is none.
     pub path: Option<Path>,
+    /// Both ways of a link over two satellites at a time.
+    pub ways: [Option<Path>; 2],
     /// What changed when it began.
     pub handovers: Vec<Handover>,
 }
@@ -72,7 +74,7 @@ impl Tracker {
     pub fn new(config: &Config, sky: Arc<Sky>) -> Self {
         let slots = match config.diversity {
             Diversity::None => 1,
-            Diversity::Best => 2,
+            Diversity::Best | Diversity::Both => 2,
         };
         Self {
             sky,
@@ -127,25 +129,33 @@ impl Tracker {
                 until = until.min(after(at, REROUTE));
             }
         }
-        let path = path.map(|(route, begin)| {
-            let end = match until {
-                Instant::MAX => None,
-                until => route.delay(&self.sky, &self.sky.moment(until)),
-            };
-            Path {
-                first: route.first(),
-                last: route.last(),
-                satellites: route.satellites().len() as u32,
-                begin: Duration::from_secs_f64(begin),
-                end: Duration::from_secs_f64(end.unwrap_or(begin)),
-            }
+        let path = path.map(|(route, begin)| self.path(route, begin, until));
+        let ways = [0, 1].map(|i| {
+            let slot = self.slots.get(i).filter(|s| self.slots.len() == 2 && s.ready <= at)?;
+            let route = slot.route.as_ref()?;
+            Some(self.path(route, route.delay(&self.sky, &now)?, until))
         });
         if at == Instant::ZERO {
             // What serves from the start has taken over from nobody.
             handovers.clear();
         }
         self.at = until;
-        Step { from: at, until, path, handovers }
+        Step { from: at, until, path, ways, handovers }
+    }
+
+    /// A way until a time, whose delay is known now.
+    fn path(&self, route: &Route, begin: f64, until: Instant) -> Path {
+        let end = match until {
+            Instant::MAX => None,
+            until => route.delay(&self.sky, &self.sky.moment(until)),
+        };
+        Path {
+            first: route.first(),
+            last: route.last(),
+            satellites: route.satellites().len() as u32,
+            begin: Duration::from_secs_f64(begin),
+            end: Duration::from_secs_f64(end.unwrap_or(begin)),
+        }
     }
 
     /// The nearest way that can be used, with its delay.

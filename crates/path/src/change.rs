@@ -26,6 +26,8 @@ pub enum Change {
     Fade(f64),
     /// Its satellite is in sight or not: the link is up while it is both up and in sight.
     Visible(bool),
+    /// One of two ways at a time, 0 or 1, has another delay, or with `None` cannot be used.
+    Way(u8, Option<Delay>),
     /// It goes on over another satellite. This changes nothing by itself: delay and sight change beside it.
     Handover(Handover),
 }
@@ -62,6 +64,7 @@ impl Change {
             Self::Up(up) => link.set_up(now, *up, lost),
             Self::Fade(loss) => link.set_fade(*loss),
             Self::Visible(visible) => link.set_visible(now, *visible, lost),
+            Self::Way(way, delay) => link.set_way(now, *way, delay.clone(), lost),
             Self::Handover(_) => {}
         }
     }

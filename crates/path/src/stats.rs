@@ -67,6 +67,8 @@ pub struct Repair {
     pub retransmissions: u64,
     /// Packets that the channel had lost and the code brought back.
     pub repairs: u64,
+    /// Copies over the other of two ways that arrived after the packet, and were dropped.
+    pub duplicates: u64,
     /// Packets given up after the last repeat.
     pub give_ups: u64,
 }

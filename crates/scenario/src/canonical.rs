@@ -104,7 +104,7 @@ impl Resolved {
             Change::Error(e) => (key("error"), written(e)),
             Change::Limit(limit) => (key("queue.limit"), written(queue_limit(limit))),
             Change::Up(up) => (key("up"), toml::Value::Boolean(*up)),
-            Change::Fade(_) | Change::Visible(_) | Change::Handover(_) => return None,
+            Change::Fade(_) | Change::Visible(_) | Change::Way(..) | Change::Handover(_) => return None,
         };
         Some(EventSpec { at: Time(event.at), set: [(key, value)].into_iter().collect() })
     }

@@ -2,7 +2,7 @@
 
 use crate::error::Problem;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_orbit::{Config, Flight, Invalid, Sky, Switch, first_path};
+use skyhaul_orbit::{Config, Diversity, Flight, Invalid, Sky, Switch, first_path};
 use skyhaul_path::Course;
 use std::sync::Arc;
 
@@ -33,6 +33,10 @@ impl Orbit {
     /// A handover loses what is in flight, unless the link says otherwise.
     pub(crate) fn cuts(&self) -> bool {
         self.config.switch == Switch::Hard
+    }
+    /// Packets leave over two satellites at a time.
+    pub(crate) fn both_carry(&self) -> bool {
+        self.config.diversity == Diversity::Both
     }
     /// What the link becomes as satellites move.
     pub(crate) fn course(&self) -> Box<dyn Course> {

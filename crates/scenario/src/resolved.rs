@@ -190,6 +190,7 @@ impl Direction {
             allow_reorder: self.allow_reorder,
             error: self.error.clone(),
             drop_inflight: self.drop_in_flight,
+            two_ways: self.orbit.as_ref().is_some_and(|o| o.both_carry()),
             fec: self.fec.clone(),
             arq: self.arq,
         }

@@ -84,6 +84,7 @@ fn what_was_resolved_reads_back_to_the_same() {
                 "links.sat.orbit.diversity=best",
             ],
         ),
+        (LEO, &["links.sat.orbit.diversity=both"]),
         (LEO, &["links.sat.orbit.relay=inter-satellite", "links.sat.orbit.processing=500 us"]),
         (LEO, &["links.sat.orbit.constellation=['leo550', 'geo']", "links.sat.orbit.offset=10 min"]),
         (

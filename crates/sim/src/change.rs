@@ -47,6 +47,8 @@ impl<R: Tap> Network<R> {
                 self.witness.recorder.record(now, &Event::Handover { link, from, to, before, after });
                 return;
             }
+            // The delay of the nearer way is noted beside it.
+            Change::Way(..) => return,
             Change::Fade(loss) => (LinkChange::Fade, loss.to_bits()),
             Change::Visible(visible) => (LinkChange::Visible, (*visible).into()),
             Change::Rate(rate) => (LinkChange::Rate, rate.mean().map_or(u64::MAX, Rate::bits_per_sec)),

@@ -4,12 +4,18 @@ use crate::args::CheckArgs;
 use crate::output::print;
 use crate::stop::Stop;
 use skyhaul_cc::Controls;
-use skyhaul_lab::cases;
+use skyhaul_lab::{cases, sky};
 
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Stop> {
     let cases = cases::resolve(&args.scenario.scenario, &args.scenario.set, None)?;
     for case in &cases {
         skyhaul_sim::check_controls(&case.scenario, &Controls::default()).map_err(Stop::bad)?;
+    }
+    if let Some(path) = &args.figure {
+        let [case] = cases.as_slice() else {
+            return Err(Stop::bad("--set with several values makes several scenarios: --figure draws one"));
+        };
+        sky::figure(&case.scenario, path)?;
     }
     let checks: Vec<_> = cases.iter().map(|c| skyhaul_scenario::check(&c.scenario)).collect();
     if args.scenario.json {

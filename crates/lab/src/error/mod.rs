@@ -3,10 +3,12 @@
 mod capture;
 mod compare;
 mod export;
+mod figure;
 
 pub use capture::CaptureError;
 pub use compare::CompareError;
 pub use export::ExportError;
+pub use figure::FigureError;
 
 use skyhaul_scenario::ScenarioError;
 use skyhaul_sim::{BuildError, Failure};
@@ -38,6 +40,9 @@ pub enum LabError {
     /// Results cannot be written in another format.
     #[error(transparent)]
     Export(#[from] ExportError),
+    /// A figure cannot be drawn.
+    #[error(transparent)]
+    Figure(#[from] FigureError),
     /// A file or folder cannot be read.
     #[error("cannot read {}: {}", path.display(), io_words(source))]
     Read {

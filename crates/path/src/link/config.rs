@@ -24,9 +24,11 @@ pub struct LinkConfig {
     pub error: error::Config,
     /// True if a link that goes down loses what is in flight.
     pub drop_inflight: bool,
-    /// Forward error correction.
+    /// Each packet leaves over two ways at once, with the delays of [`crate::Change::Way`], and the first copy counts.
+    pub two_ways: bool,
+    /// Forward error correction; of two ways only that of a modem.
     pub fec: Option<fec::Config>,
-    /// Repeats on request of what that leaves.
+    /// Repeats on request of what that leaves; not of two ways.
     pub arq: Option<arq::Config>,
 }
 

@@ -289,6 +289,23 @@ impl<P: PacketView> Link<P> {
         self.switch(now, self.up, visible, lost);
     }
 
+    /// One of the two ways of a link that has them ([`LinkConfig::two_ways`]), 0 or 1, has another delay; with `None` it
+    /// cannot be used any more, and a link configured so loses the copies in flight there. Nothing happens on other links.
+    pub fn set_way(
+        &mut self,
+        now: Instant,
+        way: u8,
+        delay: Option<Delay>,
+        lost: &mut impl FnMut(P, DropReason),
+    ) {
+        self.changes();
+        self.serve(now, lost);
+        let cuts = self.drop_inflight;
+        if let Mode::Repairing(layers) = &mut self.mode {
+            layers.set_way(now, way, delay, cuts);
+        }
+    }
+
     fn switch(&mut self, now: Instant, up: bool, visible: bool, lost: &mut impl FnMut(P, DropReason)) {
         self.changes();
         self.serve(now, lost);
@@ -305,7 +322,7 @@ impl<P: PacketView> Link<P> {
         self.ready_at = Instant::MAX;
         if self.drop_inflight {
             if let Mode::Repairing(layers) = &mut self.mode {
-                layers.cut(now);
+                layers.cut(now, None);
             }
             let counters = &mut self.counters;
             self.lane.cut(now, |p| {

@@ -5,7 +5,7 @@ use crate::orbit::Orbit;
 use core::fmt;
 use serde::Serialize;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_orbit::{Relay, Tracker};
+use skyhaul_orbit::{Diversity, Relay, Tracker};
 
 /// How much of a run is looked at: a satellite's pass lasts minutes, and a sky that turns on shows nothing new.
 const LONGEST: Duration = Duration::from_secs(3_600);
@@ -21,6 +21,8 @@ pub struct OrbitCheck {
     pub satellites: u32,
     /// Packets pass from satellite to satellite.
     pub inter_satellite: bool,
+    /// How many satellites serve at a time, and what they carry: "none", "best" or "both".
+    pub diversity: &'static str,
     /// How much of the run was looked at: an hour at most.
     pub looked_at_s: f64,
     /// The shortest delay; `None` if no satellite was in sight.
@@ -97,6 +99,11 @@ pub(super) fn check(orbit: &Orbit, duration: Duration) -> OrbitCheck {
         stations: [config.from.to_string(), config.to.to_string()],
         satellites: sky.count(),
         inter_satellite: config.relay == Relay::InterSatellite,
+        diversity: match config.diversity {
+            Diversity::None => "none",
+            Diversity::Best => "best",
+            Diversity::Both => "both",
+        },
         looked_at_s: length.as_secs_f64(),
         delay_min_s: None,
         delay_mean_s: None,
@@ -185,7 +192,12 @@ impl fmt::Display for OrbitCheck {
 fn show(f: &mut fmt::Formatter<'_>, o: &OrbitCheck) -> fmt::Result {
     let [from, to] = &o.stations;
     let what = if o.satellites == 1 { "satellite" } else { "satellites" };
-    let how = if o.inter_satellite { "from satellite to satellite" } else { "by one of them at a time" };
+    let how = match (o.inter_satellite, o.diversity) {
+        (true, _) => "from satellite to satellite",
+        (false, "best") => "by the nearer of two at a time",
+        (false, "both") => "by two at a time, each packet by both",
+        (false, _) => "by one of them at a time",
+    };
     let how = if o.satellites == 1 { "" } else { how };
     let comma = if how.is_empty() { "" } else { ", " };
     writeln!(f, "  orbit        {from} - {to} over {} {what}{comma}{how}", o.satellites)?;
@@ -255,6 +267,17 @@ mod tests {
             text.contains("London - Madrid over 1584 satellites") && text.contains("elevation deg"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn two_satellites_at_a_time_are_told() {
+        for (diversity, words) in [("best", "by the nearer of two"), ("both", "each packet by both")] {
+            let orbit = format!(
+                "{{ from = 'London', to = 'Madrid', constellation = 'leo550', diversity = '{diversity}' }}"
+            );
+            let text = checked(&orbit).to_string();
+            assert!(text.contains(words), "{text}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::model::{DirectionSpec, FadeSpec, LinkSpec, OrTrace, QueueSpec, RateOr
 use crate::resolved::{Direction, Link, Orbit};
 use crate::{orbit, trace};
 use skyhaul_base::{Duration, Rate};
+use skyhaul_path::fec::Shape;
 use skyhaul_path::{Delay, Limit, QueueConfig, Refusal, error, fade, rate};
 use std::sync::Arc;
 
@@ -170,6 +171,18 @@ pub(super) fn resolve(
     };
     forward.arq = answered("", &both, &forward, &reverse)?;
     reverse.arq = answered(".reverse", &merged, &reverse, &forward)?;
+    if delays.2.as_ref().is_some_and(|o| o.both_carry()) {
+        for (way, direction) in [("", &forward), (".reverse", &reverse)] {
+            let blocks = direction.fec.as_ref().is_some_and(|fec| fec.code().shape != Shape::NONE);
+            for (k, there) in [("fec", blocks), ("arq", direction.arq.is_some())] {
+                if there {
+                    let message = "packets that leave over two satellites are repaired by the other copy: leave this out, or \
+                                   write orbit.diversity = \"best\"";
+                    return refuse(format!("{key}{way}.{k}"), message);
+                }
+            }
+        }
+    }
     Ok(Link { name: name.into(), forward, reverse })
 }
 

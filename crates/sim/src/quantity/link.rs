@@ -95,6 +95,9 @@ pub const LINK: &[Quantity<LinkResult>] = with_classes!(
         count("repairs", "packets that the channel had lost and the link's code brought back", |l, _| {
             l.repair.repairs
         }),
+        count("duplicates", "copies over a second satellite that arrived after the packet and were dropped", |l, _| {
+            l.repair.duplicates
+        }),
         count("reconstructed", "acknowledgements made anew at the far side; not among those delivered", |l, _| {
             l.reconstructed
         }),

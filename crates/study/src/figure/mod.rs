@@ -20,6 +20,7 @@ pub use overlay::overlay;
 use serde::Serialize;
 use spans::Span;
 use std::path::Path;
+pub use vega::PALETTE;
 
 /// A figure with its data.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 /// Okabe and Ito's palette, which readers with any colour vision tell apart, with a dark wine (of Paul Tol's) in place
 /// of its yellow, which is pale on white.
-pub(super) const PALETTE: [&str; 8] =
+pub const PALETTE: [&str; 8] =
     ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255"];
 
 /// Shapes of the same series, so that colour is never the only difference.

@@ -227,9 +227,7 @@ impl<S: Store> Engine<S> {
         if window == self.space.window {
             self.space.edge = self.space.edge.max(ack + window);
         } else {
-            // A receiver does not tell of every few bytes of room (RFC 9293 §3.8.6.2.2): behind a short segment it
-            // announces another window.
-            self.space.update_window(ack, window, self.config.send_buffer);
+            self.announced(ack, window);
         }
         let acked = self.board.ack(ack);
         let bytes = acked.bytes;
@@ -297,18 +295,14 @@ impl<S: Store> Engine<S> {
         if flight >= window {
             return Turn::Blocked(Blocked::Cwnd);
         }
-        let len = if self.room_for(smss) {
-            smss
-        } else {
-            match self.short_end(max - una) {
-                Ok(len) => len,
-                Err(turn) => return turn,
-            }
-        };
-        if flight + len > window {
+        if !self.room_for(smss) {
+            return self.next_short(now, flight, window);
+        }
+        if flight + smss > window {
             return Turn::Blocked(Blocked::Cwnd);
         }
-        let out = self.send_ordinary(now, max, len as u32);
+        let full = self.space.smss;
+        let out = self.send_ordinary(now, max, full, full);
         if let Some(rate) = pacing {
             // Payload, since that is what delivery-rate samples count.
             self.pacer.sent(now, out.len, rate);
@@ -333,26 +327,43 @@ impl<S: Store> Engine<S> {
             && self.config.send_buffer >= max - self.board.una() + smss
     }
 
-    /// There is no room for a full segment, or the application has none: what it has if that may go as it is (see
-    /// [`Space::new_len`]), or what becomes of the turn.
+    /// The peer announces another window than before. It need not tell of every few bytes of room (RFC 9293 §3.8.6.2.2), so
+    /// that short segments change it.
     #[inline(never)]
-    fn short_end(&self, flight: u64) -> Result<u64, Turn> {
-        let max = self.board.max();
-        let (len, edge) = (self.space.end.saturating_sub(max), self.space.edge);
-        if len == 0 {
-            return Err(Turn::Blocked(Blocked::App));
-        }
-        if edge <= max && flight > 0 {
-            return Err(Turn::Blocked(Blocked::Rwnd));
-        }
-        let short = len < u64::from(self.space.smss) && (!self.config.nagle || flight == 0);
-        let fits = edge >= max + len && self.config.send_buffer >= flight + len;
-        if short && fits { Ok(len) } else { Err(Turn::Unclear) }
+    fn announced(&mut self, ack: u64, window: u64) {
+        self.space.update_window(ack, window, self.config.send_buffer);
     }
 
-    /// A new segment leaves, which is full or the end of what was written.
+    /// There is no room for a full segment, or the application has none: what it has leaves if it may go as it is (see
+    /// [`Space::new_len`]).
+    #[inline(never)]
+    fn next_short(&mut self, now: Instant, flight: u64, window: u64) -> Turn {
+        let (max, full) = (self.board.max(), self.space.smss);
+        let (len, edge) = (self.space.end.saturating_sub(max), self.space.edge);
+        if len == 0 {
+            return Turn::Blocked(Blocked::App);
+        }
+        if edge <= max && flight > 0 {
+            return Turn::Blocked(Blocked::Rwnd);
+        }
+        let short = len < u64::from(full) && (!self.config.nagle || flight == 0);
+        let fits = edge >= max + len && self.config.send_buffer >= flight + len;
+        if !(short && fits) {
+            return Turn::Unclear;
+        }
+        if flight + len > window {
+            return Turn::Blocked(Blocked::Cwnd);
+        }
+        let out = self.send_ordinary(now, max, len as u32, full);
+        if let Some(rate) = self.control.pacing() {
+            self.pacer.sent(now, out.len, rate);
+        }
+        Turn::Sent(out)
+    }
+
+    /// A new segment leaves, which is `full` or the end of what was written.
     #[inline(always)]
-    fn send_ordinary(&mut self, now: Instant, seq: u64, len: u32) -> Out {
+    fn send_ordinary(&mut self, now: Instant, seq: u64, len: u32, full: u32) -> Out {
         if let Some(s) = &mut self.sampler {
             let in_flight = self.board.pipe() + u64::from(len);
             let (len, empty) = (self.board.len(), self.board.is_empty());
@@ -363,7 +374,7 @@ impl<S: Store> Engine<S> {
         self.rtt.time(self.space.nxt, now);
         self.counters.segments_sent += 1;
         self.last_sent_at = now;
-        self.prober.transmitted(seq, len, self.space.smss, self.space.max_window);
+        self.prober.transmitted(seq, len, full, self.space.max_window);
         if self.timers.at(Timer::Retransmission) == Instant::MAX {
             self.restart_timer(now);
         }
@@ -391,7 +402,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// The application has nothing more to send for now.
-    #[inline]
+    #[inline(never)]
     fn nothing_left(&mut self) {
         let (flight, delivered) = (self.board.span(), self.delivered);
         if let Some(s) = &mut self.sampler {

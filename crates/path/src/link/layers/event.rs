@@ -14,6 +14,8 @@ pub(super) enum What {
         packet: Option<u32>,
         /// The channel has not lost it.
         whole: bool,
+        /// Which of two ways it takes; 0 where there is one.
+        way: u8,
     },
     /// The receiver learns that a packet was given up.
     Skip(u64),

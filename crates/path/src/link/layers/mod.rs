@@ -15,10 +15,12 @@
 mod blocks;
 mod event;
 mod order;
+mod ways;
 
 use super::{Link, LinkConfig, Mode, Offered};
 use crate::arq;
-use crate::fec::Code;
+use crate::delay::Delay;
+use crate::fec::{Code, Shape};
 use crate::packet::{DropReason, PacketView};
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
@@ -27,6 +29,7 @@ use event::{Event, What};
 use order::{Order, Slot};
 use skyhaul_base::slab::Slab;
 use skyhaul_base::{Duration, Instant, math};
+use ways::Ways;
 
 /// What a link has that repairs.
 #[derive(Clone, Debug)]
@@ -36,6 +39,8 @@ pub(super) struct Layers<P> {
     /// Bytes of packets and parity so far, and what the modem has made of them.
     coded: (u64, u64),
     blocks: Blocks,
+    /// Where each packet leaves over two ways.
+    ways: Option<Ways>,
     fill_time: Duration,
     arq: Option<arq::Config>,
     /// Packets of which ARQ does not know the fate.
@@ -91,15 +96,19 @@ impl<P> Layers<P> {
 impl<P: PacketView> Layers<P> {
     /// What a link of this configuration has that repairs; `None` if it has nothing.
     pub(super) fn new(config: &LinkConfig) -> Option<Self> {
-        if config.fec.is_none() && config.arq.is_none() {
+        if config.fec.is_none() && config.arq.is_none() && !config.two_ways {
             return None;
         }
-        let code = config.fec.as_ref().map_or(Code::NONE, crate::fec::Config::code);
+        let mut code = config.fec.as_ref().map_or(Code::NONE, crate::fec::Config::code);
+        if config.two_ways {
+            code.shape = Shape { parity: 1, in_order: !config.allow_reorder, ..Shape::NONE };
+        }
         let in_order = config.arq.map_or(code.shape.in_order, |arq| arq.in_order);
         Some(Self {
             bits: code.bits,
             coded: (0, 0),
             blocks: Blocks::new(&code.shape),
+            ways: config.two_ways.then(|| Ways::new(config.allow_reorder)),
             fill_time: code.shape.fill_time,
             arq: config.arq,
             outstanding: 0,
@@ -171,7 +180,7 @@ impl<P: PacketView> Layers<P> {
         if let Some((block, size)) = self.blocks.pay() {
             link.counters.repair.parity += 1;
             let (arrival, whole) = self.transmit(link, start, &Parity(size), waited);
-            self.schedule(arrival, What::Arrive { block, packet: None, whole });
+            self.schedule(arrival, What::Arrive { block, packet: None, whole, way: 0 });
         } else if let Some(key) = self.again.pop_front() {
             link.counters.repair.retransmissions += 1;
             self.send(link, start, key, waited);
@@ -197,13 +206,40 @@ impl<P: PacketView> Layers<P> {
         held.sent += 1;
         let size = held.packet.size();
         let (arrival, whole) = self.transmit(link, start, &held.packet, waited);
+        if self.ways.is_some() {
+            return self.send_twice(link, (key, held), whole);
+        }
         held.why = (!whole).then_some(DropReason::Error);
         *self.held.get_mut(key) = held;
         let (block, begun) = self.blocks.add(size);
         if let Some(group) = begun {
             self.schedule(start + self.fill_time, What::Filled(group));
         }
-        self.schedule(arrival, What::Arrive { block, packet: Some(key), whole });
+        self.schedule(arrival, What::Arrive { block, packet: Some(key), whole, way: 0 });
+    }
+
+    /// A packet that is being transmitted leaves over both ways, as far as they can be used; `whole` says whether the channel
+    /// spares the first copy to arrive.
+    fn send_twice(&mut self, link: &mut Link<P>, (key, mut held): (u32, Held<P>), whole: bool) {
+        let end = link.free_at;
+        let [first, second] = self.ways.as_mut().map_or([None; 2], |ways| ways.leave(end));
+        // Both copies draw, used or not: with another satellite in sight the others would be lost alike.
+        let spared = !link.is_lost(&held.packet);
+        held.why = match first {
+            None => Some(DropReason::LinkDown),
+            Some(_) => (!whole).then_some(DropReason::Error),
+        };
+        let size = held.packet.size();
+        *self.held.get_mut(key) = held;
+        let (block, _) = self.blocks.add(size);
+        self.blocks.pay();
+        let (at, way) = first.unwrap_or((end, 0));
+        self.schedule(at, What::Arrive { block, packet: Some(key), whole: whole && first.is_some(), way });
+        let copy = second.is_some();
+        link.counters.repair.transmissions += u64::from(copy);
+        link.counters.repair.parity += u64::from(copy);
+        let (at, way) = second.unwrap_or((at, way));
+        self.schedule(at, What::Arrive { block, packet: None, whole: spared && copy, way });
     }
 
     /// Takes time on the transmitter. Returns when it arrives, and whether whole.
@@ -237,7 +273,8 @@ impl<P: PacketView> Layers<P> {
 
     fn handle(&mut self, link: &mut Link<P>, what: What, lost: &mut impl FnMut(P, DropReason)) {
         match what {
-            What::Arrive { block, packet, whole } => {
+            What::Arrive { block, packet, whole, .. } => {
+                let repairs = link.counters.repair.repairs;
                 let mut settled = core::mem::take(&mut self.settled);
                 self.blocks.arrive(block, packet, whole, &mut settled);
                 for s in settled.drain(..) {
@@ -251,6 +288,10 @@ impl<P: PacketView> Layers<P> {
                     }
                 }
                 self.settled = settled;
+                if self.ways.is_some() && packet.is_none() && whole {
+                    let needed = link.counters.repair.repairs > repairs;
+                    link.counters.repair.duplicates += u64::from(!needed);
+                }
             }
             What::Skip(place) => self.resolve(link, place, Slot::Skipped),
             What::Answered => self.outstanding -= 1,
@@ -329,11 +370,23 @@ impl<P: PacketView> Layers<P> {
         }
     }
 
-    /// What is in flight is lost, but may be repaired.
-    pub(super) fn cut(&mut self, now: Instant) {
+    /// Another delay of a way, or that it cannot be used any more; then what is in flight there is lost if `cuts`.
+    pub(super) fn set_way(&mut self, now: Instant, way: u8, delay: Option<Delay>, cuts: bool) {
+        let Some(ways) = &mut self.ways else { return };
+        if ways.set(way, delay) && cuts {
+            ways.cut(way, now);
+            self.cut(now, Some(way));
+        }
+    }
+
+    /// What is in flight, or what of it is on this way, is lost, but may be repaired.
+    pub(super) fn cut(&mut self, now: Instant, only: Option<u8>) {
         let mut events = core::mem::take(&mut self.events).into_vec();
         for e in &mut events {
-            if let (What::Arrive { packet, whole, .. }, true) = (&mut e.what, e.at > now) {
+            if let (What::Arrive { packet, whole, way, .. }, true) = (&mut e.what, e.at > now) {
+                if only.is_some_and(|only| only != *way) {
+                    continue;
+                }
                 *whole = false;
                 if let Some(key) = packet {
                     self.held.get_mut(*key).why = Some(DropReason::LinkDown);
