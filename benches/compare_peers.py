@@ -113,7 +113,12 @@ def settings(pair):
         "algorithm": pair.algorithm,
         "isolation": pair.note or None,
         "there": {"name": pair.theirs, "window": pair.window, **dict(pair.options)},
-        "skyhaul": {"control": pair.control, "endpoint": pair.endpoint, "window": pair.window},
+        "skyhaul": {
+            "control": pair.control,
+            "endpoint": pair.endpoint,
+            "window": pair.window,
+            "queue": pair.queue or None,
+        },
     }
 
 

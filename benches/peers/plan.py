@@ -49,6 +49,16 @@ NS3_CALM = (("nextseg", "rfc"),)
 NS3_BYTES = NS3_ENDPOINT + ", growth = 'byte-counting'"
 
 
+# Random early detection as Floyd recommends it, gentle, with the thresholds that its paper takes for 50 packets
+# of room. ns-2 counts
+# between signals in another way unless wait_ is off (ns2/geo_bulk.tcl). Both sides drop; neither marks.
+RED = (
+    "{ kind = 'red', limit = '50 packets', min-threshold = '5 packets', max-threshold = '15 packets', "
+    "max-probability = 0.1, weight = 0.002, gentle = true, packet-size = '1000 B', ecn = false }"
+)
+NS2_RED = (("queue", "RED"), ("minth", 5), ("maxth", 15), ("maxp", 0.1), ("weight", 0.002))
+
+
 @dataclass(frozen=True)
 class Pair:
     """One algorithm in a peer and in Skyhaul."""
@@ -67,6 +77,8 @@ class Pair:
     """Segments that may be outstanding."""
     transport: str = ""
     """`flows.bulk.transport` in Skyhaul; empty for TCP, otherwise `control` and `endpoint` say nothing."""
+    queue: str = ""
+    """`links.sat.queue` in Skyhaul; empty for the drop-tail queue of the preset."""
     note: str = ""
     """What an isolating experiment changes; empty for the comparison itself."""
 
@@ -90,6 +102,7 @@ PAIRS = (
     Pair("ns2", "newreno", "TCP/Newreno", "'newreno'", NS2_ENDPOINT, NS2_OPTIONS),
     Pair("ns2", "sack", "TCP/Sack1", "'sack'", NS2_ENDPOINT, NS2_OPTIONS),
     Pair("ns2", "vegas", "TCP/Vegas", "'vegas'", NS2_ENDPOINT, NS2_OPTIONS),
+    Pair("ns2", "newreno-red", "TCP/Newreno", "'newreno'", NS2_ENDPOINT, NS2_OPTIONS + NS2_RED, queue=RED),
     Pair("ns2", "tfrc", "TFRC", "", "", TFRC_OPTIONS, transport=TFRC),
     Pair("ns3", "westwood-plus", "westwood-plus", WESTWOOD, NS3_ENDPOINT, NS3_OPTIONS),
     Pair("ns3", "hybla", "hybla", "'hybla'", NS3_BYTES, NS3_OPTIONS),
@@ -221,7 +234,8 @@ class Run:
         if self.side == "skyhaul" and self.pair.transport:
             return {**what, "transport": self.pair.transport}
         if self.side == "skyhaul":
-            return {**what, "control": self.pair.control, "endpoint": self.pair.endpoint}
+            queue = {"queue": self.pair.queue} if self.pair.queue else {}
+            return {**what, "control": self.pair.control, "endpoint": self.pair.endpoint, **queue}
         return {**what, "algorithm": self.pair.theirs, "options": dict(self.pair.options)}
 
 

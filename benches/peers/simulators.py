@@ -183,6 +183,8 @@ class Skyhaul:
             "flows.bulk.handshake": "true",
             "duration": f"{run.duration:g} s",
         }
+        if run.pair.queue:
+            settings["links.sat.queue"] = run.pair.queue
         return self._run(SCENARIO, settings, run.seed)
 
     def _run(self, scenario, settings, seed):

@@ -20,6 +20,9 @@
 #             there, and ack_ is one short.
 #   -buffer   packets that may wait, NOT counting the one being transmitted. ns-2's DropTail drops
 #             when length+1 >= limit_, that is, it holds limit_-1 packets; limit_ is buffer+1 here.
+#   -queue    DropTail, or RED with the parameters -minth, -maxth, -maxp and -weight: gentle, in packets, without
+#             marks. wait_ is off, so that the probability grows with the packets since the last signal as in the
+#             paper of Floyd and Jacobson. RED drops when length >= limit_, so limit_ is buffer there.
 #   -loss     probability that a packet that left the queue and crossed the link is discarded. The
 #             error model follows the delay element of the link, so a lost packet has used its
 #             share of the link rate. (ns-2's lossmodel would sit before the queue.) It acts on
@@ -52,6 +55,11 @@ array set opt {
     lean      0
     scheduler Calendar
     packets   0
+    queue     DropTail
+    minth     5
+    maxth     15
+    maxp      0.1
+    weight    0.002
     trace     ""
 }
 
@@ -102,12 +110,23 @@ if {$opt(trace) ne ""} {
     $ns trace-all $tracefile
 }
 
+Queue/RED set thresh_ $opt(minth)
+Queue/RED set maxthresh_ $opt(maxth)
+Queue/RED set linterm_ [expr {1.0 / $opt(maxp)}]
+Queue/RED set q_weight_ $opt(weight)
+Queue/RED set mean_pktsize_ 1000
+Queue/RED set bytes_ false
+Queue/RED set queue_in_bytes_ false
+Queue/RED set setbit_ false
+Queue/RED set gentle_ true
+Queue/RED set wait_ false
+
 set A [$ns node]
 set B [$ns node]
 set half [expr {$opt(rtt) / 2.0}]
-$ns simplex-link $A $B [expr {$opt(rate) * 8000.0}] $half DropTail
+$ns simplex-link $A $B [expr {$opt(rate) * 8000.0}] $half $opt(queue)
 $ns simplex-link $B $A 10Gb $half DropTail
-$ns queue-limit $A $B [expr {int($opt(buffer)) + 1}]
+$ns queue-limit $A $B [expr {int($opt(buffer)) + ($opt(queue) eq "DropTail")}]
 $ns queue-limit $B $A 1000000
 
 # Two streams of ns-2's generator, one substream per seed: the start times of a seed do not depend

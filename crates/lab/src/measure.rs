@@ -4,9 +4,9 @@ use crate::text::{Grid, bit_rate, percent, seconds, short};
 use skyhaul_base::Duration;
 use skyhaul_scenario::Resolved;
 use skyhaul_scenario::resolved::FlowGroup;
-use skyhaul_sim::RunResult;
 use skyhaul_sim::quantity::{self, Datum, FLOW, LINK, Quantity, Source};
 use skyhaul_sim::result::direction;
+use skyhaul_sim::{LinkResult, RunResult};
 use skyhaul_study::table::{Column, Table};
 
 /// A group of flows with what they measured together, by column.
@@ -186,36 +186,37 @@ pub fn report(scenario: &Resolved, seed: u64, result: &RunResult) -> String {
         out.push('\n');
         out.push_str(&pages.lines(0));
     }
-    let mut links = Grid::new(&[
-        "links",
-        "direction",
-        "packets",
-        "delivered",
-        "lost: error",
-        "full",
-        "pushed out",
-        "link down",
-        "busy",
-        "queue mean",
-        "max",
-    ])
-    .left(1);
+    let of = |l: &LinkResult, name: &str| {
+        let found = LINK.iter().find(|q| q.name == name);
+        found.unwrap_or_else(|| unreachable!("a link has `{name}`")).value(l, result.duration).real()
+    };
+    // What active queue management does has columns where there is some.
+    let some = |name: &str| result.links.iter().any(|l| of(l, name) > 0.0);
+    let counts: Vec<(&str, &str)> = [
+        ("packets", "offered", true),
+        ("delivered", "delivered", true),
+        ("lost: error", "dropped_error", true),
+        ("full", "dropped_full", true),
+        ("aqm", "dropped_aqm", some("dropped_aqm")),
+        ("pushed out", "dropped_pushed_out", true),
+        ("link down", "dropped_link_down", true),
+        ("marked", "marked", some("marked")),
+    ]
+    .into_iter()
+    .filter_map(|(head, name, shown)| shown.then_some((head, name)))
+    .collect();
+    let heads: Vec<&str> = ["links", "direction"]
+        .into_iter()
+        .chain(counts.iter().map(|c| c.0))
+        .chain(["busy", "queue mean", "max"])
+        .collect();
+    let mut links = Grid::new(&heads).left(1);
     for l in &result.links {
-        let counts = [
-            "offered",
-            "delivered",
-            "dropped_error",
-            "dropped_full",
-            "dropped_pushed_out",
-            "dropped_link_down",
-        ];
-        let of = |name: &str| {
-            let found = LINK.iter().find(|q| q.name == name);
-            found.unwrap_or_else(|| unreachable!("a link has `{name}`")).value(l, result.duration).real()
-        };
         let head = [l.name.clone(), direction(l.forward).into()];
         let tail = [percent(l.utilization), short(l.mean_queue), l.max_queue.to_string()];
-        links.row(head.into_iter().chain(counts.map(|n| format!("{:.0}", of(n)))).chain(tail).collect());
+        links.row(
+            head.into_iter().chain(counts.iter().map(|c| format!("{:.0}", of(l, c.1)))).chain(tail).collect(),
+        );
     }
     if !result.links.is_empty() {
         out.push('\n');

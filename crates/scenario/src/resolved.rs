@@ -176,6 +176,7 @@ impl Direction {
         };
         match self.reconstruct_acks {
             Some(bytes) => hop.reconstructing(bytes),
+            None if self.queue.discipline.compacts_acks() => hop.expanding(),
             None => hop,
         }
     }

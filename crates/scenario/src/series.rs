@@ -23,6 +23,8 @@ pub enum Series {
     InFlight,
     /// Loss event rate as the sender knows it, per flow of TFRC.
     LossEventRate,
+    /// Packets that the queue has marked so far (ECN), per direction of a link.
+    Marked,
     /// Estimate of what is in the network, in segments, per flow.
     Pipe,
     /// Packets waiting, per direction of a link.
@@ -50,7 +52,7 @@ pub enum Series {
 
 impl Series {
     /// All series, in the order of their names.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Acked,
         Self::AllowedRate,
         Self::Buffered,
@@ -59,6 +61,7 @@ impl Series {
         Self::Delay,
         Self::InFlight,
         Self::LossEventRate,
+        Self::Marked,
         Self::Pipe,
         Self::Queue,
         Self::Rate,
@@ -84,6 +87,7 @@ impl Series {
             Self::Delay => "delay",
             Self::InFlight => "in-flight",
             Self::LossEventRate => "loss-event-rate",
+            Self::Marked => "marked",
             Self::Pipe => "pipe",
             Self::Queue => "queue",
             Self::Rate => "rate",

@@ -185,7 +185,7 @@ fn files() {
         (
             "kind = \"strict-pushout\"",
             "kind = \"strict-push-out\"",
-            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: ack-decimation, ack-filter, acks-first, codel, drop-tail, fifo-pushout, fq-codel, gtnets, pie, plain, red, strict-pushout, threshold, two-band, wred)",
+            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: ack-compaction, ack-decimation, ack-filter, acks-first, codel, drop-tail, fifo-pushout, fq-codel, gtnets, pie, plain, red, strict-pushout, threshold, two-band, wred)",
         ),
         (
             "kind = \"strict-pushout\"",
@@ -555,7 +555,7 @@ fn files() {
         (
             "[\"cwnd\", \"srtt\", \"queue\"]",
             "[\"cwnd\", \"rtt\"]",
-            "geo.toml:22: record.series[1]: \"rtt\" is unknown, did you mean \"srtt\"? (known: acked, allowed-rate, buffered, bwe, cwnd, delay, in-flight, loss-event-rate, pipe, queue, rate, retransmissions, rto, srtt, ssthresh, stalled, telemetry, up, utilization)",
+            "geo.toml:22: record.series[1]: \"rtt\" is unknown, did you mean \"srtt\"? (known: acked, allowed-rate, buffered, bwe, cwnd, delay, in-flight, loss-event-rate, marked, pipe, queue, rate, retransmissions, rto, srtt, ssthresh, stalled, telemetry, up, utilization)",
         ),
         (
             "[\"cwnd\", \"srtt\", \"queue\"]",

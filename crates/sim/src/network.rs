@@ -6,6 +6,7 @@ use crate::truth::Truth;
 use skyhaul_base::Instant;
 use skyhaul_path::{Chain, DropReason, Hop, Link, Observer, PacketView, Routed, Routes};
 use skyhaul_trace::{Class, Event, LossCause};
+use std::collections::BTreeMap;
 
 /// Everything between the end points.
 #[derive(Debug)]
@@ -20,11 +21,22 @@ pub(crate) struct Witness<R> {
     pub(crate) bodies: Bodies,
     pub(crate) truth: Truth,
     pub(crate) recorder: R,
+    /// Of the packets that have come to a link with a mark, how many of a kind are on it: such a mark is not its own. Only for
+    /// a recorder.
+    marked: BTreeMap<OnLink, u32>,
+}
+
+/// A link, and what tells a packet there from most others: its flow, its way, its numbers.
+type OnLink = (u32, u32, bool, u32, u32);
+
+fn on_link(link: u32, parcel: Parcel) -> OnLink {
+    let p = parcel.packet();
+    (link, parcel.flow(), parcel.backward(), p.seq, p.ack)
 }
 
 impl<R: Tap> Network<R> {
     pub(crate) fn new(hops: Vec<Hop<Parcel>>, routes: Routes, truth: Truth, recorder: R) -> Self {
-        let witness = Witness { bodies: Bodies::default(), truth, recorder };
+        let witness = Witness { bodies: Bodies::default(), truth, recorder, marked: BTreeMap::new() };
         Self { chain: Chain::new(hops, routes), witness }
     }
 
@@ -70,6 +82,22 @@ pub(crate) fn cause(why: DropReason) -> LossCause {
 }
 
 impl<R: Tap> Witness<R> {
+    /// A packet with a mark has come to a link.
+    #[cold]
+    fn note_marked(&mut self, link: u32, parcel: Parcel) {
+        *self.marked.entry(on_link(link, parcel)).or_default() += 1;
+    }
+    /// A packet with a mark leaves a link. True if it had the mark when it came.
+    #[cold]
+    fn was_marked(&mut self, link: u32, parcel: Parcel) -> bool {
+        let Some(n) = self.marked.get_mut(&on_link(link, parcel)) else { return false };
+        *n -= 1;
+        if *n == 0 {
+            self.marked.remove(&on_link(link, parcel));
+        }
+        true
+    }
+
     /// Shows the recorder a parcel that has a body.
     pub(crate) fn show(&mut self, now: Instant, parcel: Parcel, place: Place) {
         let segment = &parcel.segment(&self.bodies);
@@ -88,6 +116,9 @@ impl<R: Tap> Witness<R> {
 impl<R: Tap> Observer<Parcel> for Witness<R> {
     #[inline(always)]
     fn entered(&mut self, now: Instant, link: u32, parcel: &Parcel) {
+        if R::ENABLED && parcel.is_marked() {
+            self.note_marked(link, *parcel);
+        }
         if R::PACKETS {
             self.show(now, *parcel, Place::Entered { link });
         }
@@ -95,6 +126,10 @@ impl<R: Tap> Observer<Parcel> for Witness<R> {
 
     #[inline(always)]
     fn left(&mut self, now: Instant, link: u32, parcel: &Parcel) {
+        if R::ENABLED && parcel.is_marked() && !self.was_marked(link, *parcel) {
+            let flow = parcel.flow();
+            self.recorder.record(now, &Event::Marked { flow, link, packet: parcel.packet() });
+        }
         if R::PACKETS {
             self.show(now, *parcel, Place::Left { link });
         }
@@ -103,6 +138,9 @@ impl<R: Tap> Observer<Parcel> for Witness<R> {
     fn lost(&mut self, now: Instant, link: u32, parcel: Parcel, why: DropReason) {
         let cause = cause(why);
         if R::ENABLED {
+            if parcel.is_marked() {
+                self.was_marked(link, parcel);
+            }
             let flow = parcel.flow();
             self.recorder.record(now, &Event::Dropped { flow, link, cause, packet: parcel.packet() });
         }

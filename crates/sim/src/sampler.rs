@@ -105,6 +105,7 @@ impl Sampler {
                     Kind::Ssthresh => state.map_or(f64::NAN, |s| s.ssthresh),
                     Kind::Stalled => record.app.as_ref().and_then(|app| app.stood(now)).unwrap_or(f64::NAN),
                     Kind::Delay
+                    | Kind::Marked
                     | Kind::Telemetry
                     | Kind::Queue
                     | Kind::Rate
@@ -142,6 +143,7 @@ impl Sampler {
             for kind in &self.link_kinds {
                 self.row.push(match kind {
                     Kind::Delay => link.delay().base_at(now).as_secs_f64(),
+                    Kind::Marked => link.counters().kinds.iter().map(|k| k.marked).sum::<u64>() as f64,
                     Kind::Queue => f64::from(link.queue_len()),
                     // A transmitter without a rate has no value: a gap in figures.
                     Kind::Rate if link.is_up() => link.rate_over(self.last, now).unwrap_or(f64::NAN),

@@ -6,6 +6,10 @@ use skyhaul_trace::{Class, LossCause, Null};
 
 /// Two transfers of 5000 segments of 960 bytes, one after the other, each segment acknowledged, with `reverse` as the keys of the return link.
 fn transfer(cc: &str, reverse: &str) -> RunResult {
+    transfer_by(cc, "", reverse)
+}
+/// The same with these keys of the endpoint.
+fn transfer_by(cc: &str, endpoint: &str, reverse: &str) -> RunResult {
     let text = format!(
         r#"
 schema = 1
@@ -19,7 +23,7 @@ reverse = {{ rate = "50 kbit/s", {reverse} }}
 [flows.bulk]
 path = ["sat"]
 cc = "{cc}"
-endpoint = {{ preset = "ns2-2004" }}
+endpoint = {{ preset = "ns2-2004" {endpoint} }}
 rwnd = "200 segments"
 app = {{ kind = "pages", segments = 5000, count = 2 }}
 handshake = false
@@ -120,4 +124,45 @@ fn reconstruction_gives_the_sender_its_clock_back() {
     let (burst, clocked) = (a.bursts.mean().unwrap(), b.bursts.mean().unwrap());
     assert!(clocked < 3.0 && clocked < burst / 1.5, "{burst} {clocked}");
     assert_eq!(b.timeouts, 0);
+}
+
+/// RFC 3449 §5.3.2: what is removed in front of the link comes out behind it.
+#[test]
+fn compaction_gives_back_what_it_removes() {
+    let compacts = "queue = { kind = 'ack-compaction', limit = '50 packets' }";
+    for cc in ["newreno", "cubic", "peach"] {
+        let (plain, compacted) = (transfer(cc, FILTER), transfer(cc, compacts));
+        let ((a, _), (b, link)) = (parts(&plain), parts(&compacted));
+        let removed = link.dropped(LossCause::Filtered);
+        // Not all: around a hole none are made, since they would be taken for partial acknowledgements.
+        assert!(removed > 1000 && link.reconstructed <= removed, "{cc}: {} of {removed}", link.reconstructed);
+        assert!(link.reconstructed * 10 > removed * 9, "{cc}: {} of {removed}", link.reconstructed);
+        // The sender sees one for each segment, which lets one go, and two in slow start.
+        let (burst, clocked) = (a.bursts.mean().unwrap(), b.bursts.mean().unwrap());
+        assert!(clocked < 2.1 && clocked < burst / 1.5, "{cc}: {burst} {clocked}");
+        assert!(b.timeouts == 0 || cc == "peach", "{cc}: {}", b.timeouts);
+    }
+}
+
+/// RFC 3449 §4.3: marks in front of the return link make acknowledgements about as few as it can carry.
+#[test]
+fn marked_acknowledgements_become_as_few_as_the_link_carries() {
+    let red = "queue = { kind = 'red', limit = '50 packets' }";
+    let keys = ", ecn = 'ask', growth = 'abc'";
+    let plain = transfer_by("newreno", keys, red);
+    let controlled = transfer_by("newreno", &format!("{keys}, ack-cc = 'rfc3449'"), red);
+    let ((a, before), (b, after)) = (parts(&plain), parts(&controlled));
+    let lost = |l: &LinkResult| {
+        let acks = l.class(Class::Ack);
+        acks.lost() as f64 / acks.offered as f64
+    };
+    // k = 8: without control most of them are lost; with it those of which the average queue has not told yet.
+    assert!(lost(before) > 0.5 && lost(after) < 0.25 * lost(before), "{} {}", lost(before), lost(after));
+    assert_eq!(before.class(Class::Ack).marked, 0, "they are not capable of marks");
+    assert!(after.class(Class::Ack).marked > 0);
+    // For eight segments one is sent, with some slack for what is delayed too long.
+    let share = after.class(Class::Ack).offered as f64 / before.class(Class::Ack).offered as f64;
+    assert!(share < 0.4, "{share}");
+    // Far above what one acknowledgement per segment would clock.
+    assert!(done(b) < 0.5 * 10_000.0 / 156.25, "{} {}", done(a), done(b));
 }

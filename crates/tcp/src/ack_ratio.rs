@@ -1,17 +1,23 @@
-//! Congestion control of acknowledgements, at the sender of data: for how many segments the peer sends one (RFC 5690, which
-//! takes its rule from RFC 4341 §6.1.2).
+//! Congestion control of acknowledgements, at the sender of data: for how many segments the peer sends one.
 //!
-//! The ratio R begins at 2. A window of data in which an acknowledgement was lost or marked doubles it; after `cwnd/(R² - R)`
+//! **RFC 5690**, which takes its rule from RFC 4341 §6.1.2. The ratio R begins at 2. A window of data in which an acknowledgement was lost or marked doubles it; after `cwnd/(R² - R)`
 //! windows in a row without it falls by one. It never exceeds half of the congestion window, so that two acknowledgements
 //! answer each window, and is at least 2 from a window of four segments on.
 //!
 //! An acknowledgement is taken for lost when the next one covers more than R segments (§4.4); not while data is being repaired,
 //! when what is acknowledged jumps anyway (§4.4.1). One that comes after the one behind it counts as lost.
+//!
+//! **RFC 3449 §4.3.** Only marks count: the queue of the return link marks acknowledgements before it is full. A round trip
+//! with a mark doubles the ratio, each one without lowers it by one, as congestion control does with a window; and at least one
+//! acknowledgement answers each window of data. There the receiver keeps the ratio, from marks that the sender echoes and a window
+//! that the sender tells it of. Here the sender does so, which knows both and the round trip, and tells the receiver the ratio:
+//! what is told, when it arrives, and what follows from it are the same.
 
+use crate::config::AckCc;
 use core::num::NonZeroU8;
 use skyhaul_base::Duration;
 
-/// The ratio of RFC 5690 §4.1 before anything is known.
+/// The ratio of RFC 5690 §4.1 before anything is known, and of delayed acknowledgements (RFC 1122 §4.2.3.2).
 const FIRST: u32 = 2;
 /// What the option says at most.
 const MOST: u32 = 255;
@@ -38,6 +44,8 @@ pub(crate) struct Seen {
 /// The ratio of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckRatio {
+    /// The rule is that of RFC 3449.
+    by_marks: bool,
     ratio: u32,
     /// What the peer used until now: it may not have heard of `ratio` yet.
     before: u32,
@@ -53,8 +61,15 @@ pub(crate) struct AckRatio {
 }
 
 impl AckRatio {
-    pub(crate) const fn new() -> Self {
-        Self {
+    /// By this rule; `None` without one.
+    pub(crate) fn new(rule: AckCc) -> Option<Self> {
+        let by_marks = match rule {
+            AckCc::None => return None,
+            AckCc::Rfc5690 => false,
+            AckCc::Rfc3449 => true,
+        };
+        Some(Self {
+            by_marks,
             ratio: FIRST,
             before: FIRST,
             telling: false,
@@ -63,7 +78,7 @@ impl AckRatio {
             congested: false,
             clean: 0,
             needed: 1,
-        }
+        })
     }
 
     /// The ratio that the peer has been told, or will be.
@@ -84,7 +99,7 @@ impl AckRatio {
     /// An acknowledgement has been processed.
     pub(crate) fn acknowledged(&mut self, s: &Seen) {
         let covered = s.una.saturating_sub(s.before).div_ceil(s.smss.max(1).into());
-        let lost = !s.repairing && covered > self.ratio.max(self.before).into();
+        let lost = !self.by_marks && !s.repairing && covered > self.ratio.max(self.before).into();
         self.congested |= lost || s.marked;
         if self.told.is_some_and(|end| s.una >= end) {
             (self.telling, self.told, self.before) = (false, None, self.ratio);
@@ -94,28 +109,30 @@ impl AckRatio {
             self.window_end = s.max;
         }
         // Not before the peer has heard of the last change (§4.5).
-        let most = Self::most(s.cwnd);
+        let most = self.most(s.cwnd);
         if self.ratio > most && !self.telling {
             self.change(most, s.cwnd);
         }
     }
 
-    /// §4.5, constraint 2.
-    fn most(cwnd: f64) -> u32 {
-        ((cwnd.min(1e6) as u32).div_ceil(2)).clamp(FIRST, MOST)
+    /// RFC 5690 §4.5, constraint 2. RFC 3449 §4.3 is content with one acknowledgement of each window.
+    fn most(&self, cwnd: f64) -> u32 {
+        let window = cwnd.min(1e6) as u32;
+        let most = if self.by_marks { window.saturating_sub(1) } else { window.div_ceil(2) };
+        most.clamp(FIRST, MOST)
     }
 
     fn end_window(&mut self, cwnd: f64) {
         if self.congested {
             (self.clean, self.congested) = (0, self.telling);
             if !self.telling {
-                self.change((2 * self.ratio).min(Self::most(cwnd)), cwnd);
+                self.change((2 * self.ratio).min(self.most(cwnd)), cwnd);
             }
             return;
         }
         self.clean = self.clean.saturating_add(1);
-        // §4.5, constraint 3.
-        let least = if cwnd >= 4.0 { FIRST } else { 1 };
+        // RFC 5690 §4.5, constraint 3.
+        let least = if cwnd >= 4.0 || self.by_marks { FIRST } else { 1 };
         if self.clean >= self.needed && self.ratio > least && !self.telling {
             self.change(self.ratio - 1, cwnd);
         } else if self.ratio < least && !self.telling {
@@ -127,7 +144,13 @@ impl AckRatio {
         self.clean = 0;
         let r = f64::from(ratio);
         // From one there is nothing to fall to.
-        self.needed = if ratio > 1 { (cwnd / (r * r - r)).min(1e6) as u32 + 1 } else { u32::MAX };
+        self.needed = if self.by_marks {
+            1
+        } else if ratio > 1 {
+            (cwnd / (r * r - r)).min(1e6) as u32 + 1
+        } else {
+            u32::MAX
+        };
         if ratio != self.ratio {
             (self.before, self.ratio, self.telling, self.told) = (self.ratio, ratio, true, None);
         }
@@ -168,7 +191,37 @@ mod tests {
         }
     }
     fn talk(cwnd: u64) -> Talk {
-        Talk { acc: AckRatio::new(), una: 1, cwnd }
+        Talk { acc: AckRatio::new(AckCc::Rfc5690).expect("a rule"), una: 1, cwnd }
+    }
+
+    #[test]
+    fn by_marks_it_doubles_and_falls_by_one_in_each_window_without() {
+        let mut t = Talk { acc: AckRatio::new(AckCc::Rfc3449).expect("a rule"), una: 1, cwnd: 24 };
+        assert!(AckRatio::new(AckCc::None).is_none());
+        // Losses say nothing.
+        for _ in 0..50 {
+            t.ack(6, false);
+        }
+        assert_eq!(t.acc.ratio(), 2);
+        // Marks all the time: 2, 4, 8, 16, and then one acknowledgement less than there are segments in a window.
+        let mut seen = vec![2];
+        for _ in 0..400 {
+            let ratio = t.acc.ratio();
+            let now = t.ack(ratio.into(), true);
+            if seen.last() != Some(&now) {
+                seen.push(now);
+            }
+        }
+        assert_eq!(seen, [2, 4, 8, 16, 23]);
+        // And back, one by one: the window in which it is told, and the one after.
+        let mut seen = vec![];
+        for _ in 0..60 {
+            seen.push(t.windows(1));
+        }
+        seen.dedup();
+        assert_eq!(seen.first().map(|n| n >= &22), Some(true), "{seen:?}");
+        assert!(seen.windows(2).all(|w| w[1] + 1 == w[0]), "{seen:?}");
+        assert_eq!(seen.last(), Some(&2));
     }
 
     #[test]

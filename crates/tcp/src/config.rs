@@ -180,6 +180,9 @@ pub enum AckCc {
     None,
     /// The sender of data says for how many segments one is sent (RFC 5690), if both ends take part.
     Rfc5690,
+    /// The same by marks alone, which double that number, and less each round trip without one (RFC 3449 §4.3): the queue of the
+    /// return link has to mark, and both ends have to take part in ECN.
+    Rfc3449,
 }
 
 /// Configuration of an endpoint.

@@ -88,6 +88,28 @@ fn marked_acknowledgements_make_them_fewer_and_leave_the_window_alone() {
 }
 
 #[test]
+fn by_the_older_rule_only_marks_count_and_a_round_trip_without_one_takes_one_off() {
+    let config = Config { ecn: Ecn::Ask, ack_cc: AckCc::Rfc3449, ..config() };
+    let lost =
+        transfer(
+            [config; 2],
+            |n| {
+                if (40..140).contains(&n) && n % 3 == 0 { Fate::Lose } else { Fate::Deliver }
+            },
+        );
+    assert!(asked(&lost).is_empty(), "{:?}", asked(&lost));
+    let p = transfer([config; 2], |n| if (40..60).contains(&n) { Fate::Mark } else { Fate::Deliver });
+    let ratios = asked(&p);
+    assert_eq!(ratios[0], 4);
+    let top = ratios.iter().position(|r| Some(r) == ratios.iter().max()).expect("some");
+    assert!(ratios[..=top].windows(2).all(|w| w[1] == 2 * w[0]), "{ratios:?}");
+    assert!(ratios[top..].windows(2).all(|w| w[1] + 1 == w[0]), "{ratios:?}");
+    assert_eq!(ratios.last(), Some(&2), "all is as before: {ratios:?}");
+    let c = p.conn(C).counters();
+    assert_eq!((p.conn(C).sender().marks_answered(), c.retransmissions), (0, 0));
+}
+
+#[test]
 fn both_ends_must_take_part() {
     let none = Config { ack_cc: AckCc::None, ..config() };
     for pair in [[config(), none], [none, config()], [none, none]] {

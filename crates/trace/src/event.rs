@@ -232,6 +232,15 @@ pub enum Event {
         /// What it is from now on, in the unit of what changed; `u64::MAX` for no limit.
         value: u64,
     },
+    /// A packet that the queue of a link has marked (ECN) leaves that link.
+    Marked {
+        /// The flow.
+        flow: u32,
+        /// The directed link.
+        link: u32,
+        /// The packet.
+        packet: Packet,
+    },
     /// All of a page was acknowledged.
     PageDone {
         /// The flow.
@@ -363,6 +372,11 @@ impl Event {
                 put(satellite(from) << 32 | satellite(to));
                 put(before.as_nanos());
                 put(after.as_nanos());
+            }
+            Self::Marked { flow, link, packet: p } => {
+                put(head(21, *flow));
+                put((*link).into());
+                packet(p).into_iter().for_each(put);
             }
             Self::LinkChanged { link, what, value } => {
                 put(head(16, *link));

@@ -101,6 +101,7 @@ mod tests {
             Event::FlowStarted { flow },
             Event::LinkChanged { link, what: LinkChange::Rate, value: 5 },
             Event::LinkChanged { link, what: LinkChange::Delay, value: 5 },
+            Event::Marked { flow, link, packet },
             Event::PageDone { flow, page: 0, took: Duration::from_secs(1) },
             Event::ProbeAnswered { flow },
             Event::ProbeSent { flow },

@@ -5,6 +5,7 @@
 //! drives the chain gives it packets, tells it the time, and gets those back that have come through. What happens on the
 //! way goes to an [`Observer`].
 
+mod compaction;
 mod reconstruction;
 mod tournament;
 
@@ -13,6 +14,7 @@ use crate::packet::{DropReason, PacketView};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use compaction::Notes;
 pub use reconstruction::Reconstruction;
 use skyhaul_base::Instant;
 pub use tournament::Tournament;
@@ -68,11 +70,13 @@ struct Acks<P> {
     size: Option<u32>,
     /// Makes acknowledgements at the far side.
     reconstruction: Option<Reconstruction<P>>,
+    /// What acknowledgements carry of those that the queue has removed, where it says so.
+    notes: Option<Notes>,
 }
 
 impl<P> Default for Acks<P> {
     fn default() -> Self {
-        Self { size: None, reconstruction: None }
+        Self { size: None, reconstruction: None, notes: None }
     }
 }
 
@@ -110,6 +114,14 @@ impl<P: PacketView> Hop<P> {
         self.acks.get_or_insert_default().reconstruction = Some(Reconstruction::new(threshold));
         self
     }
+    /// The same link with acknowledgements made anew at its far side that a queue in front of it has removed and told of
+    /// ([`compacts_acks`](crate::queue::Discipline::compacts_acks); RFC 3449 §5.3.2).
+    #[must_use]
+    pub fn expanding(mut self) -> Self {
+        let acks = self.acks.get_or_insert_default();
+        (acks.reconstruction, acks.notes) = (Some(Reconstruction::as_told()), Some(Notes::default()));
+        self
+    }
     /// When [`Self::deliver`] is due.
     #[inline]
     fn next_delivery(&self) -> Instant {
@@ -140,10 +152,13 @@ impl<P: PacketView> Acks<P> {
     /// The link is about to be offered a packet.
     #[cold]
     #[inline(never)]
-    fn enter(&self, packet: &mut P)
+    fn enter(&mut self, now: Instant, packet: &mut P)
     where
         P: Routed,
     {
+        if let Some(notes) = &mut self.notes {
+            notes.offered(now, packet);
+        }
         if let Some(size) = self.size {
             packet.compress(size);
         }
@@ -171,7 +186,8 @@ impl<P: PacketView> Acks<P> {
         }
         let mut p = link.deliver(now)?;
         p.decompress();
-        r.arrive(now, p, copy);
+        let carried = self.notes.as_mut().and_then(|n| n.arrived(&p));
+        r.arrive(now, p, carried, copy);
         r.release(now)
     }
 }
@@ -247,9 +263,9 @@ impl<P: Routed> Chain<P> {
         packet.set_spared(*spares_acks && packet.is_pure_ack());
         observer.entered(now, index, &packet);
         if let Some(acks) = acks {
-            acks.enter(&mut packet);
+            acks.enter(now, &mut packet);
         }
-        let offered = link.offer(now, packet, &mut |p, why| lose(now, index, p, why, observer));
+        let offered = link.offer(now, packet, &mut |p, why| lose((now, index), acks, p, why, observer));
         if offered != Offered::Behind {
             self.arm(index);
         }
@@ -295,8 +311,8 @@ impl<P: Routed> Chain<P> {
 
     #[inline]
     fn serve(&mut self, now: Instant, index: u32, observer: &mut impl Observer<P>) {
-        let Some(Hop { link, .. }) = self.hops.get_mut(index as usize) else { return };
-        link.serve(now, &mut |p, why| lose(now, index, p, why, observer));
+        let Some(Hop { link, acks, .. }) = self.hops.get_mut(index as usize) else { return };
+        link.serve(now, &mut |p, why| lose((now, index), acks, p, why, observer));
         self.rearm(index);
     }
 
@@ -308,8 +324,8 @@ impl<P: Routed> Chain<P> {
         observer: &mut impl Observer<P>,
         act: impl FnOnce(&mut Link<P>, &mut dyn FnMut(P, DropReason)),
     ) {
-        let Some(Hop { link, .. }) = self.hops.get_mut(index as usize) else { return };
-        act(link, &mut |p, why| lose(now, index, p, why, observer));
+        let Some(Hop { link, acks, .. }) = self.hops.get_mut(index as usize) else { return };
+        act(link, &mut |p, why| lose((now, index), acks, p, why, observer));
         self.rearm(index);
     }
 
@@ -331,7 +347,16 @@ impl<P: Routed> Chain<P> {
 
 /// A link has lost a packet.
 #[inline(never)]
-fn lose<P: Routed>(now: Instant, link: u32, mut packet: P, why: DropReason, observer: &mut impl Observer<P>) {
+fn lose<P: Routed>(
+    (now, link): (Instant, u32),
+    acks: &mut Option<Box<Acks<P>>>,
+    mut packet: P,
+    why: DropReason,
+    observer: &mut impl Observer<P>,
+) {
+    if let Some(notes) = acks.as_mut().and_then(|a| a.notes.as_mut()) {
+        notes.lost(&packet, why);
+    }
     packet.decompress();
     observer.lost(now, link, packet, why);
 }

@@ -8,7 +8,11 @@
 //! A jump that ends a run of duplicates is no sign of thinning: the retransmission has filled a hole. Numbers made below it
 //! would tell the sender of holes that there are not (RFC 6582 §3.2), so it passes as it is. So does one with SACK blocks or
 //! another option that the link does not read, and one whose ECE or CWR flag differs from the one before.
+//!
+//! Where the near side tells how many acknowledgements it has removed and how far apart they came (RFC 3449 §5.3.2), there are as
+//! many, as far apart, and no others.
 
+use super::compaction::Carried;
 use crate::packet::{Acknowledgement, PacketView};
 use alloc::collections::{BTreeMap, VecDeque};
 use skyhaul_base::{Duration, Instant};
@@ -50,6 +54,12 @@ impl<P: PacketView> Reconstruction<P> {
         Self { threshold: threshold.max(1), flows: BTreeMap::new(), held: VecDeque::new(), made: 0 }
     }
 
+    /// Only those that the near side tells of.
+    #[must_use]
+    pub fn as_told() -> Self {
+        Self::new(u32::MAX)
+    }
+
     /// How many acknowledgements were made.
     #[must_use]
     pub fn made(&self) -> u64 {
@@ -74,9 +84,15 @@ impl<P: PacketView> Reconstruction<P> {
         Some(p)
     }
 
-    /// A packet comes from the link. It leaves by [`Self::release`], now or later; `copy` makes one with another number of
-    /// it, if that can be done.
-    pub fn arrive(&mut self, now: Instant, p: P, mut copy: impl FnMut(&P, u32) -> Option<P>) {
+    /// A packet comes from the link, and what it carries of others with it. It leaves by [`Self::release`], now or later;
+    /// `copy` makes one with another number of it, if that can be done.
+    pub(super) fn arrive(
+        &mut self,
+        now: Instant,
+        p: P,
+        carried: Option<Carried>,
+        mut copy: impl FnMut(&P, u32) -> Option<P>,
+    ) {
         let id = p.flow();
         if self.flows.get(&id).is_some_and(|f| f.held > 0) {
             self.hurry(now, id);
@@ -85,20 +101,25 @@ impl<P: PacketView> Reconstruction<P> {
         if let Some(ack) = p.ack() {
             let Some((from, interval)) = self.note(now, id, &ack) else { return self.hold(now, p) };
             let jump = ack.number.wrapping_sub(from);
-            let step = self.threshold.max(jump.div_ceil(MOST_STEPS));
+            let (wanted, spacing) = match carried {
+                Some(c) => (jump.div_ceil(c.removed.saturating_add(1)), Some(c.spacing)),
+                None => (self.threshold, None),
+            };
+            let step = wanted.max(jump.div_ceil(MOST_STEPS)).max(1);
             let steps = jump.div_ceil(step);
             for i in 1..steps {
                 if let Some(made) = copy(&p, from.wrapping_add(i * step)) {
                     self.made += 1;
                     self.hold(due, made);
                 }
-                due = now + interval * u64::from(i) / u64::from(steps);
+                let over = spacing.map_or(interval, |s| s * u64::from(steps));
+                due = now + over * u64::from(i) / u64::from(steps);
             }
         }
         self.hold(due, p);
     }
 
-    /// An acknowledgement has come: from which number it jumps, and over which time to spread what lies between, if it does.
+    /// An acknowledgement has come: from which number it climbs, and over which time to spread what lies between, if some may.
     fn note(&mut self, now: Instant, id: u32, ack: &Acknowledgement) -> Option<(u32, Duration)> {
         let Some(flow) = self.flows.get_mut(&id).filter(|f| f.last.connection == ack.connection) else {
             if self.flows.len() == MOST_FLOWS {
@@ -118,7 +139,7 @@ impl<P: PacketView> Reconstruction<P> {
         let thinned = !flow.hole && !ack.tells_more && flow.last.ecn == ack.ecn;
         let from = flow.last.number;
         (flow.last, flow.at, flow.interval, flow.hole) = (*ack, now, Some(smoothed), ack.tells_more);
-        (thinned && ack.number.wrapping_sub(from) > self.threshold).then_some((from, smoothed))
+        thinned.then_some((from, smoothed))
     }
 
     /// Puts a packet behind all that leave no later.
@@ -190,7 +211,7 @@ mod tests {
         for &(t, flow, number) in arrivals {
             drain(&mut r, ms(t), &mut out);
             let p = Pkt { flow, ack: (number > 0).then_some((number, false)) };
-            r.arrive(ms(t), p, |p, number| Some(Pkt { ack: Some((number, false)), ..*p }));
+            r.arrive(ms(t), p, None, |p, number| Some(Pkt { ack: Some((number, false)), ..*p }));
         }
         drain(&mut r, Instant::MAX, &mut out);
         assert_eq!(out.len() as u64, arrivals.len() as u64 + r.made());
@@ -239,12 +260,31 @@ mod tests {
         let mut r = Reconstruction::new(2000);
         let mut arrive = |t, number, more| {
             let p = Pkt { flow: 1, ack: Some((number, more)) };
-            r.arrive(ms(t), p, |p, number| Some(Pkt { ack: Some((number, false)), ..*p }));
+            r.arrive(ms(t), p, None, |p, number| Some(Pkt { ack: Some((number, false)), ..*p }));
         };
         arrive(0, 1, false);
         arrive(5, 9001, true);
         arrive(6, 18_001, false);
         assert_eq!(r.made(), 0);
+    }
+
+    #[test]
+    fn what_the_near_side_tells_of_is_made_as_it_was() {
+        let mut r: Reconstruction<Pkt> = Reconstruction::as_told();
+        let carried = Carried { removed: 3, spacing: Duration::from_millis(5) };
+        let mut out = Vec::new();
+        for (t, number, carried) in [(0, 1000, None), (40, 9000, Some(carried)), (80, 19_000, None)] {
+            let p = Pkt { flow: 1, ack: Some((number, false)) };
+            while r.next() <= ms(t) && r.next() < Instant::MAX {
+                let at = r.next();
+                out.push((at.as_nanos() / 1_000_000, r.release(at).and_then(|p| p.ack).map(|a| a.0)));
+            }
+            r.arrive(ms(t), p, carried, |p, number| Some(Pkt { ack: Some((number, false)), ..*p }));
+        }
+        // Three between 1000 and 9000, each 5 ms after the one before; a jump of which nothing is told is none.
+        let expected = [(0, 1000), (40, 3000), (45, 5000), (50, 7000), (55, 9000)];
+        assert_eq!(out, expected.map(|(t, n)| (t, Some(n))));
+        assert_eq!((r.made(), r.held.len()), (3, 1));
     }
 
     #[test]

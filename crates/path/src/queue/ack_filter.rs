@@ -130,6 +130,14 @@ fn covers(new: &Acknowledgement, old: &Acknowledgement) -> bool {
     !old.tells_more && old.ecn == new.ecn && new.is_beyond(old) && later
 }
 
+impl<P> AckFilter<P> {
+    /// A filter that leaves one acknowledgement of those that are redundant to each other, at the end of the line.
+    pub(super) fn aggressive() -> Self {
+        let config = Config { filter: Filter::Aggressive, ..Config::default() };
+        Self { lines: Lines::new(config.acks_first), flows: Flows::default(), config }
+    }
+}
+
 impl<P: PacketView> AckFilter<P> {
     /// True if `ack` makes `w` redundant.
     fn is_redundant(w: &Waiting<P>, flow: u32, ack: &Acknowledgement) -> bool {

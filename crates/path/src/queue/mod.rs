@@ -6,6 +6,7 @@
 //! Each discipline has a file with its [`Model`], whose configuration is its form in scenario files; the list below is
 //! the only line outside of that file that a new one needs.
 
+pub mod ack_compaction;
 pub mod ack_decimation;
 pub mod ack_filter;
 mod acks;
@@ -162,6 +163,12 @@ macro_rules! disciplines {
             pub fn share_of_acks(&self) -> f64 {
                 match self { $(Self::$variant(c) => c.share_of_acks(),)* }
             }
+            /// Acknowledgements that it removes are made anew at the far side of the link, which it tells of them: see
+            /// [`Hop::expanding`](crate::Hop::expanding).
+            #[must_use]
+            pub fn compacts_acks(&self) -> bool {
+                match self { $(Self::$variant(c) => c.compacts_acks(),)* }
+            }
             fn validate(&self, limit: Limit) -> Result<(), InvalidDiscipline> {
                 match self { $(Self::$variant(c) => c.validate(limit).map_err(InvalidDiscipline::$variant),)* }
             }
@@ -200,6 +207,7 @@ macro_rules! disciplines {
 }
 
 disciplines! {
+    "ack-compaction" AckCompaction(ack_compaction::Config),
     "ack-decimation" AckDecimation(ack_decimation::Config),
     "ack-filter" AckFilter(ack_filter::Config),
     "acks-first" AcksFirst(acks_first::Config),

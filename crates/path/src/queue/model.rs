@@ -47,6 +47,10 @@ pub trait Model: Copy + Debug + PartialEq {
     fn share_of_acks(&self) -> f64 {
         1.0
     }
+    /// Acknowledgements that it removes are made anew at the far side of the link, which it tells of them.
+    fn compacts_acks(&self) -> bool {
+        false
+    }
 }
 
 /// A key that some disciplines have in files.

@@ -148,7 +148,7 @@ endpoint_keys! {
     /// Delayed acknowledgements: "off" or { every = 2, delay = "200 ms" }.
     delayed_ack: Short<DelayedAckSpec> => delayed_ack;
     /// Congestion control of acknowledgements: "none", or "rfc5690": the sender says for how many segments one is sent, fewer
-    /// where they are lost or marked.
+    /// where they are lost or marked; or "rfc3449": by marks alone, with `ecn`.
     ack_cc: AckCc => ack_cc;
     /// Offer and use SACK; "auto": exactly if the congestion control repairs losses with it.
     sack: SackSpec => sack;

@@ -6,7 +6,7 @@ use crate::model::{EndpointSpec, FlowSpec};
 use skyhaul_base::Duration;
 use skyhaul_cc::Config as Control;
 use skyhaul_tcp::Config;
-use skyhaul_tcp::config::{LossClassifier, LossDetection, RttSource};
+use skyhaul_tcp::config::{AckCc, Ecn, LossClassifier, LossDetection, RttSource};
 
 /// Largest packet, headers included: what an IP length field can say.
 pub(super) const MAX_PACKET: u32 = 65_535;
@@ -21,6 +21,7 @@ pub(super) fn resolve(key: &str, spec: &FlowSpec, cc: &Control) -> Result<Config
     let mut config = table.apply(&at)?;
     check_undo(&at, &mut config, wanted)?;
     check(&at, &config)?;
+    check_ack_cc(&at, &config)?;
     check_loss_detection(&at, &config, cc)?;
     check_loss_classifier(&at, config.loss_classifier)?;
     if let Some(rwnd) = spec.rwnd {
@@ -62,6 +63,16 @@ fn window(key: &str, window: Window, mss: u32) -> Result<u64> {
         }
         Window::Unlimited => Ok(u64::MAX),
     }
+}
+
+/// The rule of RFC 3449 hears of nothing but marks.
+fn check_ack_cc(at: &str, c: &Config) -> Result<()> {
+    if c.ack_cc == AckCc::Rfc3449 && c.ecn == Ecn::Off {
+        let why =
+            "\"rfc3449\" needs marks: write ecn = \"ask\" as well, and a queue on the return link that marks";
+        return refuse(format!("{at}.ack-cc"), why);
+    }
+    Ok(())
 }
 
 /// RACK lives on selective acknowledgements, and its verdicts on a recovery that repairs whatever is lost in

@@ -138,6 +138,14 @@ pub(super) fn resolve(
             reconstruct_acks: bytes(&at("reconstruct-acks"), spec.reconstruct_acks)?,
         })
     };
+    let make = |at: &dyn Fn(&str) -> String, spec: &DirectionSpec, delay: &Delay| -> Result<Direction> {
+        let made = make(at, spec, delay)?;
+        if made.reconstruct_acks.is_some() && made.queue.discipline.compacts_acks() {
+            let why = "the queue tells of what it removes, and that is made anew: leave this out, or write another queue";
+            return refuse(at("reconstruct-acks"), why);
+        }
+        Ok(made)
+    };
     let mut forward = make(&|k| format!("{key}.{k}"), &both, &delays.0)?;
     let merged = DirectionSpec {
         rate: own.rate.or_else(|| both.rate.clone()),

@@ -43,6 +43,7 @@ pub const fn sampled(series: Series) -> Sampled {
         Series::Delay => (Link, Unit::Second, "smallest propagation delay at the time, without jitter"),
         Series::InFlight => (Flow, Unit::Segments, "data outstanding"),
         Series::LossEventRate => (Flow, Unit::Share, "loss event rate as the sender knows it, of TFRC"),
+        Series::Marked => (Link, Unit::Count, "packets that the queue has marked so far"),
         Series::Pipe => (Flow, Unit::Segments, "estimate of what is in the network"),
         Series::Queue => (Link, Unit::Packets, "packets that wait"),
         Series::Rate => (

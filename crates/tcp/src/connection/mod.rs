@@ -230,7 +230,7 @@ impl<S: Store> Connection<S> {
         c.timestamps = config.timestamps && e.peer.timestamps;
         c.peer_waves = e.peer.receiver_rate;
         c.ecn.agreed = config.agrees_on_ecn(e.peer);
-        c.agree_on_acks(e.peer.ack_cc == AckCc::Rfc5690);
+        c.agree_on_acks(e.peer.ack_cc != AckCc::None);
         let window = if config.window_scaling && e.peer.window_scaling {
             c.peer_scale = scale_for(e.peer.receive_buffer);
             e.peer.first_receive_buffer()
@@ -308,8 +308,7 @@ impl<S: Store> Connection<S> {
     }
     /// The peer takes part in the congestion control of acknowledgements, or does not.
     fn agree_on_acks(&mut self, peer: bool) {
-        if peer && self.config.ack_cc == AckCc::Rfc5690 {
-            let ratio = AckRatio::new();
+        if let Some(ratio) = AckRatio::new(self.config.ack_cc).filter(|_| peer) {
             self.receiver.acknowledge_every(ratio.ratio(), LONGEST_HELD);
             self.ack_ratio = Some(Box::new(ratio));
         }

@@ -144,7 +144,7 @@ impl<S: Store> Connection<S> {
             self.config.probes == ProbeNegotiation::Negotiate && (!answering || self.peer_probes);
         let offer_waves = self.config.receiver_rate && (!answering || self.peer_waves);
         let scale = self.config.window_scaling && (!answering || self.our_scale > 0 || self.peer_scale > 0);
-        let offer_acks = self.config.ack_cc == AckCc::Rfc5690 && (!answering || self.ack_ratio.is_some());
+        let offer_acks = self.config.ack_cc != AckCc::None && (!answering || self.ack_ratio.is_some());
         // There is no room for both (RFC 9293 §3.1: 40 bytes).
         let offer = offer_waves && !offer_acks && self.handshake.tries <= 2;
         let mut seg = Segment {

@@ -8,7 +8,7 @@ mod sink;
 mod source;
 
 use crate::ack_ratio::{AckRatio, LONGEST_HELD};
-use crate::config::{AckCc, Config, ProbeNegotiation};
+use crate::config::{Config, ProbeNegotiation};
 use crate::connection::scale_for;
 use crate::error::Rejected;
 use crate::ration::Ration;
@@ -41,7 +41,7 @@ struct Agreed {
     timestamps: bool,
     waves: bool,
     ecn: bool,
-    ack_cc: bool,
+    ack_cc: Option<AckRatio>,
     scale: u8,
 }
 
@@ -55,7 +55,7 @@ impl Agreed {
             timestamps: config.timestamps,
             waves: config.receiver_rate && policy.receiver_rate,
             ecn: config.agrees_on_ecn(config),
-            ack_cc: config.ack_cc == AckCc::Rfc5690,
+            ack_cc: AckRatio::new(config.ack_cc),
             scale: if config.window_scaling { scale_for(config.receive_buffer) } else { 0 },
         }
     }
@@ -105,26 +105,26 @@ pub fn one_way<S: Store>(
     };
     receiver.start(agreed.sack, answers, agreed.timestamps);
     receiver.discard();
-    if agreed.ack_cc {
-        receiver.acknowledge_every(AckRatio::new().ratio(), LONGEST_HELD);
+    if let Some(ratio) = &agreed.ack_cc {
+        receiver.acknowledge_every(ratio.ratio(), LONGEST_HELD);
     }
     let source = Source {
         sender,
         stamps: stamps(),
-        exception: agreed.ack_cc.then(|| Box::new(Exception::with_acks())),
+        exception: agreed.ack_cc.map(|ratio| Box::new(Exception::with_acks(ratio))),
         window: Agreed::announced(agreed.scale, buffer),
-        dresses: agreed.waves || agreed.ecn || agreed.ack_cc,
+        dresses: agreed.waves || agreed.ecn || agreed.ack_cc.is_some(),
         waves: agreed.waves,
         ecn: agreed.ecn.then_some(config.ecn_plus),
     };
     let sink = Sink {
         receiver,
         stamps: stamps(),
-        exception: agreed.ack_cc.then(Box::default),
+        exception: agreed.ack_cc.map(|_| Box::default()),
         last_ack_sent: FIRST,
         scale: agreed.scale,
         ecn: agreed.ecn,
-        ack_cc: agreed.ack_cc,
+        ack_cc: agreed.ack_cc.is_some(),
     };
     (source, sink)
 }
@@ -145,8 +145,8 @@ struct Exception {
 
 impl Exception {
     /// Of a source that decides how many acknowledgements there are: none of them is ordinary.
-    fn with_acks() -> Self {
-        Self { ack_ratio: Some(AckRatio::new()), ..Self::default() }
+    fn with_acks(ratio: AckRatio) -> Self {
+        Self { ack_ratio: Some(ratio), ..Self::default() }
     }
     /// Nobody is here any more (RFC 9293 §3.10.7.1): everything but a reset is answered with one.
     fn refuse(&mut self, head: &Head) -> Result<(), Rejected> {

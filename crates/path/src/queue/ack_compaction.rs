@@ -1,0 +1,45 @@
+//! ACK compaction (RFC 3449 §5.3.2): a pure acknowledgement that comes to the queue replaces those of its connection that wait
+//! there and that it makes redundant, and tells the far side of the link how many these were and how far apart they came. There
+//! they are made anew, so that the sender sees the acknowledgements that the receiver sent.
+//!
+//! What is redundant is what ACK filtering says. The far side is that of [`Hop`](crate::Hop).
+
+use super::ack_filter::AckFilter;
+use super::model::{Key, Model};
+use crate::queue::Limit;
+use alloc::boxed::Box;
+use core::convert::Infallible;
+
+/// Redundant acknowledgements are replaced by one that says how many they were, and made anew at the far side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, rename_all = "kebab-case")
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Config {}
+
+impl Model for Config {
+    const KEYS: &'static [Key] = &[];
+    const SEES_ALL: bool = true;
+    type Order<P> = Box<AckFilter<P>>;
+    type Invalid = Infallible;
+
+    fn validate(&self, _: Limit) -> Result<(), Infallible> {
+        Ok(())
+    }
+    fn build<P>(&self) -> Box<AckFilter<P>> {
+        Box::new(AckFilter::aggressive())
+    }
+    fn words(&self) -> &'static str {
+        "redundant acknowledgements compacted into one, and made anew behind the link"
+    }
+    fn share_of_acks(&self) -> f64 {
+        // As many as the link carries.
+        0.0
+    }
+    fn compacts_acks(&self) -> bool {
+        true
+    }
+}
