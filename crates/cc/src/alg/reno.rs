@@ -299,7 +299,6 @@ mod tests {
             integer_halving: Some(false),
             initial_window: Some(InitialWindow::Segments(30.0)),
             max_burst: 4,
-            ..Config::default()
         };
         let mut s = stage_of(&config, &Rules::NS2_2001, RecoveryMode::Reno);
         s.path.set_in_flight(21.0);

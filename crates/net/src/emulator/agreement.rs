@@ -9,7 +9,7 @@ use skyhaul_scenario::{Document, Resolved};
 use skyhaul_sim::{Place, Sighting, Tap};
 use skyhaul_trace::{Event, Recorder};
 use skyhaul_wire::Plan;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// When it arrived, or why it was lost.
 type End = Result<Instant, &'static str>;
@@ -29,7 +29,7 @@ struct Sent {
 struct Witness {
     size: u32,
     sent: Vec<Sent>,
-    on_the_way: HashMap<u32, usize>,
+    on_the_way: BTreeMap<u32, usize>,
     handovers: u32,
     changes: u32,
 }
