@@ -387,7 +387,10 @@ fn whoever_asks_for_what_cannot_be_gets_one_line() {
         &wire(&["send", "10.84.0.9", "--time", "1s", "--set", "endpoint.max-retransmissions=1"]),
         "10.84.0.9:5201: it does not answer: is there a route to it, and one back?",
     );
-    bad(&send(&["--pcap", "/no/such/folder/x"]), "cannot write /no/such/folder/x: no such file or directory");
+    bad(
+        &send(&["--pcap", "/no/such/folder/x"]),
+        "--pcap /no/such/folder/x: the folder /no/such/folder does not exist",
+    );
     bad(
         &send(&["--cc", "user:mine"]),
         "--cc user:mine: a control of one's own lives in the program that brings it along (Python, Rust), which this \

@@ -441,10 +441,6 @@ fn what_makes_no_sense_is_refused_with_its_key() {
             "pareto.max: not above min",
         ),
         (
-            "[flows.a]\n[[event]]\nat = '200 s'\nset = { 'links.sat.rate' = '1 Mbit/s' }",
-            "event[0].at: the run is over",
-        ),
-        (
             "[flows.a]\n[[event]]\nat = '1 s'\nset = { 'links.sat.queue.kind' = 'plain' }",
             "event[0].set.links.sat.queue.kind: cannot change during a run (what can: links.NAME.rate",
         ),
