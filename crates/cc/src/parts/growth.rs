@@ -63,8 +63,9 @@ pub fn kept(rules: &Rules, path: &Path, cwnd: f64, keep: f64) -> f64 {
 
 /// The part `keep` of what `base` says, at least two segments; `whole` cuts it to a number of whole segments.
 ///
-/// Never more than the window: RFC 5681 eq. 4 is an upper limit, and FlightSize counts what arrived beyond a hole. In the middle
-/// of a repair it may exceed the window so far that its part would be a raise.
+/// During a fast recovery with selective acknowledgements never more than the window: RFC 5681 eq. 4 is an upper limit, FlightSize
+/// counts what arrived beyond a hole, and its part could be a raise. After a timeout the window is that of a slow start, and says
+/// nothing of what the path holds.
 #[must_use]
 pub fn part(base: HalvingBase, whole: bool, path: &Path, cwnd: f64, keep: f64) -> f64 {
     let base = match base {
@@ -72,7 +73,9 @@ pub fn part(base: HalvingBase, whole: bool, path: &Path, cwnd: f64, keep: f64) -
         HalvingBase::FlightSize => path.in_flight(),
     };
     let kept = if whole { skyhaul_base::math::floor(base * keep) } else { base * keep };
-    kept.min(cwnd).max(2.0)
+    let fast = path.phase != Phase::Loss && !path.after_timeout;
+    let most = if fast && path.pipe_bytes < path.in_flight_bytes { cwnd } else { f64::INFINITY };
+    kept.min(most).max(2.0)
 }
 
 /// The peer's window as a slow start threshold. A closed window says nothing of the path: no limit.
@@ -141,6 +144,7 @@ mod tests {
     fn half_of_what() {
         let mut p = path(64.0);
         p.set_in_flight(21.0);
+        p.set_pipe(21.0);
         let of = |halving_base, integer_halving, cwnd| {
             half(&Rules { halving_base, integer_halving, ..Rules::RFC }, &p, cwnd)
         };
@@ -150,8 +154,13 @@ mod tests {
         assert_eq!(of(HalvingBase::FlightSize, true, 31.0), 10.0);
         assert_eq!(of(HalvingBase::FlightSize, false, 31.0), 10.5);
         assert_eq!(of(HalvingBase::Window, true, 3.0), 2.0, "at least two segments");
-        assert_eq!(of(HalvingBase::FlightSize, true, 7.0), 7.0, "a reduction never raises the window");
-        assert_eq!(of(HalvingBase::FlightSize, true, 1.0), 2.0, "at least two segments");
+        assert_eq!(of(HalvingBase::FlightSize, true, 7.0), 10.0, "nothing says that some of it arrived");
+        p.set_pipe(7.0);
+        let of =
+            |p: &Path, cwnd| half(&Rules { halving_base: HalvingBase::FlightSize, ..Rules::RFC }, p, cwnd);
+        assert_eq!(of(&p, 7.0), 7.0, "a reduction is no raise");
+        assert_eq!(of(&p, 1.0), 2.0, "at least two segments");
+        assert_eq!(of(&Path { after_timeout: true, ..p }, 7.0), 10.5, "slow start");
     }
 
     #[test]
