@@ -93,7 +93,8 @@ def main():
         return exit_unusable(error)
     over = []
     print(
-        f"{'cell':16} {'loss':>6} {'instructions/packet':>20} {'against bulk':>13} {'bound':>6} {'against frames':>15}"
+        f"{'cell':16} {'loss':>6} {'instructions/packet':>20} {'against bulk':>13} {'bound':>6}"
+        f" {'against frames':>15}"
     )
     for name, loss in cells:
         ratios = [found[name, loss] / found[other, loss] if other else None for other in CELLS[name][2:]]

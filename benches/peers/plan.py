@@ -49,9 +49,9 @@ NS3_CALM = (("nextseg", "rfc"),)
 NS3_BYTES = NS3_ENDPOINT + ", growth = 'byte-counting'"
 
 
-# Random early detection as Floyd recommends it, gentle, with the thresholds that its paper takes for 50 packets
-# of room. ns-2 counts
-# between signals in another way unless wait_ is off (ns2/geo_bulk.tcl). Both sides drop; neither marks.
+# Random early detection as Floyd recommends it, gentle, with the thresholds that its paper takes for
+# 50 packets of room. ns-2 counts between signals in another way unless wait_ is off
+# (ns2/geo_bulk.tcl). Both sides drop; neither marks.
 RED = (
     "{ kind = 'red', limit = '50 packets', min-threshold = '5 packets', max-threshold = '15 packets', "
     "max-probability = 0.1, weight = 0.002, gentle = true, packet-size = '1000 B', ecn = false }"
