@@ -19,7 +19,7 @@ pub trait Model: Copy + Debug + PartialEq {
     /// All packets of high priority leave before any of low priority and in the order of their arrival, and none of them
     /// makes room for another: nothing that comes later changes when they leave.
     const HIGH_FIRST: bool = false;
-    /// It sees packets that find the transmitter idle, too, though they do not wait: [`Order::pass`].
+    /// It sees packets that find the transmitter idle, too, though they do not wait (`Order::pass`).
     const SEES_ALL: bool = false;
     /// The packets that wait, and who goes next.
     type Order<P>;
