@@ -34,9 +34,15 @@ class Written(sh.Control):
         else:
             self.cwnd += min(ack.acked, self.cwnd) / self.cwnd
 
+    def _half(self):
+        # What selective acknowledgements report still counts as in flight: no reason for a larger window.
+        repairing = self.phase != "loss" and not self.after_timeout and self.pipe < self.in_flight
+        most = self.cwnd if repairing else float("inf")
+        return max(min(self.in_flight * 0.5, most), 2.0)
+
     def on_congestion(self, loss):
         self.before = (self.cwnd, self.ssthresh)
-        self.ssthresh = max(self.in_flight * 0.5, 2.0)
+        self.ssthresh = self._half()
         self.cwnd = self.ssthresh
 
     def on_recovered(self):
@@ -45,7 +51,7 @@ class Written(sh.Control):
     def on_timeout(self, backoff):
         if backoff <= 1:
             self.before = (self.cwnd, self.ssthresh)
-            self.ssthresh = max(self.in_flight * 0.5, 2.0)
+            self.ssthresh = self._half()
         self.cwnd = 1.0
 
     def on_undo(self):

@@ -52,7 +52,8 @@ def test_files_and_commands_work(name, tmp_path):
         line, _, target = line.partition(" > ")
         args = [sys.executable, "-m", "skyhaul", *shlex.split(line)[1:]]
         done = subprocess.run(args, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr) == (0, ""), line
+        said = [text for text in done.stderr.splitlines() if not text.startswith("skyhaul: warning: ")]
+        assert (done.returncode, said) == (0, []), line
         if target:
             assert done.stdout, line
 
