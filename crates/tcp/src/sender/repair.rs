@@ -197,7 +197,8 @@ impl<S: Store> Engine<S> {
             let data = Concerned {
                 from: self.board.una(),
                 to: self.board.max(),
-                head_repeated: self.board.head().is_some_and(|h| h.rtx_count > 0),
+                // A timeout during a repair is spurious if the repair's own copy of the head is answered.
+                head_repeated: !(again || nested) && self.board.head().is_some_and(|h| h.rtx_count > 0),
                 repeated: self.board.repeated().div_ceil(smss) as u32,
             };
             let undo = &mut self.repair().undo;
