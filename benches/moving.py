@@ -13,15 +13,10 @@ for two durations under callgrind, so that start-up does not count, and a packet
 sent.
 """
 
-import argparse
-import json
-import shutil
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-from instructions import count
-from skyhaul_cli import DEFAULT_BINARY, LOW_ORBIT, Unusable, exit_unusable, require_skyhaul
+from packets import ending, measured, options, per_packet
+from skyhaul_cli import LOW_ORBIT, Unusable, exit_unusable, scenario_command
 
 SHORT, LONG = 5, 25
 BOUND = 1.3
@@ -38,31 +33,17 @@ CELLS = {
 
 def measure(binary, name):
     """Instructions per packet sent."""
-    points = []
-    for duration in (SHORT, LONG):
-        settings = [f"duration={duration} s", CELLS[name][0]]
-        command = [str(binary), "run", str(LOW_ORBIT), *[x for s in settings for x in ("--set", s)], "--json"]
-        instructions, out = count(command)
-        points.append((instructions, sum(f["segments_sent"] for f in json.loads(out)["flows"])))
-    (few, few_packets), (many, many_packets) = points
-    if many_packets <= few_packets:
-        raise Unusable(f"{name}: nothing is sent between {SHORT} and {LONG} s")
-    return (many - few) / (many_packets - few_packets)
+
+    def command(duration):
+        return scenario_command(binary, LOW_ORBIT, [f"duration={duration} s", CELLS[name][0]])
+
+    return per_packet(name, command, SHORT, LONG)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--skyhaul", type=Path, default=DEFAULT_BINARY, help="the skyhaul program")
-    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
-    parser.add_argument("--check", action="store_true", help="exit with 1 if a bound is missed")
-    parser.add_argument("--json", type=Path, help="write the numbers here")
-    args = parser.parse_args()
+    args = options(__doc__)
     try:
-        if shutil.which("valgrind") is None:
-            raise Unusable("valgrind is not installed; on Debian and Ubuntu: apt-get install valgrind")
-        require_skyhaul(args.skyhaul)
-        with ThreadPoolExecutor(args.jobs) as pool:
-            found = dict(zip(CELLS, pool.map(lambda c: measure(args.skyhaul, c), CELLS), strict=True))
+        found = measured(args, CELLS, lambda name: measure(args.skyhaul, name))
     except Unusable as error:
         return exit_unusable(error)
     over = []
@@ -72,12 +53,7 @@ def main():
         print(f"{name:16} {found[name]:20.0f} {ratio:14.2f} {f'{BOUND:g}' if bounded else '':>6}")
         if bounded and ratio > BOUND:
             over.append(f"{name} ({ratio:.2f})")
-    if args.json:
-        rows = [{"link": name, "per_packet": cost} for name, cost in found.items()]
-        args.json.write_text(json.dumps(rows, indent=1) + "\n")
-    if over:
-        print(f"bound MISSED: {', '.join(over)}")
-    return 1 if args.check and over else 0
+    return ending(args, [{"link": name, "per_packet": cost} for name, cost in found.items()], over)
 
 
 if __name__ == "__main__":

@@ -111,6 +111,11 @@ def skyhaul_command(binary, **parameters):
     return [*command, "--json"]
 
 
+def scenario_command(binary, scenario, settings):
+    """The command line of a run of another scenario file, with `settings` as KEY=VALUE."""
+    return [str(binary), "run", str(scenario), *[x for s in settings for x in ("--set", s)], "--json"]
+
+
 def parse_delivered(stdout):
     """The delivered segments from what `skyhaul run --json` printed."""
     try:

@@ -18,15 +18,10 @@ which nobody watches. Bulk data in packets as short as a film's are on average i
 cell over TCP acknowledges each packet.
 """
 
-import argparse
-import json
-import shutil
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-from instructions import count
-from skyhaul_cli import DATAGRAMS, DEFAULT_BINARY, Unusable, exit_unusable, require_skyhaul, skyhaul_command
+from packets import ending, measured, options, per_packet
+from skyhaul_cli import DATAGRAMS, Unusable, exit_unusable, scenario_command, skyhaul_command
 
 SHORT, LONG = 22, 110
 BOUND = 1.2
@@ -40,7 +35,7 @@ LOSSES = (0, 1e-3, 1e-2)
 def over_datagrams(binary, duration, loss, *sets):
     """A run of the scenario of datagrams that keep to a rate."""
     settings = [f"duration={duration} s", f"links.sat.error.p={loss}", *sets]
-    return [str(binary), "run", str(DATAGRAMS), *[x for s in settings for x in ("--set", s)], "--json"]
+    return scenario_command(binary, DATAGRAMS, settings)
 
 
 def stream(binary, duration, loss, *sets):
@@ -65,30 +60,14 @@ BOUNDED = {"video over SACK"}
 def measure(binary, name, loss):
     """Instructions per packet sent."""
     run, sets, *_ = CELLS[name]
-    points = []
-    for duration in (SHORT, LONG):
-        instructions, out = count(run(binary, duration, loss, *sets))
-        points.append((instructions, sum(f["segments_sent"] for f in json.loads(out)["flows"])))
-    (few, few_packets), (many, many_packets) = points
-    if many_packets <= few_packets:
-        raise Unusable(f"{name}: nothing is sent between {SHORT} and {LONG} s")
-    return (many - few) / (many_packets - few_packets)
+    return per_packet(name, lambda duration: run(binary, duration, loss, *sets), SHORT, LONG)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--skyhaul", type=Path, default=DEFAULT_BINARY, help="the skyhaul program")
-    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
-    parser.add_argument("--check", action="store_true", help="exit with 1 if a bound is missed")
-    parser.add_argument("--json", type=Path, help="write the numbers here")
-    args = parser.parse_args()
+    args = options(__doc__)
+    cells = [(name, loss) for name in CELLS for loss in LOSSES]
     try:
-        if shutil.which("valgrind") is None:
-            raise Unusable("valgrind is not installed; on Debian and Ubuntu: apt-get install valgrind")
-        require_skyhaul(args.skyhaul)
-        cells = [(name, loss) for name in CELLS for loss in LOSSES]
-        with ThreadPoolExecutor(args.jobs) as pool:
-            found = dict(zip(cells, pool.map(lambda c: measure(args.skyhaul, *c), cells), strict=True))
+        found = measured(args, cells, lambda cell: measure(args.skyhaul, *cell))
     except Unusable as error:
         return exit_unusable(error)
     over = []
@@ -104,12 +83,11 @@ def main():
         print(f"{name:16} {loss:6g} {found[name, loss]:20.0f} {against:>13} {shown:>6} {frames:>15}")
         if bound is not None and ratios[0] > bound:
             over.append(f"{name} at {loss:g} ({against})")
-    if args.json:
-        rows = [{"cell": n, "loss": loss, "per_packet": cost} for (n, loss), cost in found.items()]
-        args.json.write_text(json.dumps(rows, indent=1) + "\n")
-    if over:
-        print(f"bound MISSED: {', '.join(over)}")
-    return 1 if args.check and over else 0
+    return ending(
+        args,
+        [{"cell": n, "loss": loss, "per_packet": cost} for (n, loss), cost in found.items()],
+        over,
+    )
 
 
 if __name__ == "__main__":
