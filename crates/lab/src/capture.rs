@@ -356,14 +356,20 @@ pub fn check_path(path: &Path, force: bool) -> Result<(), CaptureError> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
     match folder {
         Some(f) if !f.is_dir() => Err(CaptureError::NoFolder { path: path.to_owned(), folder: f.to_owned() }),
-        _ if !force && holds_something_else(path) => Err(CaptureError::NotOurs { path: path.to_owned() }),
-        _ => Ok(()),
+        _ => check_overwritten(path, force),
     }
 }
 
-/// A file that is there and was not written by a capture. What cannot be read is told when it is written.
-fn holds_something_else(path: &Path) -> bool {
+/// Refuses to replace something else than a capture, unless by `force`. What cannot be read is told when it is written.
+///
+/// # Errors
+/// If the file is there and is no capture of ours.
+pub fn check_overwritten(path: &Path, force: bool) -> Result<(), CaptureError> {
+    if force || !path.is_file() {
+        return Ok(());
+    }
     let mut head = Vec::new();
     let read = File::open(path).and_then(|f| f.take(256).read_to_end(&mut head));
-    path.is_file() && read.is_ok_and(|n| n > 0) && !is_ours(&head)
+    let foreign = read.is_ok_and(|n| n > 0) && !is_ours(&head);
+    if foreign { Err(CaptureError::NotOurs { path: path.to_owned() }) } else { Ok(()) }
 }

@@ -51,9 +51,6 @@ pub fn write(
     ];
     let paths = names.map(|name| folder.join(name));
     let [scenario, numbers, flows, links, series, last] = &paths;
-    for path in &paths {
-        make_room(folder, path).map_err(LabError::write(path))?;
-    }
     text(scenario, &case.scenario.to_toml())?;
     json_file(numbers, &summary)?;
     table(flows, &measure::flow_table(result))?;

@@ -51,8 +51,17 @@ pub fn is_plain_name(name: &str) -> bool {
 /// # Errors
 /// If the folder cannot be made, or lies outside of `root`.
 pub fn make_room(root: &Path, path: &Path) -> std::io::Result<()> {
-    let dir = path.parent().unwrap_or(root);
     std::fs::create_dir_all(root)?;
+    stays_inside(root, path)?;
+    std::fs::create_dir_all(path.parent().unwrap_or(root))
+}
+
+/// Refuses a `path` below `root` whose folder a symbolic link leads elsewhere.
+///
+/// # Errors
+/// If it is outside of `root`, or `root` is not there.
+pub fn stays_inside(root: &Path, path: &Path) -> std::io::Result<()> {
+    let dir = path.parent().unwrap_or(root);
     let root = root.canonicalize()?;
     // What is there already decides where the rest would be made.
     let nearest = dir.ancestors().find(|d| d.exists()).unwrap_or(&root).canonicalize()?;
@@ -61,7 +70,7 @@ pub fn make_room(root: &Path, path: &Path) -> std::io::Result<()> {
             format!("{} leads to {}, outside of the results folder", dir.display(), nearest.display());
         return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, message));
     }
-    std::fs::create_dir_all(dir)
+    Ok(())
 }
 
 /// As [`replace`]; the error names the file.

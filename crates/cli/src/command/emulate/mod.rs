@@ -10,7 +10,7 @@ use crate::output::print;
 use crate::stop::Stop;
 use indicatif::{ProgressBar, ProgressStyle};
 use skyhaul_base::Duration;
-use skyhaul_lab::cases;
+use skyhaul_lab::{capture, cases};
 use skyhaul_net::emulator::{Emulation, End, LATE, Options};
 use skyhaul_net::enclosure::{self, Enclosed};
 use skyhaul_net::tun::{self, TunConfig};
@@ -47,11 +47,9 @@ pub(crate) fn run(args: &EmulateArgs, arguments: usize) -> Result<(), Stop> {
     let scenario = &case.scenario;
     let group = group(scenario, args.flow.as_deref())?;
     keep_up(scenario, group, args)?;
-    for way in
-        args.pcap.iter().flat_map(|dir| ["forward", "reverse"].map(|w| dir.join(format!("{w}.pcapng"))))
-    {
-        if way.exists() {
-            skyhaul_lab::capture::check_path(&way, args.force).map_err(Stop::bad)?;
+    if let Some(dir) = &args.pcap {
+        for way in ["forward.pcapng", "reverse.pcapng"] {
+            capture::check_overwritten(&dir.join(way), args.force).map_err(Stop::bad)?;
         }
     }
     let mut metrics = args.metrics.map(Metrics::open).transpose()?;
