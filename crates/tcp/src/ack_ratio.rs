@@ -1,8 +1,9 @@
 //! Congestion control of acknowledgements, at the sender of data: for how many segments the peer sends one.
 //!
-//! **RFC 5690**, which takes its rule from RFC 4341 §6.1.2. The ratio R begins at 2. A window of data in which an acknowledgement was lost or marked doubles it; after `cwnd/(R² - R)`
-//! windows in a row without it falls by one. It never exceeds half of the congestion window, so that two acknowledgements
-//! answer each window, and is at least 2 from a window of four segments on.
+//! **RFC 5690**, which takes its rule from RFC 4341 §6.1.2. The ratio R begins at 2. A window of data in which an
+//! acknowledgement was lost or marked doubles it; after `cwnd/(R² - R)` windows in a row without it falls by one. It never
+//! exceeds half of the congestion window, so that two acknowledgements answer each window, and is at least 2 from a window
+//! of four segments on.
 //!
 //! An acknowledgement is taken for lost when the next one covers more than R segments (§4.4); not while data is being repaired,
 //! when what is acknowledged jumps anyway (§4.4.1). One that comes after the one behind it counts as lost.

@@ -1,6 +1,6 @@
-//! Losses that the congestion control does not hear of: the sender takes them for errors of the channel, they are probes that may
-//! have been too long, or the control has reduced for their window since a router had marked it. They are repaired *quietly*, in a recovery of which the control
-//! knows nothing.
+//! Losses that the congestion control does not hear of: the sender takes them for errors of the channel, they are probes that
+//! may have been too long, or the control has reduced for their window since a router had marked it. They are repaired
+//! *quietly*, in a recovery of which the control knows nothing.
 //!
 //! While a recovery is quiet the control sees no more than acknowledgements outside of one: it does not cut, and may grow.
 //! What leaves meanwhile the sender decides by itself: by the scoreboard's pipe where the control repairs by that, and

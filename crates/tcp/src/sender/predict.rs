@@ -404,10 +404,7 @@ impl<S: Store> Engine<S> {
     /// The application has nothing more to send for now.
     #[inline(never)]
     fn nothing_left(&mut self) {
-        let (flight, delivered) = (self.board.span(), self.delivered);
-        if let Some(s) = &mut self.sampler {
-            s.app_limited(delivered, flight);
-        }
+        self.note_app_limit();
         self.board.tidy();
     }
 }

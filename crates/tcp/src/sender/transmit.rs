@@ -163,10 +163,7 @@ impl<S: Store> Engine<S> {
         self.window_limited = blocked == Blocked::Cwnd;
         self.app_limited = blocked == Blocked::App;
         if self.app_limited {
-            let (flight, delivered) = (self.flight(), self.delivered);
-            if let Some(s) = &mut self.sampler {
-                s.app_limited(delivered, flight);
-            }
+            self.note_app_limit();
         }
         // A closed window with data waiting and nothing in flight: only a probe of ours can learn that it
         // opened again (RFC 9293 §3.8.6.1).
@@ -179,6 +176,15 @@ impl<S: Store> Engine<S> {
         }
         if self.control.listens_to_transmit() {
             self.tell_of_transmission(now, &Transmit { sent, clock, blocked });
+        }
+    }
+
+    /// The application has nothing more to send for now: rate samples of what is in flight say nothing of the path.
+    #[inline]
+    pub(super) fn note_app_limit(&mut self) {
+        let (flight, delivered) = (self.flight(), self.delivered);
+        if let Some(s) = &mut self.sampler {
+            s.app_limited(delivered, flight);
         }
     }
 
