@@ -5,7 +5,7 @@ mod common;
 mod kernel_side;
 
 use common::{fill, hash_of};
-use kernel_side::{installed, space};
+use kernel_side::{installed, kernel_party, space};
 use sha2::{Digest, Sha256};
 use skyhaul_base::Duration;
 use skyhaul_net::emulator::{Emulation, End, Options, Report, addresses};
@@ -187,6 +187,50 @@ fn a_kernel_transfer_over_geo_is_whole_and_captured_with_the_causes_of_its_losse
         );
         assert_eq!(count("_ws.malformed || tcp.checksum.status == 0"), 0);
     }
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+/// How many packets of each interface (before and behind the links) a capture shows with each value of the ECN field (RFC 3168
+/// §5). Blocks of packets have type 6; the interface, the length and the packet itself stand at bytes 8, 20 and 28.
+fn ecn_fields(file: &std::path::Path) -> [[u32; 4]; 2] {
+    let bytes = std::fs::read(file).unwrap();
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let (mut counts, mut at) = ([[0; 4]; 2], 0);
+    while at < bytes.len() {
+        if word(at) == 6 {
+            let packet = &bytes[at + 28..at + 28 + word(at + 20) as usize];
+            let ecn = skyhaul_wire::Packet::parse(packet).expect("a packet with the right checksums").ip.ecn;
+            counts[word(at + 8) as usize][usize::from(ecn)] += 1;
+        }
+        at += word(at + 4) as usize;
+    }
+    counts
+}
+
+#[test]
+fn a_kernel_learns_of_marks_and_captures_show_them_behind_the_link_only() {
+    let links = "[links.sat]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n\
+                 queue = { kind = \"codel\", limit = \"2000 packets\", target = \"2 ms\", interval = \"40 ms\" }";
+    let dir = std::env::temp_dir().join(format!("skyhaul-marks-{}", std::process::id()));
+    let options = Options { capture: Some(dir.clone()), ..Options::default() };
+    let Some(p) = path(links, &options) else { return };
+    for ns in [&p.client, &p.server] {
+        ns.sysctl("net/ipv4/tcp_ecn", "1").unwrap();
+    }
+    let bytes = 3_000_000;
+    let listener = p.server.within(|| TcpListener::bind("10.83.0.2:0").unwrap()).unwrap();
+    let to = listener.local_addr().unwrap();
+    let receiving = std::thread::spawn(move || kernel_party(listener.accept().unwrap().0, 0));
+    let s = p.client.within(|| TcpStream::connect(to).unwrap()).unwrap();
+    assert_eq!(kernel_party(s, bytes).0, 0);
+    assert_eq!(receiving.join().unwrap(), (bytes, hash_of(bytes)));
+    let r = p.emulation.finish().unwrap();
+    let c = forward(&r).total();
+    assert!(c.marked > 3 && c.lost() == 0, "{c:?}");
+    let [before, behind] = ecn_fields(&dir.join("forward.pcapng"));
+    // ECT(0) goes in; what was marked is the only thing that comes out with another field.
+    assert_eq!((before[3], u64::from(behind[3])), (0, c.marked));
+    assert_eq!((before[0], before[1], before[2]), (behind[0], behind[1], behind[2] + behind[3]));
     std::fs::remove_dir_all(dir).unwrap();
 }
 

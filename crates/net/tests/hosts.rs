@@ -325,3 +325,24 @@ fn what_is_asked_wrongly_is_refused_in_words() {
     assert!(host.listen(80, e.clone()).is_ok());
     assert!(host.listen(80, e).unwrap_err().to_string().contains("port 80 is in use"));
 }
+
+#[test]
+fn the_longest_segment_of_a_path_that_swallows_is_found_without_a_timeout() {
+    for (v6, width, headers) in [(false, 1400, 52), (true, 1320, 72)] {
+        let mut w = World::new(Instant::ZERO, v6, Weather::calm(ms(50)));
+        // What is too long vanishes, and nobody says so.
+        w.boxes[0] = Some(Box::new(move |_, p, _| p.len() <= width));
+        let mut e = endpoint("cubic");
+        e.tcp.mtu_search = true;
+        let (parties, ids) = transfer(&mut w, v6, [&e, &e], 20 * MB, 0, |_, _, _| {});
+        check(&w, &parties, ids);
+        let c = w.hosts[0].conn(ids[0]).unwrap();
+        let found = c.tcp().sender().segment_size();
+        // The search stops when the bounds are 8 bytes apart or less.
+        let longest = (width - headers) as u32;
+        assert!(found <= longest && found + 8 > longest, "{found} of {longest} bytes");
+        // A lost probe of the size says nothing about congestion (RFC 4821 §7.5): it is repaired, and slow start goes on.
+        assert_eq!(c.counters().timeouts, 0);
+        assert!(c.counters().recoveries > 0 && c.snapshot().ssthresh == f64::INFINITY, "{:?}", c.snapshot());
+    }
+}

@@ -87,13 +87,13 @@ fn emulated(scenario: &Resolved, sent: &[Sent], forward: bool) -> Vec<Option<End
     ends
 }
 
-/// A transfer over a link in low orbits and the ground behind it.
+/// A transfer over a link in low orbits and the ground behind it. `switch`: keys of the orbit.
 fn agree(fade: &str, switch: &str, seed: u64) -> Witness {
     let text = format!(
         "duration = \"90 s\"\nseed = {seed}\n\
          [links.ground]\nrate = \"100 Mbit/s\"\ndelay = \"10 ms\"\n\
          [links.sat]\nrate = \"8 Mbit/s\"\nqueue = \"60 packets\"\nreverse = {{ rate = \"2 Mbit/s\" }}\nfade = {fade}\n\
-         [links.sat.orbit]\nfrom = \"Goonhilly\"\nto = \"London\"\nconstellation = \"leo550\"\nswitch = \"{switch}\"\n\
+         [links.sat.orbit]\nfrom = \"Goonhilly\"\nto = \"London\"\nconstellation = \"leo550\"\n{switch}\n\
          [flows.bulk]\npath = [\"ground\", \"sat\"]\ncc = \"cubic\"\nendpoint = \"modern\"\n"
     );
     let scenario = Document::parse("sky.toml", &text, &skyhaul_scenario::no_files).unwrap();
@@ -117,7 +117,7 @@ fn packets_arrive_when_they_do_in_the_simulator_while_satellites_move_in_the_rai
     // A climate of downpours, so that a minute and a half has some of everything.
     let rain = "{ kind = \"rain\", carrier = { es-n0 = \"9 dB\", modcod = \"QPSK 1/2\" }, m = 1.5, sigma = 0.6, \
                 rain-probability = 0.9, beta = \"0.05 /s\" }";
-    let hard = agree(rain, "hard", 3);
+    let hard = agree(rain, "switch = \"hard\"", 3);
     assert!(hard.handovers >= 2, "{} handovers", hard.handovers);
     // In flight is what 4 ms hold, so that a handover loses a few packets only.
     let (errors, cut) = (lost(&hard, "error"), lost(&hard, "link-down"));
@@ -129,7 +129,7 @@ fn packets_arrive_when_they_do_in_the_simulator_while_satellites_move_behind_tre
     let trees = "{ kind = \"shadowing\", carrier = { es-n0 = \"9 dB\" }, states = [\
                  { name = \"good\", mean = \"3 s\" }, \
                  { name = \"bad\", mean = \"967 ms\", attenuation = \"8 dB\", deviation = \"3 dB\" }] }";
-    let soft = agree(trees, "soft", 4);
+    let soft = agree(trees, "switch = \"soft\"", 4);
     assert!(
         soft.handovers >= 2 && soft.changes > 900,
         "{} handovers, {} changes",
@@ -137,4 +137,19 @@ fn packets_arrive_when_they_do_in_the_simulator_while_satellites_move_behind_tre
         soft.changes
     );
     assert!(lost(&soft, "error") > 10 && lost(&soft, "full") > 0 && lost(&soft, "link-down") == 0);
+}
+
+#[test]
+fn packets_arrive_when_they_do_in_the_simulator_by_the_first_of_two_satellites() {
+    let trees = "{ kind = \"shadowing\", carrier = { es-n0 = \"9 dB\" }, states = [\
+                 { name = \"good\", mean = \"3 s\" }, \
+                 { name = \"bad\", mean = \"967 ms\", attenuation = \"8 dB\", deviation = \"3 dB\" }] }";
+    let both = agree(trees, "diversity = \"both\"", 5);
+    assert!(both.handovers >= 2, "{} handovers", both.handovers);
+    let through = both.sent.iter().filter(|s| matches!(s.end, Some(Ok(_)))).count();
+    assert!(
+        through > 10_000 && lost(&both, "full") > 0,
+        "{through} arrived, {} found the queue full",
+        lost(&both, "full")
+    );
 }

@@ -349,7 +349,7 @@ impl<P: PacketView> Link<P> {
             counters.drop(&p, why);
             lost(p, why);
         });
-        counters.mark(at.marked);
+        counters.mark(at.marked_and_kept(queued));
         counters.max_queue = counters.max_queue.max(self.queue.len());
         counters.max_queue_bytes = counters.max_queue_bytes.max(self.queue.bytes());
         if queued { Offered::Queued } else { Offered::Dropped }

@@ -157,7 +157,7 @@ impl<P: PacketView> Waiting<P> {
             }
         }
         if may_mark && p.is_ect() {
-            at.mark(&mut p);
+            at.mark_at_hand(&mut p);
             return Signal::Marked(p);
         }
         lost(p, DropReason::Aqm);

@@ -257,8 +257,10 @@ impl<S: Store> Receiver<S> {
     /// Whether a FIN at `end` contradicts what has arrived.
     #[cold]
     fn contradicts_text(&self, end: u64) -> bool {
-        let beyond = self.beyond.as_ref().is_some_and(|b| b.end() > end);
-        end < self.nxt || beyond || (self.fin_at != NO_FIN && end != self.fin_at)
+        if self.fin_at != NO_FIN {
+            return end != self.fin_at || end < self.nxt;
+        }
+        end < self.nxt || self.beyond.as_ref().is_some_and(|b| b.end() > end)
     }
 
     /// Probes are understood and answered.
@@ -394,6 +396,8 @@ impl<S: Store> Receiver<S> {
             self.store.write_at(self.unread + (from - self.nxt), bytes);
         }
         if from > self.nxt {
+            // A FIN has a number, and is reported with what lies before it: its segment would be taken for lost otherwise.
+            let to = to + u64::from(self.fin_at == to && d.fin);
             if to > from {
                 self.insert(from, to);
             }
@@ -489,7 +493,8 @@ impl<S: Store> Receiver<S> {
                 self.beyond = None;
             }
         }
-        self.unread += self.nxt - old;
+        let has_fin = old <= self.fin_at && self.finished();
+        self.unread += self.nxt - old - u64::from(has_fin);
         if self.sink {
             let n = self.unread;
             self.consume(n);

@@ -119,3 +119,25 @@ fn crumbs_with_gaps_between_them_are_not_accounted_for_without_end() {
     r.handle(Instant::ZERO, &seg(2, 1)).unwrap();
     assert_eq!(r.next_expected(), 6);
 }
+
+#[test]
+fn a_fin_beyond_a_gap_is_reported_with_its_segment_and_is_no_payload() {
+    let now = Instant::ZERO;
+    let fin = |seq, len| Data { fin: true, ..seg(seq, len) };
+    // With text, and alone.
+    for (seq, len, from) in [(201, 50, 201), (251, 0, 251)] {
+        let mut r = Receiver::<Counted>::new(&Arc::new(config()));
+        r.start(true, true, false);
+        r.handle(now, &fin(seq, len)).unwrap();
+        assert_eq!(blocks(&mut r), [(from, 252)]);
+        assert!(!r.finished());
+        // Again: a duplicate, with its FIN.
+        r.handle(now, &fin(seq, len)).unwrap();
+        assert_eq!(blocks(&mut r), [(from, 252), (from, 252)]);
+        for s in (1..seq).step_by(50) {
+            r.handle(now, &seg(s, 50)).unwrap();
+        }
+        assert!(r.finished() && blocks(&mut r).is_empty());
+        assert_eq!((r.next_expected(), r.payload_received(), r.readable()), (252, 250, 250));
+    }
+}
