@@ -9,30 +9,70 @@ from typing import Any, NamedTuple
 
 from . import _core
 from ._control import Controls, spec
-from ._settings import Value, settings
+from ._settings import Value, count, settings
 from ._table import Table
 
 
-class Result:
-    """What a run measured."""
+class _Pickled:
+    """What a result says that has been pickled."""
 
-    def __init__(self, core: _core.RunResult) -> None:
+    def __init__(self, tables: dict[str, Table], summary: str, report: str, scenario: str) -> None:
+        self._tables = tables
+        self._texts = summary, report, scenario
+
+    def flows(self) -> Table:
+        return self._tables["flows"]
+
+    def links(self) -> Table:
+        return self._tables["links"]
+
+    def series(self) -> Table:
+        return self._tables["series"]
+
+    def summary_json(self) -> str:
+        return self._texts[0]
+
+    def report(self) -> str:
+        return self._texts[1]
+
+    def scenario_toml(self) -> str:
+        return self._texts[2]
+
+    def save(self, folder: Path) -> None:
+        raise _core.SkyhaulError(
+            "a result that was pickled cannot be saved: save it where it was made, or run its `scenario` again"
+        )
+
+
+class Result:
+    """What a run measured. It can be pickled: tables and texts are then all that is kept."""
+
+    def __init__(self, core: _core.RunResult | _Pickled) -> None:
         self._core = core
+
+    def __reduce__(self) -> tuple[type["Result"], tuple[_Pickled]]:
+        tables = {"flows": self.flows, "links": self.links, "series": self.series}
+        core = self._core
+        return Result, (_Pickled(tables, core.summary_json(), core.report(), core.scenario_toml()),)
+
+    @staticmethod
+    def _table(table: _core.Table | Table) -> Table:
+        return table if isinstance(table, Table) else Table(table)
 
     @cached_property
     def flows(self) -> Table:
         """A row per flow."""
-        return Table(self._core.flows())
+        return self._table(self._core.flows())
 
     @cached_property
     def links(self) -> Table:
         """A row per direction of a link, with losses by their true cause."""
-        return Table(self._core.links())
+        return self._table(self._core.links())
 
     @cached_property
     def series(self) -> Table:
         """What was sampled: a row per time, object and series."""
-        return Table(self._core.series())
+        return self._table(self._core.series())
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -77,7 +117,7 @@ def run(
     `cc = "user:mine"`, or `{ name = "user", control = "mine", options = { … } }` with keyword arguments for
     the class. An exception in one of them raises `ControlError`.
     """
-    return Result(_core.run(os.fspath(scenario), text, settings(set), seed, digest, spec(controls)))
+    return Result(_core.run(os.fspath(scenario), text, settings(set), count("seed", seed, 0), digest, spec(controls)))
 
 
 class Check(dict[str, Any]):

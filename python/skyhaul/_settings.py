@@ -2,8 +2,11 @@
 
 import json
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
+
+from ._core import SkyhaulError
 
 Value: TypeAlias = "bool | int | float | str | Sequence[Value] | Mapping[str, Value]"
 """What a key of a scenario may be set to."""
@@ -32,3 +35,13 @@ def toml(value: Value) -> str:
 def settings(values: Mapping[str, Value] | None) -> list[tuple[str, str]]:
     """Paths and values as TOML."""
     return [(path, toml(value)) for path, value in (values or {}).items()]
+
+
+def count(name: str, value: int | None, least: int = 1) -> int | None:
+    """The argument `name`, which is a whole number of at least `least` where it is given."""
+    if value is None:
+        return None
+    number = operator.index(value)
+    if not least <= number < 2**63:
+        raise SkyhaulError(f"{name}: {number}: write a whole number from {least} to {2**63 - 1}")
+    return number

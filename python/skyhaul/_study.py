@@ -17,7 +17,7 @@ from ._control import Controls, Spec, run_cell, spec
 from ._core import SkyhaulError, StudyError
 from ._draw import picture, renderer
 from ._elsewhere import Executor, answers
-from ._settings import Value, settings
+from ._settings import Value, count, settings
 from ._table import Table
 
 Progress = Callable[[int, int, str], None]
@@ -167,14 +167,14 @@ class Study:
         self,
         *,
         jobs: int = 0,
-        cache: str | os.PathLike[str] | None = None,
+        cache: str | os.PathLike[str] | bool | None = None,
         progress: bool | Progress = False,
         executor: Executor | None = None,
     ) -> Outcome:
         """Runs what is missing and evaluates.
 
         `jobs` is the number of threads (0: one per processor); `cache` a folder that keeps finished cells, so
-        that an interrupted study goes on where it stopped; `progress` True for a line on the terminal, or a
+        that an interrupted study goes on where it stopped, or True for the one that the command uses; `progress` True for a line on the terminal, or a
         function. An `executor` runs the cells elsewhere: one of concurrent.futures, or a client of Dask; its
         workers need the same version of this package, and refuse work of another. Cells are stored as they
         come in.
@@ -182,6 +182,8 @@ class Study:
         A cell that fails is told as a warning and listed in `Outcome.failed`; the others go on.
         """
         tell = _line if progress is True else progress or None
+        if isinstance(cache, bool):
+            cache = _core.cache_dir() if cache else None
         folder = None if cache is None else Path(cache)
         if executor is None:
             return Outcome(self._core.run(jobs, folder, tell, _warn))
@@ -245,7 +247,7 @@ def study(
     source.
     """
     own = spec(controls)
-    return Study(_core.Study(os.fspath(study), text, settings(set), first_seed, seeds, own), own)
+    return Study(_core.Study(os.fspath(study), text, settings(set), count("first_seed", first_seed, 0), count("seeds", seeds), own), own)
 
 
 def _line(done: int, total: int, label: str) -> None:

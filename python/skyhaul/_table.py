@@ -11,14 +11,39 @@ if TYPE_CHECKING:
     import pyarrow
 
 
+class _Columns:
+    """What a table holds that has been pickled."""
+
+    def __init__(self, values: dict[str, list[Any]]) -> None:
+        self._values = values
+
+    def __len__(self) -> int:
+        return max(map(len, self._values.values()), default=0)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        import pyarrow
+
+        return pyarrow.table(self._values).__arrow_c_stream__(requested_schema)
+
+    @property
+    def column_names(self) -> list[str]:
+        return list(self._values)
+
+    def column(self, name: str) -> list[Any]:
+        return self._values[name]
+
+
 class Table:
     """Named columns of equal length, in memory of Arrow.
 
     Whatever takes Arrow tables takes this one as it is: `polars.DataFrame(table)`, `pyarrow.table(table)`.
     """
 
-    def __init__(self, core: _core.Table) -> None:
+    def __init__(self, core: "_core.Table | _Columns") -> None:
         self._core = core
+
+    def __reduce__(self) -> "tuple[type[Table], tuple[_Columns]]":
+        return Table, (_Columns({name: self[name] for name in self}),)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._core.__arrow_c_stream__(requested_schema)

@@ -1,5 +1,6 @@
 import json
 import os
+import pickle
 from pathlib import Path
 
 import pytest
@@ -161,3 +162,31 @@ def test_every_quantity_is_a_column():
     assert set(s["groups"][0]) >= of["group"]
     assert set(s) >= of["run"]
     assert all(q.says for q in sh.quantities())
+
+
+def test_a_result_can_be_pickled():
+    r = sh.run("preset:peach-geo", set={**SHORT, "record.series": ["cwnd"]})
+    again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(r))))
+    assert again.summary == r.summary and again.scenario == r.scenario and str(again) == str(r)
+    for name in ("flows", "links", "series"):
+        table, other = getattr(r, name), getattr(again, name)
+        assert list(table) == list(other) and len(table) == len(other)
+        assert repr([table[c] for c in table]) == repr([other[c] for c in other])
+    with pytest.raises(sh.SkyhaulError, match="save it where it was made"):
+        again.save("nowhere")
+
+
+def test_errors_use_the_words_of_python():
+    with pytest.raises(sh.ScenarioError, match=r"^set: links.sat.error.p: 7"):
+        sh.run("preset:peach-geo", set={"links.sat.error.p": 7})
+    for seed in (-1, 2**63):
+        with pytest.raises(sh.SkyhaulError, match=rf"^seed: {seed}: write a whole number from 0 to "):
+            sh.run("preset:peach-geo", seed=seed)
+    with pytest.raises(sh.SkyhaulError, match="^seeds: 0: write a whole number from 1"):
+        sh.study("peach-2001/fig11", seeds=0)
+
+
+def test_what_needs_too_much_memory_is_refused_before_it_starts():
+    with pytest.raises(sh.ScenarioError, match=r"record.sample: this run needs about .* GB of memory, more than 4 GB"):
+        sh.run("preset:peach-geo", set={"record.sample": "1 ns"})
+    assert sh.check("preset:peach-geo")["memory"]["flows"] > 0

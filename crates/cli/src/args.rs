@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// TCP over satellite paths, simulated: scenarios, and studies that compare with what papers state.
 #[derive(Debug, Parser)]
 #[command(name = "skyhaul", version, arg_required_else_help = true, disable_help_subcommand = true)]
-#[command(after_help = "First figure in a minute: skyhaul demo")]
+#[command(after_help = "First figure in seconds: skyhaul demo")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -230,9 +230,9 @@ pub(crate) struct CompareArgs {
     /// How many seeds each world runs, from the scenario's on.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "worlds", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) repeat: u16,
-    /// Runs in real time at the same time.
-    #[arg(long, value_name = "N", default_value_t = 4, requires = "worlds", value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) jobs: u16,
+    /// Runs in real time at the same time; by default one for every two processors, four at most.
+    #[arg(long, value_name = "N", requires = "worlds", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
     /// Change a key of the scenario; may be repeated. Several values with commas run every combination.
     #[arg(long = "set", value_name = "KEY=VALUE", requires = "worlds")]
     pub(crate) set: Vec<String>,
@@ -312,6 +312,9 @@ pub(crate) struct StudyArgs {
     /// How many seeds, instead of the study's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) seeds: Option<u32>,
+    /// Most cells that the study may have, instead of what it says.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_cells: Option<u64>,
     /// Runs at the same time; by default one per processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
@@ -345,6 +348,9 @@ pub(crate) struct ReproduceArgs {
     /// How many seeds, instead of those of the studies.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) seeds: Option<u32>,
+    /// Most cells that a study may have, instead of what it says.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_cells: Option<u64>,
     /// Runs at the same time; by default one per processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
@@ -364,6 +370,9 @@ pub(crate) struct ReproduceArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct DemoArgs {
+    /// The other readings of the paper, too; takes minutes.
+    #[arg(long)]
+    pub(crate) full: bool,
     /// Where picture, page and tables go.
     #[arg(long, value_name = "DIR", default_value = "results/demo")]
     pub(crate) out: PathBuf,

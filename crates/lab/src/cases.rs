@@ -1,8 +1,8 @@
 //! Cases of a scenario: one, or one per combination of values given with commas.
 
 use crate::error::LabError;
-use skyhaul_scenario::{Document, LoadError, Resolved};
-use skyhaul_study::io_words;
+use skyhaul_scenario::{Document, Resolved};
+pub use skyhaul_study::files::load;
 
 /// One run to make.
 #[derive(Clone, Debug)]
@@ -23,14 +23,6 @@ impl Case {
     }
 }
 
-/// Reads a file that a scenario or the command line names.
-///
-/// # Errors
-/// The system's words.
-pub fn load(path: &str) -> Result<String, LoadError> {
-    std::fs::read_to_string(path).map_err(|e| LoadError::System(io_words(&e)))
-}
-
 /// Opens a scenario and resolves all combinations of what `sets` says; several values of a key are separated by
 /// commas outside quotes and brackets. Nothing runs before everything is resolved.
 ///
@@ -48,6 +40,9 @@ pub fn resolve(path: &str, sets: &[String], seed: Option<u64>) -> Result<Vec<Cas
             0 | 1 => vec![(set.clone(), None)],
             _ => values.iter().map(|v| (format!("{key}={v}"), Some(*v))).collect(),
         };
+        if open.len().saturating_mul(assignments.len()) > MAX_CASES {
+            return Err(LabError::TooManyCases { most: MAX_CASES });
+        }
         let mut next = Vec::new();
         for (document, choice) in &open {
             for (assignment, value) in &assignments {
@@ -58,9 +53,6 @@ pub fn resolve(path: &str, sets: &[String], seed: Option<u64>) -> Result<Vec<Cas
             }
         }
         open = next;
-        if open.len() > MAX_CASES {
-            return Err(LabError::TooManyCases { most: MAX_CASES });
-        }
     }
     open.into_iter()
         .map(|(mut document, choice)| {

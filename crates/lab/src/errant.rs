@@ -8,6 +8,7 @@
 
 use crate::error::LabError;
 use serde::Deserialize;
+use skyhaul_study::files::read_text;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -39,8 +40,7 @@ pub struct Profile {
 /// # Errors
 /// If the file cannot be read, with its line.
 pub fn read(path: &Path) -> Result<Vec<Profile>, LabError> {
-    let text =
-        std::fs::read_to_string(path).map_err(|source| LabError::Read { path: path.to_owned(), source })?;
+    let text = read_text(path).map_err(|source| LabError::Read { path: path.to_owned(), source })?;
     parse(&text).map_err(|(line, message)| LabError::Trace { path: path.to_owned(), line, message })
 }
 

@@ -5,13 +5,12 @@ use serde_json::{Value, json};
 use skyhaul_apps::video::fit::{Aggregates, Fit, fit};
 use skyhaul_apps::video::movie::{Mode, Movie};
 use skyhaul_apps::video::{Pattern, Trace};
+use skyhaul_study::files::read_text;
 use std::fmt::Write as _;
 use std::path::Path;
 
 /// Frames per second of traces without times, and the pattern of traces without types.
 const USUAL: (f64, &str) = (25.0, "IBBPBBPBBPBB");
-/// Largest file that is read, bytes.
-const LARGEST: u64 = 1 << 28;
 
 /// A movie that was found in a trace.
 #[derive(Debug)]
@@ -25,12 +24,8 @@ pub struct Found {
 /// If the file cannot be read, with its line, or has too few frames.
 pub fn find(path: &Path, coupled: bool) -> Result<Found, LabError> {
     let read = |source| LabError::Read { path: path.to_owned(), source };
-    let size = std::fs::metadata(path).map_err(read)?.len();
     let refuse = |line: usize, message: String| LabError::Trace { path: path.to_owned(), line, message };
-    if size > LARGEST {
-        return Err(refuse(0, format!("{size} bytes: a trace has {LARGEST} bytes at most")));
-    }
-    let text = std::fs::read_to_string(path).map_err(read)?;
+    let text = read_text(path).map_err(read)?;
     let pattern = Pattern::parse(USUAL.1).expect("a pattern");
     let trace = Trace::read(&text, &pattern, USUAL.0).map_err(|e| refuse(e.line, e.message))?;
     let mode = if coupled { Mode::Coupled } else { Mode::Independent };

@@ -42,6 +42,8 @@ pub struct Request {
     pub studies: Option<PathBuf>,
     /// Number of seeds instead of those of the studies.
     pub seeds: Option<u32>,
+    /// Most cells of a study, instead of what it says.
+    pub max_cells: Option<u64>,
     /// The folder; by default `results/reproduce` or `results/reproduce-quick`.
     pub out: Option<PathBuf>,
 }
@@ -101,7 +103,7 @@ impl Reproduction {
             let (mut row, mut studies) = (Vec::new(), Vec::new());
             for (k, (study, file)) in files.into_iter().enumerate() {
                 studies.push(study);
-                match file.and_then(|file| planned(file, profile, request.seeds)) {
+                match file.and_then(|file| planned(file, profile, request)) {
                     Ok(plan) => {
                         places.push((s, k));
                         plans.push(plan);
@@ -233,8 +235,9 @@ fn manifest(folder: &Path, profile: Profile, wall_s: Option<f64>) -> Result<(), 
     Ok(write_atomically(&folder.join(results::MANIFEST), text.as_bytes())?)
 }
 
-fn planned(mut file: StudyFile, profile: Profile, seeds: Option<u32>) -> Result<Plan, StudyError> {
-    if let Some(n) = seeds {
+fn planned(mut file: StudyFile, profile: Profile, request: &Request) -> Result<Plan, StudyError> {
+    file.max_cells = request.max_cells;
+    if let Some(n) = request.seeds {
         file.study.seeds.count = n;
         if let Some(quick) = &mut file.study.quick {
             quick.seeds = n;

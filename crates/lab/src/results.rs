@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 /// In every folder of results.
 pub const MANIFEST: &str = "manifest.json";
-/// Finished cells, where they are kept beside the results.
+/// Finished cells, where somebody keeps them beside the results.
 pub const CACHE: &str = "cache";
 
 /// Writes the results of one run into a folder that somebody holds ([`Lease`](crate::lease::Lease)); returns the files.

@@ -235,6 +235,15 @@ fn a_kernel_learns_of_marks_and_captures_show_them_behind_the_link_only() {
 }
 
 #[test]
+fn a_run_in_which_nothing_crosses_is_not_trusted() {
+    let Some(p) = path("[links.sat]\nrate = \"1 Mbit/s\"\ndelay = \"10 ms\"", &Options::default()) else {
+        return;
+    };
+    let r = p.emulation.finish().unwrap();
+    assert_eq!(r.doubts(), ["no packet entered the links in either direction: nothing was measured"]);
+}
+
+#[test]
 fn a_device_that_goes_away_ends_the_emulation_with_an_error() {
     if !installed("ip") {
         return;

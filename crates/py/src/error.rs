@@ -25,7 +25,8 @@ pyo3::create_exception!(
 );
 
 pub(crate) fn scenario(e: skyhaul_scenario::ScenarioError) -> PyErr {
-    ScenarioError::new_err(e.to_string())
+    // Python has an argument `set`, not an option.
+    ScenarioError::new_err(e.with_overrides_called("set").to_string())
 }
 
 pub(crate) fn build(e: skyhaul_sim::BuildError) -> PyErr {

@@ -29,7 +29,7 @@ mod _core {
     #[pymodule_export]
     use super::reproduction::{Reproduced, Reproduction};
     #[pymodule_export]
-    use super::run::{RunResult, check, presets, quantities, run, schema};
+    use super::run::{RunResult, cache_dir, check, presets, quantities, run, schema};
     #[pymodule_export]
     use super::study::{Outcome, Study, main, run_cell, studies};
     #[pymodule_export]

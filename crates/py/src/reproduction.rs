@@ -45,16 +45,17 @@ impl Reproduction {
 impl Reproduction {
     /// Reads and plans the studies, and makes the folder for the report. `cache` None is the cache of the command.
     #[new]
-    #[pyo3(signature = (names, quick=false, studies=None, seeds=None, out=None, cache=None))]
+    #[pyo3(signature = (names, quick=false, studies=None, seeds=None, max_cells=None, out=None, cache=None))]
     fn new(
         names: Vec<String>,
         quick: bool,
         studies: Option<PathBuf>,
         seeds: Option<u32>,
+        max_cells: Option<u64>,
         out: Option<PathBuf>,
         cache: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let request = Request { names, quick, studies, seeds, out };
+        let request = Request { names, quick, studies, seeds, max_cells, out };
         let mut refused = Vec::new();
         let all = reproduce::Reproduction::begin(&request, &mut |why| refused.push(why.to_owned()));
         let all = Mutex::new(Some(all.map_err(error::lab)?));

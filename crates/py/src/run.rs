@@ -170,6 +170,12 @@ pub(crate) fn schema(kind: &str) -> PyResult<String> {
     }
 }
 
+/// The folder in which the command keeps finished cells.
+#[pyfunction]
+pub(crate) fn cache_dir() -> PathBuf {
+    skyhaul_study::cache::Cache::default_dir()
+}
+
 /// Names of the presets.
 #[pyfunction]
 pub(crate) fn presets() -> Vec<&'static str> {

@@ -1,6 +1,7 @@
 //! The resolved scenario as a file: every value explicit, in canonical units, so that it reads back to the same.
 
 use crate::amount::{Count, QueueLimit, RateSpec, Size, Span, Time, Window};
+use crate::memory;
 use crate::model::{
     ArqSpec, CcSpec, DirectionSpec, EndpointSpec, EventSpec, FadeSpec, FecSpec, FeedbackSpec, FlowSpec,
     LinkSpec, OrTrace, QueueSpec, RateOrKind, RecordSpec, RepeatsSpec, Scenario, Short, StartSpec,
@@ -21,6 +22,7 @@ impl Resolved {
             title: (!self.title.is_empty()).then(|| self.title.clone()),
             duration: Some(Time(self.duration)),
             seed: Some(self.seed),
+            max_memory: memory::needed_limit(self).map(Size),
             record: (self.record.sample.is_some() || !self.record.series.is_empty()).then(|| RecordSpec {
                 sample: self.record.sample.map(Time),
                 series: Some(self.record.series.clone()),

@@ -1,12 +1,13 @@
 //! A scenario before resolution: a file, the files it extends, and overrides.
 
+use crate::amount::Size;
 use crate::error::{LoadError, Problem, ScenarioError, did_you_mean};
 use crate::model::{Scenario, expand, expand_default, fill, is_trace, tags};
-use crate::{Resolved, event, explain, preset, resolve};
+use crate::{Resolved, event, explain, memory, preset, resolve};
 use toml::{Table, Value};
 
 /// The file name in messages about overrides.
-const OVERRIDE: &str = "--set";
+pub(crate) const OVERRIDE: &str = "--set";
 /// Longest chain of files that extend each other.
 const MAX_LAYERS: usize = 16;
 
@@ -47,13 +48,23 @@ impl Document {
     /// If a text is no TOML, or a file is missing or extends itself.
     pub fn parse(file: &str, text: &str, load: Load<'_>) -> Result<Self, ScenarioError> {
         let mut layers = vec![Layer::parse(file, text)?];
+        let of_study = ["scenario", "schema"].iter().all(|key| layers[0].table.contains_key(*key));
+        if of_study {
+            let message = "this is a study, which holds or names a scenario: skyhaul study run takes it";
+            return Err(layers[0].error("scenario", message.into()));
+        }
         while let Some(base) = layers[layers.len() - 1].extends()? {
             let from = &layers[layers.len() - 1];
             let refuse = |message: String| Err(from.error("extends", message));
             let is_preset = base.starts_with(preset::PREFIX);
             let name = if is_preset { base.clone() } else { beside(&from.file, &base) };
-            if layers.iter().any(|l| l.file == name) || layers.len() >= MAX_LAYERS {
+            if layers.iter().any(|l| l.file == name) {
                 return refuse(format!("\"{base}\" extends this file in turn"));
+            }
+            if layers.len() >= MAX_LAYERS {
+                return refuse(format!(
+                    "more than {MAX_LAYERS} files in a row extend each other: join some of them"
+                ));
             }
             let text = if let Some(name) = base.strip_prefix(preset::PREFIX) {
                 match preset::text(name) {
@@ -218,6 +229,7 @@ impl Document {
         let model = self.model()?;
         let place = |problem| self.place(problem);
         let mut resolved = resolve::resolve(&model).map_err(place)?;
+        fits(&resolved, model.max_memory).map_err(place)?;
         if model.event.is_empty() {
             return Ok(resolved);
         }
@@ -284,6 +296,21 @@ pub fn resolve_text(
         document.set(set)?;
     }
     document.resolve()
+}
+
+/// Refuses what would need more memory than it may.
+fn fits(scenario: &Resolved, limit: Option<Size>) -> Result<(), Problem> {
+    let (memory, limit) = (memory::estimate(scenario), limit.map_or(memory::USUAL_LIMIT, |s| s.0));
+    if memory.total() <= limit as f64 {
+        return Ok(());
+    }
+    let (key, what, remedy) = memory.worst();
+    let gb = |bytes: f64| format!("{} GB", (bytes / 1e7).round() / 100.0);
+    let (total, most) = (gb(memory.total()), gb(limit as f64));
+    let message = format!(
+        "this run needs about {total} of memory, more than {most}, most of it for {what}: {remedy}, or write max-memory"
+    );
+    Err(Problem::new(key, message))
 }
 
 impl Layer {

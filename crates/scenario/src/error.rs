@@ -1,5 +1,6 @@
 //! What is wrong with a scenario, in one line.
 
+use crate::document::OVERRIDE;
 use core::fmt;
 use skyhaul_base::amount::AmountError;
 
@@ -30,6 +31,17 @@ impl fmt::Display for ScenarioError {
 }
 
 impl std::error::Error for ScenarioError {}
+
+impl ScenarioError {
+    /// The same for a face on which overrides are called otherwise than on the command line.
+    #[must_use]
+    pub fn with_overrides_called(mut self, name: &str) -> Self {
+        if self.file == OVERRIDE {
+            self.file = name.into();
+        }
+        self
+    }
+}
 
 /// Why a file that a scenario names cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -106,7 +118,8 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
 }
 
 /// `, did you mean "x"?` or nothing.
-pub(crate) fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+#[must_use]
+pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, candidates).map_or_else(String::new, |c| format!(", did you mean \"{c}\"?"))
 }
 

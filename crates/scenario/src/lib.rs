@@ -15,6 +15,7 @@ mod document;
 mod error;
 mod event;
 mod explain;
+mod memory;
 pub mod model;
 pub mod orbit;
 pub mod preset;
@@ -30,6 +31,7 @@ pub use skyhaul_base::amount;
 
 pub use check::{Check, check};
 pub use document::{Document, Load, no_files, resolve_text};
-pub use error::{LoadError, ScenarioError};
+pub use error::{LoadError, ScenarioError, did_you_mean};
+pub use memory::Memory;
 pub use resolved::Resolved;
 pub use schema::scenario_schema;

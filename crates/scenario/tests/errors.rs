@@ -565,7 +565,7 @@ fn files() {
         (
             "[flows.bulk]",
             "[flow.bulk]",
-            "geo.toml:11: flow: unknown key, did you mean \"flows\"? (known: schema, extends, title, duration, seed, record, links, flows, event)",
+            "geo.toml:11: flow: unknown key, did you mean \"flows\"? (known: schema, extends, title, duration, seed, max-memory, record, links, flows, event)",
         ),
         (
             "schema = 1",
@@ -630,7 +630,7 @@ fn overrides() {
         ),
         (
             "flow.bulk.cc=sack",
-            "--set: flow: unknown key, did you mean \"flows\"? (known: schema, extends, title, duration, seed, record, links, flows, event)",
+            "--set: flow: unknown key, did you mean \"flows\"? (known: schema, extends, title, duration, seed, max-memory, record, links, flows, event)",
         ),
         ("flows.bulk.cc", "--set: flows.bulk.cc: write KEY=VALUE, such as links.sat.error.p=1e-2"),
         ("flows..cc=sack", "--set: flows..cc: write a path of keys with dots, such as links.sat.error.p"),
@@ -678,6 +678,21 @@ fn a_problem_is_placed_in_the_file_that_holds_the_key() {
     );
     let e = resolve_text("dir/top.toml", "extends = \"loop.toml\"", &[], &load).unwrap_err();
     assert_eq!(e.to_string(), "dir/loop.toml:1: extends: \"top.toml\" extends this file in turn");
+    let load = |path: &str| {
+        let n: u32 = path.trim_start_matches("dir/").trim_end_matches(".toml").parse().expect("a number");
+        Ok(format!("extends = \"{}.toml\"", n + 1))
+    };
+    let e = resolve_text("dir/0.toml", "extends = \"1.toml\"", &[], &load).unwrap_err();
+    assert_eq!(
+        e.to_string(),
+        "dir/15.toml:1: extends: more than 16 files in a row extend each other: join some of them"
+    );
+    let study = "schema = 1\nscenario = \"preset:peach-geo\"";
+    let e = resolve_text("fig.toml", study, &[], &no_files).unwrap_err();
+    assert_eq!(
+        e.to_string(),
+        "fig.toml:2: scenario: this is a study, which holds or names a scenario: skyhaul study run takes it"
+    );
     let e = Document::open("preset:peach", &no_files).unwrap_err();
     assert!(
         e.to_string().starts_with("preset:peach: there is no such preset (known: geo-bent-pipe-dama"),

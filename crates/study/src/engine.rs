@@ -1,6 +1,6 @@
 //! The simulator behind [`CellRunner`].
 
-use crate::error::io_words;
+use crate::files::load;
 use crate::model::Raw;
 use crate::observed::{Number, Observed, Sampled};
 use crate::runner::{CellRunner, Failure, Problem, Resolution, Setting, Unversioned, Vocabulary};
@@ -9,7 +9,7 @@ use skyhaul_cc::{Config, Controls};
 use skyhaul_scenario::model::QueueSpec;
 use skyhaul_scenario::resolved::{Change, Direction, Limit, Series, Start};
 
-use skyhaul_scenario::{Document, LoadError, Resolved, ScenarioError, no_files};
+use skyhaul_scenario::{Document, Resolved, ScenarioError, no_files};
 use skyhaul_sim::quantity::{FLOW, LINK, RUN};
 use skyhaul_sim::result::direction;
 use skyhaul_sim::{BuildError, RunError, RunResult, check_controls};
@@ -84,7 +84,6 @@ impl CellRunner for Simulator {
     }
 
     fn resolve(&self, base: &Raw, dir: &Path, settings: &[Setting]) -> Result<Resolution, Problem> {
-        let load = |path: &str| std::fs::read_to_string(path).map_err(|e| LoadError::System(io_words(&e)));
         let mut document = match base {
             Raw::String(name) if name.starts_with("preset:") => Document::open(name, &load),
             Raw::String(name) => Document::open(&dir.join(name).to_string_lossy(), &load),

@@ -116,7 +116,7 @@ pub fn io_words(e: &std::io::Error) -> String {
         ErrorKind::StorageFull => "the disk is full".into(),
         ErrorKind::NotADirectory => "it is no directory".into(),
         ErrorKind::IsADirectory => "it is a directory".into(),
-        ErrorKind::InvalidData => "it is not text in UTF-8".into(),
+        ErrorKind::InvalidData if e.get_ref().is_none() => "it is not text in UTF-8".into(),
         _ => {
             let text = e.to_string();
             text.split(" (os error").next().unwrap_or(&text).to_owned()

@@ -1,7 +1,8 @@
 //! Writing files so that nobody meets half of one, and none outside of the folder that is meant.
 
-use crate::error::StudyError;
-use std::io::Write as _;
+use crate::error::{StudyError, io_words};
+use skyhaul_scenario::LoadError;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,6 +34,39 @@ pub fn replace_by(path: &Path, write: impl FnOnce(&Path) -> std::io::Result<()>)
     write(&temporary)
         .and_then(|()| std::fs::rename(&temporary, path))
         .inspect_err(|_| drop(std::fs::remove_file(&temporary)))
+}
+
+/// Most bytes of a file that somebody names: far beyond what a person or an instrument writes, and short of the memory that an
+/// endless one (`/dev/zero`) would take.
+const LARGEST: u64 = 256 << 20;
+
+/// Reads a file that somebody names: a scenario, a study, a recorded series. A byte order mark at its beginning is no part of it.
+///
+/// # Errors
+/// If it cannot be read, is no text in UTF-8, or has more than 256 MiB.
+pub fn read_text(path: &Path) -> std::io::Result<String> {
+    let refuse = |message: &str| Err(std::io::Error::new(std::io::ErrorKind::InvalidData, message));
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        return refuse("it has more than 256 MiB: no scenario, study or series is that long");
+    }
+    let text = match bytes.strip_prefix(b"\xEF\xBB\xBF") {
+        Some(text) => text.to_vec(),
+        None => bytes,
+    };
+    if text.starts_with(&[0xFF, 0xFE]) || text.starts_with(&[0xFE, 0xFF]) {
+        return refuse("it is text in UTF-16: save it as UTF-8");
+    }
+    String::from_utf8(text).map_err(|_| std::io::ErrorKind::InvalidData.into())
+}
+
+/// [`read_text`] for whoever reads scenarios.
+///
+/// # Errors
+/// The system's words.
+pub fn load(path: &str) -> Result<String, LoadError> {
+    read_text(Path::new(path)).map_err(|e| LoadError::System(io_words(&e)))
 }
 
 /// What is said of one that is none.
@@ -93,6 +127,24 @@ mod tests {
         for name in ["", ".", "..", "../victim", "a/b", "a\\b", "/etc/passwd", "a\u{1b}[31m", "a\n"] {
             assert!(!is_plain_name(name), "{name}");
         }
+    }
+
+    #[test]
+    fn a_file_is_read_as_text_of_a_sensible_length() {
+        let dir = std::env::temp_dir().join(format!("skyhaul-texts-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("made");
+        let path = dir.join("a.toml");
+        let of = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).expect("written");
+            read_text(&path).map_err(|e| io_words(&e))
+        };
+        assert_eq!(of("\u{feff}duration = 1".as_bytes()).as_deref(), Ok("duration = 1"));
+        assert_eq!(of(b"").as_deref(), Ok(""));
+        assert_eq!(of(&[0xFF, 0xFE, b'a', 0]), Err("it is text in UTF-16: save it as UTF-8".to_owned()));
+        assert_eq!(of(&[b'a', 0xC3]), Err("it is not text in UTF-8".to_owned()));
+        std::fs::remove_dir_all(&dir).expect("removed");
+        let endless = read_text(Path::new("/dev/zero")).map_err(|e| io_words(&e));
+        assert!(cfg!(not(unix)) || endless.is_err_and(|e| e.starts_with("it has more than 256 MiB")));
     }
 
     #[cfg(unix)]

@@ -23,9 +23,13 @@ pub fn number(x: f64) -> String {
     minus(if text == "-0" { "0" } else { text })
 }
 
-/// `mean ± half`, as many digits as the interval carries; without interval the mean alone.
+/// `mean ± half`, as many digits as the interval carries; without interval the mean alone. What is infinite for one seed has no
+/// mean.
 #[must_use]
 pub fn estimate(e: &Estimate) -> String {
+    if !e.mean.is_finite() {
+        return number(f64::NAN);
+    }
     if !e.half.is_finite() || e.half == 0.0 || math::abs(e.mean) >= 1e7 {
         return number(e.mean);
     }
@@ -91,6 +95,7 @@ mod tests {
         assert_eq!(e(0.5, 0.001_23), "0.5000 ± 0.0012");
         assert_eq!(e(7.0, 0.0), "7");
         assert_eq!(e(7.25, f64::INFINITY), "7.25");
+        assert_eq!(e(f64::INFINITY, f64::NAN), "–");
         assert_eq!(percent(&Estimate { mean: 0.3065, half: 0.01, n: 3 }), "+30.6 ± 1.0 %");
     }
 }

@@ -37,6 +37,7 @@ pub fn plan_profile<R: CellRunner>(
     let engine = runner.engine();
     let study_text = file.current_text();
     let only = profile::apply(&mut file, profile)?;
+    check_size(&file)?;
     let base = settings_of(&file.study.set, "set");
     let in_words = [base.clone(), profile::settings(&file, profile)].concat();
     let resolved = resolve(runner, &file, &in_words)?;
@@ -98,6 +99,42 @@ fn check_axes(file: &StudyFile) -> Result<(), StudyError> {
         }
     }
     Ok(())
+}
+
+/// Most cells of a study that does not say otherwise.
+const MAX_CELLS: u64 = 200_000;
+
+/// Counts the cells before the first is resolved: axes multiply, and a slip of the keyboard makes a study of years.
+fn check_size(file: &StudyFile) -> Result<(), StudyError> {
+    let axes = &file.study.axis;
+    let product =
+        |of: &mut dyn Iterator<Item = usize>| of.fold(1u128, |n, len| n.saturating_mul(len as u128));
+    let all = product(&mut axes.iter().map(|a| a.values.len()));
+    let mut combinations = all;
+    for (r, reading) in file.study.reading.iter().enumerate() {
+        let only = pins(file, &reading.only, &format!("reading[{r}].only"))?;
+        let left = axes.iter().zip(&only).map(|(a, p)| p.as_ref().map_or(a.values.len(), Vec::len));
+        combinations = combinations.saturating_add(product(&mut left.into_iter()));
+    }
+    let seeds = file.study.seeds.count;
+    let cells = combinations.saturating_mul(seeds.into());
+    let most = file.max_cells.or(file.study.max_cells).unwrap_or(MAX_CELLS);
+    if cells <= most.into() {
+        return Ok(());
+    }
+    let count = |n: u128| if n < 1_000_000_000_000 { n.to_string() } else { "over 10^12".to_owned() };
+    let message = format!(
+        "{} axes make {} combinations, {} with all readings; {seeds} seeds of each are {} cells, more than {most}",
+        axes.len(),
+        count(all),
+        count(combinations),
+        count(cells),
+    );
+    Err(file.refuse(
+        "max_cells",
+        message,
+        &["fewer values, readings or seeds", "max_cells = N", "--max-cells N"],
+    ))
 }
 
 fn check_names(file: &StudyFile) -> Result<(), StudyError> {

@@ -98,3 +98,32 @@ fn what_names_nothing_is_refused_with_file_line_key_and_choice() {
         assert!(!e.contains('\n'), "one line: {e}");
     }
 }
+
+#[test]
+fn more_cells_than_anybody_meant_are_counted_and_not_made() {
+    let axis = |n: usize| {
+        let values: Vec<String> = (0..100).map(|i| format!("{{ value = {i} }}")).collect();
+        format!("[[axis]]\nname = \"a{n}\"\npath = \"k{n}\"\nvalues = [{}]\n", values.join(", "))
+    };
+    let study = |axes: usize, head: &str| {
+        let axes: String = (0..axes).map(axis).collect();
+        parse(&format!("schema = 1\ntitle = \"x\"\nscenario = \"x.toml\"\n{head}\n{axes}"))
+    };
+    let refused = |file| plan(&Fake::default(), file).expect_err("too many").to_string();
+    let e = refused(study(4, "seeds = { count = 10 }"));
+    assert!(e.contains("4 axes make 100000000 combinations, 100000000 with all readings"), "{e}");
+    assert!(
+        e.contains("10 seeds of each are 1000000000 cells, more than 200000") && e.contains("--max-cells N"),
+        "{e}"
+    );
+    // More than a machine word counts.
+    let e = refused(study(11, ""));
+    assert!(e.contains("11 axes make over 10^12 combinations"), "{e}");
+    let e = refused(study(1, "seeds = { count = 1000000000 }"));
+    assert!(e.contains("are 100000000000 cells"), "{e}");
+    assert!(refused(study(1, "max_cells = 99\nseeds = { count = 1 }")).contains("more than 99"));
+    // The command line has the last word.
+    let mut file = study(1, "max_cells = 99\nseeds = { count = 1 }");
+    file.max_cells = Some(100);
+    assert!(plan(&Fake::default(), file).is_ok_and(|p| p.cells().count() == 100));
+}

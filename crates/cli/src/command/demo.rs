@@ -6,7 +6,7 @@ use crate::output::{print, warn};
 use crate::stop::Stop;
 use skyhaul_lab::clock::Stopwatch;
 use skyhaul_lab::lease::Lease;
-use skyhaul_lab::{results, studies};
+use skyhaul_lab::studies;
 use skyhaul_study::figure::FigureRenderer;
 use std::fmt::Write as _;
 
@@ -18,10 +18,13 @@ const SHOWN: [&str; 2] = ["Goodput", "Dummies"];
 pub(crate) fn run(args: &DemoArgs, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
     let mut file = studies::open("peach-2001/fig11")?;
     file.study.seeds.count = file.study.seeds.count.min(SEEDS);
+    if !args.full {
+        file.study.reading.clear();
+    }
     let lease = Lease::take(&args.out)?;
     let watch = Stopwatch::start();
-    // Cells are kept beside the results: an interrupted demo goes on where it stopped.
-    let e = study::finish(file, Some(args.out.join(results::CACHE)), jobs(args.jobs))?;
+    // Cells are kept where every command keeps them: whoever goes on with this study finds them there.
+    let e = study::finish(file, None, jobs(args.jobs))?;
     let took = watch.elapsed().as_secs_f64();
     let written = studies::write(&e, &args.out, renderer, Some(took), &mut warn)?;
     lease.finish(&written)?;
@@ -40,6 +43,9 @@ pub(crate) fn run(args: &DemoArgs, renderer: Option<&dyn FigureRenderer>) -> Res
             "\nThe page shows {} other readings of the paper beside this one.",
             e.readings.len() - 1
         );
+    }
+    if !args.full {
+        out.push_str("\nThe paper can be read in other ways: skyhaul demo --full runs them, too.\n");
     }
     let _ = writeln!(out, "\n{} cells in {took:.1} s", e.provenance.cells);
     for picture in shown("png").chain(shown("svg")) {

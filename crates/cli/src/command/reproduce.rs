@@ -17,6 +17,7 @@ pub(crate) fn run(args: &ReproduceArgs, renderer: Option<&dyn FigureRenderer>) -
         quick: args.quick,
         studies: args.studies.clone(),
         seeds: args.seeds,
+        max_cells: args.max_cells,
         out: args.out.clone(),
     };
     let all = Reproduction::begin(&request, &mut warn)?;

@@ -30,6 +30,7 @@ pub(crate) fn run(command: &StudyCommand, renderer: Option<&dyn FigureRenderer>)
     if let Some(count) = args.seeds {
         file.study.seeds.count = count;
     }
+    file.max_cells = args.max_cells;
     let folder = match command {
         StudyCommand::Report(_) if args.out.is_none() => Some(PathBuf::from("results").join(file.stem())),
         _ => args.out.clone(),

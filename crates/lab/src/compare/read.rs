@@ -5,6 +5,7 @@ use crate::results::MANIFEST;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use serde_json::Value;
+use skyhaul_study::files::read_text;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -110,7 +111,7 @@ fn manifest(path: &Path) -> Result<Value, LabError> {
 }
 
 fn read_json(path: &Path) -> Result<Value, LabError> {
-    let text = fs::read_to_string(path).map_err(LabError::read(path))?;
+    let text = read_text(path).map_err(LabError::read(path))?;
     Ok(serde_json::from_str(&text).map_err(|e| damaged(path, &e))?)
 }
 

@@ -19,7 +19,8 @@ pub use tables::{csv, parquet};
 use crate::error::{ExportError, LabError};
 use crate::results::MANIFEST;
 use serde_json::Value;
-use std::fs;
+use skyhaul_study::files::read_text;
+
 use std::path::Path;
 
 /// What a results directory says of itself.
@@ -32,7 +33,7 @@ fn manifest(results: &Path) -> Result<Value, LabError> {
 }
 
 fn json(path: &Path) -> Result<Value, LabError> {
-    let text = fs::read_to_string(path).map_err(LabError::read(path))?;
+    let text = read_text(path).map_err(LabError::read(path))?;
     Ok(serde_json::from_str(&text).map_err(|e| unreadable(path, &e))?)
 }
 

@@ -8,8 +8,9 @@ use parquet::record::Field;
 use serde_json::Value;
 use skyhaul_scenario::resolved::FlowGroup;
 use skyhaul_scenario::{Resolved, no_files, resolve_text};
+use skyhaul_study::files::read_text;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Times in seconds, with values; none where there was nothing to measure.
@@ -60,7 +61,7 @@ impl Recorded {
     fn read(folder: &Path) -> Result<Self, LabError> {
         let manifest = manifest(folder)?;
         let path = folder.join("scenario.resolved.toml");
-        let text = fs::read_to_string(&path).map_err(LabError::read(&path))?;
+        let text = read_text(&path).map_err(LabError::read(&path))?;
         let scenario = resolve_text(&path.to_string_lossy(), &text, &[], &no_files)?;
         let seed =
             manifest["seed"].as_u64().ok_or_else(|| unreadable(folder, &"the manifest has no seed"))?;

@@ -98,7 +98,12 @@ impl Report {
     /// Why the run is not to be trusted; empty if it is.
     #[must_use]
     pub fn doubts(&self) -> Vec<String> {
-        self.lanes.iter().flat_map(LaneReport::doubts).collect()
+        let mut doubts: Vec<String> = self.lanes.iter().flat_map(LaneReport::doubts).collect();
+        let entered = |l: &LaneReport| l.links.first().map_or(0, |first| first.counters.total().offered);
+        if self.lanes.iter().all(|l| entered(l) == 0) {
+            doubts.push("no packet entered the links in either direction: nothing was measured".to_owned());
+        }
+        doubts
     }
 }
 

@@ -43,6 +43,7 @@ impl fmt::Display for Check {
             writeln!(f, "{}", self.title)?;
         }
         writeln!(f, "  run          {}, seed {}", seconds(self.duration_s), self.seed)?;
+        writeln!(f, "  memory       about {} MB", short((self.memory.total() / 1e6).max(0.01)))?;
         writeln!(f, "  hash         {}", self.hash.get(..16).unwrap_or(&self.hash))?;
         for link in &self.links {
             writeln!(f, "\nlink {}", link.name)?;

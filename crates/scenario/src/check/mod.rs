@@ -10,6 +10,7 @@ mod warn;
 
 pub use orbit::OrbitCheck;
 
+use crate::memory::{self, Memory};
 use crate::resolved::{Direction, FlowGroup, Link, Resolved, Transport};
 pub use fade::{FadeCheck, ModCodCheck};
 use repair::Repaired;
@@ -33,6 +34,8 @@ pub struct Check {
     pub duration_s: f64,
     /// Seed.
     pub seed: u64,
+    /// What the run will hold in memory.
+    pub memory: Memory,
     /// Links in the order of the scenario.
     pub links: Vec<LinkCheck>,
     /// Flow groups in the order of the scenario.
@@ -197,6 +200,7 @@ pub fn check(scenario: &Resolved) -> Check {
         hash: scenario.hash(),
         duration_s: scenario.duration.as_secs_f64(),
         seed: scenario.seed,
+        memory: memory::estimate(scenario),
         links,
         flows: Vec::new(),
         warnings: Vec::new(),

@@ -147,7 +147,7 @@ fn each_mistake_has_its_warning() {
         ("flows.bulk.start={ uniform = ['1 s', '1 s'] }", "same-start"),
         ("flows.bulk.start=600 s", "late-start"),
         ("flows.bulk.stop=0 s", "early-stop"),
-        ("record.sample=1 us", "many-samples"),
+        ("record.sample=20 us", "many-samples"),
     ] {
         assert!(codes(&[quiet, set]).contains(&code), "{set}: {:?}", codes(&[quiet, set]));
     }
@@ -188,6 +188,7 @@ fn text_and_json() {
     let want = "\
 TCP-Peach over GEO
   run          550 s, seed 1
+  memory       about 0.791 MB
   hash         HASH
 
 link sat

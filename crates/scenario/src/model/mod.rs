@@ -32,7 +32,7 @@ pub use short::Short;
 pub use trace::{EndSpec, OrTrace, TraceSpec};
 pub(crate) use trace::{fill, is_trace};
 
-use crate::amount::Time;
+use crate::amount::{Size, Time};
 use crate::series::Series;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,6 +59,9 @@ pub struct Scenario {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 9_223_372_036_854_775_807_u64))]
     pub seed: Option<u64>,
+    /// Most memory that the run may be going to need; "4 GB" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_memory: Option<Size>,
     /// What to record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<RecordSpec>,

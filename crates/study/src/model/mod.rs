@@ -25,6 +25,7 @@ pub use table::Table;
 use crate::error::StudyError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use skyhaul_scenario::did_you_mean;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -54,6 +55,10 @@ pub struct Study {
     /// Which seeds every combination runs with: the same for all, so that differences are paired.
     #[serde(default)]
     pub seeds: Seeds,
+    /// Most cells that the study may have, all readings and seeds together; 200000 by default. What is beyond it is refused before
+    /// anything runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cells: Option<u64>,
     /// What the quick profile runs instead; by default three seeds of the default reading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick: Option<Quick>,
@@ -237,6 +242,17 @@ pub struct StudyFile {
     pub text: String,
     /// What it says.
     pub study: Study,
+    /// Most cells, as the command line says; above what the study says.
+    pub max_cells: Option<u64>,
+}
+
+/// Serde's words about a key that does not exist, with the one that was probably meant.
+fn with_hint(message: &str) -> String {
+    let mut words = message.split('`').skip(1).step_by(2);
+    match words.next().filter(|_| message.starts_with("unknown field")) {
+        Some(unknown) => format!("{message}{}", did_you_mean(unknown, words)),
+        None => message.to_owned(),
+    }
 }
 
 impl StudyFile {
@@ -245,7 +261,7 @@ impl StudyFile {
     /// # Errors
     /// If the file cannot be read or is no study; the message names file, line and key.
     pub fn read(path: &Path) -> Result<Self, StudyError> {
-        let text = std::fs::read_to_string(path)
+        let text = crate::files::read_text(path)
             .map_err(|source| StudyError::Read { path: path.to_owned(), source })?;
         Self::parse(&text, path)
     }
@@ -257,9 +273,9 @@ impl StudyFile {
     pub fn parse(text: &str, path: &Path) -> Result<Self, StudyError> {
         let study: Study = toml::from_str(text).map_err(|e| {
             let line = e.span().map(|s| 1 + text[..s.start.min(text.len())].matches('\n').count());
-            StudyError::Parse { path: path.to_owned(), line, message: e.message().to_owned() }
+            StudyError::Parse { path: path.to_owned(), line, message: with_hint(e.message()) }
         })?;
-        let file = Self { path: path.to_owned(), text: text.to_owned(), study };
+        let file = Self { path: path.to_owned(), text: text.to_owned(), study, max_cells: None };
         if file.study.schema != 1 {
             let found = file.study.schema;
             return Err(file.refuse("schema", format!("format {found} is not known"), &["1"]));

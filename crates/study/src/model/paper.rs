@@ -108,7 +108,7 @@ impl Paper {
     /// # Errors
     /// If the file cannot be read or is no paper; the message names file, line and key.
     pub fn read(path: &Path) -> Result<Self, StudyError> {
-        let text = std::fs::read_to_string(path)
+        let text = crate::files::read_text(path)
             .map_err(|source| StudyError::Read { path: path.to_owned(), source })?;
         Self::parse(&text, path)
     }

@@ -52,7 +52,7 @@ fn values_have_short_and_long_forms() {
 #[test]
 fn misspelt_keys_are_refused_with_their_line() {
     for (from, to, part) in [
-        ("title = \"x\"", "titel = \"x\"", "titel"),
+        ("title = \"x\"", "titel = \"x\"", "did you mean \"title\"?"),
         ("path = \"links.sat.error.p\"", "paht = \"p\"", "paht"),
         ("kind = \"greater\"", "kind = \"bigger\"", "bigger"),
         ("says = \"s\"", "says = \"s\"\nkind = \"x\"", "unknown variant"),

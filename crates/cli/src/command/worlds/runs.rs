@@ -19,6 +19,18 @@ pub(super) struct Entry {
     case: usize,
 }
 
+impl Entry {
+    pub(super) fn has_kernel_sender(&self) -> bool {
+        matches!(self.world, Some(World::Kernel(_)))
+    }
+}
+
+/// Runs in real time at the same time where nobody says: each has several busy threads.
+fn usual_jobs() -> u16 {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    u16::try_from((cores / 2).clamp(1, 4)).unwrap_or(1)
+}
+
 fn entries(args: &CompareArgs, cases: &[Case]) -> Result<Vec<Entry>, Stop> {
     let mut all = Vec::new();
     for text in &args.worlds {
@@ -77,7 +89,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<Ran, Stop> {
     let (queue, failure) = (Mutex::new(jobs), Mutex::new(None));
     let done: Mutex<Vec<(usize, usize, Done)>> = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
-        for _ in 0..args.jobs {
+        for _ in 0..args.jobs.unwrap_or_else(usual_jobs) {
             scope.spawn(|| {
                 while let Some((e, s)) = queue.lock().ok().and_then(|mut q| q.pop_front()) {
                     let over = || interrupt::requested() || failure.lock().is_ok_and(|f| f.is_some());

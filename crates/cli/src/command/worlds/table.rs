@@ -71,12 +71,7 @@ fn difference(values: &[f64], first: &[f64]) -> Estimate {
 pub(super) fn show(args: &CompareArgs, ran: &Ran) -> Result<(), Stop> {
     let parts = parts(ran);
     let table = table(&parts);
-    let doubts: Vec<String> = (0..)
-        .zip(&ran.entries)
-        .flat_map(|(e, entry)| {
-            ran.of(e).flat_map(|d| &d.doubts).map(|d| format!("{}: {d}", entry.label)).collect::<Vec<_>>()
-        })
-        .collect();
+    let doubts: Vec<String> = (0..).zip(&ran.entries).filter_map(|(e, entry)| doubt(ran, e, entry)).collect();
     if let Some(folder) = &args.out {
         figures::write(args, folder, ran, &table, &doubts)?;
     }
@@ -92,6 +87,9 @@ pub(super) fn show(args: &CompareArgs, ran: &Ran) -> Result<(), Stop> {
             "\n{n} seed{}; intervals of 95 % over seeds, differences seed by seed.",
             if n == 1 { "" } else { "s" }
         );
+        if ran.entries.iter().any(Entry::has_kernel_sender) {
+            let _ = writeln!(out, "{KERNEL_WINDOWS}");
+        }
         for d in &doubts {
             let _ = writeln!(out, "{d}");
         }
@@ -100,6 +98,18 @@ pub(super) fn show(args: &CompareArgs, ran: &Ran) -> Result<(), Stop> {
         }
     }
     print(&out)
+}
+
+/// What a reader of the table has to know of the kernel's senders.
+const KERNEL_WINDOWS: &str = "Kernel senders have windows, buffers and timers of their own: those of the scenario's endpoint do \
+                              not hold for them.";
+
+/// Why runs of an entry are not to be trusted, in a line.
+fn doubt(ran: &Ran, number: usize, entry: &Entry) -> Option<String> {
+    let doubtful: Vec<&Done> = ran.of(number).filter(|d| !d.doubts.is_empty()).collect();
+    let first = doubtful.first()?;
+    let (n, all) = (doubtful.len(), ran.of(number).count());
+    Some(format!("{}: not trusted in {n} of {all} runs: {}", entry.label, first.doubts.join("; ")))
 }
 
 /// A row for each group of flows in each world.
