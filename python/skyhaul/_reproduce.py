@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from . import _core
-from ._settings import count
 from ._draw import renderer
 from ._elsewhere import Executor, answers
+from ._settings import count
 from ._study import Progress, _line, _warn
 from ._table import Table
 
@@ -86,8 +86,8 @@ def reproduce(
 
     It does what the command `skyhaul reproduce` does and writes the same files; only dates and durations
     differ. `quick` is the quick profile: fewer seeds and shorter runs, as each study says; `seeds` the number
-    of seeds instead of theirs; `max_cells` the most cells of a study; `studies` a folder with studies of your own, not those that come with the
-    package; `out` the folder for the report, by default `results/reproduce` or `results/reproduce-quick`.
+    of seeds instead of theirs; `max_cells` the most cells of a study; `studies` a folder with studies of your
+    own, not those that come with the package; `out` the folder for the report, by default `results/reproduce` or `results/reproduce-quick`.
 
     `jobs`, `executor` and `progress` are those of `Study.run`: cells run on threads here, on an executor of
     concurrent.futures, or on a Dask cluster. Unlike there, finished cells are always kept: `cache` None is
@@ -100,7 +100,15 @@ def reproduce(
     def path(folder: str | os.PathLike[str] | None) -> Path | None:
         return None if folder is None else Path(folder)
 
-    core = _core.Reproduction(list(names), quick, path(studies), count("seeds", seeds), count("max_cells", max_cells), path(out), path(cache))
+    core = _core.Reproduction(
+        list(names),
+        quick,
+        path(studies),
+        count("seeds", seeds),
+        count("max_cells", max_cells),
+        path(out),
+        path(cache),
+    )
     for line in core.refused:
         _warn(line)
     tell = _line if progress is True else progress or None

@@ -40,7 +40,7 @@ class _Pickled:
 
     def save(self, folder: Path) -> None:
         raise _core.SkyhaulError(
-            "a result that was pickled cannot be saved: save it where it was made, or run its `scenario` again"
+            "a result that was pickled cannot be saved: save it where it was made, or run its scenario"
         )
 
 
@@ -117,7 +117,9 @@ def run(
     `cc = "user:mine"`, or `{ name = "user", control = "mine", options = { … } }` with keyword arguments for
     the class. An exception in one of them raises `ControlError`.
     """
-    return Result(_core.run(os.fspath(scenario), text, settings(set), count("seed", seed, 0), digest, spec(controls)))
+    return Result(
+        _core.run(os.fspath(scenario), text, settings(set), count("seed", seed, 0), digest, spec(controls))
+    )
 
 
 class Check(dict[str, Any]):

@@ -174,8 +174,8 @@ class Study:
         """Runs what is missing and evaluates.
 
         `jobs` is the number of threads (0: one per processor); `cache` a folder that keeps finished cells, so
-        that an interrupted study goes on where it stopped, or True for the one that the command uses; `progress` True for a line on the terminal, or a
-        function. An `executor` runs the cells elsewhere: one of concurrent.futures, or a client of Dask; its
+        that an interrupted study goes on where it stopped, or True for the one that the command uses;
+        `progress` True for a line on the terminal, or a function. An `executor` runs the cells elsewhere: one of concurrent.futures, or a client of Dask; its
         workers need the same version of this package, and refuse work of another. Cells are stored as they
         come in.
 
@@ -247,7 +247,17 @@ def study(
     source.
     """
     own = spec(controls)
-    return Study(_core.Study(os.fspath(study), text, settings(set), count("first_seed", first_seed, 0), count("seeds", seeds), own), own)
+    return Study(
+        _core.Study(
+            os.fspath(study),
+            text,
+            settings(set),
+            count("first_seed", first_seed, 0),
+            count("seeds", seeds),
+            own,
+        ),
+        own,
+    )
 
 
 def _line(done: int, total: int, label: str) -> None:

@@ -167,10 +167,13 @@ def test_every_quantity_is_a_column():
 def test_a_result_can_be_pickled():
     r = sh.run("preset:peach-geo", set={**SHORT, "record.series": ["cwnd"]})
     again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(r))))
-    assert again.summary == r.summary and again.scenario == r.scenario and str(again) == str(r)
+    assert again.summary == r.summary
+    assert again.scenario == r.scenario
+    assert str(again) == str(r)
     for name in ("flows", "links", "series"):
         table, other = getattr(r, name), getattr(again, name)
-        assert list(table) == list(other) and len(table) == len(other)
+        assert list(table) == list(other)
+        assert len(table) == len(other)
         assert repr([table[c] for c in table]) == repr([other[c] for c in other])
     with pytest.raises(sh.SkyhaulError, match="save it where it was made"):
         again.save("nowhere")
@@ -182,11 +185,13 @@ def test_errors_use_the_words_of_python():
     for seed in (-1, 2**63):
         with pytest.raises(sh.SkyhaulError, match=rf"^seed: {seed}: write a whole number from 0 to "):
             sh.run("preset:peach-geo", seed=seed)
-    with pytest.raises(sh.SkyhaulError, match="^seeds: 0: write a whole number from 1"):
+    with pytest.raises(sh.SkyhaulError, match=r"^seeds: 0: write a whole number from 1"):
         sh.study("peach-2001/fig11", seeds=0)
 
 
 def test_what_needs_too_much_memory_is_refused_before_it_starts():
-    with pytest.raises(sh.ScenarioError, match=r"record.sample: this run needs about .* GB of memory, more than 4 GB"):
+    with pytest.raises(
+        sh.ScenarioError, match=r"record.sample: this run needs about .* GB of memory, more than 4 GB"
+    ):
         sh.run("preset:peach-geo", set={"record.sample": "1 ns"})
     assert sh.check("preset:peach-geo")["memory"]["flows"] > 0
