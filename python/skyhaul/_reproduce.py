@@ -87,7 +87,8 @@ def reproduce(
     It does what the command `skyhaul reproduce` does and writes the same files; only dates and durations
     differ. `quick` is the quick profile: fewer seeds and shorter runs, as each study says; `seeds` the number
     of seeds instead of theirs; `max_cells` the most cells of a study; `studies` a folder with studies of your
-    own, not those that come with the package; `out` the folder for the report, by default `results/reproduce` or `results/reproduce-quick`.
+    own, not those that come with the package; `out` the folder for the report, by default `results/reproduce`
+    or `results/reproduce-quick`.
 
     `jobs`, `executor` and `progress` are those of `Study.run`: cells run on threads here, on an executor of
     concurrent.futures, or on a Dask cluster. Unlike there, finished cells are always kept: `cache` None is

@@ -175,9 +175,9 @@ class Study:
 
         `jobs` is the number of threads (0: one per processor); `cache` a folder that keeps finished cells, so
         that an interrupted study goes on where it stopped, or True for the one that the command uses;
-        `progress` True for a line on the terminal, or a function. An `executor` runs the cells elsewhere: one of concurrent.futures, or a client of Dask; its
-        workers need the same version of this package, and refuse work of another. Cells are stored as they
-        come in.
+        `progress` True for a line on the terminal, or a function. An `executor` runs the cells elsewhere: one
+        of concurrent.futures, or a client of Dask; its workers need the same version of this package, and
+        refuse work of another. Cells are stored as they come in.
 
         A cell that fails is told as a warning and listed in `Outcome.failed`; the others go on.
         """
