@@ -141,7 +141,8 @@ proptest! {
 #[test]
 fn a_half_close_leaves_the_other_direction_open() {
     // RFC 9293 §3.6: a banner, then the server says no more; the client still does.
-    let (mut a, mut b) = (Stream { room: 100, ..Stream::default() }, Stream { room: 100, ..Stream::default() });
+    let (mut a, mut b) =
+        (Stream { room: 100, ..Stream::default() }, Stream { room: 100, ..Stream::default() });
     let mut relay: Relay<Bytes> = Relay::new(64);
     b.arrived.extend(b"220 ready");
     b.finished_by_peer = true;

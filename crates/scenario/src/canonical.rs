@@ -2,8 +2,9 @@
 
 use crate::amount::{Count, QueueLimit, RateSpec, Size, Span, Time, Window};
 use crate::model::{
-    ArqSpec, CcSpec, ChainSpec, GatewaySpec, DirectionSpec, EndpointSpec, EventSpec, FadeSpec, FecSpec, FeedbackSpec, FlowSpec,
-    LinkSpec, OrTrace, QueueSpec, RateOrKind, RecordSpec, RepeatsSpec, Scenario, Short, StartSpec,
+    ArqSpec, CcSpec, ChainSpec, DirectionSpec, EndpointSpec, EventSpec, FadeSpec, FecSpec, FeedbackSpec,
+    FlowSpec, GatewaySpec, LinkSpec, OrTrace, QueueSpec, RateOrKind, RecordSpec, RepeatsSpec, Scenario,
+    Short, StartSpec,
 };
 use crate::resolve::chain::spec_of;
 use crate::resolved::{Direction, Event, FlowGroup, Gateway, Resolved, Start, Transport};
@@ -113,7 +114,7 @@ impl Resolved {
             Change::Up(up) => (key("up"), toml::Value::Boolean(*up)),
             Change::Fade(_) | Change::Visible(_) | Change::Way(..) | Change::Handover(_) => return None,
         };
-        Some(EventSpec { at: Time(event.at), set: [(key, value)].into_iter().collect(), ..EventSpec::default() })
+        Some(EventSpec { at: Time(event.at), set: [(key, value)].into_iter().collect(), crash: None })
     }
 
     /// Events of links before what happens to gateways.
@@ -121,8 +122,8 @@ impl Resolved {
         let links = self.events.iter().filter_map(|e| self.event(e));
         let gateways = self.mishaps.iter().map(|m| EventSpec {
             at: Time(m.at),
+            set: toml::Table::new(),
             crash: Some(self.gateways[m.gateway].name.clone()),
-            ..EventSpec::default()
         });
         links.chain(gateways).collect()
     }

@@ -80,7 +80,8 @@ pub(crate) fn mishaps(events: &[EventSpec], start: &Resolved) -> Result<Vec<Mish
             let names: Vec<&str> = start.gateways.iter().map(|g| g.name.as_str()).collect();
             let hint = did_you_mean(name, names.iter().copied());
             let known = if names.is_empty() { "none".into() } else { names.join(", ") };
-            let message = format!("there is no gateway \"{name}\"{hint} (known: {known}): write one of these names");
+            let message =
+                format!("there is no gateway \"{name}\"{hint} (known: {known}): write one of these names");
             return Err(Problem::new(format!("event[{index}].crash"), message));
         };
         found.push(Mishap { at: event.at.0, gateway });

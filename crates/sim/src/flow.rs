@@ -29,6 +29,8 @@ pub(crate) struct Flow {
     pub(crate) last_ack: Option<Instant>,
     /// When its timer fires; perhaps too early.
     pub(crate) armed: Instant,
+    /// The chain that it heads.
+    pub(crate) chain: Option<u32>,
     /// The two ends.
     pub(crate) agent: Agent,
 }
@@ -214,6 +216,7 @@ impl Flow {
             header,
             last_ack: None,
             armed: Instant::MAX,
+            chain: None,
             agent: Agent::Silent,
         }
     }
@@ -249,7 +252,7 @@ impl Flow {
         let mut all = past;
         match &self.agent {
             Agent::Silent => {}
-            Agent::OneWay(_) | Agent::Connections(_) => {
+            Agent::OneWay(_) | Agent::Connections(_) | Agent::Leg(_) => {
                 if let Some(sender) = self.agent.sender() {
                     all.add(sender);
                 }

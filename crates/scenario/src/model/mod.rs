@@ -77,7 +77,7 @@ pub struct Scenario {
 }
 
 /// A change of links during the run, or what happens to a gateway.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct EventSpec {
     /// When.

@@ -31,8 +31,9 @@ pub(super) fn gateways(model: &Scenario) -> Result<Vec<Gateway>> {
         let at = |k: &str| format!("gateways.{name}.{k}");
         let known = links.join(", ");
         let Some(behind) = &spec.behind else {
-            let why =
-                format!("missing: name the link behind which it stands, seen from the sender (known: {known})");
+            let why = format!(
+                "missing: name the link behind which it stands, seen from the sender (known: {known})"
+            );
             return refuse(at("behind"), why);
         };
         let Some(link) = links.iter().position(|l| l == behind) else {
@@ -43,7 +44,8 @@ pub(super) fn gateways(model: &Scenario) -> Result<Vec<Gateway>> {
             return refuse(at("buffer"), "a gateway without room passes nothing on: write, say, \"256 KiB\"");
         }
         if spec.connections.is_some_and(|c| c.0 == 0) {
-            let why = "a gateway that takes no connection is none: write at least 1, or leave it out of the chain";
+            let why =
+                "a gateway that takes no connection is none: write at least 1, or leave it out of the chain";
             return refuse(at("connections"), why);
         }
         gateways.push(Gateway {
@@ -79,7 +81,9 @@ pub(super) fn written<'a>(
         let hint = did_you_mean(leg, chain.gateways.iter().map(String::as_str));
         return refuse(
             at(&format!("legs.{leg}")),
-            format!("no leg begins at \"{leg}\"{hint}: write the name of a gateway of this chain (known: {known})"),
+            format!(
+                "no leg begins at \"{leg}\"{hint}: write the name of a gateway of this chain (known: {known})"
+            ),
         );
     }
     let names: Vec<&str> = model.links.keys().map(String::as_str).collect();
@@ -131,7 +135,10 @@ pub(crate) fn leg_name(flow: &str, gateway: &str) -> String {
 /// Whether a group can be cut at all.
 fn fits(key: &str, spec: &FlowSpec) -> Result<()> {
     if let Some(t) = spec.transport.filter(|t| t.0.sends_datagrams()) {
-        let why = format!("carries datagrams, which nobody acknowledges: write \"tcp\" instead of \"{}\"", t.0.name());
+        let why = format!(
+            "carries datagrams, which nobody acknowledges: write \"tcp\" instead of \"{}\"",
+            t.0.name()
+        );
         return refuse(format!("{key}.transport"), why);
     }
     if spec.handshake == Some(false) {
@@ -163,7 +170,11 @@ fn stations(
     for name in &chain.gateways {
         let Some(index) = gateways.iter().position(|g| g.name == *name) else {
             let hint = did_you_mean(name, known.iter().copied());
-            let known = if known.is_empty() { "none: add a table such as [gateways.near]".into() } else { known.join(", ") };
+            let known = if known.is_empty() {
+                "none: add a table such as [gateways.near]".into()
+            } else {
+                known.join(", ")
+            };
             return refuse(key, format!("there is no gateway \"{name}\"{hint} (known: {known})"));
         };
         let link = gateways[index].behind;
@@ -186,14 +197,19 @@ fn stations(
             }
         };
         if cuts.last().is_some_and(|&before| before >= cut) {
-            let why = format!("\"{name}\" does not stand behind the one before it: write them in the order of the path");
+            let why = format!(
+                "\"{name}\" does not stand behind the one before it: write them in the order of the path"
+            );
             return refuse(key, why);
         }
         all.push(index);
         cuts.push(cut);
     }
     if given < takes {
-        let why = format!("\"{}\" takes {takes} and finds {given}: name them in the order of the path", kind.name());
+        let why = format!(
+            "\"{}\" takes {takes} and finds {given}: name them in the order of the path",
+            kind.name()
+        );
         return refuse(key, why);
     }
     all.truncate(takes);
@@ -238,19 +254,15 @@ pub(super) fn join(flows: &mut [FlowGroup], gateways: &[Gateway], links: &[Link]
 /// The slowest rate on a leg, bit/s, and its product with the leg's RTT, bytes.
 fn product(f: &FlowGroup, links: &[Link]) -> Option<(u64, u64)> {
     let way = |d: &Direction| d.delay.base();
-    let rtt = f.path.iter().fold(f.extra_delay + f.extra_delay, |sum, &i| {
-        sum + way(&links[i].forward) + way(&links[i].reverse)
-    });
+    let rtt = f
+        .path
+        .iter()
+        .fold(f.extra_delay + f.extra_delay, |sum, &i| sum + way(&links[i].forward) + way(&links[i].reverse));
     let rate = f.path.iter().filter_map(|&i| links[i].forward.rate.mean()).min()?;
     Some((rate.bits_per_sec(), (rate.bytes_per_sec() * rtt.as_secs_f64()) as u64))
 }
 
 /// The leg as files write it.
 pub(crate) fn spec_of(flow: &FlowSpec) -> LegSpec {
-    LegSpec {
-        cc: flow.cc.clone(),
-        endpoint: flow.endpoint.clone(),
-        rwnd: flow.rwnd,
-        sndbuf: flow.sndbuf,
-    }
+    LegSpec { cc: flow.cc.clone(), endpoint: flow.endpoint.clone(), rwnd: flow.rwnd, sndbuf: flow.sndbuf }
 }
