@@ -174,7 +174,7 @@ fn many_flows_at_once_leave_nothing_behind() {
     let s = resolve(&[
         "flows.bulk.chain.kind=split3",
         "flows.bulk.count=1000",
-        "flows.bulk.app={ kind = \"pages\", segments = 3, count = 2, read-time = \"1 s\" }",
+        "flows.bulk.app={ kind = \"pages\", segments = 3, count = 2 }",
         "links.sat.rate=100 Mbit/s",
         "gateways.g2.connections=700",
     ]);
