@@ -158,7 +158,7 @@ fn chains(scenario: &Resolved, flows: &mut [Flow], links: &mut Links) -> Result<
         for index in 0..group.count {
             let legs = core::iter::once(g).chain(chain.legs.iter().copied()).map(|l| first[l] + index);
             let head = &mut flows[(first[g] + index) as usize];
-            head.chain = u32::try_from(chains.len()).ok();
+            head.chain = u32::try_from(chains.len()).map_err(|_| BuildError::TooLarge)?;
             chains.push(Chain::new(chain, legs.collect(), (head.forward, head.reverse), past));
         }
     }

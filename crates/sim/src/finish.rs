@@ -94,7 +94,7 @@ impl<R: Tap> Sim<R> {
 
     /// What became of a flow's chain, which has acknowledged so many bytes to the sender.
     fn chain_result(&self, flow: &Flow, to_sender: u64) -> Option<Box<ChainResult>> {
-        let c = flow.chain?;
+        let c = flow.chain()?;
         let chain = &self.chains[c as usize];
         let over = chain.dead || chain.told.crashes > 0;
         Some(Box::new(ChainResult {

@@ -104,7 +104,7 @@ impl Sampler {
                     Kind::Buffered => {
                         record.app.as_ref().and_then(|app| app.buffered(now)).unwrap_or(f64::NAN)
                     }
-                    Kind::Custody => flow.chain.map_or(f64::NAN, |c| custody[c as usize] as f64),
+                    Kind::Custody => flow.chain().map_or(f64::NAN, |c| custody[c as usize] as f64),
                     Kind::Bwe => bwe.unwrap_or(f64::NAN),
                     Kind::Cwnd => state.map_or(f64::NAN, |s| s.cwnd),
                     Kind::InFlight => state.map_or(0.0, |s| s.in_flight as f64 / mss),

@@ -493,7 +493,7 @@ impl<R: Tap> Sim<R> {
         let group = &self.run.groups[record.group];
         let flow = &mut self.flows[index as usize];
         record.page_began = now;
-        if let Some(chain) = flow.chain {
+        if let Some(chain) = flow.chain() {
             self.open_chain(chain, transfer, bytes);
             return;
         }
