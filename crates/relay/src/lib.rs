@@ -9,6 +9,7 @@
 
 mod fifo;
 mod join;
+pub mod xtp;
 
 pub use fifo::{Bytes, Count, Fifo};
 pub use join::{End, Moved, Relay, Way};

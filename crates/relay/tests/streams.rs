@@ -125,9 +125,8 @@ proptest! {
         }
         // With room enough, everything that was written comes out, unless somebody gave up.
         if !ends[0].failed {
-            for side in 0..2 {
-                ends[side].room = u64::MAX;
-                ends[side].finished_by_peer = true;
+            for end in &mut ends {
+                (end.room, end.finished_by_peer) = (u64::MAX, true);
             }
             let [a, b] = &mut ends;
             relay.pump(a, b);
