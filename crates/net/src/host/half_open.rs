@@ -147,7 +147,7 @@ impl Host {
     ) {
         let Some(endpoint) = self.listeners.get(&ends.local().port()).cloned() else { return };
         if self.demux.len() >= self.config.most {
-            // Silence: the peer tries again, by when there may be room.
+            // No answer: the peer sends its SYN again later, and there may be room then.
             self.counts.syns_dropped += 1;
             return;
         }

@@ -147,7 +147,7 @@ fn each_mistake_has_its_warning() {
         ("flows.bulk.start={ uniform = ['1 s', '1 s'] }", "same-start"),
         ("flows.bulk.start=600 s", "late-start"),
         ("flows.bulk.stop=0 s", "early-stop"),
-        ("record.sample=20 us", "many-samples"),
+        ("record.sample=1 ms", "many-samples"),
     ] {
         assert!(codes(&[quiet, set]).contains(&code), "{set}: {:?}", codes(&[quiet, set]));
     }

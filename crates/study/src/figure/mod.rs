@@ -12,13 +12,15 @@ mod vega;
 use crate::error::{RenderError, StudyError};
 use crate::files::{NOT_A_NAME, is_plain_name};
 use crate::metric::PlannedMetric;
-use crate::model::{Band, Figure, Scale, StudyFile};
+use crate::model::{Band, Figure, Scale, StudyFile, TimeFigure};
 use crate::observed::Sampled;
 use crate::results::Results;
 use crate::space::{Space, pins};
 use crate::stats;
 pub use overlay::overlay;
 use serde::Serialize;
+use skyhaul_scenario::resolved::Series;
+use skyhaul_sim::quantity::sampled;
 use spans::Span;
 use std::path::Path;
 pub use vega::PALETTE;
@@ -193,6 +195,31 @@ struct Draw<'a> {
     extent: Extent,
 }
 
+/// Whether curves are of more than one group of flows, or of both directions of a link.
+fn several_groups<'a>(mut curves: impl Iterator<Item = &'a Sampled>) -> bool {
+    let first = curves.next();
+    first.is_some_and(|f| curves.any(|c| c.group != f.group))
+}
+
+/// What a curve is called: by the value of the axis that tells curves apart, and by the group where there are several.
+fn curve_label(of_axis: String, group: &str, several: bool) -> String {
+    match (of_axis.is_empty(), several) {
+        (true, _) => group.to_owned(),
+        (false, false) => of_axis,
+        (false, true) => format!("{of_axis}, {group}"),
+    }
+}
+
+/// The title of what is drawn over time: the name of the series, and its unit where it is drawn as it was recorded.
+fn heading(time: &TimeFigure) -> String {
+    let recorded = time.factor == 1.0 && !time.rate;
+    let known = Series::ALL.iter().find(|s| recorded && s.name() == time.series);
+    match known.map_or("", |s| sampled(*s).unit.symbol()) {
+        "" => time.series.clone(),
+        unit => format!("{} ({unit})", time.series),
+    }
+}
+
 /// A line over time: its group, its flow if it is one's, its points.
 type Line = (String, Option<u32>, Vec<(f64, f64)>);
 
@@ -314,9 +341,9 @@ impl Draw<'_> {
             let metric = time.origin.as_ref().and_then(|o| plan.metric(o));
             let origin = metric.map_or(0.0, |m| self.results.metric(reading, space.flatten(&c), m)[0]);
             if let Some(mark) = &time.mark {
+                let several = several_groups(observed.curves(mark, time.group.as_deref()));
                 for curve in observed.curves(mark, time.group.as_deref()) {
-                    let label = self.series_label(&c);
-                    let series = if label.is_empty() { curve.group.clone() } else { label };
+                    let series = curve_label(self.series_label(&c), &curve.group, several);
                     let points = curve.within(f64::NEG_INFINITY, f64::INFINITY);
                     for (from, until) in spans::rising(points) {
                         let (from, until) = ((from - origin).max(time.from), (until - origin).min(to));
@@ -326,6 +353,7 @@ impl Draw<'_> {
                     }
                 }
             }
+            let several = several_groups(observed.curves(&time.series, time.group.as_deref()));
             let curves = observed.curves(&time.series, time.group.as_deref());
             let curves: Vec<Line> = if time.rate {
                 rate::per_group(curves).into_iter().map(|(group, points)| (group, None, points)).collect()
@@ -339,21 +367,21 @@ impl Draw<'_> {
                 let points: Vec<(f64, f64)> = points.collect();
                 let drawn = thin::thin(&points, vega::WIDTH);
                 thinned |= drawn.len() < points.len();
-                let label = self.series_label(&c);
+                let label = curve_label(self.series_label(&c), &group, several);
                 let row = |(x, y): &(f64, f64)| Row {
                     x: Some(*x),
                     at: String::new(),
                     y: *y,
                     low: None,
                     high: None,
-                    series: if label.is_empty() { group.clone() } else { label.clone() },
+                    series: label.clone(),
                     reading: names[reading].clone(),
                     flow,
                 };
                 rows.extend(drawn.iter().map(row));
             }
         }
-        self.finish(rows, &spans, self.figure.x_scale, "Time (s)".to_owned(), time.series.clone(), thinned)
+        self.finish(rows, &spans, self.figure.x_scale, "Time (s)".to_owned(), heading(time), thinned)
     }
 
     fn finish(

@@ -184,3 +184,25 @@ fn snapshot() {
     let expected = std::fs::read_to_string(path).expect("the snapshot; make it with UPDATE=1");
     assert_eq!(got, expected, "UPDATE=1 accepts the new specification");
 }
+
+#[test]
+fn nothing_joins_categories_unless_the_figure_says_so() {
+    let rows = [named("drop-tail", 3.0), named("RED", 5.0)];
+    let has_line = |mark| {
+        let figure = Figure { mark, ..Figure::default() };
+        spec(&figure, Scale::Category, &rows).to_string().contains("\"type\":\"line\"")
+    };
+    assert!(!has_line(Mark::LinePoint) && has_line(Mark::Line));
+}
+
+#[test]
+fn curves_over_time_are_told_apart_by_axis_and_group() {
+    assert_eq!(curve_label(String::new(), "bulk", false), "bulk");
+    assert_eq!(curve_label("Peach".into(), "bulk", false), "Peach");
+    assert_eq!(curve_label("Peach".into(), "sat.forward", true), "Peach, sat.forward");
+    let text = |rest: &str| format!("series = \"cwnd\"\n{rest}");
+    let time = |rest: &str| toml::from_str::<TimeFigure>(&text(rest)).expect("a figure over time");
+    assert_eq!(heading(&time("")), "cwnd (segments)");
+    // Another scale has another unit, which only the study knows.
+    assert_eq!(heading(&time("factor = 2.0")), "cwnd");
+}

@@ -114,10 +114,18 @@ impl Spec<'_> {
         self.rows.iter().map(row).collect()
     }
 
+    /// What is drawn at each point. Categories have nothing between them, so that nothing joins them unless the figure says so.
+    fn mark(&self) -> Mark {
+        match self.figure.mark {
+            Mark::LinePoint if self.scale == Scale::Category => Mark::Point,
+            mark => mark,
+        }
+    }
+
     /// How the names of categories stand, if the axis has any.
     fn names(&self) -> Option<Names> {
         let labels = self.rows.iter().map(|r| r.at.as_str());
-        let points = self.figure.mark == Mark::Point;
+        let points = self.mark() == Mark::Point;
         (self.scale == Scale::Category).then(|| layout::names(labels, points, WIDTH))
     }
 
@@ -220,7 +228,7 @@ impl Spec<'_> {
     fn dash(&self) -> Option<Value> {
         if self.rows.iter().all(|r| self.is_default(r)) {
             let domain = self.curves();
-            let shapes = self.figure.mark == Mark::LinePoint && self.figure.time.is_none();
+            let shapes = matches!(self.mark(), Mark::LinePoint | Mark::Point) && self.figure.time.is_none();
             if shapes || domain.len() < 2 {
                 return None;
             }
@@ -268,7 +276,7 @@ impl Spec<'_> {
             "encoding": { "y": low, "y2": high, "color": self.color(), "detail": self.detail() },
         });
         // Single points (zero on a logarithmic axis) have no area, so bars are drawn in any case.
-        let lines = self.scale != Scale::Category && self.figure.mark != Mark::Point;
+        let lines = self.scale != Scale::Category && self.mark() != Mark::Point;
         if lines { vec![area, bars] } else { vec![bars] }
     }
 
@@ -296,7 +304,7 @@ impl Spec<'_> {
             // Not clipped, so that those on the edge are whole.
             point["transform"] = json!([{ "filter": { "field": "y", "range": [from, to] } }]);
         }
-        match (self.figure.mark, self.figure.time.is_some()) {
+        match (self.mark(), self.figure.time.is_some()) {
             (Mark::Point, _) => vec![point],
             (Mark::LinePoint, false) => vec![line, point],
             (Mark::Line | Mark::LinePoint | Mark::Step, _) => vec![line],
