@@ -59,7 +59,8 @@ impl Crossings {
 
     fn sent(&mut self, now: Instant, seen: &Sighting<'_>) {
         let Some(Packet { class, seq, .. }) = self.latest.take() else { return };
-        let again = self.highest.is_some_and(|h| seq.wrapping_sub(h).cast_signed() <= 0);
+        // Sequence numbers wrap (RFC 9293 §3.4): not after the highest is half of all numbers away.
+        let again = self.highest.is_some_and(|h| seq.wrapping_sub(h).wrapping_sub(1) > u32::MAX / 2);
         let kind = match class {
             Class::Probe => "probe",
             Class::Ack if seen.segment.mark.is_answer() => "answer",
