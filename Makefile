@@ -64,6 +64,7 @@ test-rust:
 	cargo test --workspace --exclude skyhaul-py --locked --quiet
 	cargo run -p xtask --locked --quiet -- layers
 	cargo run -p rust-control --locked --quiet
+	$(PYTHON) tools/scenario_format.py --check
 
 wasm:
 	tools/wasm-test.sh

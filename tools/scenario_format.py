@@ -58,7 +58,7 @@ Where a table has one key that matters most, its value may stand for the table: 
 
 `extends = "preset:peach-geo"`, or a path relative to the file, takes everything from there. Keys of the file replace those keys;
 tables are merged key by key. A table whose `kind` or `name` differs is replaced as a whole, so that no key of
-another kind is left. `skyhaul run FILE --set KEY=VALUE` changes one key in the same way.
+another kind is left; of a queue the limit stays. `delay` and `orbit` replace each other. `skyhaul run FILE --set KEY=VALUE` changes one key in the same way.
 
 ```toml
 schema  = 1

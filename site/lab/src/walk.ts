@@ -120,7 +120,7 @@ export const WALK: Step[] = [
     figure: "Fig. 11",
     text: [
       "Twenty connections share a satellite channel of 1300 segments per second, which loses one segment in a hundred. Reno, with SACK, halves its windows again and again. TCP-Peach restores them, and delivers more.",
-      "The paper states 30.65 % more at this loss rate for Fig. 11, and for Fig. 20 goodputs that differ by a factor of five. What is simulated here lies between: Reno delivers less than half as much. The study of this figure (skyhaul study report peach-2001/fig11) runs ten seeds and every reading of the text; here is one seed.",
+      "The paper states 30.65 % more at this loss rate for Fig. 11, and for Fig. 20 goodputs that differ by a factor of five. The reading of the text that is simulated here lies between: 2.2 times as much; two other readings give 1.5 and 1.8. The study of this figure (skyhaul study report peach-2001/fig11) runs all of them with ten seeds; here is one seed.",
     ],
     look: "Compare the goodput, then draw the sweep: below 10⁻³ the two hardly differ, above it they part.",
     state: { cc: ["sack", "peach"], loss: "1e-2", duration: "550 s", speed: "64", flow: "mean" },
