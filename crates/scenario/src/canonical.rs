@@ -2,10 +2,12 @@
 
 use crate::amount::{Count, QueueLimit, RateSpec, Size, Span, Time, Window};
 use crate::model::{
-    ArqSpec, CcSpec, DirectionSpec, EndpointSpec, EventSpec, FadeSpec, FecSpec, FeedbackSpec, FlowSpec,
-    LinkSpec, OrTrace, QueueSpec, RateOrKind, RecordSpec, RepeatsSpec, Scenario, Short, StartSpec,
+    ArqSpec, CcSpec, ChainSpec, DirectionSpec, EndpointSpec, EventSpec, FadeSpec, FecSpec, FeedbackSpec,
+    FlowSpec, GatewaySpec, LinkSpec, OrTrace, QueueSpec, RateOrKind, RecordSpec, RepeatsSpec, Scenario,
+    Short, StartSpec,
 };
-use crate::resolved::{Direction, Event, FlowGroup, Resolved, Start, Transport};
+use crate::resolve::chain::spec_of;
+use crate::resolved::{Direction, Event, FlowGroup, Gateway, Resolved, Start, Transport};
 use crate::trace;
 use sha2::{Digest, Sha256};
 use skyhaul_path::{Change, Delay, Limit, QueueConfig, arq, rate};
@@ -62,8 +64,14 @@ impl Resolved {
                     (l.name.clone(), spec)
                 })
                 .collect(),
-            flows: self.flows.iter().map(|f| (f.name.clone(), self.flow(f))).collect(),
-            event: self.events.iter().filter_map(|e| self.event(e)).collect(),
+            gateways: self.gateways.iter().map(|g| (g.name.clone(), self.gateway(g))).collect(),
+            flows: self
+                .flows
+                .iter()
+                .filter(|f| !f.is_leg())
+                .map(|f| (f.name.clone(), self.whole_flow(f)))
+                .collect(),
+            event: self.all_events(),
         }
     }
 
@@ -106,7 +114,47 @@ impl Resolved {
             Change::Up(up) => (key("up"), toml::Value::Boolean(*up)),
             Change::Fade(_) | Change::Visible(_) | Change::Way(..) | Change::Handover(_) => return None,
         };
-        Some(EventSpec { at: Time(event.at), set: [(key, value)].into_iter().collect() })
+        Some(EventSpec { at: Time(event.at), set: [(key, value)].into_iter().collect(), crash: None })
+    }
+
+    /// Events of links before what happens to gateways.
+    fn all_events(&self) -> Vec<EventSpec> {
+        let links = self.events.iter().filter_map(|e| self.event(e));
+        let gateways = self.mishaps.iter().map(|m| EventSpec {
+            at: Time(m.at),
+            set: toml::Table::new(),
+            crash: Some(self.gateways[m.gateway].name.clone()),
+        });
+        links.chain(gateways).collect()
+    }
+
+    fn gateway(&self, g: &Gateway) -> GatewaySpec {
+        GatewaySpec {
+            behind: Some(self.links[g.behind].name.clone()),
+            buffer: g.buffer.map(Size),
+            delay: Some(Time(g.delay)),
+            connections: g.connections.map(Count),
+            overload: Some(g.overload),
+        }
+    }
+
+    /// A group with its chain as the file has it.
+    fn whole_flow(&self, f: &FlowGroup) -> FlowSpec {
+        let spec = self.flow(f);
+        let Some(chain) = f.chain() else { return spec };
+        let name = |g: &usize| self.gateways[*g].name.clone();
+        let legs = chain.gateways.iter().zip(&chain.legs);
+        FlowSpec {
+            path: Some(chain.path.iter().map(|&i| self.links[i].name.clone()).collect()),
+            chain: Some(ChainSpec {
+                kind: Some(chain.kind),
+                gateways: chain.gateways.iter().map(name).collect(),
+                open: Some(chain.open),
+                ack_mode: Some(chain.ack_mode),
+                legs: legs.map(|(g, &l)| (name(g), spec_of(&self.flow(&self.flows[l])))).collect(),
+            }),
+            ..spec
+        }
     }
 
     fn flow(&self, f: &FlowGroup) -> FlowSpec {
@@ -134,6 +182,7 @@ impl Resolved {
             stop: f.stop.map(Time),
             handshake: tcp.then_some(f.handshake),
             known_rtt: f.known_rtt.map(Time),
+            chain: None,
         }
     }
 }

@@ -145,7 +145,7 @@ impl Document {
         for (depth, key) in keys[..keys.len() - 1].iter().enumerate() {
             let here = keys[..=depth].join(".");
             // Names that the user chose cannot be mistyped without losing the override.
-            let named = depth == 1 && matches!(keys[0], "links" | "flows");
+            let named = depth == 1 && matches!(keys[0], "links" | "flows" | "gateways");
             if named && !table.contains_key(*key) {
                 let names: Vec<_> = table.keys().map(String::as_str).collect();
                 let hint = did_you_mean(key, names.iter().copied());
@@ -221,6 +221,7 @@ impl Document {
         if model.event.is_empty() {
             return Ok(resolved);
         }
+        resolved.mishaps = event::mishaps(&model.event, &resolved).map_err(place)?;
         // A change is what resolves differently once its values are set: the same words, units and checks.
         let mut changed = self.clone();
         changed.merged.remove("event");

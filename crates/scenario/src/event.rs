@@ -1,8 +1,8 @@
 //! What changes during a run.
 
-use crate::error::Problem;
+use crate::error::{Problem, did_you_mean};
 use crate::model::{EventSpec, is_trace};
-use crate::resolved::{Direction, Event, Link, Resolved};
+use crate::resolved::{Direction, Event, Link, Mishap, Resolved};
 use skyhaul_path::Change;
 use toml::{Table, Value};
 
@@ -24,6 +24,9 @@ pub(crate) fn resolve(
     let mut changes = Vec::new();
     for index in order {
         let event = &events[index];
+        if event.crash.is_some() && event.set.is_empty() {
+            continue;
+        }
         let key = format!("event[{index}]");
         let refuse = |at: String, message: String| Err(Problem::new(at, message));
         let mut leaves = Vec::new();
@@ -66,6 +69,25 @@ pub(crate) fn resolve(
         before = after;
     }
     Ok(changes)
+}
+
+/// What happens to gateways, in the order in which it happens.
+pub(crate) fn mishaps(events: &[EventSpec], start: &Resolved) -> Result<Vec<Mishap>, Problem> {
+    let mut found = Vec::new();
+    for (index, event) in events.iter().enumerate() {
+        let Some(name) = &event.crash else { continue };
+        let Some(gateway) = start.gateways.iter().position(|g| g.name == *name) else {
+            let names: Vec<&str> = start.gateways.iter().map(|g| g.name.as_str()).collect();
+            let hint = did_you_mean(name, names.iter().copied());
+            let known = if names.is_empty() { "none".into() } else { names.join(", ") };
+            let message =
+                format!("there is no gateway \"{name}\"{hint} (known: {known}): write one of these names");
+            return Err(Problem::new(format!("event[{index}].crash"), message));
+        };
+        found.push(Mishap { at: event.at.0, gateway });
+    }
+    found.sort_by_key(|m| m.at);
+    Ok(found)
 }
 
 /// The values of a table by their paths, dots and nested tables alike; a table with `kind`

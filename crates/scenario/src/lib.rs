@@ -10,6 +10,7 @@
 
 mod agenda;
 mod canonical;
+mod chain;
 pub mod check;
 mod document;
 mod error;

@@ -5,6 +5,7 @@ use skyhaul_base::Duration;
 use skyhaul_path as path;
 use std::sync::Arc;
 
+pub use crate::chain::{AckMode, ChainKind, Open, Overload};
 pub use crate::orbit::Orbit;
 pub use crate::series::Series;
 pub use crate::transport::Transport;
@@ -23,12 +24,73 @@ pub struct Resolved {
     pub seed: u64,
     /// Links, sorted by name: the order in the file does not matter.
     pub links: Vec<Link>,
-    /// Groups of flows, sorted by name. Never empty.
+    /// Groups of flows, sorted by name. Never empty. Each leg of a chain is one.
     pub flows: Vec<FlowGroup>,
+    /// Gateways, sorted by name.
+    pub gateways: Vec<Gateway>,
     /// What to record.
     pub record: Record,
     /// What changes during the run, in the order in which it happens.
     pub events: Vec<Event>,
+    /// What happens to gateways, in the order in which it happens.
+    pub mishaps: Vec<Mishap>,
+}
+
+/// A gateway at which connections can be cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gateway {
+    /// Name in the file.
+    pub name: String,
+    /// Index of the link behind which it stands.
+    pub behind: usize,
+    /// What it holds for a connection in each direction, bytes, if the file says so; see [`Chain::buffers`].
+    pub buffer: Option<u64>,
+    /// How long it takes to pass data on.
+    pub delay: Duration,
+    /// Connections of senders that it takes at a time.
+    pub connections: Option<u64>,
+    /// What it does with more of them.
+    pub overload: Overload,
+}
+
+/// Something that happens to a gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mishap {
+    /// When, from the beginning of the run.
+    pub at: Duration,
+    /// Index into [`Resolved::gateways`].
+    pub gateway: usize,
+}
+
+/// What a group has to do with a chain of connections.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// It is the first leg, and has what is to be sent.
+    Head(Chain),
+    /// It is another leg.
+    Leg {
+        /// What the gateway at which it begins takes to pass data on.
+        delay: Duration,
+    },
+}
+
+/// A chain of connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// What stands between the ends.
+    pub kind: ChainKind,
+    /// The links of all legs, in order.
+    pub path: Vec<usize>,
+    /// The gateways at which it is cut, in order.
+    pub gateways: Vec<usize>,
+    /// The groups of the legs that begin there.
+    pub legs: Vec<usize>,
+    /// What each gateway holds for a connection in each direction, bytes.
+    pub buffers: Vec<u64>,
+    /// When a gateway opens the next leg.
+    pub open: Open,
+    /// When a gateway acknowledges.
+    pub ack_mode: AckMode,
 }
 
 /// A duplex link: two directions that share nothing but their name.
@@ -117,6 +179,8 @@ pub struct FlowGroup {
     pub handshake: bool,
     /// What a sender without handshake takes as its first RTT sample; `None` exactly if `handshake`.
     pub known_rtt: Option<Duration>,
+    /// What it has to do with a chain of connections; nothing, if the file does not say.
+    pub part: Option<Box<Part>>,
 }
 
 /// When flows start.
@@ -143,6 +207,19 @@ pub struct Record {
 }
 
 impl FlowGroup {
+    /// The chain that it heads.
+    #[must_use]
+    pub fn chain(&self) -> Option<&Chain> {
+        match self.part.as_deref() {
+            Some(Part::Head(chain)) => Some(chain),
+            _ => None,
+        }
+    }
+    /// It is a leg of another group's chain, and has nothing to send of its own.
+    #[must_use]
+    pub fn is_leg(&self) -> bool {
+        matches!(self.part.as_deref(), Some(Part::Leg { .. }))
+    }
     /// What it is called in results: the congestion control, or `udp`, `tfrc`, `ssvp-reconstructed`.
     #[must_use]
     pub fn label(&self) -> std::borrow::Cow<'static, str> {

@@ -15,6 +15,8 @@ pub enum Series {
     Buffered,
     /// Bandwidth that the congestion control estimates, in bit/s of payload, per flow; no value of one that estimates none.
     Bwe,
+    /// Payload acknowledged to the sender and not yet by the receiver, in bytes, per flow with a chain of connections.
+    Custody,
     /// Congestion window in segments, per flow.
     Cwnd,
     /// Smallest propagation delay as it is now, in seconds, per direction of a link; without jitter.
@@ -52,11 +54,12 @@ pub enum Series {
 
 impl Series {
     /// All series, in the order of their names.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Acked,
         Self::AllowedRate,
         Self::Buffered,
         Self::Bwe,
+        Self::Custody,
         Self::Cwnd,
         Self::Delay,
         Self::InFlight,
@@ -83,6 +86,7 @@ impl Series {
             Self::AllowedRate => "allowed-rate",
             Self::Buffered => "buffered",
             Self::Bwe => "bwe",
+            Self::Custody => "custody",
             Self::Cwnd => "cwnd",
             Self::Delay => "delay",
             Self::InFlight => "in-flight",

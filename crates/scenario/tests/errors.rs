@@ -555,7 +555,7 @@ fn files() {
         (
             "[\"cwnd\", \"srtt\", \"queue\"]",
             "[\"cwnd\", \"rtt\"]",
-            "geo.toml:22: record.series[1]: \"rtt\" is unknown, did you mean \"srtt\"? (known: acked, allowed-rate, buffered, bwe, cwnd, delay, in-flight, loss-event-rate, marked, pipe, queue, rate, retransmissions, rto, srtt, ssthresh, stalled, telemetry, up, utilization)",
+            "geo.toml:22: record.series[1]: \"rtt\" is unknown, did you mean \"srtt\"? (known: acked, allowed-rate, buffered, bwe, custody, cwnd, delay, in-flight, loss-event-rate, marked, pipe, queue, rate, retransmissions, rto, srtt, ssthresh, stalled, telemetry, up, utilization)",
         ),
         (
             "[\"cwnd\", \"srtt\", \"queue\"]",
@@ -565,7 +565,7 @@ fn files() {
         (
             "[flows.bulk]",
             "[flow.bulk]",
-            "geo.toml:11: flow: unknown key, did you mean \"flows\"? (known: schema, extends, title, duration, seed, record, links, flows, event)",
+            "geo.toml:11: flow: unknown key, did you mean \"flows\"? (known: schema, extends, title, duration, seed, record, links, gateways, flows, event)",
         ),
         (
             "schema = 1",
@@ -630,7 +630,7 @@ fn overrides() {
         ),
         (
             "flow.bulk.cc=sack",
-            "--set: flow: unknown key, did you mean \"flows\"? (known: schema, extends, title, duration, seed, record, links, flows, event)",
+            "--set: flow: unknown key, did you mean \"flows\"? (known: schema, extends, title, duration, seed, record, links, gateways, flows, event)",
         ),
         ("flows.bulk.cc", "--set: flows.bulk.cc: write KEY=VALUE, such as links.sat.error.p=1e-2"),
         ("flows..cc=sack", "--set: flows..cc: write a path of keys with dots, such as links.sat.error.p"),

@@ -136,6 +136,7 @@ fn peach_geo_is_the_setting_of_the_paper() {
             stop: None,
             handshake: false,
             known_rtt: Some(Duration::from_millis(550)),
+            part: None,
         }]
     );
     assert_eq!(endpoint.rules.initial_window.segments(endpoint.mss), 1.0);

@@ -1,12 +1,12 @@
 //! The two ends of a flow.
 
 use crate::datagram::{Datagrams, Rated};
+use crate::ends::Ends;
+use crate::leg::Leg;
 use skyhaul_base::{Instant, Rng};
 use skyhaul_cc::Algorithm;
 use skyhaul_scenario::resolved::FlowGroup;
-use skyhaul_tcp::{
-    Config, Connection, Counted, Flags, Head, Known, Sender, Seq, Sink, Source, Verdict, one_way,
-};
+use skyhaul_tcp::{Config, Counted, Flags, Head, Known, Sender, Seq, Sink, Source, Verdict, one_way};
 use std::sync::Arc;
 
 /// Who talks over a flow's path.
@@ -19,6 +19,8 @@ pub(crate) enum Agent {
     OneWay(OneWay),
     /// Two whole TCP end points: the handshake is part of the run.
     Connections(Box<Ends>),
+    /// One connection of a chain.
+    Leg(Box<Leg>),
     /// A window of fixed size without loss recovery.
     FixedWindow(FixedWindow),
     /// Datagrams that nothing slows down.
@@ -50,56 +52,13 @@ impl OneWay {
     }
 }
 
-/// A connection by both its ends.
-#[derive(Debug)]
-pub(crate) struct Ends {
-    /// Sends the data.
-    pub(crate) sender: Connection<Counted>,
-    /// Receives it.
-    pub(crate) receiver: Connection<Counted>,
-}
-
-impl Ends {
-    /// A connection with the controls of the sender and of its peer; the SYN is about to leave.
-    pub(crate) fn open(
-        now: Instant,
-        config: &Arc<Config>,
-        (control, peer): (Algorithm, Algorithm),
-        rng: Rng,
-        peer_rng: Rng,
-    ) -> Self {
-        let ends = Self {
-            sender: Connection::connect(now, Arc::clone(config), control, Seq(0), rng),
-            receiver: Connection::listen(Arc::clone(config), peer, Seq(0), peer_rng),
-        };
-        ends.sink()
-    }
-
-    /// The receiving application reads everything at once.
-    fn sink(mut self) -> Self {
-        self.receiver.discard_reads();
-        self
-    }
-
-    /// The end that a segment travels to.
-    #[inline]
-    pub(crate) fn end(&mut self, backward: bool) -> &mut Connection<Counted> {
-        if backward { &mut self.sender } else { &mut self.receiver }
-    }
-
-    /// When one of them wants to be called.
-    #[inline]
-    pub(crate) fn next_timeout(&self) -> Instant {
-        self.sender.next_timeout().min(self.receiver.next_timeout())
-    }
-}
-
 impl Agent {
     /// The sender of data learns that a packet with `len` bytes was lost, by an error or not.
     pub(crate) fn tell_loss(&mut self, seq: u32, len: u32, error: bool) {
         match self {
             Self::OneWay(ends) => ends.source.sender_mut().tell_loss(Seq(seq), len, error),
             Self::Connections(ends) => ends.sender.tell_loss(Seq(seq), len, error),
+            Self::Leg(leg) => leg.ends.sender.tell_loss(Seq(seq), len, error),
             Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) => {}
         }
     }
@@ -109,6 +68,7 @@ impl Agent {
         match self {
             Self::OneWay(ends) => ends.source.sender_mut().take_verdicts(),
             Self::Connections(ends) => ends.sender.take_verdicts(),
+            Self::Leg(leg) => leg.ends.sender.take_verdicts(),
             Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) => Vec::new(),
         }
     }
@@ -119,6 +79,7 @@ impl Agent {
         match self {
             Self::OneWay(ends) => Some(ends.source.sender()),
             Self::Connections(ends) => Some(ends.sender.sender()),
+            Self::Leg(leg) => Some(leg.ends.sender.sender()),
             Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) => None,
         }
     }

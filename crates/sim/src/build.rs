@@ -1,6 +1,7 @@
 //! From a resolved scenario to a world.
 
 use crate::agent::Agents;
+use crate::chain::Chain;
 use crate::change;
 use crate::error::BuildError;
 use crate::flow::{Flow, Record};
@@ -16,7 +17,7 @@ use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::link::Streams;
 use skyhaul_path::{Delay, Hop, Link, LinkConfig, Routes};
-use skyhaul_scenario::resolved::{FlowGroup, Resolved, Start};
+use skyhaul_scenario::resolved::{FlowGroup, Part, Resolved, Start};
 use skyhaul_tcp::config::LossClassifier;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -72,13 +73,16 @@ impl<R: Tap> Sim<R> {
         let mut records = Vec::with_capacity(named + 2);
         for (g, group) in scenario.flows.iter().enumerate() {
             check(scenario, group)?;
-            let (forward, reverse) = links.routes(group).ok_or(BuildError::TooLarge)?;
+            let (forward, reverse) = links.routes(group, &group.path).ok_or(BuildError::TooLarge)?;
             for index in 0..group.count {
                 flows.push(Flow::new(forward, reverse, false, group.endpoint.header));
                 let stop = group.stop.map_or(Instant::MAX, |d| Instant::ZERO + d);
-                records.push(Record::new(g, index, start(group, index, seed), stop));
+                let begins = if group.is_leg() { Instant::MAX } else { start(group, index, seed) };
+                records.push(Record::new(g, index, begins, stop));
             }
         }
+        let chains =
+            if agents == Agents::Scenario { chains(scenario, &mut flows, &mut links)? } else { Vec::new() };
         let named_flows = u32::try_from(flows.len()).map_err(|_| BuildError::TooLarge)?;
         let named = 2 * scenario.links.len();
         // A fixed window reacts to nothing.
@@ -100,12 +104,15 @@ impl<R: Tap> Sim<R> {
             timers.set(named_flows, Instant::ZERO);
         }
         let agenda = change::begin(scenario, seed, &mut net);
-        timers.set(named_flows + 1, agenda.next());
+        let mishap = scenario.mishaps.first().map_or(Instant::MAX, |m| Instant::ZERO + m.at);
+        timers.set(named_flows + 1, agenda.next().min(mishap));
         let run = Run {
             groups: scenario.flows.clone(),
             endpoints: scenario.flows.iter().map(|g| Arc::new(g.endpoint)).collect(),
             rules: scenario.flows.iter().map(|g| SharedRules::from(&g.endpoint.rules)).collect(),
             classified: scenario.flows.iter().any(|g| g.endpoint.loss_classifier != LossClassifier::None),
+            gateways: scenario.gateways.clone(),
+            mishaps: scenario.mishaps.iter().rev().cloned().collect(),
             link_names: scenario.links.iter().map(|l| l.name.clone()).collect(),
             agents,
             controls: controls.clone(),
@@ -123,6 +130,8 @@ impl<R: Tap> Sim<R> {
             idle: Vec::new(),
             sampler,
             agenda,
+            chains,
+            taken: vec![0; scenario.gateways.len()],
             run,
         };
         Ok(sim)
@@ -130,6 +139,32 @@ impl<R: Tap> Sim<R> {
 }
 
 /// When a flow starts.
+/// The chains of all groups that head one, and which flows head them.
+fn chains(scenario: &Resolved, flows: &mut [Flow], links: &mut Links) -> Result<Vec<Chain>, BuildError> {
+    // The first flow of each group.
+    let first: Vec<u32> = scenario
+        .flows
+        .iter()
+        .scan(0, |next, g| {
+            let first = *next;
+            *next += g.count;
+            Some(first)
+        })
+        .collect();
+    let mut chains = Vec::new();
+    for (g, group) in scenario.flows.iter().enumerate() {
+        let Some(chain) = group.chain() else { continue };
+        let past = links.routes(group, &chain.path).ok_or(BuildError::TooLarge)?;
+        for index in 0..group.count {
+            let legs = core::iter::once(g).chain(chain.legs.iter().copied()).map(|l| first[l] + index);
+            let head = &mut flows[(first[g] + index) as usize];
+            head.chain = u32::try_from(chains.len()).map_err(|_| BuildError::TooLarge)?;
+            chains.push(Chain::new(chain, legs.collect(), (head.forward, head.reverse), past));
+        }
+    }
+    Ok(chains)
+}
+
 fn start(group: &FlowGroup, index: u32, seed: u64) -> Instant {
     let offset = match group.start {
         Start::At(at) => at,
@@ -181,23 +216,35 @@ impl Links {
     ///
     /// The access delay is a pair of links without rate, shared by all flows with the same delay: a constant delay
     /// keeps the order, so one lane serves them all.
-    fn routes(&mut self, group: &FlowGroup) -> Option<(u16, u16)> {
-        let mut forward: Vec<u32> = group.path.iter().map(|&i| 2 * i as u32).collect();
-        let mut reverse: Vec<u32> = group.path.iter().rev().map(|&i| 2 * i as u32 + 1).collect();
-        if !group.extra_delay.is_zero() || group.path.is_empty() {
-            let next = self.hops.len() as u32;
-            let access = *self.access.entry(group.extra_delay).or_insert(next);
-            if access == next {
-                let config = LinkConfig { delay: Delay::fixed(group.extra_delay), ..LinkConfig::default() };
-                for _ in 0..2 {
-                    // Draws nothing.
-                    let streams = Streams::named(self.seed, "access");
-                    self.hops.push(Hop::new(Link::new(&config, streams), false));
-                }
-            }
+    fn routes(&mut self, group: &FlowGroup, path: &[usize]) -> Option<(u16, u16)> {
+        let mut forward: Vec<u32> = path.iter().map(|&i| 2 * i as u32).collect();
+        let mut reverse: Vec<u32> = path.iter().rev().map(|&i| 2 * i as u32 + 1).collect();
+        if !group.extra_delay.is_zero() || path.is_empty() {
+            let access = self.access(group.extra_delay);
             forward.insert(0, access);
             reverse.push(access + 1);
         }
+        if let Some(Part::Leg { delay }) = group.part.as_deref() {
+            // What a gateway takes its time for is data, not acknowledgements of the next leg.
+            if !delay.is_zero() {
+                forward.insert(0, self.access(*delay));
+            }
+        }
         Some((self.routes.add(forward)?, self.routes.add(reverse)?))
+    }
+
+    /// The first of a pair of links without rate that delay by so much.
+    fn access(&mut self, delay: Duration) -> u32 {
+        let next = self.hops.len() as u32;
+        let access = *self.access.entry(delay).or_insert(next);
+        if access == next {
+            let config = LinkConfig { delay: Delay::fixed(delay), ..LinkConfig::default() };
+            for _ in 0..2 {
+                // Draws nothing.
+                let streams = Streams::named(self.seed, "access");
+                self.hops.push(Hop::new(Link::new(&config, streams), false));
+            }
+        }
+        access
     }
 }

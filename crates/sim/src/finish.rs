@@ -6,7 +6,7 @@ use crate::error::Failure;
 use crate::flow::{Flow, Record};
 use crate::network::cause;
 use crate::parcel::{Parcel, kind};
-use crate::result::{ClassResult, FlowResult, LinkResult, RateResult, RunResult};
+use crate::result::{ChainResult, ClassResult, FlowResult, LinkResult, RateResult, RunResult};
 use crate::sampler::ratio;
 use crate::sim::{Sim, Status};
 use crate::tap::Tap;
@@ -77,8 +77,34 @@ impl<R: Tap> Sim<R> {
         for (owner, part) in self.incomplete() {
             parts[owner as usize].add(&part);
         }
-        let named = self.flows.iter().zip(&self.records).zip(parts);
-        named.map(|((flow, record), part)| self.flow_result(flow, record, part, duration)).collect()
+        // What a chain has done is what its receiver has acknowledged.
+        let mut to_senders = vec![0; parts.len()];
+        for (c, chain) in self.chains.iter().enumerate() {
+            let part = &mut parts[chain.legs[0] as usize];
+            to_senders[chain.legs[0] as usize] = part.totals.bytes_acked;
+            part.totals.bytes_acked = self.acknowledged_by_receiver(c as u32);
+        }
+        let named = self.flows.iter().zip(&self.records).zip(parts).zip(to_senders);
+        let result = |((flow, record), part), to_sender| {
+            let chain = self.chain_result(flow, to_sender);
+            FlowResult { chain, ..self.flow_result(flow, record, part, duration) }
+        };
+        named.map(|(flow, to_sender)| result(flow, to_sender)).collect()
+    }
+
+    /// What became of a flow's chain, which has acknowledged so many bytes to the sender.
+    fn chain_result(&self, flow: &Flow, to_sender: u64) -> Option<Box<ChainResult>> {
+        let c = flow.chain()?;
+        let chain = &self.chains[c as usize];
+        let over = chain.dead || chain.told.crashes > 0;
+        Some(Box::new(ChainResult {
+            custody: chain.told.custody,
+            setup: chain.told.setup,
+            first_byte: chain.told.first_byte,
+            lost: if over { to_sender.saturating_sub(self.delivered(c)) } else { 0 },
+            bypassed: chain.told.bypassed,
+            refused: chain.told.refused,
+        }))
     }
 
     fn flow_result(
@@ -98,6 +124,8 @@ impl<R: Tap> Sim<R> {
             started: record.started,
             finished: record.finished,
             last_ack: flow.last_ack,
+            leg: group.is_leg(),
+            chain: None,
             bytes_acked: t.bytes_acked,
             segments_acked: t.bytes_acked as f64 / f64::from(group.endpoint.mss),
             goodput: if duration.is_zero() {

@@ -10,6 +10,9 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{CongestionControl, PathState};
 use skyhaul_tcp::{Bursts, Counted, Sender, Snapshot};
 
+/// It heads no chain, as nearly all flows.
+const NO_CHAIN: u32 = u32::MAX;
+
 /// The part that every arrival touches.
 #[derive(Debug)]
 pub(crate) struct Flow {
@@ -29,6 +32,8 @@ pub(crate) struct Flow {
     pub(crate) last_ack: Option<Instant>,
     /// When its timer fires; perhaps too early.
     pub(crate) armed: Instant,
+    /// The chain that it heads, or [`NO_CHAIN`].
+    pub(crate) chain: u32,
     /// The two ends.
     pub(crate) agent: Agent,
 }
@@ -214,10 +219,15 @@ impl Flow {
             header,
             last_ack: None,
             armed: Instant::MAX,
+            chain: NO_CHAIN,
             agent: Agent::Silent,
         }
     }
 
+    /// The chain of connections that it heads.
+    pub(crate) fn chain(&self) -> Option<u32> {
+        Some(self.chain).filter(|&c| c != NO_CHAIN)
+    }
     /// The smoothed RTT of a sender, if it has one.
     pub(crate) fn srtt(&self) -> Option<Duration> {
         match self.agent.rated() {
@@ -249,7 +259,7 @@ impl Flow {
         let mut all = past;
         match &self.agent {
             Agent::Silent => {}
-            Agent::OneWay(_) | Agent::Connections(_) => {
+            Agent::OneWay(_) | Agent::Connections(_) | Agent::Leg(_) => {
                 if let Some(sender) = self.agent.sender() {
                     all.add(sender);
                 }

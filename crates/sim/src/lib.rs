@@ -20,12 +20,15 @@
 mod account;
 mod agent;
 mod build;
+mod chain;
 mod change;
 mod datagram;
+mod ends;
 mod error;
 mod finish;
 mod flow;
 pub mod heap;
+mod leg;
 mod network;
 mod observe;
 mod oracle;
@@ -33,6 +36,7 @@ mod parcel;
 mod plain;
 pub mod quantity;
 mod rated;
+mod relay;
 pub mod result;
 mod sampler;
 mod samples;
@@ -45,7 +49,9 @@ mod watch;
 
 pub use agent::Agents;
 pub use error::{BuildError, Failure, RunError};
-pub use result::{ClassResult, FlowResult, LinkResult, RateResult, RunResult, SampledSeries, Telemetry};
+pub use result::{
+    ChainResult, ClassResult, FlowResult, LinkResult, RateResult, RunResult, SampledSeries, Telemetry,
+};
 pub use samples::Spread;
 pub use sim::{Sim, Status};
 pub use skyhaul_apps::{Measured, Share, Viewed};

@@ -39,7 +39,11 @@ pub struct FlowResult {
     pub finished: Option<Instant>,
     /// When the last acknowledgement arrived.
     pub last_ack: Option<Instant>,
-    /// Payload bytes acknowledged, each counted once.
+    /// It is a leg of another flow's chain: what it carries is counted there.
+    pub leg: bool,
+    /// What became of its chain of connections, if it has one.
+    pub chain: Option<Box<ChainResult>>,
+    /// Payload bytes acknowledged, each counted once; of a chain, by the receiver at its far end.
     pub bytes_acked: u64,
     /// The same in segments.
     pub segments_acked: f64,
@@ -121,6 +125,23 @@ impl FlowResult {
         let total: f64 = self.pages.iter().map(|p| p.as_secs_f64()).sum();
         (!self.pages.is_empty()).then(|| total / self.pages.len() as f64)
     }
+}
+
+/// What became of a chain of connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChainResult {
+    /// Most bytes that were acknowledged to the sender and not yet by the receiver.
+    pub custody: u64,
+    /// From the sender's first segment until all legs were established at the end that asked.
+    pub setup: Option<Duration>,
+    /// From the sender's first segment until the receiver had the first byte.
+    pub first_byte: Option<Duration>,
+    /// Bytes acknowledged to the sender that the receiver never got, where a gateway has crashed or an end has given up.
+    pub lost: u64,
+    /// Connections that gateways let pass uncut, having no room.
+    pub bypassed: u64,
+    /// Connections that gateways refused, having no room.
+    pub refused: u64,
 }
 
 /// What became of a flow of datagrams that keep to a rate.
@@ -230,20 +251,25 @@ pub struct Telemetry {
 }
 
 impl RunResult {
+    /// The flows that are not legs of others.
+    fn whole(&self) -> impl Iterator<Item = &FlowResult> {
+        self.flows.iter().filter(|f| !f.leg)
+    }
     /// Segments acknowledged by all flows together.
     #[must_use]
     pub fn segments_acked(&self) -> f64 {
-        self.flows.iter().map(|f| f.segments_acked).sum()
+        self.whole().map(|f| f.segments_acked).sum()
     }
     /// Goodput of all flows together, in bit/s.
     #[must_use]
     pub fn goodput(&self) -> f64 {
-        self.flows.iter().map(|f| f.goodput).sum()
+        self.whole().map(|f| f.goodput).sum()
     }
     /// Jain's index of fairness over the goodput of all flows; 1 without flows.
     #[must_use]
     pub fn jain(&self) -> f64 {
-        jain(&self.flows)
+        let whole: Vec<f64> = self.whole().map(|f| f.goodput).collect();
+        if whole.is_empty() { 1.0 } else { fairness::jain(&whole) }
     }
     /// One direction of a link, by name.
     #[must_use]

@@ -62,16 +62,25 @@ impl Sampler {
         records: &mut [Record],
         groups: &[FlowGroup],
         net: &mut Network<R>,
+        custody: &[u64],
     ) -> Instant {
         for (i, (flow, record)) in flows.iter().zip(records).enumerate() {
-            self.sample_flow(now, i as u32, flow, record, &groups[record.group]);
+            self.sample_flow(now, i as u32, flow, record, &groups[record.group], custody);
         }
         self.sample_links(now, net);
         self.last = now;
         now + self.interval
     }
 
-    fn sample_flow(&mut self, now: Instant, index: u32, flow: &Flow, record: &mut Record, group: &FlowGroup) {
+    fn sample_flow(
+        &mut self,
+        now: Instant,
+        index: u32,
+        flow: &Flow,
+        record: &mut Record,
+        group: &FlowGroup,
+        custody: &[u64],
+    ) {
         let state = flow.snapshot();
         let rate = flow.agent.rated().map(|r| r.sender.state());
         let srtt = flow.srtt().map(Duration::as_secs_f64);
@@ -95,6 +104,7 @@ impl Sampler {
                     Kind::Buffered => {
                         record.app.as_ref().and_then(|app| app.buffered(now)).unwrap_or(f64::NAN)
                     }
+                    Kind::Custody => flow.chain().map_or(f64::NAN, |c| custody[c as usize] as f64),
                     Kind::Bwe => bwe.unwrap_or(f64::NAN),
                     Kind::Cwnd => state.map_or(f64::NAN, |s| s.cwnd),
                     Kind::InFlight => state.map_or(0.0, |s| s.in_flight as f64 / mss),

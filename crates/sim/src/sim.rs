@@ -1,8 +1,10 @@
 //! The engine: pops events, moves parcels, calls end points.
 
-use crate::agent::{Agent, Agents, Ends, FixedWindow, OneWay};
+use crate::agent::{Agent, Agents, FixedWindow, OneWay};
+use crate::chain::Chain;
 use crate::change;
 use crate::datagram::Rated;
+use crate::ends::Ends;
 use crate::flow::{Flow, Record};
 use crate::heap::Heap;
 use crate::network::Network;
@@ -17,7 +19,7 @@ use skyhaul_apps::{App, Outcome, Start, Stop, Streams};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::{Agenda, PacketView};
-use skyhaul_scenario::resolved::{FlowGroup, Transport};
+use skyhaul_scenario::resolved::{FlowGroup, Gateway, Mishap, Transport};
 use skyhaul_tcp::config::LossClassifier;
 use skyhaul_tcp::{Config, Extras, Flags, Head, Segment};
 use skyhaul_trace::Event;
@@ -43,6 +45,9 @@ pub(crate) struct Run {
     /// Some sender classifies its losses.
     pub(crate) classified: bool,
     pub(crate) link_names: Vec<String>,
+    pub(crate) gateways: Vec<Gateway>,
+    /// What happens to gateways, the last first.
+    pub(crate) mishaps: Vec<Mishap>,
     pub(crate) agents: Agents,
     pub(crate) controls: Controls,
     pub(crate) seed: u64,
@@ -68,6 +73,10 @@ pub struct Sim<R> {
     pub(crate) idle: Vec<u32>,
     pub(crate) sampler: Sampler,
     pub(crate) agenda: Agenda,
+    /// Chains of connections.
+    pub(crate) chains: Vec<Chain>,
+    /// Connections of senders that each gateway has.
+    pub(crate) taken: Vec<u64>,
     pub(crate) run: Run,
 }
 
@@ -92,6 +101,11 @@ impl<R: Tap> Sim<R> {
     #[must_use]
     pub fn in_network(&self) -> usize {
         self.net.chain.hops().iter().map(|h| h.link().in_flight() + h.link().queue_len() as usize).sum()
+    }
+    /// How many connections of senders gateways have at present, all gateways together.
+    #[must_use]
+    pub fn connections_at_gateways(&self) -> u64 {
+        self.taken.iter().sum()
     }
     /// How many of them have a body in store.
     #[must_use]
@@ -137,15 +151,31 @@ impl<R: Tap> Sim<R> {
         match due.slot.wrapping_sub(self.named_flows) {
             0 => {
                 let named = self.named_flows as usize;
+                let custody: Vec<u64> = (0..self.chains.len() as u32).map(|c| self.custody(c)).collect();
                 let (flows, records) = (&self.flows[..named], &mut self.records[..named]);
-                let next = self.sampler.sample(self.now, flows, records, &self.run.groups, &mut self.net);
+                let (groups, net) = (&self.run.groups, &mut self.net);
+                let next = self.sampler.sample(self.now, flows, records, groups, net, &custody);
                 self.timers.set(due.slot, next);
             }
             1 => {
                 let next = change::make(self.now, &mut self.agenda, &mut self.net);
+                let next = next.min(self.suffer());
                 self.timers.set(due.slot, next);
             }
             _ => self.wake(due.slot),
+        }
+    }
+
+    /// What has to happen to gateways by now happens; returns when the next does.
+    fn suffer(&mut self) -> Instant {
+        loop {
+            let next = self.run.mishaps.last().map_or(Instant::MAX, |m| Instant::ZERO + m.at);
+            if next > self.now {
+                return next;
+            }
+            if let Some(mishap) = self.run.mishaps.pop() {
+                self.crash(mishap.gateway);
+            }
         }
     }
 
@@ -207,6 +237,10 @@ impl<R: Tap> Sim<R> {
                 }
                 (refused, end.next_timeout())
             }
+            Agent::Leg(_) => {
+                self.leg_arrival(parcel, &Segment::join(&head, &extras.unwrap_or_default()));
+                return;
+            }
             Agent::Datagrams(d) => {
                 let datagram = parcel.as_datagram(header);
                 d.receive(now, &datagram);
@@ -258,6 +292,8 @@ impl<R: Tap> Sim<R> {
                 (ends.source.sender_mut().take_judgement(), ends.source.sender().unacked())
             }
             Agent::Connections(ends) => (ends.sender.take_judgement(), ends.sender.unacked()),
+            // Whether all of it has arrived, the whole chain says.
+            Agent::Leg(leg) => (leg.ends.sender.take_judgement(), u64::MAX),
             Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => return,
         };
         if let Some(judgement) = judgement {
@@ -364,15 +400,8 @@ impl<R: Tap> Sim<R> {
                 }
                 ends.source.sender_mut().take_judgement()
             }
-            Agent::Connections(ends) => {
-                for backward in [true, false] {
-                    let end = ends.end(backward);
-                    if end.next_timeout() <= now {
-                        end.handle_timeout(now);
-                    }
-                }
-                ends.sender.take_judgement()
-            }
+            Agent::Connections(ends) => ends.expire(now),
+            Agent::Leg(leg) => leg.ends.expire(now),
         };
         if self.run.classified {
             self.take_verdicts(index);
@@ -396,6 +425,10 @@ impl<R: Tap> Sim<R> {
             Agent::Silent | Agent::Datagrams(_) => return,
             Agent::Rated(_) => {
                 self.rated_flush(index);
+                return;
+            }
+            Agent::Leg(_) => {
+                self.carry(index);
                 return;
             }
             Agent::OneWay(ends) => {
@@ -439,6 +472,7 @@ impl<R: Tap> Sim<R> {
                 ends.source.next_timeout().min(ends.sink.next_timeout()).min(record.stop).min(more)
             }
             Agent::Connections(ends) => ends.next_timeout().min(record.stop).min(more),
+            Agent::Leg(leg) => leg.ends.next_timeout().min(record.stop).min(more),
             Agent::Rated(rated) => rated.next_timeout().min(record.stop).min(more),
             Agent::FixedWindow(_) => record.stop,
         };
@@ -459,6 +493,10 @@ impl<R: Tap> Sim<R> {
         let group = &self.run.groups[record.group];
         let flow = &mut self.flows[index as usize];
         record.page_began = now;
+        if let Some(chain) = flow.chain() {
+            self.open_chain(chain, transfer, bytes);
+            return;
+        }
         let stream = |end: &str| {
             let which = if transfer == 0 { String::new() } else { format!(".{transfer}") };
             Rng::stream(self.run.seed, &format!("flows.{}[{}].{end}{which}", group.name, record.index))
@@ -521,6 +559,17 @@ impl<R: Tap> Sim<R> {
                 }
                 ends.sender.unacked()
             }
+            Agent::Leg(leg) => {
+                if stop == Stop::TakeBack {
+                    leg.ends.sender.truncate();
+                }
+                let chain = leg.chain;
+                flow.finite = true;
+                if self.unacked_along(chain) == 0 {
+                    self.finish_flow(index);
+                }
+                return;
+            }
             // Between two transfers, or each has a connection of its own, and those that have begun go on.
             Agent::Silent | Agent::FixedWindow(_) => 0,
         };
@@ -532,7 +581,7 @@ impl<R: Tap> Sim<R> {
 
     /// Everything that was written is acknowledged.
     #[cold]
-    fn done(&mut self, index: u32) {
+    pub(crate) fn done(&mut self, index: u32) {
         let now = self.now;
         let record = &mut self.records[index as usize];
         if record.transfer.is_some() {
@@ -575,6 +624,11 @@ impl<R: Tap> Sim<R> {
 
     /// Takes the present connection out of service and keeps its counts.
     pub(crate) fn retire(&mut self, index: u32) {
+        if let Agent::Leg(leg) = &self.flows[index as usize].agent {
+            if leg.number == 0 {
+                self.retire_chain(leg.chain);
+            }
+        }
         let record = &mut self.records[index as usize];
         let flow = &mut self.flows[index as usize];
         record.history().past = record.totals(flow, self.run.groups[record.group].endpoint.mss);
@@ -602,7 +656,13 @@ pub(crate) fn send<R: Tap>(
 }
 
 /// Puts a segment of a whole connection on its way.
-fn send_whole<R: Tap>(net: &mut Network<R>, now: Instant, label: Label, header: u32, segment: &Segment) {
+pub(crate) fn send_whole<R: Tap>(
+    net: &mut Network<R>,
+    now: Instant,
+    label: Label,
+    header: u32,
+    segment: &Segment,
+) {
     let (head, extras) = segment.split();
     let rare = !extras.is_none() || head.flags.has(Flags::SYN);
     send(net, now, label, header, &head, rare.then_some(extras));

@@ -57,6 +57,7 @@ impl<R: Tap> Sim<R> {
                 (Demand::Open { transfer, bytes }, _) => self.open(index, transfer, bytes),
                 (Demand::Write(n), Agent::OneWay(ends)) => ends.source.offer(now, n),
                 (Demand::Write(n), Agent::Connections(ends)) => ends.sender.offer(now, n),
+                (Demand::Write(n), Agent::Leg(leg)) => leg.ends.sender.offer(now, n),
                 (Demand::Datagram(packet), Agent::Datagrams(d)) => {
                     let datagram = d.send(now, packet - flow.header);
                     let (way, header, net) = (flow.way(index, false), flow.header, &mut self.net);

@@ -20,7 +20,8 @@ fn receiver(flow: &Flow) -> Option<&Receiver<Counted>> {
     match &flow.agent {
         Agent::OneWay(ends) => Some(ends.sink.receiver()),
         Agent::Connections(ends) => Some(ends.receiver.receiver()),
-        Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => None,
+        // Those who look at streams do not go through gateways.
+        Agent::Leg(_) | Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => None,
     }
 }
 
@@ -107,7 +108,9 @@ fn look<R: Tap>(now: Instant, index: u32, flow: &Flow, record: &mut Record, net:
     let dead = match &flow.agent {
         Agent::OneWay(ends) => ends.source.sender().gave_up(),
         Agent::Connections(ends) => ends.sender.state() == State::Closed,
-        Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => false,
+        Agent::Leg(_) | Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => {
+            false
+        }
     };
     if dead && record.finished.is_none() && !record.dead {
         record.dead = true;

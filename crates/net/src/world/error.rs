@@ -77,7 +77,12 @@ pub enum Unsupported {
          \"spike\" or \"none\""
     )]
     Oracle,
-    /// The same, of a rate.
+    /// Gateways that cut connections.
+    #[error(
+        "a chain of connections needs gateways, which only the simulator has: leave out `chain` for this world"
+    )]
+    Chain,
+    /// The same as [`Self::Oracle`], of a rate.
     #[error(
         "ignore-corruption knows why each packet was lost, which only the simulator does: write transport = \"tfrc\" for this world"
     )]

@@ -101,6 +101,9 @@ pub(super) struct Setting<'a> {
 /// What a wire cannot do of a group of flows.
 fn check(group: &FlowGroup, world: &World) -> Result<(), Unsupported> {
     let ours = !matches!(world, World::Kernel(_));
+    if group.part.is_some() {
+        return Err(Unsupported::Chain);
+    }
     if group.transport.rate().is_some() && *world != World::Ours {
         return Err(Unsupported::OursOnly { name: group.transport.name() });
     }
@@ -201,6 +204,7 @@ mod tests {
             check(&group(flow), if ours { &World::Ours } else { &kernel }).map_err(|e| e.to_string())
         };
         assert_eq!(says("transport = \"tfrc\"", true), Ok(()));
+        assert!(says("chain = { kind = \"e2e\" }", true).unwrap_err().contains("leave out `chain`"));
         let e = says("transport = \"tfrc\"", false).unwrap_err();
         assert!(e.contains("sim and wire"), "{e}");
         assert!(check(&group("transport = \"ssvp\""), &World::OursToKernel).is_err());

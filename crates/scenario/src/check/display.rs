@@ -117,6 +117,9 @@ fn group(f: &mut fmt::Formatter<'_>, c: &FlowCheck) -> fmt::Result {
         "  count        {} x {}, segments of {} B, packets of {} B",
         c.count, c.cc, c.segment_bytes, c.packet_bytes
     )?;
+    if let Some(chain) = &c.chain {
+        writeln!(f, "  chain        {chain}")?;
+    }
     writeln!(f, "  base RTT     {}", seconds(c.base_rtt_s))?;
     if c.bounds.window.is_some() {
         write!(f, "  window       {} segments", short(c.window_segments))?;

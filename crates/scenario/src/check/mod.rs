@@ -1,6 +1,7 @@
 //! What follows from a scenario before it runs: products of rate and delay, closed-form bounds and the one that
 //! is active, and warnings where experiments in this field go wrong.
 
+mod chain;
 mod display;
 mod fade;
 pub mod orbit;
@@ -8,6 +9,7 @@ mod repair;
 mod share;
 mod warn;
 
+pub use chain::{ChainCheck, StationCheck};
 pub use orbit::OrbitCheck;
 
 use crate::resolved::{Direction, FlowGroup, Link, Resolved, Transport};
@@ -100,6 +102,9 @@ pub struct FlowCheck {
     pub name: String,
     /// How many.
     pub count: u32,
+    /// How its connections are cut at gateways.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chain: Option<ChainCheck>,
     /// Congestion control.
     pub cc: String,
     /// Size of a full packet, headers included.
@@ -275,6 +280,7 @@ fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
     FlowCheck {
         name: f.name.clone(),
         count: f.count,
+        chain: f.chain().map(|c| ChainCheck::new(scenario, c)),
         cc: f.label().into(),
         packet_bytes: packet(f),
         segment_bytes: f.endpoint.mss,

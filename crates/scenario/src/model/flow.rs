@@ -1,6 +1,7 @@
 //! Groups of flows.
 
 use super::cc::CcSpec;
+use super::chain::ChainSpec;
 use super::endpoint::EndpointSpec;
 use super::short::{Short, ShortForm};
 use crate::amount::{Count, Span, Time, Window};
@@ -53,6 +54,9 @@ pub struct FlowSpec {
     /// What a sender without handshake knows of the RTT; by default the propagation RTT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known_rtt: Option<Time>,
+    /// How connections are cut at gateways; they are not by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chain: Option<ChainSpec>,
 }
 
 /// When flows start. Short form: a time, for all.

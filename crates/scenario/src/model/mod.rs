@@ -5,6 +5,7 @@
 //! extends; [`crate::Document::resolve`] demands it.
 
 mod cc;
+mod chain;
 mod endpoint;
 mod expand;
 mod fade;
@@ -19,6 +20,7 @@ mod trace;
 
 pub use cc::CcSpec;
 pub(crate) use cc::default_cc;
+pub use chain::{ChainSpec, GatewaySpec, LegSpec};
 pub use endpoint::{EndpointSpec, InitialSsthreshSpec, InitialWindowSpec, SackSpec};
 pub(crate) use expand::{expand, expand_default, tags};
 pub use fade::{FadeSpec, RateOrKind, SeriesSpec};
@@ -64,6 +66,9 @@ pub struct Scenario {
     pub record: Option<RecordSpec>,
     /// Links by name.
     pub links: BTreeMap<String, LinkSpec>,
+    /// Gateways at which connections can be cut, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub gateways: BTreeMap<String, GatewaySpec>,
     /// Groups of like flows by name.
     pub flows: BTreeMap<String, FlowSpec>,
     /// What changes during the run, in any order; changes at the same time in the order of the file.
@@ -71,7 +76,7 @@ pub struct Scenario {
     pub event: Vec<EventSpec>,
 }
 
-/// A change of links during the run.
+/// A change of links during the run, or what happens to a gateway.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct EventSpec {
@@ -79,8 +84,13 @@ pub struct EventSpec {
     pub at: Time,
     /// Keys of links and their new values, such as `"links.sat.rate" = "5 Mbit/s"`: rate, delay, error, up,
     /// queue.limit, of the link or of its `reverse`.
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub set: toml::Table,
+    /// Name of the gateway that crashes, and is there again at once: what it held is lost, and it knows none of its
+    /// connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crash: Option<String>,
 }
 
 /// What to record.

@@ -1,6 +1,7 @@
 //! From the file to the resolved scenario: defaults, references, derived values, and every check that does not
 //! depend on judgement (for those see [`crate::check`]).
 
+pub(crate) mod chain;
 mod endpoint;
 mod link;
 mod repair;
@@ -8,8 +9,9 @@ mod repair;
 use crate::amount::{Count, Span};
 use crate::error::{Problem, did_you_mean};
 use crate::model::{FlowSpec, Scenario, Short, StartSpec};
-use crate::resolved::{FlowGroup, Link, Record, Resolved, Series, Start, Transport};
+use crate::resolved::{FlowGroup, Link, Part, Record, Resolved, Series, Start, Transport};
 use crate::workload;
+use chain::Written;
 use skyhaul_base::Duration;
 use skyhaul_path::delay::{LONGEST, TooLong};
 
@@ -51,8 +53,13 @@ pub(crate) fn resolve(model: &Scenario) -> Result<Resolved> {
         check_name(table, name)?;
     }
 
-    let flows: Vec<Flow<'_>> =
-        model.flows.iter().map(|(name, spec)| Flow::new(model, name, spec)).collect::<Result<_>>()?;
+    let gateways = chain::gateways(model)?;
+    let mut written = Vec::with_capacity(model.flows.len());
+    for (name, spec) in &model.flows {
+        written.extend(chain::written(model, &gateways, name, spec)?);
+    }
+    written.sort_by(|a, b| a.name.cmp(&b.name));
+    let flows: Vec<Flow<'_>> = written.iter().map(|w| Flow::new(model, w)).collect::<Result<_>>()?;
     let delays = model
         .links
         .iter()
@@ -80,8 +87,22 @@ pub(crate) fn resolve(model: &Scenario) -> Result<Resolved> {
         })
         .collect::<Result<_>>()?;
 
-    let flows: Vec<FlowGroup> =
-        flows.into_iter().zip(rtts).map(|(flow, rtt)| flow.finish(rtt)).collect::<Result<_>>()?;
+    let mut flows: Vec<FlowGroup> = flows
+        .into_iter()
+        .zip(rtts)
+        .map(|(flow, rtt)| {
+            // A chain starts as the same flow without gateways would.
+            let whole = match &flow.written.part {
+                Some(Part::Head(chain)) => {
+                    let links = chain.path.iter().map(|&i| delays[i].0.base() + delays[i].1.base());
+                    links.fold(flow.extra_delay + flow.extra_delay, |sum, rtt| sum + rtt)
+                }
+                _ => rtt,
+            };
+            flow.finish(whole)
+        })
+        .collect::<Result<_>>()?;
+    chain::join(&mut flows, &gateways, &links);
     if flows.iter().map(|f| u64::from(f.count)).sum::<u64>() > MAX_FLOWS {
         return refuse("flows", format!("more than {MAX_FLOWS} flows in all"));
     }
@@ -92,8 +113,10 @@ pub(crate) fn resolve(model: &Scenario) -> Result<Resolved> {
         seed,
         links,
         flows,
+        gateways,
         record: record(model)?,
         events: Vec::new(),
+        mishaps: Vec::new(),
     })
 }
 
@@ -139,7 +162,7 @@ fn record(model: &Scenario) -> Result<Record> {
 /// A flow group on its way: what does not depend on the RTT is done.
 struct Flow<'a> {
     key: String,
-    name: &'a str,
+    written: &'a Written<'a>,
     spec: &'a FlowSpec,
     count: u32,
     path: Vec<usize>,
@@ -150,8 +173,8 @@ struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    fn new(model: &Scenario, name: &'a str, spec: &'a FlowSpec) -> Result<Self> {
-        let key = format!("flows.{name}");
+    fn new(model: &Scenario, written: &'a Written<'a>) -> Result<Self> {
+        let (key, spec) = (written.key.clone(), &*written.spec);
         let count = spec.count.unwrap_or(Count(1)).0;
         let count = match u32::try_from(count) {
             Ok(0) => return refuse(format!("{key}.count"), "0 flows do nothing: write at least 1"),
@@ -166,7 +189,7 @@ impl<'a> Flow<'a> {
         if transport.sends_datagrams() {
             let path = path(model, &key, spec)?;
             let (endpoint, cc) = datagrams(&key, spec, &transport)?;
-            return Ok(Self { key, name, spec, count, path, extra_delay, transport, endpoint, cc });
+            return Ok(Self { key, written, spec, count, path, extra_delay, transport, endpoint, cc });
         }
         let cc = match &spec.cc {
             Some(Short(cc)) => cc.0.clone(),
@@ -188,11 +211,11 @@ impl<'a> Flow<'a> {
             );
         }
         let path = path(model, &key, spec)?;
-        Ok(Self { key, name, spec, count, path, extra_delay, transport, endpoint, cc })
+        Ok(Self { key, written, spec, count, path, extra_delay, transport, endpoint, cc })
     }
 
     fn finish(self, rtt: Duration) -> Result<FlowGroup> {
-        let Self { key, name, spec, count, path, extra_delay, transport, endpoint, cc } = self;
+        let Self { key, written, spec, count, path, extra_delay, transport, endpoint, cc } = self;
         let handshake = spec.handshake.unwrap_or(transport == Transport::Tcp);
         let known_rtt = match (handshake, spec.known_rtt) {
             (true, Some(_)) => {
@@ -223,7 +246,7 @@ impl<'a> Flow<'a> {
         let start = start(&key, spec, count, rtt)?;
         let stop = spec.stop.map(|t| t.0);
         Ok(FlowGroup {
-            name: name.into(),
+            name: written.name.clone(),
             count,
             path,
             extra_delay,
@@ -235,6 +258,7 @@ impl<'a> Flow<'a> {
             stop,
             handshake,
             known_rtt,
+            part: written.part.clone().map(Box::new),
         })
     }
 }

@@ -250,6 +250,31 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
         "rate that the sender of datagrams may send at in the end, whole packets",
         |f, _| Some(f.rate?.allowed),
     ),
+    known(
+        "custody_max",
+        Unit::Bytes,
+        "most payload that was acknowledged to the sender and not yet by the receiver, of a chain of connections",
+        |f, _| Some(f.chain.as_ref()?.custody as f64),
+    ),
+    count(
+        "acked_not_delivered",
+        "bytes acknowledged to the sender that never arrived, where a gateway crashed or an end gave up",
+        |f, _| f.chain.as_ref().map_or(0, |c| c.lost),
+    ),
+    maybe(
+        "setup_time",
+        "from the sender's first segment until all legs of a chain were established",
+        |f, _| f.chain.as_ref()?.setup.map(|d| d.as_secs_f64()),
+    ),
+    maybe("first_byte_time", "from the sender's first segment until a chain had delivered a byte", |f, _| {
+        f.chain.as_ref()?.first_byte.map(|d| d.as_secs_f64())
+    }),
+    count("bypassed", "connections that gateways without room let pass uncut", |f, _| {
+        f.chain.as_ref().map_or(0, |c| c.bypassed)
+    }),
+    count("chain_refused", "connections that gateways without room refused", |f, _| {
+        f.chain.as_ref().map_or(0, |c| c.refused)
+    }),
     maybe(
         "mean_srtt",
         "mean of the smoothed RTT over the samples of the series; its last value if nothing was sampled",

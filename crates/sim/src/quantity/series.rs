@@ -39,6 +39,11 @@ pub const fn sampled(series: Series) -> Sampled {
             Unit::BitPerSecond,
             "bandwidth that the congestion control estimates, payload; missing of one that estimates none",
         ),
+        Series::Custody => (
+            Flow,
+            Unit::Bytes,
+            "payload acknowledged to the sender and not yet by the receiver, of a chain of connections",
+        ),
         Series::Cwnd => (Flow, Unit::Segments, "congestion window"),
         Series::Delay => (Link, Unit::Second, "smallest propagation delay at the time, without jitter"),
         Series::InFlight => (Flow, Unit::Segments, "data outstanding"),

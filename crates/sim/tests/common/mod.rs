@@ -59,6 +59,7 @@ pub fn bulk(name: &str, count: u32, cc: &str, rwnd: u64, rtt: f64) -> FlowGroup 
         stop: None,
         handshake: false,
         known_rtt: Some(Duration::from_secs_f64(rtt)),
+        part: None,
     }
 }
 
@@ -69,6 +70,8 @@ pub fn scenario(seconds: f64, links: Vec<Link>, flows: Vec<FlowGroup>) -> Resolv
         seed: 1,
         links,
         flows,
+        gateways: Vec::new(),
+        mishaps: Vec::new(),
         record: Record { sample: None, series: Vec::new() },
         events: Vec::new(),
     }

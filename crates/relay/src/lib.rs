@@ -1,0 +1,15 @@
+//! What a gateway is made of that ends connections on one side and goes on with others on the other side (RFC 3135), without
+//! I/O: it reads no clock, opens no socket and knows no link. A simulator and a gateway on a real network run the same code.
+//!
+//! ```text
+//! S ══leg══▶ End ─▶ Fifo ─▶ End ══leg══▶ R
+//!            End ◀─ Fifo ◀─ End             one Relay, one bounded Fifo per direction
+//! ```
+#![forbid(unsafe_code)]
+
+mod fifo;
+mod join;
+pub mod xtp;
+
+pub use fifo::{Bytes, Count, Fifo};
+pub use join::{End, Moved, Relay, Way};

@@ -1,0 +1,141 @@
+//! A transport between two gateways with the mechanisms of XTP 4.0: a rate and a burst instead of a congestion window, 64-bit
+//! sequence numbers and window, positive acknowledgements on request and negative ones at once, selective repeats or
+//! go-back-N. It is like XTP and does not interoperate with it: nothing here is XTP's format, nor its multicast or its
+//! other paradigms. Losses never change the rate, so that a rate above that of the link loses for ever.
+
+mod receiver;
+mod sender;
+
+pub use receiver::Receiver;
+pub use sender::{Counters, Sender};
+
+use skyhaul_base::amount::{Count, RateSpec, plain};
+
+/// Bytes of a header of the network and of this transport, on each packet: 20 of IPv4 and 32 of XTP 4.0.
+pub const HEADER: u32 = 52;
+
+/// How lost data is sent again.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "XtpRepair")]
+pub enum Repair {
+    /// What is missing, and nothing else.
+    #[default]
+    Selective,
+    /// Everything from the first missing byte on; a receiver keeps nothing that is out of order.
+    GoBackN,
+}
+
+/// Rate control between two gateways, with the mechanisms of XTP 4.0.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "XtpSpec")]
+pub struct Config {
+    /// Rate of whole packets; required. What is above the rate of the link is lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<RateSpec>,
+    /// Packets that leave at once.
+    #[serde(with = "plain::count")]
+    #[schemars(with = "Count")]
+    pub burst: u64,
+    /// How lost data is sent again.
+    pub repair: Repair,
+    /// The receiver reports a gap at once, and not only when it is asked.
+    pub fastnak: bool,
+    /// Questions without an answer, one after the other, before the peer is given up.
+    #[serde(with = "plain::count")]
+    #[schemars(with = "Count")]
+    pub retry: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { rate: None, burst: 10, repair: Repair::Selective, fastnak: true, retry: 6 }
+    }
+}
+
+/// Why a configuration makes no sense.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Invalid {
+    /// No rate.
+    #[error(
+        "missing: nothing but a rate limits this transport; write that of the leg, such as rate = \"9.5 Mbit/s\""
+    )]
+    NoRate,
+    /// A rate without an end, or none.
+    #[error("a rate that can be sent at is needed: write one such as \"9.5 Mbit/s\"")]
+    Rate,
+    /// No burst.
+    #[error("a burst has at least one packet: write, say, burst = 10")]
+    Burst,
+}
+
+impl Invalid {
+    /// The key that is wrong.
+    #[must_use]
+    pub const fn key(&self) -> &'static str {
+        match self {
+            Self::NoRate | Self::Rate => "rate",
+            Self::Burst => "burst",
+        }
+    }
+}
+
+impl Config {
+    /// Checks it.
+    ///
+    /// # Errors
+    /// Says what to write instead.
+    pub fn check(&self) -> Result<(), Invalid> {
+        match self.rate {
+            None => return Err(Invalid::NoRate),
+            Some(RateSpec::Bits(r)) if r.bits_per_sec() > 0 => {}
+            Some(_) => return Err(Invalid::Rate),
+        }
+        if self.burst == 0 { Err(Invalid::Burst) } else { Ok(()) }
+    }
+    /// Bytes per second.
+    pub(crate) fn bytes_per_sec(&self) -> f64 {
+        match self.rate {
+            Some(RateSpec::Bits(r)) => r.bytes_per_sec().max(1.0),
+            _ => 1.0,
+        }
+    }
+}
+
+/// A packet of data; one without is a question, or opens the connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Data {
+    /// Place of its first byte in the stream.
+    pub seq: u64,
+    /// Bytes of payload.
+    pub len: u32,
+    /// The number of the question that it asks; 0 if it asks none.
+    pub sync: u32,
+}
+
+/// What a receiver says: how far it has everything, how far the sender may go, which question it answers, and what it has
+/// beyond gaps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The next byte that is expected.
+    pub rseq: u64,
+    /// The byte that the sender may not send.
+    pub alloc: u64,
+    /// The last question that came.
+    pub echo: u32,
+    /// Something beyond `rseq` has arrived.
+    pub gap: bool,
+    /// What has arrived beyond gaps, in order.
+    pub spans: Vec<(u64, u64)>,
+}
+
+impl Report {
+    /// Bytes that it takes besides [`HEADER`]: a control segment, or one for errors.
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        if self.spans.is_empty() { 20 } else { 24 + 16 * self.spans.len() as u32 }
+    }
+}

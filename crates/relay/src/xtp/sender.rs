@@ -1,0 +1,303 @@
+//! The end that sends.
+
+use super::{Config, Data, HEADER, Repair, Report};
+use skyhaul_base::{Duration, Instant};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A question waits no shorter for its answer.
+const LEAST_WAIT: Duration = Duration::from_millis(200);
+/// Nor longer, before a round trip is known.
+const FIRST_WAIT: Duration = Duration::from_secs(3);
+/// Packets between two questions before a round trip is known.
+const FIRST_EVERY: u64 = 8;
+
+/// What a sender has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets with data.
+    pub sent: u64,
+    /// Of these, repeats.
+    pub repeats: u64,
+    /// Questions that went unanswered for too long.
+    pub timeouts: u64,
+    /// Reports that arrived.
+    pub reports: u64,
+}
+
+/// A question: how far data had been sent when it left, and when.
+#[derive(Clone, Copy, Debug)]
+struct Question {
+    sync: u32,
+    nxt: u64,
+    at: Instant,
+}
+
+/// The sending end of a connection, which opens with its first packet.
+#[derive(Debug)]
+pub struct Sender {
+    config: Config,
+    payload: u32,
+    buffer: u64,
+    una: u64,
+    nxt: u64,
+    /// The highest byte that was ever sent.
+    max: u64,
+    end: u64,
+    alloc: u64,
+    /// Bytes of the burst that are left, and when the next one begins.
+    credit: f64,
+    next_burst: Instant,
+    opening: bool,
+    heard: bool,
+    sync: u32,
+    questions: VecDeque<Question>,
+    since_question: u64,
+    ask: bool,
+    wait_until: Instant,
+    tries: u64,
+    srtt: Option<Duration>,
+    /// What is to be sent again.
+    again: VecDeque<(u64, u32)>,
+    /// What was sent again, by its first byte, and the last question that had left by then.
+    repeated: BTreeMap<u64, u32>,
+    /// The last question that had left when go-back-N went back.
+    went_back: u32,
+    dead: bool,
+    counters: Counters,
+}
+
+impl Sender {
+    /// A sender of packets with `payload` bytes, which holds up to `buffer` bytes and may send up to `window` before it hears
+    /// more. It opens the connection at once.
+    #[must_use]
+    pub fn new(config: &Config, payload: u32, buffer: u64, window: u64) -> Self {
+        Self {
+            config: *config,
+            payload,
+            buffer,
+            una: 0,
+            nxt: 0,
+            max: 0,
+            end: 0,
+            alloc: window,
+            credit: 0.0,
+            next_burst: Instant::ZERO,
+            opening: true,
+            heard: false,
+            sync: 0,
+            questions: VecDeque::new(),
+            since_question: 0,
+            ask: false,
+            wait_until: Instant::MAX,
+            tries: 0,
+            srtt: None,
+            again: VecDeque::new(),
+            repeated: BTreeMap::new(),
+            went_back: 0,
+            dead: false,
+            counters: Counters::default(),
+        }
+    }
+    /// The peer has answered.
+    #[must_use]
+    pub fn established(&self) -> bool {
+        self.heard
+    }
+    /// The peer does not answer any more.
+    #[must_use]
+    pub fn gave_up(&self) -> bool {
+        self.dead
+    }
+    /// Bytes acknowledged.
+    #[must_use]
+    pub fn acked(&self) -> u64 {
+        self.una
+    }
+    /// Bytes that can be written.
+    #[must_use]
+    pub fn writable(&self) -> u64 {
+        self.buffer.saturating_sub(self.end - self.una)
+    }
+    /// What it has done.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+    /// The smoothed round trip.
+    #[must_use]
+    pub fn srtt(&self) -> Option<Duration> {
+        self.srtt
+    }
+    /// Takes `n` bytes, or what there is room for. Returns how many.
+    pub fn write(&mut self, n: u64) -> u64 {
+        let n = n.min(self.writable());
+        self.end += n;
+        n
+    }
+
+    /// When [`Self::poll`] or [`Self::handle_timeout`] has something to do.
+    #[must_use]
+    pub fn next_timeout(&self) -> Instant {
+        if self.dead {
+            return Instant::MAX;
+        }
+        let sends = self.opening || self.ask || self.next().is_some();
+        let burst = if sends { self.next_burst } else { Instant::MAX };
+        burst.min(self.wait_until)
+    }
+
+    /// A question went unanswered.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.wait_until > now || self.dead {
+            return;
+        }
+        self.wait_until = Instant::MAX;
+        self.tries += 1;
+        self.counters.timeouts += 1;
+        self.dead = self.tries > self.config.retry;
+        self.ask = !self.dead;
+    }
+
+    /// What would be sent next: place, bytes, whether it is a repeat.
+    fn next(&self) -> Option<(u64, u32, bool)> {
+        if let Some(&(seq, len)) = self.again.front() {
+            return Some((seq, len, true));
+        }
+        let len = u64::from(self.payload).min(self.end - self.nxt).min(self.alloc.saturating_sub(self.nxt));
+        // What the window cuts short waits for more of it.
+        let whole = len == u64::from(self.payload) || self.nxt + len == self.end;
+        (len > 0 && whole).then_some((self.nxt, len as u32, self.nxt < self.max))
+    }
+
+    /// The packet to be sent now; to be called until there is none.
+    pub fn poll(&mut self, now: Instant) -> Option<Data> {
+        if self.dead {
+            return None;
+        }
+        let next = self.next();
+        if next.is_none() && !self.opening && !self.ask {
+            return None;
+        }
+        let burst = self.config.burst as f64 * f64::from(self.payload + HEADER);
+        if now >= self.next_burst {
+            let period = Duration::from_secs_f64(burst / self.config.bytes_per_sec());
+            self.credit = burst;
+            // Without a pause bursts keep their distance, however late somebody looks.
+            let steady = self.next_burst + period;
+            self.next_burst = if steady > now { steady } else { now + period };
+        }
+        let (seq, len, repeat) = next.unwrap_or((self.nxt, 0, false));
+        let size = f64::from(len + HEADER);
+        if self.credit < size {
+            return None;
+        }
+        self.credit -= size;
+        if len > 0 {
+            if self.again.pop_front().is_none() {
+                self.nxt += u64::from(len);
+                self.max = self.max.max(self.nxt);
+            } else {
+                self.repeated.insert(seq, self.sync);
+            }
+            self.counters.sent += 1;
+            self.counters.repeats += u64::from(repeat);
+            self.since_question += 1;
+        }
+        let last = self.next().is_none();
+        let asks = self.opening || self.ask || last || self.since_question >= self.every();
+        (self.opening, self.ask) = (false, false);
+        Some(Data { seq, len, sync: if asks { self.question(now) } else { 0 } })
+    }
+
+    /// Packets between two questions: four of them per round trip.
+    fn every(&self) -> u64 {
+        let Some(srtt) = self.srtt else { return FIRST_EVERY };
+        let window = self.config.bytes_per_sec() * srtt.as_secs_f64() / f64::from(self.payload + HEADER);
+        ((window / 4.0) as u64).max(1)
+    }
+
+    fn question(&mut self, now: Instant) -> u32 {
+        self.sync += 1;
+        self.since_question = 0;
+        self.questions.push_back(Question { sync: self.sync, nxt: self.nxt, at: now });
+        if self.wait_until == Instant::MAX {
+            self.wait_until = now + self.patience();
+        }
+        self.sync
+    }
+
+    /// How long an answer may take: twice as long after each that did not come.
+    fn patience(&self) -> Duration {
+        let usual = self.srtt.map_or(FIRST_WAIT, |rtt| (rtt + rtt / 2).max(LEAST_WAIT));
+        usual * (1 << self.tries.min(16))
+    }
+
+    /// A report arrived.
+    pub fn handle(&mut self, now: Instant, r: &Report) {
+        // What no receiver could have said changes nothing.
+        if r.rseq > self.max || self.dead {
+            return;
+        }
+        self.heard = true;
+        self.counters.reports += 1;
+        self.una = self.una.max(r.rseq);
+        self.nxt = self.nxt.max(self.una);
+        self.alloc = self.alloc.max(r.alloc);
+        let mut reached = self.una;
+        while let Some(q) = self.questions.front().copied().filter(|q| q.sync <= r.echo) {
+            self.questions.pop_front();
+            reached = q.nxt;
+            if q.sync == r.echo {
+                let sample = now - q.at;
+                self.srtt = Some(self.srtt.map_or(sample, |s| (s * 7 + sample) / 8));
+            }
+            self.tries = 0;
+            self.wait_until = Instant::MAX;
+        }
+        if self.wait_until == Instant::MAX && !self.questions.is_empty() {
+            self.wait_until = now + self.patience();
+        }
+        let una = self.una;
+        self.again.retain(|(seq, _)| *seq >= una);
+        self.repeated = self.repeated.split_off(&una);
+        match self.config.repair {
+            Repair::Selective => self.fill(r, reached),
+            Repair::GoBackN => {
+                let missing = r.gap || reached > r.rseq;
+                if missing && r.rseq == self.una && r.echo >= self.went_back && self.nxt > self.una {
+                    self.nxt = self.una;
+                    // Only what answers a later question says anything of what is sent from now on.
+                    self.went_back = self.sync + 1;
+                }
+            }
+        }
+        // Something is on its way and nobody is asked about it.
+        self.ask |= self.questions.is_empty() && self.una < self.nxt && self.next().is_none();
+    }
+
+    /// Puts in line what the report shows to be missing: the gaps below what has arrived, and what had left before the
+    /// question that it answers; each only once for all reports that cannot know of its repeat.
+    fn fill(&mut self, r: &Report, reached: u64) {
+        let mut at = self.una;
+        for &(from, to) in &r.spans {
+            self.miss(at, from, r.echo);
+            at = at.max(to);
+        }
+        // A report that names as many ranges as fit says nothing of what lies behind them.
+        if r.spans.len() < 80 {
+            self.miss(at, reached, r.echo);
+        }
+    }
+
+    fn miss(&mut self, from: u64, to: u64, echo: u32) {
+        let mut at = from;
+        while at < to.min(self.max) {
+            let len = u64::from(self.payload).min(to - at) as u32;
+            let known = self.repeated.get(&at).is_some_and(|&asked| echo <= asked);
+            if !known && !self.again.iter().any(|(seq, _)| *seq == at) {
+                self.again.push_back((at, len));
+            }
+            at += u64::from(len);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Gateways, and chains of connections through them.
+
+use super::cc::CcSpec;
+use super::endpoint::EndpointSpec;
+use super::short::Short;
+use crate::amount::{Count, Size, Time, Window};
+use crate::chain::{AckMode, ChainKind, Open, Overload};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A gateway that can end connections and open others.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct GatewaySpec {
+    /// Name of the link behind which it stands, seen from the sender.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind: Option<String>,
+    /// What it holds for a connection in each direction; by default twice the product of rate and RTT of the slower leg
+    /// beside it, at least 64 KiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Size>,
+    /// How long it takes to pass data on; "0.1 ms" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Time>,
+    /// Connections of senders that it takes at a time; as many as come by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connections: Option<Count>,
+    /// What it does with more of them: "bypass" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overload: Option<Overload>,
+}
+
+/// How the connections of a group are cut at gateways.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ChainSpec {
+    /// What stands between the ends; "e2e" by default, which is one connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ChainKind>,
+    /// Names of the gateways in the order of the path; a kind that takes fewer takes the first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gateways: Vec<String>,
+    /// When a gateway opens the next leg; "sequential" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open: Option<Open>,
+    /// When a gateway acknowledges; "early" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_mode: Option<AckMode>,
+    /// The legs that begin at gateways, by the name of the gateway.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub legs: BTreeMap<String, LegSpec>,
+}
+
+/// A leg that begins at a gateway; what is not said is as the group has it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LegSpec {
+    /// Congestion control of the gateway that sends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cc: Option<Short<CcSpec>>,
+    /// Endpoint of both ends of the leg.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<Short<EndpointSpec>>,
+    /// Buffer of the leg's receiver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rwnd: Option<Window>,
+    /// Buffer of the gateway that sends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sndbuf: Option<Window>,
+}

@@ -1,0 +1,268 @@
+//! Chains of connections: a group that is cut at gateways becomes one group per leg. The first keeps the name and what is to
+//! be sent; the others are called after the gateway at which they begin.
+
+use super::{Result, refuse};
+use crate::chain::ChainKind;
+use crate::error::did_you_mean;
+use crate::model::{ChainSpec, FlowSpec, LegSpec, Scenario};
+use crate::resolved::{Chain, Direction, FlowGroup, Gateway, Link, Part};
+use skyhaul_base::Duration;
+use std::borrow::Cow;
+
+/// How long a gateway takes to pass data on, unless the file says.
+const RELAY_DELAY: Duration = Duration::from_micros(100);
+/// A buffer that nobody chose is no smaller.
+const LEAST_BUFFER: u64 = 64 * 1024;
+
+/// A group as it is to be resolved: that of a file, or a leg of one.
+pub(super) struct Written<'a> {
+    /// Where its keys stand.
+    pub(super) key: String,
+    pub(super) name: String,
+    pub(super) spec: Cow<'a, FlowSpec>,
+    pub(super) part: Option<Part>,
+}
+
+pub(super) fn gateways(model: &Scenario) -> Result<Vec<Gateway>> {
+    let links: Vec<&str> = model.links.keys().map(String::as_str).collect();
+    let mut gateways = Vec::with_capacity(model.gateways.len());
+    for (name, spec) in &model.gateways {
+        super::check_name("gateways", name)?;
+        let at = |k: &str| format!("gateways.{name}.{k}");
+        let known = links.join(", ");
+        let Some(behind) = &spec.behind else {
+            let why = format!(
+                "missing: name the link behind which it stands, seen from the sender (known: {known})"
+            );
+            return refuse(at("behind"), why);
+        };
+        let Some(link) = links.iter().position(|l| l == behind) else {
+            let hint = did_you_mean(behind, links.iter().copied());
+            return refuse(at("behind"), format!("there is no link \"{behind}\"{hint} (known: {known})"));
+        };
+        if spec.buffer.is_some_and(|b| b.0 == 0) {
+            return refuse(at("buffer"), "a gateway without room passes nothing on: write, say, \"256 KiB\"");
+        }
+        if spec.connections.is_some_and(|c| c.0 == 0) {
+            let why =
+                "a gateway that takes no connection is none: write at least 1, or leave it out of the chain";
+            return refuse(at("connections"), why);
+        }
+        gateways.push(Gateway {
+            name: name.clone(),
+            behind: link,
+            buffer: spec.buffer.map(|b| b.0),
+            delay: spec.delay.map_or(RELAY_DELAY, |d| d.0),
+            connections: spec.connections.map(|c| c.0),
+            overload: spec.overload.unwrap_or_default(),
+        });
+    }
+    Ok(gateways)
+}
+
+/// The groups that a group of the file is.
+pub(super) fn written<'a>(
+    model: &'a Scenario,
+    gateways: &[Gateway],
+    name: &'a str,
+    spec: &'a FlowSpec,
+) -> Result<Vec<Written<'a>>> {
+    let key = format!("flows.{name}");
+    let Some(chain) = &spec.chain else {
+        return Ok(vec![Written { key, name: name.into(), spec: Cow::Borrowed(spec), part: None }]);
+    };
+    let at = |k: &str| format!("{key}.chain.{k}");
+    let kind = chain.kind.unwrap_or_default();
+    fits(&key, spec)?;
+    let path = super::path(model, &key, spec)?;
+    let (used, cuts) = stations(&at("gateways"), chain, kind, gateways, &path, model)?;
+    if let Some(leg) = chain.legs.keys().find(|leg| !chain.gateways.contains(leg)) {
+        let known = chain.gateways.join(", ");
+        let hint = did_you_mean(leg, chain.gateways.iter().map(String::as_str));
+        return refuse(
+            at(&format!("legs.{leg}")),
+            format!(
+                "no leg begins at \"{leg}\"{hint}: write the name of a gateway of this chain (known: {known})"
+            ),
+        );
+    }
+    let names: Vec<&str> = model.links.keys().map(String::as_str).collect();
+    let piece = |from: usize, to: usize| -> Vec<String> {
+        path[from..to].iter().map(|&i| names[i].to_owned()).collect()
+    };
+    let ends = || cuts.iter().copied().chain([path.len()]);
+    let head = Chain {
+        kind,
+        path: path.clone(),
+        gateways: used.clone(),
+        legs: Vec::new(),
+        buffers: Vec::new(),
+        open: chain.open.unwrap_or_default(),
+        ack_mode: chain.ack_mode.unwrap_or_default(),
+    };
+    let first = ends().next().unwrap_or(path.len());
+    let mut groups = vec![Written {
+        key: key.clone(),
+        name: name.into(),
+        spec: Cow::Owned(FlowSpec { path: Some(piece(0, first)), chain: None, ..spec.clone() }),
+        part: Some(Part::Head(head)),
+    }];
+    for ((&gateway, &from), to) in used.iter().zip(&cuts).zip(ends().skip(1)) {
+        let begins = &gateways[gateway];
+        let leg_name = leg_name(name, &begins.name);
+        if model.flows.contains_key(&leg_name) {
+            let why = format!(
+                "a leg of flows.{name} is called so in results: write another name for this group or for the gateway"
+            );
+            return refuse(format!("flows.{leg_name}"), why);
+        }
+        let own = chain.legs.get(&begins.name).cloned().unwrap_or_default();
+        groups.push(Written {
+            key: at(&format!("legs.{}", begins.name)),
+            name: leg_name,
+            spec: Cow::Owned(leg(spec, own, piece(from, to))),
+            part: Some(Part::Leg { delay: begins.delay }),
+        });
+    }
+    Ok(groups)
+}
+
+/// What results call the leg that begins at a gateway.
+pub(crate) fn leg_name(flow: &str, gateway: &str) -> String {
+    format!("{flow}-{gateway}")
+}
+
+/// Whether a group can be cut at all.
+fn fits(key: &str, spec: &FlowSpec) -> Result<()> {
+    if let Some(t) = spec.transport.filter(|t| t.0.sends_datagrams()) {
+        let why = format!(
+            "carries datagrams, which nobody acknowledges: write \"tcp\" instead of \"{}\"",
+            t.0.name()
+        );
+        return refuse(format!("{key}.transport"), why);
+    }
+    if spec.handshake == Some(false) {
+        let why = "the legs of a chain are opened one after the other: leave this out, or the chain";
+        return refuse(format!("{key}.handshake"), why);
+    }
+    if let Some(app) = spec.app.as_ref().map(|a| &a.0).filter(|a| a.is_watched() || a.name() == "arrivals") {
+        let why = format!(
+            "\"{}\" does not go through a chain of connections: write \"bulk\", \"pages\", \"cbr\" or \"on-off\"",
+            app.name()
+        );
+        return refuse(format!("{key}.app"), why);
+    }
+    Ok(())
+}
+
+/// The gateways that a chain uses, and after how many links of the path each of them stands.
+fn stations(
+    key: &str,
+    chain: &ChainSpec,
+    kind: ChainKind,
+    gateways: &[Gateway],
+    path: &[usize],
+    model: &Scenario,
+) -> Result<(Vec<usize>, Vec<usize>)> {
+    let known: Vec<&str> = gateways.iter().map(|g| g.name.as_str()).collect();
+    let (takes, given) = (kind.gateways(), chain.gateways.len());
+    let (mut all, mut cuts) = (Vec::new(), Vec::new());
+    for name in &chain.gateways {
+        let Some(index) = gateways.iter().position(|g| g.name == *name) else {
+            let hint = did_you_mean(name, known.iter().copied());
+            let known = if known.is_empty() {
+                "none: add a table such as [gateways.near]".into()
+            } else {
+                known.join(", ")
+            };
+            return refuse(key, format!("there is no gateway \"{name}\"{hint} (known: {known})"));
+        };
+        let link = gateways[index].behind;
+        let link_name = model.links.keys().nth(link).map_or("", String::as_str);
+        let cut = match path.iter().position(|&l| l == link) {
+            Some(i) if i + 1 < path.len() => i + 1,
+            Some(_) => {
+                let why = format!(
+                    "\"{name}\" stands behind \"{link_name}\", the last link, where no leg can begin: write a gateway that \
+                     stands behind an earlier link"
+                );
+                return refuse(key, why);
+            }
+            None => {
+                let why = format!(
+                    "\"{name}\" stands behind \"{link_name}\", which is not on the path: the legs do not join; add the link \
+                     to the path, or write another gateway"
+                );
+                return refuse(key, why);
+            }
+        };
+        if cuts.last().is_some_and(|&before| before >= cut) {
+            let why = format!(
+                "\"{name}\" does not stand behind the one before it: write them in the order of the path"
+            );
+            return refuse(key, why);
+        }
+        all.push(index);
+        cuts.push(cut);
+    }
+    if given < takes {
+        let why = format!(
+            "\"{}\" takes {takes} and finds {given}: name them in the order of the path",
+            kind.name()
+        );
+        return refuse(key, why);
+    }
+    all.truncate(takes);
+    cuts.truncate(takes);
+    Ok((all, cuts))
+}
+
+/// The group of a leg that begins at a gateway.
+fn leg(flow: &FlowSpec, own: LegSpec, path: Vec<String>) -> FlowSpec {
+    FlowSpec {
+        count: flow.count,
+        path: Some(path),
+        cc: own.cc.or_else(|| flow.cc.clone()),
+        endpoint: own.endpoint.or_else(|| flow.endpoint.clone()),
+        rwnd: own.rwnd.or(flow.rwnd),
+        sndbuf: own.sndbuf.or(flow.sndbuf),
+        ..FlowSpec::default()
+    }
+}
+
+/// Fills in what depends on all groups: which are the legs of a chain, and how much its gateways hold.
+pub(super) fn join(flows: &mut [FlowGroup], gateways: &[Gateway], links: &[Link]) {
+    for head in 0..flows.len() {
+        let Some(chain) = flows[head].chain() else { continue };
+        let name = flows[head].name.clone();
+        let names = chain.gateways.iter().map(|&g| leg_name(&name, &gateways[g].name));
+        let legs: Vec<usize> = names.filter_map(|n| flows.iter().position(|f| f.name == n)).collect();
+        let all: Vec<usize> = core::iter::once(head).chain(legs.iter().copied()).collect();
+        let buffers = chain.gateways.iter().zip(all.windows(2)).map(|(&g, beside)| {
+            gateways[g].buffer.unwrap_or_else(|| {
+                let slower = beside.iter().filter_map(|&f| product(&flows[f], links)).min_by_key(|p| p.0);
+                slower.map_or(LEAST_BUFFER, |(_, bytes)| (2 * bytes).max(LEAST_BUFFER))
+            })
+        });
+        let buffers = buffers.collect();
+        if let Some(Part::Head(chain)) = flows[head].part.as_deref_mut() {
+            (chain.legs, chain.buffers) = (legs, buffers);
+        }
+    }
+}
+
+/// The slowest rate on a leg, bit/s, and its product with the leg's RTT, bytes.
+fn product(f: &FlowGroup, links: &[Link]) -> Option<(u64, u64)> {
+    let way = |d: &Direction| d.delay.base();
+    let rtt = f
+        .path
+        .iter()
+        .fold(f.extra_delay + f.extra_delay, |sum, &i| sum + way(&links[i].forward) + way(&links[i].reverse));
+    let rate = f.path.iter().filter_map(|&i| links[i].forward.rate.mean()).min()?;
+    Some((rate.bits_per_sec(), (rate.bytes_per_sec() * rtt.as_secs_f64()) as u64))
+}
+
+/// The leg as files write it.
+pub(crate) fn spec_of(flow: &FlowSpec) -> LegSpec {
+    LegSpec { cc: flow.cc.clone(), endpoint: flow.endpoint.clone(), rwnd: flow.rwnd, sndbuf: flow.sndbuf }
+}

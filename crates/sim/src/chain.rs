@@ -1,0 +1,106 @@
+//! What a run knows of a chain of connections.
+
+use skyhaul_base::{Duration, Instant};
+use skyhaul_relay::{Count, Relay};
+use skyhaul_scenario::resolved;
+use skyhaul_tcp::{Segment, Seq};
+use std::collections::VecDeque;
+
+/// A chain of connections: legs, with relays between them.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    /// The flows of its legs.
+    pub(crate) legs: Vec<u32>,
+    /// How many of them are in use: one of a flow that passes uncut.
+    pub(crate) in_use: usize,
+    /// The gateways between them.
+    pub(crate) gateways: Vec<usize>,
+    /// What each gateway holds per direction, bytes.
+    pub(crate) buffers: Vec<u64>,
+    pub(crate) relays: Vec<Relay<Count>>,
+    /// Acknowledgements that a gateway holds back, for each gateway.
+    pub(crate) held: Vec<VecDeque<Segment>>,
+    /// The gateway has crashed since the connection was opened.
+    pub(crate) cut: Vec<bool>,
+    /// Legs that have been asked for.
+    pub(crate) opened: usize,
+    /// Which transfer it carries.
+    pub(crate) transfer: u64,
+    /// Routes past all gateways.
+    pub(crate) past: (u16, u16),
+    /// Those of the first leg.
+    pub(crate) own: (u16, u16),
+    pub(crate) early: bool,
+    pub(crate) late_acks: bool,
+    /// It counts among the connections of its gateways.
+    pub(crate) counted: bool,
+    /// One of its ends has given up.
+    pub(crate) dead: bool,
+    pub(crate) began: Instant,
+    pub(crate) told: Told,
+    /// Bytes that the receiver got over connections that are over.
+    pub(crate) delivered: u64,
+    /// Bytes that it acknowledged there.
+    pub(crate) acked: u64,
+}
+
+/// What is reported of a chain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// Most bytes acknowledged to the sender and not by the receiver.
+    pub(crate) custody: u64,
+    /// When all legs were established, and when the first byte arrived, since the first leg was asked for.
+    pub(crate) setup: Option<Duration>,
+    pub(crate) first_byte: Option<Duration>,
+    pub(crate) bypassed: u64,
+    pub(crate) refused: u64,
+    pub(crate) crashes: u64,
+}
+
+impl Chain {
+    /// A chain over these legs, not yet open.
+    pub(crate) fn new(chain: &resolved::Chain, legs: Vec<u32>, own: (u16, u16), past: (u16, u16)) -> Self {
+        let n = chain.gateways.len();
+        Self {
+            in_use: legs.len(),
+            legs,
+            gateways: chain.gateways.clone(),
+            buffers: chain.buffers.clone(),
+            relays: Vec::new(),
+            held: vec![VecDeque::new(); n],
+            cut: vec![false; n],
+            opened: 0,
+            transfer: 0,
+            past,
+            own,
+            // Who answers only once the next leg has answered must have asked it.
+            early: chain.open == resolved::Open::Early || chain.ack_mode == resolved::AckMode::Late,
+            late_acks: chain.ack_mode == resolved::AckMode::Late,
+            counted: false,
+            dead: false,
+            began: Instant::ZERO,
+            told: Told::default(),
+            delivered: 0,
+            acked: 0,
+        }
+    }
+
+    /// Everything is as before the first connection, but for what is reported.
+    pub(crate) fn begin(&mut self, now: Instant, transfer: u64) {
+        self.relays = self.buffers.iter().map(|&b| Relay::new(b)).collect();
+        self.held.iter_mut().for_each(VecDeque::clear);
+        self.cut.iter_mut().for_each(|c| *c = false);
+        self.in_use = self.legs.len();
+        self.opened = 0;
+        self.dead = false;
+        self.transfer = transfer;
+        self.began = now;
+    }
+
+    /// Whether a gateway may send an acknowledgement, where the next leg has acknowledged up to `confirmed`; `None` before
+    /// it is established. What a SYN is answered with waits, too.
+    pub(crate) fn may_pass(segment: &Segment, confirmed: Option<Seq>) -> bool {
+        use skyhaul_tcp::Flags;
+        segment.flags.has(Flags::RST) || confirmed.is_some_and(|c| segment.ack.diff(c) <= 0)
+    }
+}

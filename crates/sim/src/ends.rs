@@ -1,0 +1,77 @@
+//! A whole connection by both its ends.
+
+use skyhaul_base::{Instant, Rng};
+use skyhaul_cc::Algorithm;
+use skyhaul_tcp::{Config, Connection, Counted, Judgement, Seq};
+use std::sync::Arc;
+
+/// A connection by both its ends.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    /// Sends the data.
+    pub(crate) sender: Connection<Counted>,
+    /// Receives it.
+    pub(crate) receiver: Connection<Counted>,
+}
+
+impl Ends {
+    /// A connection with the controls of the sender and of its peer; the SYN is about to leave.
+    pub(crate) fn open(
+        now: Instant,
+        config: &Arc<Config>,
+        (control, peer): (Algorithm, Algorithm),
+        rng: Rng,
+        peer_rng: Rng,
+    ) -> Self {
+        let ends = Self {
+            sender: Connection::connect(now, Arc::clone(config), control, Seq(0), rng),
+            receiver: Connection::listen(Arc::clone(config), peer, Seq(0), peer_rng),
+        };
+        ends.sink()
+    }
+
+    /// As [`Self::open`]; the receiver is read by a relay, unless the leg is the last.
+    pub(crate) fn of_leg(
+        now: Instant,
+        config: &Arc<Config>,
+        (control, peer): (Algorithm, Algorithm),
+        rng: Rng,
+        peer_rng: Rng,
+        last: bool,
+    ) -> Self {
+        let ends = Self {
+            sender: Connection::connect(now, Arc::clone(config), control, Seq(0), rng),
+            receiver: Connection::listen(Arc::clone(config), peer, Seq(0), peer_rng),
+        };
+        if last { ends.sink() } else { ends }
+    }
+
+    /// The receiving application reads everything at once.
+    fn sink(mut self) -> Self {
+        self.receiver.discard_reads();
+        self
+    }
+
+    /// The end that a segment travels to.
+    #[inline]
+    pub(crate) fn end(&mut self, backward: bool) -> &mut Connection<Counted> {
+        if backward { &mut self.sender } else { &mut self.receiver }
+    }
+
+    /// Handles the deadlines of both ends that have passed. Returns what the sender judged.
+    pub(crate) fn expire(&mut self, now: Instant) -> Option<Judgement> {
+        for backward in [true, false] {
+            let end = self.end(backward);
+            if end.next_timeout() <= now {
+                end.handle_timeout(now);
+            }
+        }
+        self.sender.take_judgement()
+    }
+
+    /// When one of them wants to be called.
+    #[inline]
+    pub(crate) fn next_timeout(&self) -> Instant {
+        self.sender.next_timeout().min(self.receiver.next_timeout())
+    }
+}

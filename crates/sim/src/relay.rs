@@ -1,0 +1,336 @@
+//! Chains of connections at work: legs are opened, relays pass on what they can, gateways crash.
+
+use crate::agent::Agent;
+use crate::chain::Chain;
+use crate::ends::Ends;
+use crate::flow::Seen;
+use crate::leg::{Leg, Side};
+use crate::observe;
+use crate::oracle::Oracle;
+use crate::parcel::Parcel;
+use crate::sim::{Sim, send_whole};
+use crate::tap::Tap;
+use crate::user;
+use skyhaul_base::{Instant, Rng};
+use skyhaul_path::PacketView;
+use skyhaul_scenario::resolved::Overload;
+use skyhaul_tcp::config::LossClassifier;
+use skyhaul_tcp::{Segment, Seq, State};
+
+impl<R: Tap> Sim<R> {
+    /// Opens the chain of a flow for a transfer, with so many bytes to send at once. A gateway that has no room lets it pass
+    /// uncut, or refuses it.
+    pub(crate) fn open_chain(&mut self, c: u32, transfer: u64, bytes: u64) {
+        let now = self.now;
+        let chain = &mut self.chains[c as usize];
+        chain.begin(now, transfer);
+        let full = chain
+            .gateways
+            .iter()
+            .find(|&&g| self.run.gateways[g].connections.is_some_and(|most| self.taken[g] >= most));
+        let refused = match full.map(|&g| self.run.gateways[g].overload) {
+            None => {
+                chain.counted = !chain.gateways.is_empty();
+                chain.gateways.iter().for_each(|&g| self.taken[g] += 1);
+                false
+            }
+            Some(Overload::Bypass) => {
+                chain.told.bypassed += 1;
+                chain.in_use = 1;
+                false
+            }
+            Some(Overload::Refuse) => {
+                chain.told.refused += 1;
+                true
+            }
+        };
+        let (head, uncut, past, own) = (chain.legs[0], chain.in_use == 1, chain.past, chain.own);
+        let flow = &mut self.flows[head as usize];
+        (flow.forward, flow.reverse) = if uncut { past } else { own };
+        self.open_leg(c, 0);
+        if let Agent::Leg(leg) = &mut self.flows[head as usize].agent {
+            if refused {
+                leg.ends.receiver.abort(now);
+            }
+            leg.ends.sender.offer(now, bytes);
+        }
+    }
+
+    /// Asks for a leg.
+    fn open_leg(&mut self, c: u32, number: usize) {
+        let now = self.now;
+        let chain = &mut self.chains[c as usize];
+        chain.opened = chain.opened.max(number + 1);
+        let (index, last, transfer) = (chain.legs[number], number + 1 == chain.in_use, chain.transfer);
+        let record = &mut self.records[index as usize];
+        let group = &self.run.groups[record.group];
+        let stream = |end: &str| {
+            let which = if transfer == 0 { String::new() } else { format!(".{transfer}") };
+            Rng::stream(self.run.seed, &format!("flows.{}[{}].{end}{which}", group.name, record.index))
+        };
+        let rules = &self.run.rules[record.group];
+        let controls = user::controls_of(group, rules, record.index, &self.run.controls);
+        let config = &self.run.endpoints[record.group];
+        let oracle = Oracle::of(config.loss_classifier, || stream("loss-classifier"));
+        self.net.witness.truth.follow(index, config.loss_classifier != LossClassifier::None);
+        let mut ends = Ends::of_leg(now, config, controls, stream("cc"), stream("peer"), last);
+        if let Some(state) = record.path_state() {
+            ends.sender.recall(state);
+        }
+        if oracle.is_some() {
+            record.history().oracle = oracle;
+        }
+        record.started.get_or_insert(now);
+        record.seen = Seen::default();
+        let leg = Leg { ends, chain: c, number: number as u8 };
+        self.flows[index as usize].agent = Agent::Leg(Box::new(leg));
+    }
+
+    /// A segment of a leg has reached one of its ends.
+    pub(crate) fn leg_arrival(&mut self, parcel: Parcel, segment: &Segment) {
+        let (now, index, backward) = (self.now, parcel.flow(), parcel.backward());
+        let Agent::Leg(leg) = &mut self.flows[index as usize].agent else { return };
+        if leg.ends.end(backward).handle(now, segment, &[]).is_err() {
+            self.records[index as usize].rejected += 1;
+        }
+        if backward {
+            self.acknowledged(index);
+        }
+        self.carry(index);
+    }
+
+    /// Something has happened on a leg: everything that can move along its chain does.
+    pub(crate) fn carry(&mut self, index: u32) {
+        let Agent::Leg(leg) = &self.flows[index as usize].agent else { return };
+        let c = leg.chain;
+        for gateway in 0..self.chains[c as usize].in_use - 1 {
+            self.pass_on(c, gateway);
+        }
+        for number in 0..self.chains[c as usize].opened {
+            self.leg_flush(c, number);
+        }
+        self.look_at(c);
+    }
+
+    /// Opens the leg behind a gateway, and moves what can be moved.
+    fn pass_on(&mut self, c: u32, gateway: usize) {
+        let chain = &self.chains[c as usize];
+        let (from, to) = (chain.legs[gateway] as usize, chain.legs[gateway + 1] as usize);
+        let (opened, early, cut) = (chain.opened, chain.early, chain.cut[gateway]);
+        if gateway >= opened || cut {
+            return;
+        }
+        if gateway + 1 == opened {
+            let Agent::Leg(leg) = &self.flows[from].agent else { return };
+            match leg.ends.receiver.state() {
+                State::Listen | State::Closed => return,
+                State::SynReceived if !early => return,
+                _ => self.open_leg(c, gateway + 1),
+            }
+        }
+        let now = self.now;
+        // A leg's flow comes before or behind that of the next one.
+        let (low, high) = self.flows.split_at_mut(from.max(to));
+        let (a, b) = if from < to { (&mut low[from], &mut high[0]) } else { (&mut high[0], &mut low[to]) };
+        let (Agent::Leg(a), Agent::Leg(b)) = (&mut a.agent, &mut b.agent) else { return };
+        self.chains[c as usize].relays[gateway]
+            .pump(&mut Side(&mut a.ends.receiver, now), &mut Side(&mut b.ends.sender, now));
+    }
+
+    /// How far the leg behind a gateway has acknowledged; `None` before it is established.
+    fn confirmed(&self, c: u32, gateway: usize) -> Option<Seq> {
+        let next = *self.chains[c as usize].legs.get(gateway + 1)?;
+        match &self.flows[next as usize].agent {
+            Agent::Leg(leg) if leg.established() => Some(Seq(leg.ends.sender.sender().una() as u32)),
+            _ => None,
+        }
+    }
+
+    /// Sends what both ends of a leg have to send, and arms its timer.
+    fn leg_flush(&mut self, c: u32, number: usize) {
+        let now = self.now;
+        let index = self.chains[c as usize].legs[number];
+        let holds = self.chains[c as usize].late_acks && number + 1 < self.chains[c as usize].in_use;
+        let confirmed = if holds { self.confirmed(c, number) } else { None };
+        let Self { flows, net, chains, records, .. } = self;
+        let flow = &mut flows[index as usize];
+        let (forward, back, header) = (flow.way(index, false), flow.way(index, true), flow.header);
+        let Agent::Leg(leg) = &mut flow.agent else { return };
+        while let Some(out) = &leg.ends.sender.poll_transmit(now) {
+            send_whole(net, now, forward, header, out);
+        }
+        if holds {
+            let held = &mut chains[c as usize].held[number];
+            while held.front().is_some_and(|s| Chain::may_pass(s, confirmed)) {
+                if let Some(out) = &held.pop_front() {
+                    send_whole(net, now, back, header, out);
+                }
+            }
+            while let Some(out) = leg.ends.receiver.poll_transmit(now) {
+                if Chain::may_pass(&out, confirmed) {
+                    send_whole(net, now, back, header, &out);
+                } else {
+                    held.push_back(out);
+                }
+            }
+        } else {
+            while let Some(out) = &leg.ends.receiver.poll_transmit(now) {
+                send_whole(net, now, back, header, out);
+            }
+        }
+        if R::ENABLED {
+            if let Some(sender) = flow.agent.sender() {
+                observe::sender(now, index, sender, &mut records[index as usize].seen, net);
+            }
+        }
+        self.arm(index);
+    }
+
+    /// Bytes acknowledged to the sender, those acknowledged by the receiver, and those that have reached it, over the
+    /// connections of the present transfer.
+    fn reached(&self, c: u32) -> (u64, u64, u64) {
+        let chain = &self.chains[c as usize];
+        let leg = |number: usize| match &self.flows[chain.legs[number] as usize].agent {
+            Agent::Leg(leg) => Some(leg),
+            _ => None,
+        };
+        let acked = |leg: &Leg| leg.ends.sender.counters().bytes_acked;
+        let last = leg(chain.in_use - 1);
+        (
+            leg(0).map_or(0, |l| acked(l)),
+            last.map_or(0, |l| acked(l)),
+            last.map_or(0, |l| l.ends.receiver.receiver().payload_received()),
+        )
+    }
+
+    /// Notes what is to be reported of a chain, and whether it is over.
+    fn look_at(&mut self, c: u32) {
+        let now = self.now;
+        let (to_sender, by_receiver, arrived) = self.reached(c);
+        let chain = &mut self.chains[c as usize];
+        let told = &mut chain.told;
+        if chain.cut.iter().all(|c| !c) {
+            told.custody = told.custody.max(to_sender.saturating_sub(by_receiver));
+        }
+        if told.first_byte.is_none() && arrived > 0 {
+            told.first_byte = Some(now - chain.began);
+        }
+        let head = chain.legs[0];
+        if told.setup.is_none() && chain.opened == chain.in_use {
+            let up = |&i: &u32| matches!(&self.flows[i as usize].agent, Agent::Leg(l) if l.established());
+            if chain.legs[..chain.in_use].iter().all(up) {
+                chain.told.setup = Some(now - chain.began);
+            }
+        }
+        if chain.dead {
+            return;
+        }
+        let Agent::Leg(leg) = &self.flows[head as usize].agent else { return };
+        if leg.ends.sender.state() == State::Closed {
+            self.lose(c);
+        } else if self.flows[head as usize].finite && self.unacked_along(c) == 0 {
+            self.done(head);
+        }
+    }
+
+    /// Bytes of a chain's sender that its receiver has not acknowledged.
+    pub(crate) fn unacked_along(&self, c: u32) -> u64 {
+        let chain = &self.chains[c as usize];
+        let Agent::Leg(leg) = &self.flows[chain.legs[0] as usize].agent else { return 0 };
+        let (to_sender, by_receiver, _) = self.reached(c);
+        leg.ends.sender.unacked() + to_sender.saturating_sub(by_receiver)
+    }
+
+    /// The sender has learnt that its connection is over.
+    #[cold]
+    fn lose(&mut self, c: u32) {
+        let chain = &mut self.chains[c as usize];
+        chain.dead = true;
+        let head = chain.legs[0];
+        self.leave(c);
+        self.records[head as usize].dead = true;
+        if R::ENABLED {
+            let event = skyhaul_trace::Event::GaveUp { flow: head };
+            self.net.witness.recorder.record(self.now, &event);
+        }
+        self.note_finished(head);
+    }
+
+    /// Its gateways have room for another.
+    fn leave(&mut self, c: u32) {
+        let chain = &mut self.chains[c as usize];
+        if core::mem::take(&mut chain.counted) {
+            chain.gateways.iter().for_each(|&g| self.taken[g] -= 1);
+        }
+    }
+
+    /// Takes the legs of a chain behind the first out of service, and keeps their counts.
+    pub(crate) fn retire_chain(&mut self, c: u32) {
+        let (_, by_receiver, arrived) = self.reached(c);
+        self.leave(c);
+        let chain = &mut self.chains[c as usize];
+        chain.delivered += arrived;
+        chain.acked += by_receiver;
+        let legs = chain.legs[1..].to_vec();
+        for leg in legs {
+            self.retire(leg);
+            self.set_timer(leg, Instant::MAX);
+        }
+    }
+
+    /// Payload that a chain's receiver got.
+    pub(crate) fn delivered(&self, c: u32) -> u64 {
+        self.chains[c as usize].delivered + self.reached(c).2
+    }
+    /// Payload that a chain's receiver has acknowledged.
+    pub(crate) fn acknowledged_by_receiver(&self, c: u32) -> u64 {
+        self.chains[c as usize].acked + self.reached(c).1
+    }
+    /// Payload acknowledged to a chain's sender and not by its receiver.
+    pub(crate) fn custody(&self, c: u32) -> u64 {
+        let (to_sender, by_receiver, _) = self.reached(c);
+        to_sender.saturating_sub(by_receiver)
+    }
+
+    /// A gateway crashes, and is there again at once: it knows none of its connections.
+    #[cold]
+    pub(crate) fn crash(&mut self, gateway: usize) {
+        for c in 0..self.chains.len() as u32 {
+            let chain = &self.chains[c as usize];
+            let cut = chain.in_use > 1;
+            let Some(k) = chain.gateways.iter().position(|&g| g == gateway).filter(|_| cut) else { continue };
+            let (legs, last) = ([chain.legs[k], chain.legs[k + 1]], k + 2 == chain.in_use);
+            if last {
+                // The sender of the last leg is about to be forgotten, with its counts.
+                let (_, by_receiver, _) = self.reached(c);
+                self.chains[c as usize].acked += by_receiver;
+            }
+            self.forget(legs[0], false);
+            self.forget(legs[1], true);
+            let chain = &mut self.chains[c as usize];
+            chain.cut[k] = true;
+            chain.held[k].clear();
+            chain.told.crashes += 1;
+        }
+    }
+
+    /// The gateway's end of a leg is gone.
+    fn forget(&mut self, index: u32, sender: bool) {
+        let Self { flows, records, run, .. } = self;
+        let record = &mut records[index as usize];
+        let flow = &mut flows[index as usize];
+        if !matches!(flow.agent, Agent::Leg(_)) {
+            return;
+        }
+        let group = &run.groups[record.group];
+        if sender {
+            // What it has done still counts.
+            record.history().past = record.totals(flow, group.endpoint.mss);
+        }
+        let (control, _) = user::controls_of(group, &run.rules[record.group], record.index, &run.controls);
+        if let Agent::Leg(leg) = &mut flow.agent {
+            leg.forget(sender, &run.endpoints[record.group], control);
+        }
+        self.arm(index);
+    }
+}

@@ -1,0 +1,238 @@
+//! Chains of connections: what splitting gains, what it holds, what is lost when a gateway crashes.
+
+use skyhaul_scenario::resolved::Resolved;
+use skyhaul_scenario::{Document, no_files};
+use skyhaul_sim::{ChainResult, FlowResult, RunResult, run};
+use skyhaul_trace::Null;
+
+/// 100 Mbit/s, 5 ms on the ground; 10 Mbit/s over the satellite, a round trip of 550 ms in all.
+const PATH: &str = r#"
+duration = "60 s"
+[links.near]
+rate = "100 Mbit/s"
+delay = "5 ms"
+queue = { limit = "1000 packets" }
+[links.sat]
+rate = "10 Mbit/s"
+delay = "265 ms"
+queue = { limit = "1000 packets" }
+[links.far]
+rate = "100 Mbit/s"
+delay = "5 ms"
+queue = { limit = "1000 packets" }
+[gateways.g1]
+behind = "near"
+[gateways.g2]
+behind = "sat"
+[flows.bulk]
+path = ["near", "sat", "far"]
+cc = "reno"
+endpoint = { preset = "modern", receive-autotuning = false, loss-detection = "dup-acks", tail-loss-probe = false }
+rwnd = "64 KiB"
+[flows.bulk.chain]
+gateways = ["g1", "g2"]
+[flows.bulk.chain.legs.g1]
+rwnd = "1 MiB"
+sndbuf = "2 MiB"
+"#;
+
+fn resolve(sets: &[&str]) -> Resolved {
+    let mut d = Document::parse("t.toml", PATH, &no_files).expect("TOML");
+    for set in sets {
+        d.set(set).unwrap_or_else(|e| panic!("{e}"));
+    }
+    d.resolve().unwrap_or_else(|e| panic!("{e}"))
+}
+fn ran(sets: &[&str]) -> RunResult {
+    run(&resolve(sets), 1, Null).expect("a world")
+}
+fn bulk(result: &RunResult) -> (&FlowResult, ChainResult) {
+    let flow = result.group("bulk").next().expect("a flow");
+    (flow, *flow.chain.as_deref().expect("a chain"))
+}
+
+#[test]
+fn splitting_frees_the_sender_of_the_long_round_trip() {
+    // 64 KiB per 0.55 s and transmission are 0.95 Mbit/s; a window of 1 MiB on the satellite leg fills 10 Mbit/s.
+    let result = ran(&["flows.bulk.chain.kind=e2e"]);
+    let (whole, chain) = bulk(&result);
+    assert!((0.90e6..0.96e6).contains(&whole.goodput), "{}", whole.goodput);
+    assert_eq!((chain.lost, chain.custody), (0, 0));
+    let result = ran(&["flows.bulk.chain.kind=split3", "duration=120 s"]);
+    let (split, _) = bulk(&result);
+    assert!(split.goodput > 9e6, "{}", split.goodput);
+    assert_eq!(result.goodput(), split.goodput, "its legs are not counted again");
+    assert_eq!(result.flows.iter().filter(|f| f.leg).count(), 2);
+}
+
+#[test]
+fn custody_is_bounded_by_what_gateways_and_legs_can_hold() {
+    for kind in ["split2", "split3"] {
+        let s = resolve(&[&format!("flows.bulk.chain.kind={kind}")]);
+        let buffers: u64 = s.flows[0].chain().expect("a chain").buffers.iter().sum();
+        let ends: u64 = s.flows.iter().map(|f| f.endpoint.receive_buffer).sum();
+        let sent: u64 = s.flows.iter().filter(|f| f.is_leg()).map(|f| f.endpoint.send_buffer).sum();
+        let result = run(&s, 1, Null).expect("a world");
+        let (_, chain) = bulk(&result);
+        assert!(chain.custody > 0 && chain.custody <= buffers + ends + sent, "{kind}: {chain:?}");
+    }
+}
+
+#[test]
+fn a_late_acknowledgement_is_worth_what_the_sender_has_and_brings_the_long_window_back() {
+    let early = ran(&["flows.bulk.chain.kind=split3"]);
+    let late = ran(&["flows.bulk.chain.kind=split3", "flows.bulk.chain.ack-mode=late"]);
+    let ((early, _), (late, chain)) = (bulk(&early), bulk(&late));
+    assert_eq!(chain.custody, 0, "nothing is acknowledged that the receiver does not have");
+    assert!(late.goodput < 0.97e6 && late.goodput > 0.8e6, "{}", late.goodput);
+    assert!(early.goodput > 5.0 * late.goodput);
+    assert_eq!(late.timeouts, 0);
+}
+
+#[test]
+fn opening_early_saves_handshakes() {
+    let set_up = |open: &str| {
+        let result = ran(&["flows.bulk.chain.kind=split3", &format!("flows.bulk.chain.open={open}")]);
+        bulk(&result).1.setup.expect("all legs").as_secs_f64()
+    };
+    let (sequential, early) = (set_up("sequential"), set_up("early"));
+    // One after the other: a gateway goes on with the third segment of a handshake, which is one and a half round trips of
+    // each leg but the last.
+    let legs = [0.010, 0.530, 0.010];
+    let expected = 1.5 * (legs[0] + legs[1]) + legs[2];
+    assert!((expected..expected + 0.003).contains(&sequential), "{sequential}");
+    // Early: each with the first; the satellite leg takes longest.
+    let expected = 0.5 * legs[0] + legs[1];
+    assert!((expected..expected + 0.003).contains(&early), "{early}");
+}
+
+#[test]
+fn a_crash_loses_exactly_what_was_acknowledged_and_had_not_left() {
+    // All of 1 MB is acknowledged to the sender before the gateway crashes, over a satellite of 1 Mbit/s.
+    let mut d =
+        Document::parse("t.toml", &format!("{PATH}\n[[event]]\nat = \"3 s\"\ncrash = \"g1\"\n"), &no_files)
+            .expect("TOML");
+    for set in [
+        "gateways.g1.buffer=2 MB",
+        "links.sat.rate=1 Mbit/s",
+        "flows.bulk.chain.kind=split3",
+        "flows.bulk.app={ kind = \"pages\", segments = 691, count = 1 }",
+    ] {
+        d.set(set).unwrap_or_else(|e| panic!("{e}"));
+    }
+    let s = d.resolve().unwrap_or_else(|e| panic!("{e}"));
+    let bytes = 691 * u64::from(s.flows[0].endpoint.mss);
+    let result = run(&s, 1, Null).expect("a world");
+    let (flow, chain) = bulk(&result);
+    assert!(chain.lost > 500_000, "{chain:?}");
+    // What arrived is what the receiver at the far end acknowledged: nothing is on the way any more.
+    assert_eq!(chain.lost + flow.bytes_acked, bytes);
+    assert!(flow.pages.is_empty() && chain.lost <= chain.custody);
+}
+
+#[test]
+fn a_sender_learns_of_a_crash_by_a_reset() {
+    let mut d =
+        Document::parse("t.toml", &format!("{PATH}\n[[event]]\nat = \"5 s\"\ncrash = \"g2\"\n"), &no_files)
+            .expect("TOML");
+    d.set("flows.bulk.chain.kind=split3").expect("a key");
+    let result = run(&d.resolve().unwrap_or_else(|e| panic!("{e}")), 1, Null).expect("a world");
+    let (flow, chain) = bulk(&result);
+    let finished = flow.finished.expect("it is over").as_secs_f64();
+    // The first gateway learns of it within a round trip of the satellite leg, and resets the sender.
+    assert!((5.0..5.6).contains(&finished), "{finished}");
+    assert!(chain.lost > 0);
+}
+
+#[test]
+fn a_gateway_without_room_lets_pass_or_refuses_and_leaves_nothing_behind() {
+    let of = |overload: &str| {
+        ran(&[
+            "flows.bulk.chain.kind=split2",
+            "flows.bulk.count=6",
+            "flows.bulk.start=0 s",
+            "flows.bulk.app={ kind = \"pages\", segments = 20, count = 1 }",
+            "gateways.g1.connections=4",
+            &format!("gateways.g1.overload={overload}"),
+        ])
+    };
+    let sum = |r: &RunResult, of: fn(&ChainResult) -> u64| -> u64 {
+        r.group("bulk").filter_map(|f| f.chain.as_deref()).map(of).sum()
+    };
+    let bypass = of("bypass");
+    assert_eq!((sum(&bypass, |c| c.bypassed), sum(&bypass, |c| c.refused)), (2, 0));
+    assert!(bypass.group("bulk").all(|f| f.pages.len() == 1 && f.finished.is_some()));
+    let refuse = of("refuse");
+    assert_eq!((sum(&refuse, |c| c.bypassed), sum(&refuse, |c| c.refused)), (0, 2));
+    let (served, turned_away): (Vec<_>, Vec<_>) = refuse.group("bulk").partition(|f| !f.pages.is_empty());
+    assert_eq!((served.len(), turned_away.len()), (4, 2));
+    assert!(turned_away.iter().all(|f| f.bytes_acked == 0 && f.finished.is_some()));
+}
+
+#[test]
+fn many_flows_at_once_leave_nothing_behind() {
+    let s = resolve(&[
+        "flows.bulk.chain.kind=split3",
+        "flows.bulk.count=1000",
+        "flows.bulk.app={ kind = \"pages\", segments = 3, count = 2 }",
+        "links.sat.rate=100 Mbit/s",
+        "gateways.g2.connections=700",
+    ]);
+    let mut sim = skyhaul_sim::Sim::new(&s, 1, Null).expect("a world");
+    sim.run_until(skyhaul_base::Instant::MAX);
+    assert_eq!((sim.in_network(), sim.stored_bodies(), sim.connections_at_gateways()), (0, 0, 0));
+    let result = sim.finish();
+    assert!(
+        result.group("bulk").all(|f| f.pages.len() == 2 && f.chain.as_deref().is_some_and(|c| c.lost == 0))
+    );
+}
+
+#[test]
+fn corruption_is_not_cured_by_splitting() {
+    // Reno over the satellite leg is Reno over nearly the same round trip.
+    let goodput = |kind: &str| {
+        let result = ran(&[
+            &format!("flows.bulk.chain.kind={kind}"),
+            "links.sat.error={ kind = \"per\", p = 1e-2 }",
+            "flows.bulk.rwnd=1 MiB",
+            "duration=200 s",
+        ]);
+        bulk(&result).0.goodput
+    };
+    let (whole, split) = (goodput("e2e"), goodput("split3"));
+    assert!(split < 1.5 * whole && split < 0.1 * 10e6, "{split} against {whole}");
+}
+
+#[test]
+fn the_same_scenario_comes_back_from_its_resolved_form() {
+    for kind in ["e2e", "split2", "split3"] {
+        let s = resolve(&[&format!("flows.bulk.chain.kind={kind}")]);
+        let again =
+            Document::parse("t.toml", &s.to_toml(), &no_files).expect("TOML").resolve().expect("a scenario");
+        assert_eq!((again.hash(), &again), (s.hash(), &s));
+    }
+}
+
+#[test]
+fn bad_chains_are_refused_in_one_line_that_says_what_to_write() {
+    let cases: [(&[&str], &str); 9] = [
+        (&["flows.bulk.chain.gateways=[\"g1\", \"g3\"]"], "there is no gateway \"g3\""),
+        (&["flows.bulk.chain.gateways=[\"g2\", \"g1\"]"], "in the order of the path"),
+        (&["flows.bulk.path=[\"sat\", \"far\"]"], "the legs do not join"),
+        (&["gateways.g2.behind=far"], "the last link"),
+        (&["gateways.g1.behind=moon"], "there is no link \"moon\""),
+        (&["gateways.g1.buffer=0 B"], "write, say, \"256 KiB\""),
+        (&["gateways.g1.connections=0"], "write at least 1"),
+        (&["flows.bulk.chain.kind=split3", "flows.bulk.chain.gateways=[\"g1\"]"], "takes 2 and finds 1"),
+        (&["flows.bulk.chain.legs.g1.cc=rino"], "flows.bulk.chain.legs.g1.cc"),
+    ];
+    for (sets, says) in cases {
+        let mut d = Document::parse("t.toml", PATH, &no_files).expect("TOML");
+        let result = sets.iter().try_for_each(|set| d.set(set)).and_then(|()| d.resolve().map(|_| ()));
+        let error = result.expect_err(says).to_string();
+        assert!(error.contains(says) && error.lines().count() == 1, "{error}");
+    }
+    let text = format!("{PATH}\n[[event]]\nat = \"1 s\"\ncrash = \"g9\"\n");
+    let error = Document::parse("t.toml", &text, &no_files).expect("TOML").resolve().expect_err("no g9");
+    assert!(error.to_string().contains("event[0].crash: there is no gateway \"g9\""), "{error}");
+}
