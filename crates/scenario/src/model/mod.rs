@@ -61,7 +61,7 @@ pub struct Scenario {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 9_223_372_036_854_775_807_u64))]
     pub seed: Option<u64>,
-    /// Most memory that the run may be going to need; "4 GB" by default.
+    /// A run that is expected to need more memory than this is refused; "4 GB" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_memory: Option<Size>,
     /// What to record.
