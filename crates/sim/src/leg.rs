@@ -75,8 +75,12 @@ impl Leg {
     pub(crate) fn forget(&mut self, sender: bool, config: &Arc<Config>, control: Algorithm) {
         let fresh = Connection::listen(Arc::clone(config), control, Seq(0), Rng::stream(0, "forgotten"));
         if let Some(rated) = &mut self.rated {
-            // Nobody is there to answer: its peer asks in vain.
-            rated.sender.stop();
+            // Nobody is there any more: whoever is left asks in vain.
+            if sender {
+                rated.sender.stop();
+            } else {
+                rated.deaf = true;
+            }
         }
         if sender {
             self.ends.sender = fresh;

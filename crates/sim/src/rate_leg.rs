@@ -18,6 +18,8 @@ const MOST_REPORTS: usize = 4096;
 pub(crate) struct RateLeg {
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
+    /// The receiving gateway has forgotten the connection.
+    pub(crate) deaf: bool,
     /// Reports that have left and not arrived, with their numbers.
     reports: VecDeque<(u32, Report)>,
     next_report: u32,
@@ -29,6 +31,7 @@ impl RateLeg {
         Self {
             sender: Sender::new(config, payload, send, receive),
             receiver: Receiver::new(config, receive),
+            deaf: false,
             reports: VecDeque::new(),
             next_report: 0,
         }
@@ -38,6 +41,9 @@ impl RateLeg {
     pub(crate) fn handle(&mut self, now: Instant, parcel: Parcel) {
         let head = parcel.head(HEADER);
         let place = (u64::from(head.ack.0) << 32) | u64::from(head.seq.0);
+        if !parcel.backward() && self.deaf {
+            return;
+        }
         if !parcel.backward() {
             self.receiver.handle(&Data { seq: place, len: parcel.len(HEADER), sync: head.window });
             return;

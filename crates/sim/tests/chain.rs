@@ -291,6 +291,26 @@ fn a_rate_above_that_of_the_link_loses_for_ever_and_still_arrives() {
 }
 
 #[test]
+fn a_gateway_whose_peer_has_crashed_asks_in_vain_and_gives_up() {
+    let text = format!("{PATH}\n[[event]]\nat = \"5 s\"\ncrash = \"g2\"\n");
+    let mut d = Document::parse("t.toml", &text, &no_files).expect("TOML");
+    for set in [
+        "flows.bulk.chain.kind=split3",
+        "duration=400 s",
+        "flows.bulk.chain.legs.g1.transport={ kind = \"xtp-like\", rate = \"5 Mbit/s\", retry = 3 }",
+    ] {
+        d.set(set).unwrap_or_else(|e| panic!("{e}"));
+    }
+    let result = run(&d.resolve().unwrap_or_else(|e| panic!("{e}")), 1, Null).expect("a world");
+    let (flow, chain) = bulk(&result);
+    // One and a half round trips of 0.53 s at least, doubled for each of four questions: 1.5 x 0.53 s x (1 + 2 + 4 + 8).
+    let finished = flow.finished.expect("it is over").as_secs_f64();
+    let patience = 1.5 * 0.53 * 15.0;
+    assert!((5.0 + patience - 1.0..5.0 + patience + 3.0).contains(&finished), "{finished}");
+    assert!(chain.lost > 0 && result.group("bulk-g1").all(|l| l.timeouts == 4));
+}
+
+#[test]
 fn a_leg_without_a_rate_or_a_peer_is_refused() {
     let cases = [
         ("split3", "{ kind = \"xtp-like\" }", "legs.g1.transport.rate: missing"),
