@@ -1,4 +1,4 @@
-# Targets: demo · reproduce · reproduce-quick · test · wasm · bench · bench-wire · soak · conformance · bench-python · docs · lint · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
+# Targets: demo · reproduce · reproduce-quick · test · wasm · lab · test-lab · bench · bench-wire · soak · conformance · bench-python · docs · lint · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
 # The Python parts live in .venv, from lock files with hashes; nothing outside this folder is changed.
 
 PYTHON ?= python3
@@ -8,13 +8,14 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --req
 # The virtual environment that maturin installs into, whatever is active outside.
 IN_VENV := VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: help demo reproduce reproduce-quick test test-rust test-python wasm bench bench-wire soak conformance peers bench-python docs lint lock clean
+.PHONY: help demo reproduce reproduce-quick test test-rust test-python test-lab lab wasm bench bench-wire soak conformance peers bench-python docs lint lock clean
 
 help:
 	@echo "make demo    first figure: builds, runs one study of TCP-Peach, writes results/demo/"
 	@echo "make reproduce        all studies with all seeds; one report in results/reproduce/"
 	@echo "make reproduce-quick  the same, smaller, in minutes; in results/reproduce-quick/"
-	@echo "make test    all tests: Rust, layering, WebAssembly, Python"
+	@echo "make test    all tests: Rust, layering, WebAssembly, the lab in a browser, Python"
+	@echo "make lab     the page that skyhaul lab opens; in site/lab/dist/ (needs Node)"
 	@echo "make bench   speed of the simulator, instructions per segment against the record, comparison with ns-2, memory"
 	@echo "make bench-wire  throughput over TUN, beside the kernel's and a blaster's (Linux, as root)"
 	@echo "make soak    what a host endures, for an hour; SOAK=--short for a minute, SOAK=\"--only flood\" for a scene (Linux, as root)"
@@ -56,16 +57,24 @@ reproduce:
 reproduce-quick:
 	cargo run --release --locked --quiet -p skyhaul-cli -- reproduce --quick $(REPRODUCE)
 
-test: test-rust wasm test-python
+test: test-rust wasm test-lab test-python
 
 # The Python extension has no Rust tests: it is tested through Python.
 test-rust:
 	cargo test --workspace --exclude skyhaul-py --locked --quiet
 	cargo run -p xtask --locked --quiet -- layers
 	cargo run -p rust-control --locked --quiet
+	$(PYTHON) tools/scenario_format.py --check
 
 wasm:
 	tools/wasm-test.sh
+
+lab:
+	tools/lab.sh
+
+# Needs Chromium.
+test-lab:
+	tools/lab.sh test
 
 test-python: $(VENV)/.dev
 	$(install)

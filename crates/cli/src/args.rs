@@ -64,6 +64,9 @@ pub(crate) enum Command {
     /// Turn measured profiles of links into a scenario.
     #[command(subcommand)]
     Import(ImportCommand),
+    /// Open the page on which the simulator runs in a browser, served at a loopback port.
+    #[command(after_help = "Example:\n  skyhaul lab --no-open --port 0")]
+    Lab(LabArgs),
     /// List the scenarios that come with the program, or print one.
     #[command(after_help = "Examples:\n  skyhaul presets\n  skyhaul presets geo-today > mine.toml")]
     Presets(PresetsArgs),
@@ -188,6 +191,19 @@ fn time(text: &str) -> Result<skyhaul_base::Duration, ArgumentError> {
         Ok(n) if n.is_finite() && n > 0.0 => Ok(skyhaul_base::Duration::from_secs_f64(n * scale)),
         _ => Err(ArgumentError::PositiveTime),
     }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LabArgs {
+    /// Say where the page is, and open no browser.
+    #[arg(long)]
+    pub(crate) no_open: bool,
+    /// Port at 127.0.0.1; 0 chooses one.
+    #[arg(long, value_name = "PORT", default_value_t = 8550)]
+    pub(crate) port: u16,
+    /// Folder of the page that make lab has built [default: share/skyhaul/lab beside the program's folder, or the checkout].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) page: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -14,16 +14,20 @@
 //! const answer = JSON.parse(new TextDecoder().decode(bytes)); // { ok: … } or { error: … }
 //! ```
 
+mod crossing;
 #[cfg(target_arch = "wasm32")]
 mod exports;
+mod losses;
 
+use crossing::Crossings;
+use losses::Losses;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use skyhaul_base::Duration;
+use skyhaul_base::{Duration, Instant};
 use skyhaul_scenario::{Document, Resolved, ScenarioError, no_files};
 use skyhaul_sim::quantity::{Datum, FLOW, LINK, Quantity, RUN};
 use skyhaul_sim::result::direction;
-use skyhaul_sim::{FlowResult, LinkResult, RunResult};
+use skyhaul_sim::{FlowResult, LinkResult, RunResult, Sim};
 use skyhaul_trace::{Digest, Series};
 
 /// What a host may ask for.
@@ -32,6 +36,10 @@ use skyhaul_trace::{Digest, Series};
 enum Request {
     /// What follows from a scenario.
     Check(Subject),
+    /// The segments of one flow in a part of a run.
+    Crossings(Part),
+    /// The presets with titles and texts.
+    Library {},
     /// Names of the presets.
     Presets {},
     /// A run.
@@ -56,6 +64,24 @@ struct Subject {
     /// Return what was sampled.
     #[serde(default)]
     series: bool,
+    /// Return losses by cause, counted in so many intervals of equal length.
+    intervals: Option<u32>,
+}
+
+/// A part of a run.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Part {
+    /// The run.
+    of: Subject,
+    /// The flow, numbered as in the result.
+    flow: u32,
+    /// Segments that leave from this time on, in seconds.
+    from: f64,
+    /// The last time at which they may leave.
+    to: f64,
+    /// How far the run goes: what has not ended until then has no end.
+    until: f64,
 }
 
 /// Answers a request: `{"ok": …}`, or `{"error": {"message": …}}` with file, line and key where there are any.
@@ -77,13 +103,38 @@ fn handle(request: &Request) -> Result<Value, Value> {
     match request {
         Request::Check(subject) => serde_json::to_value(skyhaul_scenario::check(&resolve(subject)?))
             .map_err(|e| refuse(e.to_string())),
+        Request::Crossings(part) => {
+            let scenario = resolve(&part.of)?;
+            let seed = part.of.seed.unwrap_or(scenario.seed);
+            let at =
+                |seconds: f64| Instant::from_secs_f64(seconds.clamp(0.0, scenario.duration.as_secs_f64()));
+            let crossings = Crossings::new(part.flow, at(part.from), at(part.to));
+            let mut sim = Sim::new(&scenario, seed, crossings).map_err(|e| refuse(e.to_string()))?;
+            sim.run_until(at(part.until));
+            Ok(sim.recorder().to_json())
+        }
+        Request::Library {} => Ok(skyhaul_scenario::preset::names()
+            .map(|name| {
+                let (title, text) =
+                    (skyhaul_scenario::preset::title(name), skyhaul_scenario::preset::text(name));
+                json!({ "name": name, "title": title, "text": text })
+            })
+            .collect()),
         Request::Presets {} => Ok(skyhaul_scenario::preset::names().collect()),
         Request::Run(subject) => {
             let scenario = resolve(subject)?;
             let seed = subject.seed.unwrap_or(scenario.seed);
-            let result =
-                skyhaul_sim::run(&scenario, seed, Digest::default()).map_err(|e| refuse(e.to_string()))?;
-            Ok(measured(&scenario, seed, &result, subject.series))
+            let Some(intervals) = subject.intervals else {
+                let result = skyhaul_sim::run(&scenario, seed, Digest::default());
+                let result = result.map_err(|e| refuse(e.to_string()))?;
+                return Ok(measured(&scenario, seed, &result, subject.series));
+            };
+            let mut losses = Losses::new(scenario.duration, intervals);
+            let recorder = (Digest::default(), &mut losses);
+            let result = skyhaul_sim::run(&scenario, seed, recorder).map_err(|e| refuse(e.to_string()))?;
+            let mut value = measured(&scenario, seed, &result, subject.series);
+            value["over_time"] = losses.to_json();
+            Ok(value)
         }
         Request::Schema {} => Ok(skyhaul_scenario::scenario_schema()),
         Request::Version {} => Ok(env!("CARGO_PKG_VERSION").into()),
@@ -166,6 +217,58 @@ mod tests {
         serde_json::from_str(&answer(request.to_string().as_bytes())).expect("JSON")
     }
 
+    /// One flow of Peach over a path of 1 s: what a page shows of it.
+    fn one_flow() -> Value {
+        let lines = [
+            "links.sat.rate = 'unlimited'",
+            "links.sat.delay = '500 ms'",
+            "links.sat.queue.limit = '200 packets'",
+            "links.sat.error = { kind = 'list', class = 'low', indices = [0, 1, 2] }",
+            "flows.bulk.count = 1",
+            "flows.bulk.start = '0 s'",
+        ];
+        json!({ "scenario": format!("schema = 1\nextends = 'preset:peach-geo'\nduration = '9 s'\n{}", lines.join("\n")) })
+    }
+
+    #[test]
+    fn losses_over_time_add_up_to_those_of_the_result_and_change_nothing() {
+        let set = ["duration=30s", "links.sat.error.p=1e-2"];
+        let plain = ask(&json!({ "run": { "scenario": "preset:peach-geo", "set": set } }));
+        let run = ask(&json!({ "run": { "scenario": "preset:peach-geo", "set": set, "intervals": 7 } }));
+        assert_eq!((&plain["ok"]["digest"], true), (&run["ok"]["digest"], plain["ok"]["digest"].is_string()));
+        let (link, over_time) = (&run["ok"]["links"][0], &run["ok"]["over_time"]);
+        let sum = |cause: &str, class: &str| -> u64 {
+            let lists = over_time["losses"].as_array().expect("a list");
+            let found = lists.iter().filter(|l| l["cause"] == cause && l["class"] == class);
+            found.flat_map(|l| l["counts"].as_array().expect("counts")).filter_map(Value::as_u64).sum()
+        };
+        assert!(sum("error", "data") > 0);
+        for (cause, class, column) in [
+            ("error", "data", "data_dropped_error"),
+            ("full", "data", "data_dropped_full"),
+            ("error", "probe", "probe_dropped_error"),
+            ("pushed-out", "probe", "probe_dropped_pushed_out"),
+        ] {
+            assert_eq!(json!(sum(cause, class)), link[column], "{column}");
+        }
+        assert_eq!(over_time["losses"][0]["counts"].as_array().map(Vec::len), Some(7));
+    }
+
+    #[test]
+    fn sudden_start_crosses_the_link() {
+        let part = json!({ "of": one_flow(), "flow": 0, "from": 0.0, "to": 0.999, "until": 3.0 });
+        let answer = ask(&json!({ "crossings": part }));
+        let list = |column: &str| answer["ok"][column].as_array().cloned().unwrap_or_default();
+        let kinds = list("kind");
+        let count = |kind: &str| kinds.iter().filter(|k| **k == kind).count();
+        // One segment of data and 63 dummies leave in the first RTT (Akyildiz, Morabito, Palazzo 2001, §III-B).
+        assert_eq!((count("data"), count("probe")), (1, 63), "{answer}");
+        let lost = list("fate").iter().filter(|f| **f == "error").count();
+        assert_eq!(lost, 3);
+        let took = list("end_s")[0].as_f64().unwrap_or(0.0) - list("sent_s")[0].as_f64().unwrap_or(9.0);
+        assert!((took - 0.5).abs() < 1e-9, "half an RTT each way, not {took}");
+    }
+
     #[test]
     fn answers_and_refuses() {
         let run = ask(
@@ -173,6 +276,8 @@ mod tests {
         );
         assert_eq!(run["ok"]["flows"].as_array().map(Vec::len), Some(20));
         assert!(run["ok"]["series"]["flows"]["cwnd"].as_array().is_some_and(|c| !c.is_empty()));
+        let library = ask(&json!({ "library": {} }));
+        assert!(library["ok"][0]["text"].as_str().is_some_and(|t| t.contains("schema   = 1")));
         assert!(
             ask(&json!({ "presets": {} }))["ok"].as_array().is_some_and(|p| p.contains(&json!("peach-geo")))
         );

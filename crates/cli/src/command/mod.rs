@@ -9,6 +9,7 @@ mod doctor;
 mod emulate;
 mod export;
 mod import;
+mod lab;
 #[cfg(target_os = "linux")]
 mod metrics;
 mod orbit;
@@ -48,6 +49,7 @@ pub(crate) fn run(
         Command::Reproduce(args) => reproduce::run(args, renderer),
         Command::Export(args) => export::run(args),
         Command::Import(command) => import::run(command),
+        Command::Lab(args) => lab::run(args),
         Command::Presets(args) => presets::run(args),
         Command::Run(args) => run::run(args),
         Command::Schema(args) => schema::run(args),

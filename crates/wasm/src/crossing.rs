@@ -1,0 +1,122 @@
+//! The segments of one flow in a part of a run: when each left, and when and how it ended.
+
+use serde_json::{Value, json};
+use skyhaul_base::Instant;
+use skyhaul_sim::{Place, Sighting, Tap};
+use skyhaul_trace::{Class, Event, Packet, Recorder};
+use std::collections::BTreeMap;
+
+/// More segments than this are left out, which the answer says.
+const MOST: usize = 20_000;
+
+/// A segment on its way, or at its end.
+#[derive(Debug)]
+struct Crossing {
+    sent: Instant,
+    end: Option<Instant>,
+    kind: &'static str,
+    backward: bool,
+    seq: u32,
+    fate: &'static str,
+}
+
+/// Keeps the segments of one flow that leave in a part of the run.
+#[derive(Debug)]
+pub(crate) struct Crossings {
+    flow: u32,
+    from: Instant,
+    to: Instant,
+    /// The packet of the latest departure: it is shown whole directly after its event.
+    latest: Option<Packet>,
+    /// The highest sequence number that has left, to tell what is sent again.
+    highest: Option<u32>,
+    /// Of those that are on the way, by their key: which they are in the list.
+    open: BTreeMap<u32, usize>,
+    list: Vec<Crossing>,
+    left_out: u64,
+}
+
+impl Crossings {
+    /// Those of `flow` that leave from `from` up to `to`.
+    pub(crate) fn new(flow: u32, from: Instant, to: Instant) -> Self {
+        let (open, list) = (BTreeMap::new(), Vec::new());
+        Self { flow, from, to, latest: None, highest: None, open, list, left_out: 0 }
+    }
+
+    /// As columns.
+    pub(crate) fn to_json(&self) -> Value {
+        let column = |f: &dyn Fn(&Crossing) -> Value| self.list.iter().map(f).collect::<Value>();
+        json!({
+            "sent_s": column(&|c| json!(c.sent.as_secs_f64())),
+            "end_s": column(&|c| json!(c.end.map(Instant::as_secs_f64))),
+            "kind": column(&|c| json!(c.kind)),
+            "backward": column(&|c| json!(c.backward)),
+            "seq": column(&|c| json!(c.seq)),
+            "fate": column(&|c| json!(c.fate)),
+            "left_out": self.left_out,
+        })
+    }
+
+    fn sent(&mut self, now: Instant, seen: &Sighting<'_>) {
+        let Some(Packet { class, seq, .. }) = self.latest.take() else { return };
+        // Sequence numbers wrap (RFC 9293 §3.4): not after the highest is half of all numbers away.
+        let again = self.highest.is_some_and(|h| seq.wrapping_sub(h).wrapping_sub(1) > u32::MAX / 2);
+        let kind = match class {
+            Class::Probe => "probe",
+            Class::Ack if seen.segment.mark.is_answer() => "answer",
+            Class::Ack => "ack",
+            Class::Data if !seen.backward && again => "again",
+            Class::Data => "data",
+        };
+        if class == Class::Data && !seen.backward && !again {
+            self.highest = Some(seq);
+        }
+        if now < self.from || now > self.to {
+            return;
+        }
+        if self.list.len() == MOST {
+            self.left_out += 1;
+            return;
+        }
+        self.open.insert(seen.key, self.list.len());
+        self.list.push(Crossing {
+            sent: now,
+            end: None,
+            kind,
+            backward: seen.backward,
+            seq,
+            fate: "on the way",
+        });
+    }
+
+    fn over(&mut self, now: Instant, key: u32, fate: &'static str) {
+        if let Some(i) = self.open.remove(&key) {
+            self.list[i].end = Some(now);
+            self.list[i].fate = fate;
+        }
+    }
+}
+
+impl Recorder for Crossings {
+    fn record(&mut self, _now: Instant, event: &Event) {
+        if let Event::Sent { packet, .. } = event {
+            self.latest = Some(*packet);
+        }
+    }
+}
+
+impl Tap for Crossings {
+    const PACKETS: bool = true;
+
+    fn packet(&mut self, now: Instant, seen: &Sighting<'_>) {
+        if seen.flow != self.flow {
+            return;
+        }
+        match seen.place {
+            Place::Sent => self.sent(now, seen),
+            Place::Arrived => self.over(now, seen.key, "arrived"),
+            Place::Lost { cause, .. } => self.over(now, seen.key, cause.name()),
+            Place::Entered { .. } | Place::Left { .. } => {}
+        }
+    }
+}

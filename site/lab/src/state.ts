@@ -1,0 +1,137 @@
+// What the page shows, as a link and as scenario files. Nothing else decides what is simulated: a link that is opened
+// elsewhere, and a file given to `skyhaul run`, give the same results.
+
+/** An empty text means: as in the preset. */
+export interface State {
+  preset: string;
+  link: string;
+  delay: string;
+  rate: string;
+  loss: string;
+  queue: string;
+  limit: string;
+  group: string;
+  count: string;
+  duration: string;
+  seed: string;
+  /** Congestion controls side by side, as in files: a name, or an inline table. */
+  cc: string[];
+  /** Further lines of the file. */
+  set: string[];
+  /** Whose window is drawn, and whose segments cross the link: a number, or the mean of all. */
+  flow: string;
+  /** Where the cursor stands, in seconds; empty is the end. */
+  t: string;
+  speed: string;
+  /** Step of the walk; empty outside of it. */
+  step: string;
+}
+
+export const START: State = {
+  preset: "peach-geo",
+  link: "",
+  delay: "",
+  rate: "",
+  loss: "1e-3",
+  queue: "",
+  limit: "",
+  group: "",
+  count: "",
+  duration: "60 s",
+  seed: "1",
+  cc: ["sack", "peach"],
+  set: [],
+  flow: "mean",
+  t: "",
+  speed: "8",
+  step: "",
+};
+
+const LISTS = ["cc", "set"] as const;
+const TEXTS = Object.keys(START).filter((k) => !LISTS.includes(k as never)) as Exclude<keyof State, "cc" | "set">[];
+
+/** The part of an address behind `#`: what differs from the start. */
+export function toLink(state: State): string {
+  const query = new URLSearchParams();
+  for (const key of TEXTS) if (state[key] !== START[key]) query.set(key, state[key]);
+  for (const key of LISTS) if (state[key].join("\n") !== START[key].join("\n")) state[key].forEach((v) => query.append(key, v));
+  return query.toString();
+}
+
+export function fromLink(hash: string): State {
+  const query = new URLSearchParams(hash.replace(/^#/, ""));
+  const state: State = { ...START, cc: [...START.cc], set: [] };
+  for (const key of TEXTS) state[key] = query.get(key) ?? START[key];
+  for (const key of LISTS) if (query.has(key)) state[key] = query.getAll(key).map((v) => v.replace(/[\r\n]+/g, " "));
+  state.cc = state.cc.filter((c) => c.trim() !== "").slice(0, 4);
+  if (state.cc.length === 0) state.cc = [...START.cc];
+  return state;
+}
+
+/** What of a scenario the controls of the page need to know. */
+export interface Known {
+  link: string;
+  group: string;
+  /** Capacity of the queue, as in files. */
+  limit: string;
+}
+
+/** Series that the page draws. */
+const SERIES = ["acked", "cwnd", "queue"];
+
+/** A text between quotes. */
+const quoted = (text: string) => JSON.stringify(text);
+
+/** A name as a part of a key. */
+const name = (text: string) => (/^[A-Za-z0-9_-]+$/.test(text) ? text : quoted(text));
+
+/** A value as it may stand in a file: numbers, tables and words between quotes as they are, other words between quotes. */
+export function value(text: string): string {
+  const t = text.trim();
+  return /^([{["'+-]|\d[\d_.eE+-]*$|true$|false$)/.test(t) ? t : quoted(t);
+}
+
+/** Seconds between samples: 1, 2 or 5 times a power of ten, of which a run has at most a thousand. */
+export function sample(duration: number): number {
+  const least = Math.max(duration, 1e-3) / 1000;
+  const power = 10 ** Math.floor(Math.log10(least));
+  return Number(([1, 2, 5, 10].find((f) => f * power >= least * 0.999) ?? 10) * power).valueOf();
+}
+
+/** The lines of a file, without the congestion control. `duration` is that of the run in seconds. */
+export function lines(state: State, known: Known, duration: number): string[] {
+  const link = `links.${name(known.link)}`;
+  const group = `flows.${name(known.group)}`;
+  const out = [`schema = 1`, `extends = ${quoted(`preset:${state.preset}`)}`];
+  if (state.duration) out.push(`duration = ${value(state.duration)}`);
+  out.push(`seed = ${/^\d+$/.test(state.seed.trim()) ? state.seed.trim() : "1"}`);
+  if (state.rate) out.push(`${link}.rate = ${value(state.rate)}`);
+  if (state.delay) out.push(`${link}.delay = ${value(state.delay)}`);
+  const limit = state.limit || known.limit;
+  if (state.queue) out.push(`${link}.queue = { kind = ${quoted(state.queue)}${limit ? `, limit = ${value(limit)}` : ""} }`);
+  else if (state.limit) out.push(`${link}.queue.limit = ${value(state.limit)}`);
+  if (state.loss) out.push(`${link}.error = ${state.loss === "0" ? '"none"' : `{ kind = "per", p = ${state.loss} }`}`);
+  if (state.count) out.push(`${group}.count = ${state.count}`);
+  out.push(...state.set.filter((l) => l.trim() !== ""));
+  const ms = Number((sample(duration) * 1000).toPrecision(6));
+  out.push(`record = { sample = "${ms} ms", series = [${SERIES.map(quoted).join(", ")}] }`);
+  return out;
+}
+
+/** The file of one of the controls. */
+export function file(state: State, known: Known, duration: number, control: number): string {
+  const all = lines(state, known, duration);
+  const cc = `flows.${name(known.group)}.cc = ${value(state.cc[control] ?? "")}`;
+  all.splice(all.length - 1 - state.set.filter((l) => l.trim() !== "").length, 0, cc);
+  return `${all.join("\n")}\n`;
+}
+
+/** What a control is called on the page: its name, and the options in which it differs from the others. */
+export function label(cc: string, all: string[]): string {
+  const main = cc.match(/name\s*=\s*"([^"]+)"/)?.[1] ?? cc.replaceAll('"', "");
+  const parts = (text: string) => text.replace(/^\s*\{|\}\s*$/g, "").split(/,(?![^\[{]*[\]}])/).map((p) => p.trim());
+  if (!cc.trim().startsWith("{")) return main;
+  const others = all.filter((c) => c !== cc).map(parts);
+  const own = parts(cc).filter((p) => p && !p.startsWith("name") && !(others.length > 0 && others.every((o) => o.includes(p))));
+  return own.length > 0 ? `${main} (${own.join(", ").replaceAll('"', "")})` : main;
+}

@@ -1,0 +1,195 @@
+// Drives the page in a real browser, as `skyhaul lab` serves it.
+// SKYHAUL names the program, CHROMIUM the browser.
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { after, before, test } from "node:test";
+import axe from "axe-core";
+import { chromium } from "playwright-core";
+
+const skyhaul = process.env.SKYHAUL ?? "skyhaul";
+const scratch = fs.mkdtempSync(path.join(os.tmpdir(), "skyhaul-lab-"));
+const QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+let server;
+let base;
+let browser;
+
+before(async () => {
+  server = spawn(skyhaul, ["lab", "--no-open", "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
+  base = await new Promise((resolve, reject) => {
+    let text = "";
+    server.stdout.on("data", (part) => {
+      text += part;
+      const found = text.match(/http:\/\/127\.0\.0\.1:\d+\//);
+      if (found) resolve(found[0]);
+    });
+    server.on("exit", (status) => reject(new Error(`skyhaul lab ended with status ${status}`)));
+    server.on("error", reject);
+  });
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: QUIET });
+});
+
+after(async () => {
+  await browser?.close();
+  server?.kill("SIGINT");
+  fs.rmSync(scratch, { recursive: true, force: true });
+});
+
+/** Opens the page, waits for its first runs, and fails on whatever the console says. */
+async function open(link = "", options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const page = await context.newPage();
+  const said = [];
+  page.on("console", (m) => ["error", "warning"].includes(m.type()) && said.push(m.text()));
+  page.on("pageerror", (e) => said.push(String(e)));
+  page.on("request", (r) => r.url().startsWith(base) || said.push(`asked for ${r.url()}`));
+  page.said = said;
+  await page.goto(base + link);
+  await settled(page);
+  return page;
+}
+
+/** Waits until what was asked for is drawn. */
+async function settled(page) {
+  await page.waitForFunction(() => document.body.dataset.ready && !/Simulating|Loading/.test(document.getElementById("status").textContent), null, { timeout: 60_000 });
+}
+
+const text = (page, selector) => page.locator(selector).innerText();
+const digests = async (page) => (await page.locator("#table tr").last().innerText()).trim().split(/\s+/).slice(1);
+
+/** The digest of a file, by the native program. */
+function native(scenario) {
+  const file = path.join(scratch, "lab.toml");
+  fs.writeFileSync(file, scenario);
+  const out = execFileSync(skyhaul, ["run", file, "--digest", "--json"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+  return out.match(/"digest":\s*"([0-9a-f]{16})"/)[1];
+}
+
+async function done(page) {
+  assert.deepEqual(page.said, []);
+  await page.context().close();
+}
+
+test("the files of the page give the same events natively", async () => {
+  for (const link of ["", "#loss=1e-2&cc=peach&cc=bbr&duration=20+s&queue=codel", "#preset=geo-today&loss=&duration=20+s&seed=7&cc=cubic"]) {
+    const page = await open(link);
+    const found = await digests(page);
+    const tabs = page.locator("#file-tabs button");
+    assert.equal(await tabs.count(), found.length);
+    for (const [i, digest] of found.entries()) {
+      await tabs.nth(i).click();
+      assert.equal(native(await page.locator("#file").textContent()), digest, `${link} ${i}`);
+    }
+    await done(page);
+  }
+});
+
+test("a link says all that the page shows", async () => {
+  const page = await open();
+  await page.fill('[name="loss"]', "5e-3");
+  await page.fill('[name="seed"]', "4");
+  await page.selectOption('[name="orbit"]', "25 ms");
+  await page.click("#cc-add");
+  await settled(page);
+  await page.locator("#scrub").fill("250");
+  await page.locator("#scrub").dispatchEvent("change");
+  const [link, wanted, at] = [page.url(), await digests(page), await text(page, "#now")];
+  assert.equal(wanted.length, 3);
+  const other = await open(link.slice(base.length));
+  assert.deepEqual(await digests(other), wanted);
+  assert.equal(await text(other, "#now"), at);
+  assert.equal(at, "15.0 s");
+  await done(other);
+  await done(page);
+});
+
+test("it plays, pauses and scrubs in simulated time", async () => {
+  const page = await open("#duration=60+s&speed=16");
+  await page.click("#play");
+  await page.waitForFunction(() => parseFloat(document.getElementById("now").textContent) > 2);
+  await page.click("#play");
+  const at = await text(page, "#now");
+  await page.waitForTimeout(200);
+  assert.equal(await text(page, "#now"), at);
+  await page.locator("#scrub").focus();
+  await page.keyboard.press("End");
+  assert.equal(await text(page, "#now"), "60.0 s");
+  assert.equal(await page.locator(".charts .plot canvas").count(), 5);
+  await done(page);
+});
+
+test("the walk shows the figures of the paper", async () => {
+  const page = await open();
+  await page.click("#walk-open");
+  await settled(page);
+  const windowAt = async (share) => {
+    await page.locator("#scrub").fill(String(Math.round(share * 1000)));
+    return (await page.locator("#r-cwnd span").allInnerTexts()).map(Number);
+  };
+  // Fig. 3: slow start needs six round trips of 1 s for 64 segments.
+  assert.deepEqual(await windowAt(5.9 / 9), [32]);
+  await page.click("#walk-next");
+  await page.waitForFunction(() => document.querySelectorAll("#r-cwnd span").length === 2);
+  assert.deepEqual(await windowAt(2.1 / 9), [4, 64]);
+  assert.match(await page.locator("#table").innerText(), /Probes sent\s+0\s+63/);
+  await page.locator("#scrub").fill(String(Math.round((0.9 / 9) * 1000)));
+  await page.waitForFunction(() => /dummies/.test(document.getElementById("crossing-words").textContent));
+  // Figs. 7 and 9: the window of 30 is halved; Rapid Recovery restores it where the network has room, and only there.
+  for (const [step, wanted] of [[4, [15, 30]], [5, [15, 15]]]) {
+    await page.locator("#walk-steps button").nth(step - 1).click();
+    await page.waitForFunction((n) => document.getElementById("walk-where").textContent.startsWith(`Step ${n}`), step);
+    await page.waitForFunction(() => /runs of 6.6 s/.test(document.getElementById("status").textContent));
+    await settled(page);
+    const windows = await windowAt((2.4385 + 1.375 + 0.0575 + 0.06) / 6.6);
+    windows.forEach((w, i) => assert.ok(Math.abs(w - wanted[i]) <= 1, `step ${step}: ${windows}`));
+  }
+  await page.locator("#walk-steps button").nth(5).click();
+  await page.waitForFunction(() => /runs of 550 s/.test(document.getElementById("status").textContent), null, { timeout: 60_000 });
+  await page.click("#walk-next");
+  assert.ok(await page.locator("#walk").isHidden());
+  await done(page);
+});
+
+test("what is wrong is said, with its line and key", async () => {
+  const page = await open();
+  await page.fill('[name="loss"]', "2");
+  await page.click("#run");
+  await page.waitForFunction(() => document.getElementById("error").textContent !== "");
+  assert.match(await text(page, "#error"), /links\.sat\.error/);
+  await page.fill('[name="loss"]', "1e-3");
+  await page.click("#run");
+  await settled(page);
+  await page.waitForFunction(() => document.getElementById("error").textContent === "");
+  await done(page);
+});
+
+test("it fits a phone, and can be used without a mouse and by a screen reader", async () => {
+  for (const options of [{ viewport: { width: 390, height: 844 } }, { colorScheme: "dark" }, {}]) {
+    const page = await open("#step=2&cc=sack&cc=peach", options);
+    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0, "nothing is wider than the screen");
+    // The policy of the page allows no scripts but its own: this one comes through the debugger.
+    await page.evaluate(`{ const module = undefined, exports = undefined, define = undefined; ${axe.source} }`);
+    const { violations } = await page.evaluate(() => window.axe.run());
+    const serious = violations.filter((v) => ["serious", "critical"].includes(v.impact));
+    assert.deepEqual(serious.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(" ")}`), []);
+    await done(page);
+  }
+  const page = await open();
+  for (let i = 0; i < 60 && !(await page.evaluate(() => document.activeElement.id === "play")); i++) await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.getElementById("play").textContent === "Pause");
+  await done(page);
+});
+
+test("it opens again without a network", async () => {
+  const page = await open();
+  await page.evaluate(() => navigator.serviceWorker.ready);
+  await page.context().setOffline(true);
+  await page.reload();
+  await settled(page);
+  assert.match(await text(page, "#status"), /2 runs of 60 s/);
+  page.said.length = 0; // The browser says of each file that the network is gone.
+  await done(page);
+});
