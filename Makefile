@@ -1,4 +1,4 @@
-# Targets: demo · reproduce · reproduce-quick · test · wasm · lab · test-lab · bench · bench-wire · soak · conformance · bench-python · docs · lint · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
+# Targets: demo · reproduce · reproduce-quick · test · wasm · lab · test-lab · bench · bench-wire · soak · conformance · bench-python · docs · site · lint · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
 # The Python parts live in .venv, from lock files with hashes; nothing outside this folder is changed.
 
 PYTHON ?= python3
@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --req
 # The virtual environment that maturin installs into, whatever is active outside.
 IN_VENV := VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: help demo reproduce reproduce-quick test test-rust test-python test-lab lab wasm bench bench-wire soak conformance peers bench-python docs lint lock clean
+.PHONY: help demo reproduce reproduce-quick test test-rust test-python test-lab lab wasm bench bench-wire soak conformance peers bench-python docs site lint lock clean
 
 help:
 	@echo "make demo    first figure: builds, runs one study of TCP-Peach, writes results/demo/"
@@ -23,6 +23,7 @@ help:
 	@echo "make bench-python  what a congestion control in Python costs"
 	@echo "make peers   goodput of nine controls against ns-2 and ns-3; PEERS=--quick for a first look"
 	@echo "make docs    API documentation in target/doc/"
+	@echo "make site    the documentation as a site with search, lab and gallery; in target/site/html/"
 	@echo "make lint    formatting and lints of Rust and Python"
 	@echo "make lock    resolve the Python lock files again (needs uv)"
 	@echo "make clean   remove everything that was built"
@@ -117,6 +118,16 @@ peers: $(VENV)/.python
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
+# With the lab after make lab, the gallery after make reproduce-quick, the API after make docs.
+SITE := target/site-venv
+$(SITE)/.done: requirements-site.lock
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-site.lock
+	@touch $@
+
+site: $(SITE)/.done
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/python tools/site.py
+
 lint: $(VENV)/.dev
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
@@ -128,6 +139,8 @@ lock:
 	  --generate-hashes --no-header --quiet --upgrade --output-file requirements.lock
 	uv pip compile pyproject.toml --extra plot --extra frames --extra cluster --group build --group test --universal \
 	  --python-version 3.11 --generate-hashes --no-header --quiet --upgrade --output-file requirements-dev.lock
+	uv pip compile --group site --universal --python-version 3.11 --generate-hashes --no-header --quiet --upgrade \
+	  --output-file requirements-site.lock
 
 clean:
 	cargo clean

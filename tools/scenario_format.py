@@ -1,7 +1,7 @@
 """Writes docs/scenario-format.md: every key of a scenario file, from its JSON Schema.
 
-    python3 tools/scenario_format.py           writes the page
-    python3 tools/scenario_format.py --check   fails if the page is not what the schema says
+python3 tools/scenario_format.py           writes the page
+python3 tools/scenario_format.py --check   fails if the page is not what the schema says
 """
 
 import json
@@ -14,8 +14,9 @@ PAGE = ROOT / "docs" / "scenario-format.md"
 
 HEAD = """# The scenario format
 
-A scenario is a TOML file. This page lists every key; it is generated from
-[the schema](https://github.com/skyhaul/skyhaul/blob/main/schema/scenario.json), which editors can use, too: `skyhaul schema scenario` prints it.
+A scenario is a TOML file. This page lists every key; it is generated from [the
+schema](https://github.com/skyhaul/skyhaul/blob/main/schema/scenario.json), which editors can use, too:
+`skyhaul schema scenario` prints it.
 
 ```toml
 schema   = 1
@@ -46,19 +47,21 @@ sample = "100 ms"
 series = ["cwnd", "queue"]
 ```
 
-`skyhaul check FILE` says what follows from a scenario, and `skyhaul run FILE` runs it. What is wrong is said in one line that names
-file, line and key. A key that does not exist is refused.
+`skyhaul check FILE` says what follows from a scenario, and `skyhaul run FILE` runs it. What is wrong is said
+in one line that names file, line and key. A key that does not exist is refused.
 
 ## Short forms
 
-Where a table has one key that matters most, its value may stand for the table: `queue = "50 packets"` is `queue = { kind =
-"drop-tail", limit = "50 packets" }`, `cc = "peach"` is `cc = { name = "peach" }`. The lists below say which.
+Where a table has one key that matters most, its value may stand for the table: `queue = "50 packets"` is
+`queue = { kind = "drop-tail", limit = "50 packets" }`, `cc = "peach"` is `cc = { name = "peach" }`. The lists
+below say which.
 
 ## Building on another scenario
 
-`extends = "preset:peach-geo"`, or a path relative to the file, takes everything from there. Keys of the file replace those keys;
-tables are merged key by key. A table whose `kind` or `name` differs is replaced as a whole, so that no key of
-another kind is left; of a queue the limit stays. `delay` and `orbit` replace each other. `skyhaul run FILE --set KEY=VALUE` changes one key in the same way.
+`extends = "preset:peach-geo"`, or a path relative to the file, takes everything from there. Keys of the file
+replace those keys; tables are merged key by key. A table whose `kind` or `name` differs is replaced as a
+whole, so that no key of another kind is left; of a queue the limit stays. `delay` and `orbit` replace each
+other. `skyhaul run FILE --set KEY=VALUE` changes one key in the same way.
 
 ```toml
 schema  = 1
@@ -93,6 +96,8 @@ EXAMPLES = {
 def words(text):
     """A description in one line of a table."""
     text = re.sub(r"\s+", " ", text or "").strip()
+    # Links of the API's documentation lead nowhere here.
+    text = re.sub(r"\[([^\]]+)\]\(\w+::[^)]*\)", r"\1", text)
     return text.replace("\\[", "[").replace("\\]", "]").replace("|", "\\|")
 
 
@@ -171,7 +176,15 @@ class Schema:
             return "10 segments"
         if kind == "object" or "properties" in node:
             keys = [k for k in node.get("required", [])] or list(node.get("properties", {}))[:1]
-            return {} if depth > 3 else {k: self.example(node["properties"][k], depth + 1) for k in keys if k in node.get("properties", {})}
+            return (
+                {}
+                if depth > 3
+                else {
+                    k: self.example(node["properties"][k], depth + 1)
+                    for k in keys
+                    if k in node.get("properties", {})
+                }
+            )
         return "sat"
 
     def kinds(self, node):
@@ -195,7 +208,9 @@ class Schema:
             return ["a list"]
         if kind == "null":
             return []
-        return {"boolean": ["`true`, `false`"], "integer": ["an integer"], "number": ["a number"]}.get(kind, ["a text"])
+        return {"boolean": ["`true`, `false`"], "integer": ["an integer"], "number": ["a number"]}.get(
+            kind, ["a text"]
+        )
 
     def constants(self, node):
         """Words that a value may be, with what they mean."""
@@ -210,14 +225,23 @@ def row(schema, key, node, required):
     meant = schema.constants(node)
     section = schema.section(node)
     if meant and not section:
-        says += " " + "; ".join(f"`{toml(v)}`: {w[0].lower() + w[1:] if w[1:2].islower() else w}".rstrip(".") for v, w in meant) + "."
+        says += (
+            " "
+            + "; ".join(
+                f"`{toml(v)}`: {w[0].lower() + w[1:] if w[1:2].islower() else w}".rstrip(".")
+                for v, w in meant
+            )
+            + "."
+        )
     elif section:
         says += f" [Keys](#{section.lower()})."
     short = [k for k in schema.kinds(node) if k not in ("a table",)]
     may = ", ".join(short[:14]) + (", …" if len(short) > 14 else "")
     if section:
         may = f"{may}; or a table" if may else "a table"
-    default = toml(node["default"]) if node.get("default") not in (None, {}, []) else ("needed" if required else "")
+    default = (
+        toml(node["default"]) if node.get("default") not in (None, {}, []) else ("needed" if required else "")
+    )
     default = f"`{default}`" if default and default != "needed" else default
     example = f"`{key} = {EXAMPLES.get(key) or toml(schema.example(node))}`"
     return f"| `{key}` | {says} | {may} | {default} | {example} |"
@@ -236,8 +260,9 @@ def page():
     out += ["| amount | how it is written | examples |", "|---|---|---|"]
     for name, node in schema.defs.items():
         if schema.is_amount(node):
+            examples = ", ".join(f"`{toml(e)}`" for e in node["examples"])
             label = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
-            out.append(f"| {label} | {words(node.get('description'))} | {', '.join(f'`{toml(e)}`' for e in node['examples'])} |")
+            out.append(f"| {label} | {words(node.get('description'))} | {examples} |")
     out += ["", "## The file", "", *table(schema, schema.schema), ""]
     # In the order in which they are met, each once.
     waiting = [schema.section(v) for v in schema.schema["properties"].values()]
@@ -254,13 +279,29 @@ def page():
         node = schema.defs[name]
         title = re.sub(r"Spec$", "", name)
         title = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", title)
-        out += [f'<a id="{name.lower()}"></a>', "", f"## {title[0].upper() + title[1:].lower()}", "", words(node.get("description")), ""]
+        out += [
+            f'<a id="{name.lower()}"></a>',
+            "",
+            f"## {title[0].upper() + title[1:].lower()}",
+            "",
+            words(node.get("description")),
+            "",
+        ]
         parts = schema.tables(node)
         for part in parts:
-            selects = [f'{k} = {toml(v["const"])}' for k, v in part.get("properties", {}).items() if "const" in v]
+            selects = [
+                f"{k} = {toml(v['const'])}" for k, v in part.get("properties", {}).items() if "const" in v
+            ]
             if len(parts) > 1 or selects:
-                out += [f"**`{', '.join(selects) or next(iter(part.get('properties', {})), '')}`** {words(part.get('description'))}", ""]
-            rest = {**part, "properties": {k: v for k, v in part.get("properties", {}).items() if "const" not in v}}
+                chosen = ", ".join(selects) or next(iter(part.get("properties", {})), "")
+                out += [
+                    f"**`{chosen}`** {words(part.get('description'))}",
+                    "",
+                ]
+            rest = {
+                **part,
+                "properties": {k: v for k, v in part.get("properties", {}).items() if "const" not in v},
+            }
             if rest["properties"]:
                 out += [*table(schema, rest), ""]
             for value in rest["properties"].values():
@@ -270,7 +311,12 @@ def page():
                     if isinstance(target.get(key), dict):
                         waiting.append(schema.section(target[key]))
         if not parts:
-            out += ["| value | what it says |", "|---|---|", *[f"| `{toml(v)}` | {w} |" for v, w in schema.constants(node)], ""]
+            out += [
+                "| value | what it says |",
+                "|---|---|",
+                *[f"| `{toml(v)}` | {w} |" for v, w in schema.constants(node)],
+                "",
+            ]
     return "\n".join(out).rstrip() + "\n"
 
 
@@ -278,7 +324,9 @@ def main():
     text = page()
     if "--check" in sys.argv[1:]:
         if not PAGE.exists() or PAGE.read_text() != text:
-            sys.exit("docs/scenario-format.md is not what the schema says: run python3 tools/scenario_format.py")
+            sys.exit(
+                "docs/scenario-format.md is not what the schema says: run python3 tools/scenario_format.py"
+            )
         return
     PAGE.write_text(text)
 

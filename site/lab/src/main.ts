@@ -212,6 +212,9 @@ async function run(): Promise<void> {
   engine.stop();
   remember();
   by("error").textContent = "";
+  // A sweep of another scenario says nothing of this one.
+  by("sweep-figure").hidden = true;
+  by("sweep-status").textContent = "";
   by("stop").hidden = false;
   say("Simulating…");
   const from = performance.now();
