@@ -9,7 +9,9 @@
 
 mod fifo;
 mod join;
+mod transport;
 pub mod xtp;
 
 pub use fifo::{Bytes, Count, Fifo};
 pub use join::{End, Moved, Relay, Way};
+pub use transport::Transport;

@@ -12,6 +12,7 @@ pub use crate::transport::Transport;
 pub use skyhaul_apps::Config as App;
 pub use skyhaul_base::dist::{Sizes, Times};
 pub use skyhaul_path::{Change, Delay, Limit};
+pub use skyhaul_relay::Transport as LegTransport;
 
 /// A scenario in which nothing is open any more.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,6 +72,8 @@ pub enum Part {
     Leg {
         /// What the gateway at which it begins takes to pass data on.
         delay: Duration,
+        /// What carries its data.
+        transport: LegTransport,
     },
 }
 
@@ -215,6 +218,14 @@ impl FlowGroup {
             _ => None,
         }
     }
+    /// What carries its data, if it is a leg with a transport of its own kind.
+    #[must_use]
+    pub fn rate_leg(&self) -> Option<&skyhaul_relay::xtp::Config> {
+        match self.part.as_deref() {
+            Some(Part::Leg { transport: LegTransport::XtpLike(config), .. }) => Some(config),
+            _ => None,
+        }
+    }
     /// It is a leg of another group's chain, and has nothing to send of its own.
     #[must_use]
     pub fn is_leg(&self) -> bool {
@@ -224,6 +235,7 @@ impl FlowGroup {
     #[must_use]
     pub fn label(&self) -> std::borrow::Cow<'static, str> {
         match self.transport {
+            Transport::Tcp if self.rate_leg().is_some() => "xtp-like".into(),
             Transport::Tcp => self.cc.label(),
             Transport::Udp => "udp".into(),
             Transport::Tfrc(_) | Transport::Ssvp(_) => self.transport.rate().map_or("", |r| r.label()).into(),

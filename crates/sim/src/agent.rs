@@ -79,7 +79,7 @@ impl Agent {
         match self {
             Self::OneWay(ends) => Some(ends.source.sender()),
             Self::Connections(ends) => Some(ends.sender.sender()),
-            Self::Leg(leg) => Some(leg.ends.sender.sender()),
+            Self::Leg(leg) => Some(leg.ends.sender.sender()).filter(|_| leg.rated.is_none()),
             Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) => None,
         }
     }

@@ -224,7 +224,7 @@ impl Links {
             forward.insert(0, access);
             reverse.push(access + 1);
         }
-        if let Some(Part::Leg { delay }) = group.part.as_deref() {
+        if let Some(Part::Leg { delay, .. }) = group.part.as_deref() {
             // What a gateway takes its time for is data, not acknowledgements of the next leg.
             if !delay.is_zero() {
                 forward.insert(0, self.access(*delay));

@@ -230,6 +230,11 @@ impl Flow {
     }
     /// The smoothed RTT of a sender, if it has one.
     pub(crate) fn srtt(&self) -> Option<Duration> {
+        if let Agent::Leg(leg) = &self.agent {
+            if let Some(rated) = &leg.rated {
+                return rated.sender.srtt();
+            }
+        }
         match self.agent.rated() {
             Some(rated) => rated.sender.state().rtt,
             None => self.snapshot()?.srtt,
@@ -262,6 +267,16 @@ impl Flow {
             Agent::OneWay(_) | Agent::Connections(_) | Agent::Leg(_) => {
                 if let Some(sender) = self.agent.sender() {
                     all.add(sender);
+                }
+                if let Agent::Leg(leg) = &self.agent {
+                    if let Some(rated) = &leg.rated {
+                        let c = rated.sender.counters();
+                        all.bytes_acked += rated.sender.acked();
+                        all.segments_sent += c.sent;
+                        all.retransmissions += c.repeats;
+                        all.timeouts += c.timeouts;
+                        all.acks += c.reports;
+                    }
                 }
             }
             Agent::Datagrams(d) => {

@@ -1,16 +1,19 @@
 //! One connection of a chain: between two gateways, or between one and an end.
 
 use crate::ends::Ends;
+use crate::rate_leg::{Inlet, Outlet, RateLeg};
 use skyhaul_base::{Instant, Rng};
 use skyhaul_cc::Algorithm;
-use skyhaul_relay::{Count, End, Fifo};
-use skyhaul_tcp::{Config, Connection, Counted, Seq, State};
+use skyhaul_relay::{Count, End, Fifo, Relay};
+use skyhaul_tcp::{Config, Connection, Counted, Judgement, Seq, State};
 use std::sync::Arc;
 
 /// One connection of a chain, by both its ends.
 #[derive(Debug)]
 pub(crate) struct Leg {
     pub(crate) ends: Ends,
+    /// What carries the data instead of `ends`, where that is no TCP.
+    pub(crate) rated: Option<Box<RateLeg>>,
     /// The chain that it belongs to.
     pub(crate) chain: u32,
     /// Its place there, from 0.
@@ -20,12 +23,65 @@ pub(crate) struct Leg {
 impl Leg {
     /// The connection is open at the end that asked for it.
     pub(crate) fn established(&self) -> bool {
+        if let Some(rated) = &self.rated {
+            return rated.sender.established();
+        }
         !matches!(self.ends.sender.state(), State::SynSent | State::Closed | State::Listen)
     }
+    /// Whether the far end has been asked for, and whether it is open.
+    pub(crate) fn arrived(&self) -> (bool, bool) {
+        if let Some(rated) = &self.rated {
+            return (rated.receiver.heard(), rated.receiver.heard());
+        }
+        match self.ends.receiver.state() {
+            State::Listen | State::Closed => (false, false),
+            state => (true, state != State::SynReceived),
+        }
+    }
+    /// Bytes that the peer has acknowledged.
+    pub(crate) fn acked(&self) -> u64 {
+        self.rated.as_ref().map_or_else(|| self.ends.sender.counters().bytes_acked, |r| r.sender.acked())
+    }
+    /// When one of its ends wants to be called.
+    pub(crate) fn next_timeout(&self) -> Instant {
+        self.rated.as_ref().map_or_else(|| self.ends.next_timeout(), |r| r.sender.next_timeout())
+    }
+    /// Handles the deadlines that have passed.
+    pub(crate) fn expire(&mut self, now: Instant) -> Option<Judgement> {
+        match &mut self.rated {
+            Some(rated) => {
+                rated.sender.handle_timeout(now);
+                None
+            }
+            None => self.ends.expire(now),
+        }
+    }
+    /// Passes data on from the end of this leg to the beginning of the next one.
+    pub(crate) fn pass_on(&mut self, now: Instant, relay: &mut Relay<Count>, next: &mut Self) {
+        match (&mut self.rated, &mut next.rated) {
+            (None, None) => {
+                relay.pump(&mut Side(&mut self.ends.receiver, now), &mut Side(&mut next.ends.sender, now))
+            }
+            (Some(a), None) => relay.pump(&mut Inlet(&mut a.receiver), &mut Side(&mut next.ends.sender, now)),
+            (None, Some(b)) => {
+                relay.pump(&mut Side(&mut self.ends.receiver, now), &mut Outlet(&mut b.sender))
+            }
+            (Some(a), Some(b)) => relay.pump(&mut Inlet(&mut a.receiver), &mut Outlet(&mut b.sender)),
+        };
+    }
+
     /// The end that sends, or that receives, has been replaced by one that knows nothing: whatever comes is answered with a
     /// reset (RFC 9293 §3.10.7.2).
     pub(crate) fn forget(&mut self, sender: bool, config: &Arc<Config>, control: Algorithm) {
         let fresh = Connection::listen(Arc::clone(config), control, Seq(0), Rng::stream(0, "forgotten"));
+        if let Some(rated) = &mut self.rated {
+            // Nobody is there any more: whoever is left asks in vain.
+            if sender {
+                rated.sender.stop();
+            } else {
+                rated.deaf = true;
+            }
+        }
         if sender {
             self.ends.sender = fresh;
         } else {

@@ -35,6 +35,7 @@ mod oracle;
 mod parcel;
 mod plain;
 pub mod quantity;
+mod rate_leg;
 mod rated;
 mod relay;
 pub mod result;

@@ -4,15 +4,17 @@ use crate::agent::Agent;
 use crate::chain::Chain;
 use crate::ends::Ends;
 use crate::flow::Seen;
-use crate::leg::{Leg, Side};
+use crate::leg::Leg;
 use crate::observe;
 use crate::oracle::Oracle;
 use crate::parcel::Parcel;
-use crate::sim::{Sim, send_whole};
+use crate::rate_leg::RateLeg;
+use crate::sim::{Sim, dispatch, send_whole};
 use crate::tap::Tap;
 use crate::user;
 use skyhaul_base::{Instant, Rng};
 use skyhaul_path::PacketView;
+use skyhaul_relay::xtp::HEADER as XTP_HEADER;
 use skyhaul_scenario::resolved::Overload;
 use skyhaul_tcp::config::LossClassifier;
 use skyhaul_tcp::{Segment, Seq, State};
@@ -64,6 +66,7 @@ impl<R: Tap> Sim<R> {
         let (index, last, transfer) = (chain.legs[number], number + 1 == chain.in_use, chain.transfer);
         let record = &mut self.records[index as usize];
         let group = &self.run.groups[record.group];
+        let flow = &mut self.flows[index as usize];
         let stream = |end: &str| {
             let which = if transfer == 0 { String::new() } else { format!(".{transfer}") };
             Rng::stream(self.run.seed, &format!("flows.{}[{}].{end}{which}", group.name, record.index))
@@ -82,8 +85,14 @@ impl<R: Tap> Sim<R> {
         }
         record.started.get_or_insert(now);
         record.seen = Seen::default();
-        let leg = Leg { ends, chain: c, number: number as u8 };
-        self.flows[index as usize].agent = Agent::Leg(Box::new(leg));
+        let rated = group
+            .rate_leg()
+            .map(|rate| Box::new(RateLeg::new(rate, config.mss, config.send_buffer, config.receive_buffer)));
+        if rated.is_some() {
+            flow.header = XTP_HEADER;
+        }
+        let leg = Leg { ends, rated, chain: c, number: number as u8 };
+        flow.agent = Agent::Leg(Box::new(leg));
     }
 
     /// A segment of a leg has reached one of its ends.
@@ -122,26 +131,26 @@ impl<R: Tap> Sim<R> {
         }
         if gateway + 1 == opened {
             let Agent::Leg(leg) = &self.flows[from].agent else { return };
-            match leg.ends.receiver.state() {
-                State::Listen | State::Closed => return,
-                State::SynReceived if !early => return,
-                _ => self.open_leg(c, gateway + 1),
+            let (asked, open) = leg.arrived();
+            if !(open || asked && early) {
+                return;
             }
+            self.open_leg(c, gateway + 1);
         }
         let now = self.now;
         // A leg's flow comes before or behind that of the next one.
         let (low, high) = self.flows.split_at_mut(from.max(to));
         let (a, b) = if from < to { (&mut low[from], &mut high[0]) } else { (&mut high[0], &mut low[to]) };
         let (Agent::Leg(a), Agent::Leg(b)) = (&mut a.agent, &mut b.agent) else { return };
-        self.chains[c as usize].relays[gateway]
-            .pump(&mut Side(&mut a.ends.receiver, now), &mut Side(&mut b.ends.sender, now));
+        a.pass_on(now, &mut self.chains[c as usize].relays[gateway], b);
     }
 
     /// How far the leg behind a gateway has acknowledged; `None` before it is established.
     fn confirmed(&self, c: u32, gateway: usize) -> Option<Seq> {
         let next = *self.chains[c as usize].legs.get(gateway + 1)?;
         match &self.flows[next as usize].agent {
-            Agent::Leg(leg) if leg.established() => Some(Seq(leg.ends.sender.sender().una() as u32)),
+            // The first byte has offset 1.
+            Agent::Leg(leg) if leg.established() => Some(Seq((1 + leg.acked()) as u32)),
             _ => None,
         }
     }
@@ -156,6 +165,16 @@ impl<R: Tap> Sim<R> {
         let flow = &mut flows[index as usize];
         let (forward, back, header) = (flow.way(index, false), flow.way(index, true), flow.header);
         let Agent::Leg(leg) = &mut flow.agent else { return };
+        if let Some(rated) = &mut leg.rated {
+            while let Some(parcel) = rated.poll_data(now, forward, &mut net.witness.bodies, R::PACKETS) {
+                dispatch(net, now, parcel);
+            }
+            while let Some(parcel) = rated.poll_report(back, &mut net.witness.bodies, R::PACKETS) {
+                dispatch(net, now, parcel);
+            }
+            self.arm(index);
+            return;
+        }
         while let Some(out) = &leg.ends.sender.poll_transmit(now) {
             send_whole(net, now, forward, header, out);
         }
@@ -194,11 +213,10 @@ impl<R: Tap> Sim<R> {
             Agent::Leg(leg) => Some(leg),
             _ => None,
         };
-        let acked = |leg: &Leg| leg.ends.sender.counters().bytes_acked;
         let last = leg(chain.in_use - 1);
         (
-            leg(0).map_or(0, |l| acked(l)),
-            last.map_or(0, |l| acked(l)),
+            leg(0).map_or(0, |l| l.acked()),
+            last.map_or(0, |l| l.acked()),
             last.map_or(0, |l| l.ends.receiver.receiver().payload_received()),
         )
     }

@@ -204,6 +204,13 @@ impl<R: Tap> Sim<R> {
         let header = flow.header;
         let head = parcel.head(header);
         let extras = parcel.take_extras(&mut net.witness.bodies);
+        if let Agent::Leg(leg) = &mut flow.agent {
+            if let Some(rated) = &mut leg.rated {
+                rated.handle(now, parcel);
+                self.carry(index);
+                return;
+            }
+        }
         if backward {
             flow.last_ack = Some(now);
         }
@@ -401,7 +408,7 @@ impl<R: Tap> Sim<R> {
                 ends.source.sender_mut().take_judgement()
             }
             Agent::Connections(ends) => ends.expire(now),
-            Agent::Leg(leg) => leg.ends.expire(now),
+            Agent::Leg(leg) => leg.expire(now),
         };
         if self.run.classified {
             self.take_verdicts(index);
@@ -472,7 +479,7 @@ impl<R: Tap> Sim<R> {
                 ends.source.next_timeout().min(ends.sink.next_timeout()).min(record.stop).min(more)
             }
             Agent::Connections(ends) => ends.next_timeout().min(record.stop).min(more),
-            Agent::Leg(leg) => leg.ends.next_timeout().min(record.stop).min(more),
+            Agent::Leg(leg) => leg.next_timeout().min(record.stop).min(more),
             Agent::Rated(rated) => rated.next_timeout().min(record.stop).min(more),
             Agent::FixedWindow(_) => record.stop,
         };

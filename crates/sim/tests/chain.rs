@@ -236,3 +236,93 @@ fn bad_chains_are_refused_in_one_line_that_says_what_to_write() {
     let error = Document::parse("t.toml", &text, &no_files).expect("TOML").resolve().expect_err("no g9");
     assert!(error.to_string().contains("event[0].crash: there is no gateway \"g9\""), "{error}");
 }
+
+#[test]
+fn a_leg_that_does_not_answer_corruption_fills_the_satellite_where_reno_does_not() {
+    // One packet in a hundred is lost on the satellite: splitting is not the cure, the protocol of the leg is.
+    let sets = [
+        "flows.bulk.chain.kind=split3",
+        "links.sat.error={ kind = \"per\", p = 1e-2 }",
+        "flows.bulk.rwnd=1 MiB",
+        // A gap keeps the window shut for a round trip or more after it: the window is to bind nowhere.
+        "flows.bulk.chain.legs.g1.rwnd=8 MiB",
+        "flows.bulk.chain.legs.g1.sndbuf=8 MiB",
+        "duration=120 s",
+    ];
+    let reno = bulk(&ran(&sets)).0.goodput;
+    // 1500 bytes of 10 Mbit/s are 1448 of payload, and 52 of headers.
+    let capacity = 10e6 * 1448.0 / 1500.0;
+    for repair in ["selective", "go-back-n"] {
+        let leg = format!(
+            "flows.bulk.chain.legs.g1.transport={{ kind = \"xtp-like\", rate = \"9.9 Mbit/s\", repair = \"{repair}\" }}"
+        );
+        let with: Vec<&str> = sets.iter().copied().chain([leg.as_str()]).collect();
+        let result = ran(&with);
+        let (flow, chain) = bulk(&result);
+        let leg = result.group("bulk-g1").next().expect("a leg");
+        assert!(leg.retransmissions > 100 && chain.lost == 0);
+        if repair == "selective" {
+            assert!(flow.goodput > 0.9 * capacity, "{} of {capacity}", flow.goodput);
+            assert!(reno < 0.3 * flow.goodput, "{reno} against {}", flow.goodput);
+        } else {
+            // (1 - p) / (1 - p + p W), W = 9.9 Mbit/s x 0.53 s / 1500 B.
+            let w = 9.9e6 * 0.53 / 8.0 / 1500.0;
+            let expected = 0.99 * capacity * 0.99 / (0.99 + 0.01 * w);
+            assert!((flow.goodput / expected - 1.0).abs() < 0.15, "{} against {expected}", flow.goodput);
+        }
+    }
+}
+
+#[test]
+fn a_rate_above_that_of_the_link_loses_for_ever_and_still_arrives() {
+    let result = ran(&[
+        "flows.bulk.chain.kind=split3",
+        "flows.bulk.rwnd=1 MiB",
+        // A gap keeps the window shut for a round trip or more after it: the window is to bind nowhere.
+        "flows.bulk.chain.legs.g1.rwnd=8 MiB",
+        "flows.bulk.chain.legs.g1.sndbuf=8 MiB",
+        "links.sat.queue.limit=50 packets",
+        "flows.bulk.chain.legs.g1.transport={ kind = \"xtp-like\", rate = \"12 Mbit/s\" }",
+    ]);
+    let (flow, _) = bulk(&result);
+    let sat = result.link("sat", true).expect("a link");
+    assert!(sat.dropped(skyhaul_trace::LossCause::Full) > 1000);
+    assert!(flow.goodput > 8e6, "{}", flow.goodput);
+}
+
+#[test]
+fn a_gateway_whose_peer_has_crashed_asks_in_vain_and_gives_up() {
+    let text = format!("{PATH}\n[[event]]\nat = \"5 s\"\ncrash = \"g2\"\n");
+    let mut d = Document::parse("t.toml", &text, &no_files).expect("TOML");
+    for set in [
+        "flows.bulk.chain.kind=split3",
+        "duration=400 s",
+        "flows.bulk.chain.legs.g1.transport={ kind = \"xtp-like\", rate = \"5 Mbit/s\", retry = 3 }",
+    ] {
+        d.set(set).unwrap_or_else(|e| panic!("{e}"));
+    }
+    let result = run(&d.resolve().unwrap_or_else(|e| panic!("{e}")), 1, Null).expect("a world");
+    let (flow, chain) = bulk(&result);
+    // One and a half round trips of 0.53 s at least, doubled for each of four questions: 1.5 x 0.53 s x (1 + 2 + 4 + 8).
+    let finished = flow.finished.expect("it is over").as_secs_f64();
+    let patience = 1.5 * 0.53 * 15.0;
+    assert!((5.0 + patience - 1.0..5.0 + patience + 3.0).contains(&finished), "{finished}");
+    assert!(chain.lost > 0 && result.group("bulk-g1").all(|l| l.timeouts == 4));
+}
+
+#[test]
+fn a_leg_without_a_rate_or_a_peer_is_refused() {
+    let cases = [
+        ("split3", "{ kind = \"xtp-like\" }", "legs.g1.transport.rate: missing"),
+        ("split3", "{ kind = \"xtp-like\", rate = \"0 bit/s\" }", "legs.g1.transport.rate"),
+        ("split3", "{ kind = \"xtp-like\", rate = \"1 Mbit/s\", burst = 0 }", "legs.g1.transport.burst"),
+        ("split2", "{ kind = \"xtp-like\", rate = \"1 Mbit/s\" }", "the receiver knows only \"tcp\""),
+    ];
+    for (kind, transport, says) in cases {
+        let mut d = Document::parse("t.toml", PATH, &no_files).expect("TOML");
+        d.set(&format!("flows.bulk.chain.kind={kind}")).expect("a key");
+        d.set(&format!("flows.bulk.chain.legs.g1.transport={transport}")).expect("a key");
+        let error = d.resolve().expect_err(says).to_string();
+        assert!(error.contains(says) && error.lines().count() == 1, "{error}");
+    }
+}

@@ -108,6 +108,10 @@ impl Sender {
     pub fn gave_up(&self) -> bool {
         self.dead
     }
+    /// Nothing will be sent any more.
+    pub fn stop(&mut self) {
+        self.dead = true;
+    }
     /// Bytes acknowledged.
     #[must_use]
     pub fn acked(&self) -> u64 {

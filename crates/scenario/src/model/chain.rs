@@ -2,11 +2,13 @@
 
 use super::cc::CcSpec;
 use super::endpoint::EndpointSpec;
-use super::short::Short;
+use super::short::{Short, ShortForm};
 use crate::amount::{Count, Size, Time, Window};
 use crate::chain::{AckMode, ChainKind, Open, Overload};
-use schemars::JsonSchema;
+use crate::error::ValueError;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use skyhaul_relay::Transport;
 use std::collections::BTreeMap;
 
 /// A gateway that can end connections and open others.
@@ -56,6 +58,10 @@ pub struct ChainSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LegSpec {
+    /// What carries the data: "tcp", or between two gateways a table such as `{ kind = "xtp-like", rate = "9 Mbit/s" }`; "tcp" by
+    /// default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<Short<Transport>>,
     /// Congestion control of the gateway that sends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cc: Option<Short<CcSpec>>,
@@ -68,4 +74,19 @@ pub struct LegSpec {
     /// Buffer of the gateway that sends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sndbuf: Option<Window>,
+}
+
+impl ShortForm for Transport {
+    const EXPECTING: &'static str =
+        "\"tcp\", or a table such as { kind = \"xtp-like\", rate = \"9.5 Mbit/s\" }";
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        match text {
+            "tcp" => Ok(Self::Tcp),
+            "xtp-like" => Ok(Self::XtpLike(skyhaul_relay::xtp::Config::default())),
+            _ => Err(ValueError::NotAccepted { text: text.into(), expected: Self::EXPECTING }),
+        }
+    }
+    fn text_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": ["tcp", "xtp-like"] })
+    }
 }

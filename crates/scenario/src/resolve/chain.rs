@@ -4,8 +4,8 @@
 use super::{Result, refuse};
 use crate::chain::ChainKind;
 use crate::error::did_you_mean;
-use crate::model::{ChainSpec, FlowSpec, LegSpec, Scenario};
-use crate::resolved::{Chain, Direction, FlowGroup, Gateway, Link, Part};
+use crate::model::{ChainSpec, FlowSpec, LegSpec, Scenario, Short};
+use crate::resolved::{Chain, Direction, FlowGroup, Gateway, LegTransport, Link, Part};
 use skyhaul_base::Duration;
 use std::borrow::Cow;
 
@@ -117,11 +117,12 @@ pub(super) fn written<'a>(
             return refuse(format!("flows.{leg_name}"), why);
         }
         let own = chain.legs.get(&begins.name).cloned().unwrap_or_default();
+        let transport = transport(&at(&format!("legs.{}.transport", begins.name)), &own, to == path.len())?;
         groups.push(Written {
             key: at(&format!("legs.{}", begins.name)),
             name: leg_name,
             spec: Cow::Owned(leg(spec, own, piece(from, to))),
-            part: Some(Part::Leg { delay: begins.delay }),
+            part: Some(Part::Leg { delay: begins.delay, transport }),
         });
     }
     Ok(groups)
@@ -130,6 +131,24 @@ pub(super) fn written<'a>(
 /// What results call the leg that begins at a gateway.
 pub(crate) fn leg_name(flow: &str, gateway: &str) -> String {
     format!("{flow}-{gateway}")
+}
+
+/// What carries the data of a leg, which may be the last.
+fn transport(key: &str, own: &LegSpec, last: bool) -> Result<LegTransport> {
+    let transport = own.transport.map_or(LegTransport::Tcp, |t| t.0);
+    let LegTransport::XtpLike(config) = transport else { return Ok(transport) };
+    if last {
+        let why = "the receiver knows only \"tcp\", and this leg ends there: write it, or kind = \"split3\" with a second gateway";
+        return refuse(key, why);
+    }
+    if let Some((name, _)) =
+        [("cc", own.cc.is_some()), ("endpoint", own.endpoint.is_some())].iter().find(|(_, given)| *given)
+    {
+        let key = key.replace(".transport", &format!(".{name}"));
+        return refuse(key, "nothing but its rate controls \"xtp-like\": leave this out, or write transport = \"tcp\"");
+    }
+    config.check().map_err(|e| crate::error::Problem::new(format!("{key}.{}", e.key()), e.to_string()))?;
+    Ok(transport)
 }
 
 /// Whether a group can be cut at all.
@@ -263,6 +282,13 @@ fn product(f: &FlowGroup, links: &[Link]) -> Option<(u64, u64)> {
 }
 
 /// The leg as files write it.
-pub(crate) fn spec_of(flow: &FlowSpec) -> LegSpec {
-    LegSpec { cc: flow.cc.clone(), endpoint: flow.endpoint.clone(), rwnd: flow.rwnd, sndbuf: flow.sndbuf }
+pub(crate) fn spec_of(group: &FlowGroup, flow: &FlowSpec) -> LegSpec {
+    let rated = group.rate_leg();
+    LegSpec {
+        transport: rated.map(|c| Short(LegTransport::XtpLike(*c))),
+        cc: flow.cc.clone().filter(|_| rated.is_none()),
+        endpoint: flow.endpoint.clone().filter(|_| rated.is_none()),
+        rwnd: flow.rwnd,
+        sndbuf: flow.sndbuf,
+    }
 }

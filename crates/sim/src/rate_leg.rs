@@ -1,0 +1,147 @@
+//! A rate-controlled leg between two gateways, on the simulator's links.
+//!
+//! Data travels whole in a parcel. What a report says of ranges beyond gaps does not fit into one: it stays with the leg,
+//! which has both ends, and is found by the report's number.
+
+use crate::parcel::{Bodies, Label, Parcel};
+use skyhaul_base::Instant;
+use skyhaul_relay::xtp::{Config, Data, HEADER, Receiver, Report, Sender};
+use skyhaul_relay::{Count, End, Fifo};
+use skyhaul_tcp::{Flags, Head, Seq};
+use std::collections::VecDeque;
+
+/// Most reports on their way; older ones have been lost.
+const MOST_REPORTS: usize = 4096;
+
+/// Both ends of a rate-controlled leg.
+#[derive(Debug)]
+pub(crate) struct RateLeg {
+    pub(crate) sender: Sender,
+    pub(crate) receiver: Receiver,
+    /// The receiving gateway has forgotten the connection.
+    pub(crate) deaf: bool,
+    /// Reports that have left and not arrived, with their numbers.
+    reports: VecDeque<(u32, Report)>,
+    next_report: u32,
+}
+
+impl RateLeg {
+    /// A leg whose sender has packets of `payload` bytes and holds up to `send` bytes, and whose receiver holds `receive`.
+    pub(crate) fn new(config: &Config, payload: u32, send: u64, receive: u64) -> Self {
+        Self {
+            sender: Sender::new(config, payload, send, receive),
+            receiver: Receiver::new(config, receive),
+            deaf: false,
+            reports: VecDeque::new(),
+            next_report: 0,
+        }
+    }
+
+    /// A packet has reached one of the ends.
+    pub(crate) fn handle(&mut self, now: Instant, parcel: Parcel) {
+        let head = parcel.head(HEADER);
+        let place = (u64::from(head.ack.0) << 32) | u64::from(head.seq.0);
+        if !parcel.backward() && self.deaf {
+            return;
+        }
+        if !parcel.backward() {
+            self.receiver.handle(&Data { seq: place, len: parcel.len(HEADER), sync: head.window });
+            return;
+        }
+        // Older ones are lost, or came too late to say anything.
+        while self.reports.front().is_some_and(|(n, _)| *n < head.window) {
+            self.reports.pop_front();
+        }
+        if let Some((_, report)) = self.reports.front().filter(|(n, _)| *n == head.window) {
+            self.sender.handle(now, report);
+            self.reports.pop_front();
+        }
+    }
+
+    /// The packet of data to be sent now.
+    pub(crate) fn poll_data(
+        &mut self,
+        now: Instant,
+        label: Label,
+        bodies: &mut Bodies,
+        keep: bool,
+    ) -> Option<Parcel> {
+        let d = self.sender.poll(now)?;
+        Some(Parcel::pack(&head(d.seq, d.len, d.sync), None, HEADER, label, bodies, keep))
+    }
+    /// The report to be sent now.
+    pub(crate) fn poll_report(&mut self, label: Label, bodies: &mut Bodies, keep: bool) -> Option<Parcel> {
+        let report = self.receiver.poll()?;
+        self.next_report = self.next_report.wrapping_add(1);
+        let head = head(report.rseq, 0, self.next_report);
+        let parcel = Parcel::pack(&head, None, HEADER + report.size(), label, bodies, keep);
+        if self.reports.len() >= MOST_REPORTS {
+            self.reports.pop_front();
+        }
+        self.reports.push_back((self.next_report, report));
+        Some(parcel)
+    }
+}
+
+/// A place of 64 bits, and a number, in the head of a segment.
+fn head(place: u64, len: u32, number: u32) -> Head {
+    Head::new(Seq(place as u32), Seq((place >> 32) as u32), len, number, Flags::NONE)
+}
+
+/// The gateway's end that receives, as a relay sees it.
+pub(crate) struct Inlet<'a>(pub(crate) &'a mut Receiver);
+
+impl End<Count> for Inlet<'_> {
+    fn readable(&self) -> u64 {
+        self.0.readable()
+    }
+    fn writable(&self) -> u64 {
+        0
+    }
+    fn ended(&self) -> bool {
+        false
+    }
+    fn failed(&self) -> bool {
+        false
+    }
+    fn read(&mut self, into: &mut Count, most: u64) -> u64 {
+        let n = self.0.read(most);
+        into.0 += n;
+        n
+    }
+    fn write(&mut self, _: &mut Count) -> u64 {
+        0
+    }
+    fn finish(&mut self) {}
+    fn abort(&mut self) {}
+}
+
+/// The gateway's end that sends, as a relay sees it.
+pub(crate) struct Outlet<'a>(pub(crate) &'a mut Sender);
+
+impl End<Count> for Outlet<'_> {
+    fn readable(&self) -> u64 {
+        0
+    }
+    fn writable(&self) -> u64 {
+        self.0.writable()
+    }
+    fn ended(&self) -> bool {
+        false
+    }
+    fn failed(&self) -> bool {
+        self.0.gave_up()
+    }
+    fn read(&mut self, _: &mut Count, _: u64) -> u64 {
+        0
+    }
+    fn write(&mut self, from: &mut Count) -> u64 {
+        let n = self.0.write(from.len());
+        from.0 -= n;
+        n
+    }
+    fn finish(&mut self) {}
+    fn abort(&mut self) {
+        self.0.stop();
+    }
+}
