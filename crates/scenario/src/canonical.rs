@@ -153,7 +153,9 @@ impl Resolved {
                 gateways: chain.gateways.iter().map(name).collect(),
                 open: Some(chain.open),
                 ack_mode: Some(chain.ack_mode),
-                legs: legs.map(|(g, &l)| (name(g), spec_of(&self.flows[l], &self.flow(&self.flows[l])))).collect(),
+                legs: legs
+                    .map(|(g, &l)| (name(g), spec_of(&self.flows[l], &self.flow(&self.flows[l]))))
+                    .collect(),
             }),
             ..spec
         }

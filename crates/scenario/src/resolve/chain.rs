@@ -145,7 +145,10 @@ fn transport(key: &str, own: &LegSpec, last: bool) -> Result<LegTransport> {
         [("cc", own.cc.is_some()), ("endpoint", own.endpoint.is_some())].iter().find(|(_, given)| *given)
     {
         let key = key.replace(".transport", &format!(".{name}"));
-        return refuse(key, "nothing but its rate controls \"xtp-like\": leave this out, or write transport = \"tcp\"");
+        return refuse(
+            key,
+            "nothing but its rate controls \"xtp-like\": leave this out, or write transport = \"tcp\"",
+        );
     }
     config.check().map_err(|e| crate::error::Problem::new(format!("{key}.{}", e.key()), e.to_string()))?;
     Ok(transport)
