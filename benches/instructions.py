@@ -3,6 +3,7 @@
 
     cargo build --release
     python3 benches/instructions.py              # exit status 1 if a scenario costs over 5 % more
+    python3 benches/instructions.py --quick      # without the scenarios of 20,000 flows, in half the time
     python3 benches/instructions.py --record     # rewrites benches/instructions.json
 
 Each scenario runs for two durations under `valgrind --tool=callgrind`; the difference of the
@@ -120,11 +121,14 @@ def main():
     parser.add_argument(
         "--only", action="append", choices=sorted(SCENARIOS), help="compare this scenario only"
     )
+    parser.add_argument("--quick", action="store_true", help="leave out the scenarios of 20,000 flows")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="scenarios at a time")
     parser.add_argument("--file", type=Path, default=RECORD, help="the recorded numbers")
     args = parser.parse_args()
     if args.record and args.only:
         parser.error("--record rewrites every scenario; leave --only away")
+    if args.quick and (args.record or args.only):
+        parser.error("--quick goes neither with --record nor with --only")
     try:
         if shutil.which("valgrind") is None:
             raise Unusable("valgrind is not installed; on Debian and Ubuntu: apt-get install valgrind")
@@ -136,7 +140,7 @@ def main():
             record = json.loads(args.file.read_text())
         failed, cheaper = [], []
         print(f"{'scenario':18} {'instructions/segment':>20} {'recorded':>10} {'change':>8} {'start-up':>12}")
-        names = args.only or list(SCENARIOS)
+        names = args.only or [n for n in SCENARIOS if not (args.quick and n.endswith("-20000"))]
         for name in names:
             if record is not None and name not in record["scenarios"]:
                 raise Unusable(f"no recorded number for {name}; write it with --record")
