@@ -65,6 +65,9 @@ impl Kind for Config {
     fn offered(&self) -> Option<f64> {
         Some(self.rate * self.size.mean() * 8.0)
     }
+    fn opens(&self) -> Option<f64> {
+        Some(self.rate)
+    }
     fn words(&self, number: &dyn Fn(f64) -> String) -> String {
         let (often, size) = (number(self.rate), number(self.size.mean() / 1e3));
         format!("{often} transfers per second at random times, {size} kB in the mean")

@@ -119,6 +119,11 @@ macro_rules! applications {
             pub fn offered(&self) -> Option<f64> {
                 match self { $(Self::$variant(c) => c.offered(),)* }
             }
+            /// How many connections it opens per second, each for a transfer of its own; `None` if it needs one for all.
+            #[must_use]
+            pub fn opens(&self) -> Option<f64> {
+                match self { $(Self::$variant(c) => c.opens(),)* }
+            }
             /// What it does in a few words, for reports, which say how they write a `number`.
             #[must_use]
             pub fn words(&self, number: &dyn Fn(f64) -> String) -> String {

@@ -180,6 +180,10 @@ pub trait Kind: Clone + Debug + PartialEq {
     fn build(&self, start: &Start<'_>) -> Self::Workload;
     /// The rate at which there is data in the long run, in bit/s; `None` if as fast as the network takes it.
     fn offered(&self) -> Option<f64>;
+    /// How many connections it opens per second, each for a transfer of its own; `None` if it needs one for all.
+    fn opens(&self) -> Option<f64> {
+        None
+    }
     /// What it does in a few words, for reports, which say how they write a `number`.
     fn words(&self, number: &dyn Fn(f64) -> String) -> String;
 }

@@ -92,7 +92,11 @@ fn a_viewer_gets_the_same_in_every_world() {
             assert!(start.abs() < if trusted { 0.1 } else { 1.0 }, "{what}: starts {start} s later");
             assert_eq!(a.delayed_wire, None, "nobody sees segments out of order");
             let (x, y) = (a.measured.delay_p50.expect("packets"), b.measured.delay_p50.expect("packets"));
-            assert!((x - y).abs() < if trusted { 0.02 } else { 0.5 }, "{what}: {x} instead of {y} s");
+            // Another quality is another queue, and so another delay.
+            assert!(
+                (x - y).abs() < if trusted && !adapts { 0.02 } else { 0.5 },
+                "{what}: {x} instead of {y} s"
+            );
         }
     });
 }

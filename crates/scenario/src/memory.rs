@@ -60,12 +60,11 @@ pub(crate) fn needed_limit(scenario: &Resolved) -> Option<u64> {
 
 /// Transfers of a group that have arrived, and are not over, at the end of the run.
 fn piled_up(scenario: &Resolved, group: &FlowGroup, duration: f64) -> f64 {
-    let crate::resolved::App::Arrivals(arrivals) = &group.app else { return 0.0 };
+    let (Some(opened), Some(offered)) = (group.app.opens(), group.app.offered()) else { return 0.0 };
     let slowest = group.path.iter().filter_map(|&i| scenario.links[i].forward.rate.mean());
     let capacity = slowest.map(|r| r.bits_per_sec() as f64).fold(f64::INFINITY, f64::min);
-    let offered = arrivals.rate * arrivals.size.mean() * 8.0 * f64::from(group.count);
-    let left = (1.0 - capacity / offered).max(0.0);
-    arrivals.rate * duration * f64::from(group.count) * left
+    let count = f64::from(group.count);
+    opened * duration * count * (1.0 - capacity / (offered * count)).max(0.0)
 }
 
 fn samples(scenario: &Resolved, flows: f64, duration: f64) -> f64 {

@@ -17,7 +17,7 @@
 use crate::CongestionControl;
 use crate::action::{Policy, ProbeSource, RecoveryMode, Window};
 use crate::alg::reno::{self, Reno};
-use crate::event::{Ack, Cx, Path, ProbeEvent, Signal, Start};
+use crate::event::{Ack, Cx, Path, Phase, ProbeEvent, Signal, Start};
 use crate::parts::fallback::{FallsBack, WithFallback};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
@@ -147,9 +147,16 @@ impl FallsBack<Reno> for Probing {
     fn afresh(&self) -> Reno {
         Reno::new(&reno::Config::default(), &self.frame.rules, self.config.recovery)
     }
-    fn continued(&self, _path: &Path) -> Reno {
+    fn continued(&self, path: &Path) -> Reno {
         let mut reno = self.afresh();
-        let window = Window { cwnd: self.frame.deflated(), ssthresh: self.frame.ssthresh };
+        let cwnd = self.frame.deflated();
+        let window = if self.cycle.is_some() || path.phase == Phase::Recovery {
+            // Nothing has been reduced for this loss, and nobody will tell now what it was: it counts as congestion.
+            let half = growth::half(&self.frame.rules, path, cwnd);
+            Window { cwnd: half, ssthresh: half }
+        } else {
+            Window { cwnd, ssthresh: self.frame.ssthresh }
+        };
         reno.take_over(window, Inflation::default());
         reno
     }
@@ -408,6 +415,10 @@ mod tests {
         let act = s.unsupported();
         assert_eq!(act.hold, Some(false), "a peer that answers nothing: NewReno goes on");
         assert!(!s.cc.policy().probes);
+        // Nobody can tell whether the loss was congestion: it is taken for it, and the end of the recovery takes nothing back.
+        assert_eq!((s.cwnd(), s.ssthresh()), (10.0, 10.0));
+        s.recovered();
+        assert_eq!(s.cwnd(), 10.0);
         // An echo of congestion needs no question.
         let mut s = at(20.0, &Config::default());
         assert_eq!(s.congestion(Signal::Ecn), Actions::default());
