@@ -1,13 +1,11 @@
 //! A scenario before resolution: a file, the files it extends, and overrides.
 
 use crate::amount::Size;
-use crate::error::{LoadError, Problem, ScenarioError, did_you_mean};
+use crate::error::{LoadError, OVERRIDE, Problem, ScenarioError, did_you_mean};
 use crate::model::{Scenario, expand, expand_default, fill, is_trace, tags};
 use crate::{Resolved, event, explain, memory, preset, resolve};
 use toml::{Table, Value};
 
-/// The file name in messages about overrides.
-pub(crate) const OVERRIDE: &str = "--set";
 /// Longest chain of files that extend each other.
 const MAX_LAYERS: usize = 16;
 

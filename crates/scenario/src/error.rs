@@ -1,8 +1,10 @@
 //! What is wrong with a scenario, in one line.
 
-use crate::document::OVERRIDE;
 use core::fmt;
 use skyhaul_base::amount::AmountError;
+
+/// The file name in messages about overrides.
+pub(crate) const OVERRIDE: &str = "--set";
 
 /// A refused scenario. Displays as one line: `geo.toml:12: links.sat.error.p: 1.2 is not a probability: …`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -79,10 +79,9 @@ fn many_categories_with_long_names_go_down_the_side() {
     let line = layers.iter().find(|l| l["encoding"]["x"]["datum"] == 30.65).expect("the line stands");
     assert!(line["encoding"].get("y").is_none());
     // Lines along categories keep them below the plot; names that have room there too, however many series.
-    for (mark, rows) in [
-        (Mark::LinePoint, rows),
-        (Mark::Point, (0..40).map(|i| named(["1e-3", "1e-2"][i % 2], 1.0)).collect()),
-    ] {
+    for (mark, rows) in
+        [(Mark::Line, rows), (Mark::Point, (0..40).map(|i| named(["1e-3", "1e-2"][i % 2], 1.0)).collect())]
+    {
         let s = spec(&Figure { mark, ..Figure::default() }, Scale::Category, &rows);
         let x = s["layer"][0]["encoding"]["x"].clone();
         assert_eq!(
