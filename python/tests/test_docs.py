@@ -14,7 +14,9 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglo
 
 
 def blocks(page, language):
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    """Blocks of code; those of a list are indented."""
+    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.M | re.S)
+    return [re.sub(rf"^{indent}", "", block, flags=re.M) for indent, block in found]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

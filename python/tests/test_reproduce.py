@@ -238,7 +238,7 @@ def test_a_damaged_cell_runs_again_and_a_broken_study_is_told(studies, tmp_path)
         (["luigi"], {}, "luigi: there is no such paper; there are: .*peach-2001"),
         (["peach-2001/fig99"], {}, "no such study; there are: .*peach-2001/fig11"),
         ([], {"studies": "nowhere"}, "nowhere: no such file or directory"),
-        ([], {"seeds": 0}, "at least one seed"),
+        ([], {"seeds": 0}, "seeds: 0: write a whole number from 1 to"),
     ],
 )
 def test_wrong_input_is_refused_before_anything_runs(names, options, words, tmp_path, monkeypatch):
