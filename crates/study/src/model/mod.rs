@@ -23,6 +23,7 @@ pub use raw::Raw;
 pub use table::Table;
 
 use crate::error::StudyError;
+use crate::files::read_text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhaul_scenario::did_you_mean;
@@ -246,6 +247,25 @@ pub struct StudyFile {
     pub max_cells: Option<u64>,
 }
 
+/// Parses a file of studies or papers.
+///
+/// # Errors
+/// With file and line, and the key that was probably meant.
+fn parsed<T: serde::de::DeserializeOwned>(text: &str, path: &Path) -> Result<T, StudyError> {
+    toml::from_str(text).map_err(|e| {
+        let line = e.span().map(|s| 1 + text[..s.start.min(text.len())].matches('\n').count());
+        StudyError::Parse { path: path.to_owned(), line, message: with_hint(e.message()) }
+    })
+}
+
+/// Reads such a file.
+///
+/// # Errors
+/// If it cannot be read.
+fn text_of(path: &Path) -> Result<String, StudyError> {
+    read_text(path).map_err(|source| StudyError::Read { path: path.to_owned(), source })
+}
+
 /// Serde's words about a key that does not exist, with the one that was probably meant.
 fn with_hint(message: &str) -> String {
     let mut words = message.split('`').skip(1).step_by(2);
@@ -261,9 +281,7 @@ impl StudyFile {
     /// # Errors
     /// If the file cannot be read or is no study; the message names file, line and key.
     pub fn read(path: &Path) -> Result<Self, StudyError> {
-        let text = crate::files::read_text(path)
-            .map_err(|source| StudyError::Read { path: path.to_owned(), source })?;
-        Self::parse(&text, path)
+        Self::parse(&text_of(path)?, path)
     }
 
     /// Parses a study; `path` is for messages and relative references only.
@@ -271,10 +289,7 @@ impl StudyFile {
     /// # Errors
     /// If the text is no study; the message names file, line and key.
     pub fn parse(text: &str, path: &Path) -> Result<Self, StudyError> {
-        let study: Study = toml::from_str(text).map_err(|e| {
-            let line = e.span().map(|s| 1 + text[..s.start.min(text.len())].matches('\n').count());
-            StudyError::Parse { path: path.to_owned(), line, message: with_hint(e.message()) }
-        })?;
+        let study = parsed(text, path)?;
         let file = Self { path: path.to_owned(), text: text.to_owned(), study, max_cells: None };
         if file.study.schema != 1 {
             let found = file.study.schema;

@@ -1,7 +1,7 @@
 //! `paper.toml`: what belongs to a folder of studies and to none of them.
 
 use crate::error::StudyError;
-use crate::model::locate;
+use crate::model::{locate, parsed, text_of};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -108,9 +108,7 @@ impl Paper {
     /// # Errors
     /// If the file cannot be read or is no paper; the message names file, line and key.
     pub fn read(path: &Path) -> Result<Self, StudyError> {
-        let text = crate::files::read_text(path)
-            .map_err(|source| StudyError::Read { path: path.to_owned(), source })?;
-        Self::parse(&text, path)
+        Self::parse(&text_of(path)?, path)
     }
 
     /// Parses a paper; `path` is for messages only.
@@ -118,10 +116,7 @@ impl Paper {
     /// # Errors
     /// If the text is no paper; the message names file, line and key.
     pub fn parse(text: &str, path: &Path) -> Result<Self, StudyError> {
-        let paper: Self = toml::from_str(text).map_err(|e| {
-            let line = e.span().map(|s| 1 + text[..s.start.min(text.len())].matches('\n').count());
-            StudyError::Parse { path: path.to_owned(), line, message: e.message().to_owned() }
-        })?;
+        let paper: Self = parsed(text, path)?;
         let refuse = |key: &str, message: String, accepted: &[&str]| StudyError::Invalid {
             path: PathBuf::from(path),
             line: locate(text, key),
