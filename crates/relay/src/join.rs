@@ -159,7 +159,7 @@ impl<F: Fifo> Relay<F> {
         }
     }
 
-    /// Hands over to another gateway: the number of bytes that have to be carried there.
+    /// Bytes that wait in both directions.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.forward.waits.len() + self.back.waits.len()

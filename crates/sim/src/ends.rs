@@ -19,15 +19,11 @@ impl Ends {
     pub(crate) fn open(
         now: Instant,
         config: &Arc<Config>,
-        (control, peer): (Algorithm, Algorithm),
+        controls: (Algorithm, Algorithm),
         rng: Rng,
         peer_rng: Rng,
     ) -> Self {
-        let ends = Self {
-            sender: Connection::connect(now, Arc::clone(config), control, Seq(0), rng),
-            receiver: Connection::listen(Arc::clone(config), peer, Seq(0), peer_rng),
-        };
-        ends.sink()
+        Self::of_leg(now, config, controls, rng, peer_rng, true)
     }
 
     /// As [`Self::open`]; the receiver is read by a relay, unless the leg is the last.
@@ -39,17 +35,15 @@ impl Ends {
         peer_rng: Rng,
         last: bool,
     ) -> Self {
-        let ends = Self {
+        let mut ends = Self {
             sender: Connection::connect(now, Arc::clone(config), control, Seq(0), rng),
             receiver: Connection::listen(Arc::clone(config), peer, Seq(0), peer_rng),
         };
-        if last { ends.sink() } else { ends }
-    }
-
-    /// The receiving application reads everything at once.
-    fn sink(mut self) -> Self {
-        self.receiver.discard_reads();
-        self
+        if last {
+            // The receiving application reads everything at once.
+            ends.receiver.discard_reads();
+        }
+        ends
     }
 
     /// The end that a segment travels to.
