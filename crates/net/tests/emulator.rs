@@ -4,16 +4,14 @@
 mod common;
 mod kernel_side;
 
-use common::{fill, hash_of};
+use common::hash_of;
 use kernel_side::{installed, kernel_party, space};
-use sha2::{Digest, Sha256};
 use skyhaul_base::Duration;
 use skyhaul_net::emulator::{Emulation, End, Options, Report, addresses};
 use skyhaul_net::tun::TunConfig;
 use skyhaul_net::{Namespace, NetError};
 use skyhaul_path::DropReason;
 use skyhaul_scenario::Document;
-use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
 
@@ -146,28 +144,10 @@ fn a_kernel_transfer_over_geo_is_whole_and_captured_with_the_causes_of_its_losse
     let bytes = 5_000_000;
     let listener = p.server.within(|| TcpListener::bind("10.83.0.2:0").unwrap()).unwrap();
     let to = listener.local_addr().unwrap();
-    let receiving = std::thread::spawn(move || {
-        let (mut s, _) = listener.accept().unwrap();
-        let (mut h, mut buf) = (Sha256::new(), vec![0; 1 << 16]);
-        loop {
-            match s.read(&mut buf).unwrap() {
-                0 => break,
-                n => h.update(&buf[..n]),
-            }
-        }
-        h.finalize().iter().map(|b| format!("{b:02x}")).collect::<String>()
-    });
-    let mut s = p.client.within(|| TcpStream::connect(to).unwrap()).unwrap();
-    let mut buf = vec![0; 1 << 16];
-    let mut at = 0;
-    while at < bytes {
-        let n = (bytes - at).min(buf.len() as u64) as usize;
-        fill(at, &mut buf[..n]);
-        s.write_all(&buf[..n]).unwrap();
-        at += n as u64;
-    }
-    drop(s);
-    assert_eq!(receiving.join().unwrap(), hash_of(bytes));
+    let receiving = std::thread::spawn(move || kernel_party(listener.accept().unwrap().0, 0));
+    let s = p.client.within(|| TcpStream::connect(to).unwrap()).unwrap();
+    assert_eq!(kernel_party(s, bytes).0, 0);
+    assert_eq!(receiving.join().unwrap(), (bytes, hash_of(bytes)));
     let r = p.emulation.finish().unwrap();
     let c = forward(&r).total();
     assert!(c.dropped(DropReason::Error) > 0, "{c:?}");

@@ -112,6 +112,11 @@ fn lost(w: &Witness, why: &str) -> usize {
     w.sent.iter().filter(|s| s.end == Some(Err(why))).count()
 }
 
+/// Light and shadow by turns.
+const TREES: &str = "{ kind = \"shadowing\", carrier = { es-n0 = \"9 dB\" }, states = [\
+                 { name = \"good\", mean = \"3 s\" }, \
+                 { name = \"bad\", mean = \"967 ms\", attenuation = \"8 dB\", deviation = \"3 dB\" }] }";
+
 #[test]
 fn packets_arrive_when_they_do_in_the_simulator_while_satellites_move_in_the_rain() {
     // A climate of downpours, so that a minute and a half has some of everything.
@@ -126,10 +131,7 @@ fn packets_arrive_when_they_do_in_the_simulator_while_satellites_move_in_the_rai
 
 #[test]
 fn packets_arrive_when_they_do_in_the_simulator_while_satellites_move_behind_trees() {
-    let trees = "{ kind = \"shadowing\", carrier = { es-n0 = \"9 dB\" }, states = [\
-                 { name = \"good\", mean = \"3 s\" }, \
-                 { name = \"bad\", mean = \"967 ms\", attenuation = \"8 dB\", deviation = \"3 dB\" }] }";
-    let soft = agree(trees, "switch = \"soft\"", 4);
+    let soft = agree(TREES, "switch = \"soft\"", 4);
     assert!(
         soft.handovers >= 2 && soft.changes > 900,
         "{} handovers, {} changes",
@@ -141,10 +143,7 @@ fn packets_arrive_when_they_do_in_the_simulator_while_satellites_move_behind_tre
 
 #[test]
 fn packets_arrive_when_they_do_in_the_simulator_by_the_first_of_two_satellites() {
-    let trees = "{ kind = \"shadowing\", carrier = { es-n0 = \"9 dB\" }, states = [\
-                 { name = \"good\", mean = \"3 s\" }, \
-                 { name = \"bad\", mean = \"967 ms\", attenuation = \"8 dB\", deviation = \"3 dB\" }] }";
-    let both = agree(trees, "diversity = \"both\"", 5);
+    let both = agree(TREES, "diversity = \"both\"", 5);
     assert!(both.handovers >= 2, "{} handovers", both.handovers);
     let through = both.sent.iter().filter(|s| matches!(s.end, Some(Ok(_)))).count();
     assert!(
