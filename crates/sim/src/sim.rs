@@ -204,13 +204,6 @@ impl<R: Tap> Sim<R> {
         let header = flow.header;
         let head = parcel.head(header);
         let extras = parcel.take_extras(&mut net.witness.bodies);
-        if let Agent::Leg(leg) = &mut flow.agent {
-            if let Some(rated) = &mut leg.rated {
-                rated.handle(now, parcel);
-                self.carry(index);
-                return;
-            }
-        }
         if backward {
             flow.last_ack = Some(now);
         }
@@ -244,8 +237,13 @@ impl<R: Tap> Sim<R> {
                 }
                 (refused, end.next_timeout())
             }
-            Agent::Leg(_) => {
-                self.leg_arrival(parcel, &Segment::join(&head, &extras.unwrap_or_default()));
+            Agent::Leg(leg) => {
+                if let Some(rated) = &mut leg.rated {
+                    rated.handle(now, parcel);
+                    self.carry(index);
+                } else {
+                    self.leg_arrival(parcel, &Segment::join(&head, &extras.unwrap_or_default()));
+                }
                 return;
             }
             Agent::Datagrams(d) => {
