@@ -167,7 +167,7 @@ fn fits(key: &str, spec: &FlowSpec) -> Result<()> {
         let why = "the legs of a chain are opened one after the other: leave this out, or the chain";
         return refuse(format!("{key}.handshake"), why);
     }
-    if let Some(app) = spec.app.as_ref().map(|a| &a.0).filter(|a| a.is_watched() || a.name() == "arrivals") {
+    if let Some(app) = spec.app.as_ref().map(|a| &a.0).filter(|a| a.is_watched() || a.opens().is_some()) {
         let why = format!(
             "\"{}\" does not go through a chain of connections: write \"bulk\", \"pages\", \"cbr\" or \"on-off\"",
             app.name()
