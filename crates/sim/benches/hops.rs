@@ -4,7 +4,7 @@
 //! segments acknowledged for the others.
 #![allow(missing_docs, reason = "criterion's macros generate undocumented functions")]
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/all/common/mod.rs"]
 mod common;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};

@@ -3,7 +3,7 @@
 //! The process's own memory is read when the world is built, when every flow has its first segments on the way, and when
 //! the windows are open; by then much of it is packets on the link, which is given beside it.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/all/common/mod.rs"]
 mod common;
 
 use skyhaul_base::{Duration, Instant};

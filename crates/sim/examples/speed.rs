@@ -1,6 +1,6 @@
 //! Nanoseconds per delivered segment: `speed [flows] [seconds] [loss] [fixed-window]`.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/all/common/mod.rs"]
 mod common;
 
 use skyhaul_sim::{Agents, Sim};

@@ -8,7 +8,7 @@
 //! `alpha` and `beta` mean and the pair (0.31, 7/8); the relation with timeouts gives 0.3125 there, and it and the
 //! formula of the rate (`skyhaul_analysis::aimd`) are taken from the literature since. The relation without timeouts is that of Floyd, Handley,
 //! Padhye, "A comparison of equation-based and AIMD congestion control" (2000), *verified* against RFC 9438 §4.3. The
-//! formula and both relations are held against simulated flows (`crates/sim/tests/square_root.rs`). That ns-2's AIMD
+//! formula and both relations are held against simulated flows (`crates/sim/tests/all/square_root.rs`). That ns-2's AIMD
 //! halves the first time, in slow start and after timeouts whatever `beta` says is the option `ns2-half` (*verified*
 //! against `slowdown` of ns-2).
 

@@ -1,0 +1,124 @@
+//! Metrics relative to another combination, and tables of means.
+
+use crate::common;
+
+use common::{Fake, STUDY, folder, parse, planned};
+use skyhaul_study::evaluation::{Evaluation, evaluate};
+use skyhaul_study::output::{OutputOptions, write};
+use skyhaul_study::plan::plan;
+use skyhaul_study::report;
+use skyhaul_study::run::{RunOptions, run};
+use skyhaul_study::table::Column;
+
+const MORE: &str = r#"
+[[metric]]
+name = "gain"
+title = "Gain over SACK"
+from = "100 * (metric.goodput / base.goodput - 1)"
+base = { cc = "SACK" }
+unit = "%"
+
+[[table]]
+file = "gain"
+title = "Gain <of> each control"
+rows = "cc"
+columns = "loss"
+metric = "gain"
+caption = "In percent."
+
+[[table]]
+file = "all"
+rows = ["loss", "cc"]
+metric = ["goodput", "gain"]
+at = { loss = [0, 0.01] }
+"#;
+
+fn evaluation(text: &str) -> Evaluation {
+    let fake = Fake::default();
+    let plan = plan(&fake, parse(text)).expect("a study");
+    let cells = run(&fake, &plan, &RunOptions::default()).expect("cells");
+    evaluate(&plan, &cells).expect("an evaluation")
+}
+
+#[test]
+fn a_base_is_the_same_seed_and_the_same_other_values() {
+    let e = evaluation(&format!("{STUDY}{MORE}"));
+    let column = |name: &str| {
+        let i = e.values.metrics.iter().position(|m| m.starts_with(name)).expect(name);
+        move |row: &skyhaul_study::evaluation::ValueRow| row.metrics[i]
+    };
+    let gain = column("Gain");
+    let rows: Vec<_> = e.values.rows.iter().filter(|r| r.reading == e.readings[0].0).collect();
+    for pair in rows.chunks(2) {
+        let (sack, peach) = (pair[0], pair[1]);
+        assert_eq!((sack.at[1].as_str(), peach.at[1].as_str()), ("SACK", "Peach"));
+        // Against itself: nothing, with every seed.
+        assert_eq!((gain(sack).mean, gain(sack).half), (0.0, 0.0));
+    }
+    // Seed by seed: the base of each cell is the one with its own seed. Cells come by loss rate, control, seed.
+    let real = |name: &str| match e.cells.columns().iter().find(|(n, _)| n == name) {
+        Some((_, Column::Real(values))) => values,
+        _ => panic!("{name}"),
+    };
+    let (goodputs, gains) = (real("goodput"), real("gain"));
+    for cell in (0..48).filter(|i| i % 16 >= 8) {
+        let expected = 100.0 * (goodputs[cell] / goodputs[cell - 8] - 1.0);
+        assert!((gains[cell] - expected).abs() < 1e-9, "{cell}: {} {expected}", gains[cell]);
+    }
+    // A reading is compared with the base as the reading has it.
+    let read = e.values.rows.iter().find(|r| r.reading == "Reno recovery").expect("a reading");
+    assert!(gain(read).mean.abs() < 2.0, "Reno's recovery is as good as SACK here: {}", gain(read).mean);
+}
+
+#[test]
+fn tables_have_a_row_per_value_and_a_column_per_value_or_metric() {
+    let e = evaluation(&format!("{STUDY}{MORE}"));
+    let [gain, all] = &e.tables[..] else { panic!("two tables") };
+    let text = gain.text();
+    assert_eq!(text[0], ["Control", "loss 0", "loss 0.001", "loss 0.01"]);
+    assert_eq!(text.len(), 3);
+    assert_eq!(text[1], ["SACK", "0", "0", "0"]);
+    assert!(text[2][0] == "Peach" && text[2][3].contains('±'), "{:?}", text[2]);
+    assert_eq!(all.rows.len(), 4);
+    assert_eq!(all.text()[0].len(), 4);
+    assert_eq!(all.rows[3].0, ["0.01", "Peach"]);
+    let html = report::html(&e);
+    assert!(html.contains("<caption>Gain &lt;of&gt; each control</caption>") && html.contains("In percent."));
+    let plain = report::text(&e);
+    assert!(plain.contains("Gain <of> each control") && plain.contains("loss 0.01"), "{plain}");
+    let folder = folder("tables");
+    write(&e, &folder, &OutputOptions::default()).expect("writes");
+    let csv = std::fs::read_to_string(folder.join("tables/gain.csv")).expect("a table");
+    assert!(csv.starts_with("Control,loss 0,loss 0 ±,"), "{csv}");
+    assert_eq!(csv.lines().count(), 3);
+}
+
+#[test]
+fn what_a_table_cannot_show_is_refused_with_the_key() {
+    drop(planned(&Fake::default()));
+    for (from, to, parts) in [
+        ("base = { cc = \"SACK\" }", "", ["metric[1].from", "there is none", "base = {"]),
+        (
+            "base = { cc = \"SACK\" }",
+            "base = { cc = [\"SACK\", \"Peach\"] }",
+            ["metric[1].base", "one base", "cc"],
+        ),
+        (
+            "base = { cc = \"SACK\" }",
+            "base = { c = \"SACK\" }",
+            ["metric[1].base", "no axis `c`", "loss, cc"],
+        ),
+        ("base.goodput", "base.godput", ["metric[1].from", "godput", "goodput"]),
+        ("rows = \"cc\"", "rows = \"c\"", ["table[0].rows", "no axis `c`", "loss, cc"]),
+        ("columns = \"loss\"", "", ["table[0].at", "`loss` has several values", "`rows` or `columns`"]),
+        ("columns = \"loss\"", "columns = \"los\"", ["table[0].columns", "no axis `los`", "loss, cc"]),
+        ("metric = \"gain\"", "metric = \"gian\"", ["table[0].metric", "no metric `gian`", "goodput"]),
+        ("metric = \"gain\"", "metric = []", ["table[0].metric", "empty table", "gain"]),
+        ("at = { loss = [0, 0.01] }", "at = { loss = 7 }", ["table[1].at", "no value `7`", "0.01"]),
+        ("file = \"all\"", "file = \"gain\"", ["table[1]", "twice", "gain"]),
+    ] {
+        let text = format!("{STUDY}{}", MORE.replace(from, to));
+        let error = plan(&Fake::default(), parse(&text)).expect_err(to).to_string();
+        assert!(parts.iter().all(|p| error.contains(p)), "{to}: {error}");
+    }
+}

@@ -1,0 +1,30 @@
+//! The connection from outside. One program for all of it: each further one compiles and links the whole crate once more.
+
+mod abandon;
+mod ack_cc;
+mod black_hole;
+mod byte_counting;
+mod common;
+mod delivery;
+mod door;
+mod echoes;
+mod ecn;
+mod fast_start;
+mod handshake;
+mod invariants;
+mod memory;
+mod mtu_search;
+mod path_state;
+mod peach_conformance;
+mod peach_plus;
+mod peach_traces;
+mod rack_gains;
+mod rack_oracle;
+mod rack_traces;
+mod rounds;
+mod scoreboard_oracle;
+mod segments;
+mod silence;
+mod tcp_probing;
+mod tcp_real;
+mod undo_traces;
