@@ -10,6 +10,8 @@ pub enum Merge {
     /// It stays a packet of its own: a probe, or what answers one. Joined with its neighbour it would be one probe, and
     /// be answered once.
     Alone,
+    /// It stays alone, and goes only where nobody else wants to: a probe of low priority.
+    Low,
 }
 
 /// Where packets go. They are whole IP packets; what is done with one that finds no room is the outlet's business, as it
@@ -18,6 +20,12 @@ pub trait Outlet {
     /// Who computes the checksum of TCP of packets that may be joined ([`Merge::Allowed`]).
     fn checksum(&self) -> Checksum {
         Checksum::Written
+    }
+
+    /// How many packets a connection may send in its turn; 0 for none now: the host keeps its turn until it is flushed again.
+    /// Answers to strangers and handshakes are not asked.
+    fn allowance(&self) -> usize {
+        usize::MAX
     }
 
     /// Takes a packet of at most `most` bytes. `write` writes it into the room that it is given, from its first byte on,

@@ -127,7 +127,7 @@ impl Departures {
         mut device: impl FnMut(&[u8]),
         seen: impl FnOnce(&[u8]),
     ) -> Result<(), E> {
-        let alone = merge == Merge::Alone;
+        let alone = merge != Merge::Allowed;
         let left = self.checksum == Checksum::Left;
         let fits = |j: &Joined| j.end - VIRTIO_NET_HDR_LEN + most <= LONGEST && j.left == left;
         if self.joined.is_some_and(|j| alone || j.each == 0 || j.full || !fits(&j)) {

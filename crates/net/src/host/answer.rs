@@ -5,7 +5,7 @@ use super::place::segment_limit;
 use super::{Conn, Host};
 use crate::outlet::{Merge, Outlet};
 use skyhaul_base::{Duration, Instant};
-use skyhaul_tcp::{Flags, Segment, State};
+use skyhaul_tcp::{Flags, Segment, Seq, State};
 use skyhaul_wire::icmp::{self, Icmp, Quoted};
 use skyhaul_wire::tcp::Tcp;
 use skyhaul_wire::{Agreement, Checksum, Envelope, ip};
@@ -34,17 +34,26 @@ impl Host {
         }
         let mut rst = Segment { seq: tcp.ack, flags: Flags::RST, ..Segment::default() };
         if !tcp.flags.has(Flags::ACK) {
-            rst.seq = skyhaul_tcp::Seq(0);
+            rst.seq = Seq(0);
             let span = tcp.payload.len() as u32
                 + u32::from(tcp.flags.has(Flags::SYN))
                 + u32::from(tcp.flags.has(Flags::FIN));
             rst.ack = tcp.seq.add(span);
             rst.flags = Flags::RST.with(Flags::ACK);
         }
+        self.reset(local, remote, &rst, out);
+    }
+    /// Refuses a connection whose SYN had this number (RFC 9293 §3.10.7.1).
+    pub(super) fn reset_syn(&mut self, ends: &Ends, syn: Seq, out: &mut impl Outlet) {
+        let flags = Flags::RST.with(Flags::ACK);
+        let rst = Segment { seq: Seq(0), ack: syn.add(1), flags, ..Segment::default() };
+        self.reset(ends.local(), ends.remote(), &rst, out);
+    }
+    fn reset(&mut self, local: SocketAddr, remote: SocketAddr, rst: &Segment, out: &mut impl Outlet) {
         let envelope = Envelope::new(local, remote);
         let agreed = Agreement { plan: self.config.plan, ..Agreement::default() };
         let write = |room: &mut [u8]| {
-            skyhaul_wire::encode_with(room, &envelope, &agreed, &rst, Checksum::Written, |_| {})
+            skyhaul_wire::encode_with(room, &envelope, &agreed, rst, Checksum::Written, |_| {})
         };
         if out.send(skyhaul_wire::MAX_HEADER, Merge::Alone, write).is_ok() {
             self.counts.resets_out += 1;

@@ -15,6 +15,11 @@ pub const SYN_ACKS: u32 = 100_000;
 pub struct HostConfig {
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
+    /// It stands in for others: it takes packets to any address, and opens connections from any. Who gives it packets has
+    /// chosen them.
+    pub transparent: bool,
+    /// Where an outlet takes only so many packets, clients take turns instead of connections.
+    pub by_client: bool,
     /// Longest packet that its device takes, bytes.
     pub mtu: u32,
     /// How low priority is written.
@@ -46,6 +51,8 @@ impl HostConfig {
     pub fn new(addresses: Vec<IpAddr>, secret: Secret) -> Self {
         Self {
             addresses,
+            transparent: false,
+            by_client: false,
             mtu: 1500,
             plan: Plan::LowerEffort,
             secret,

@@ -128,6 +128,10 @@ impl Conn {
     pub fn remote(&self) -> SocketAddr {
         self.remote
     }
+    /// The end that has asked for it.
+    pub(super) fn client(&self) -> std::net::IpAddr {
+        if self.listener.is_some() { self.remote.ip() } else { self.local.ip() }
+    }
     /// The endpoint.
     #[must_use]
     pub fn tcp(&self) -> &Connection<Bytes> {
@@ -358,9 +362,18 @@ impl Conn {
 
     // ----- departures ---------------------------------------------------------------------------------------
 
-    pub(super) fn depart(&mut self, now: Instant, counts: &mut Counts, out: &mut impl Outlet) {
+    /// Sends what is due, no more than `out` takes from it at a time. False if there is more.
+    pub(super) fn depart(&mut self, now: Instant, counts: &mut Counts, out: &mut impl Outlet) -> bool {
         let mut sent = Vec::new();
-        while let Some(seg) = self.tcp.poll_transmit(now) {
+        let mut most = out.allowance();
+        let mut done = true;
+        loop {
+            if most == 0 {
+                done = false;
+                break;
+            }
+            let Some(seg) = self.tcp.poll_transmit(now) else { break };
+            most -= 1;
             if self.journal.is_some() {
                 sent.push(seg);
             }
@@ -372,6 +385,7 @@ impl Conn {
         if self.journal.is_some() {
             self.note(now, Op::Sent(sent));
         }
+        done
     }
 
     /// The next segment that is due, for somebody else to send.
@@ -385,7 +399,11 @@ impl Conn {
     pub(super) fn say(&mut self, seg: &Segment, counts: &mut Counts, out: &mut impl Outlet) {
         self.ours.window_shift = self.tcp.scales().0;
         let envelope = Envelope::new(self.local, self.remote);
-        let merge = if seg.mark == Mark::None && !seg.low_priority { Merge::Allowed } else { Merge::Alone };
+        let merge = match seg.mark {
+            _ if seg.low_priority => Merge::Low,
+            Mark::None => Merge::Allowed,
+            _ => Merge::Alone,
+        };
         // From the send buffer to where the packet leaves from: the one copy on the way to the kernel.
         let checksum = if merge == Merge::Allowed { out.checksum() } else { Checksum::Written };
         let write = |room: &mut [u8]| {

@@ -1,17 +1,19 @@
 //! A host on a TUN device, in real time.
 
 use super::app::{App, Turn};
+use super::shaper::Shaper;
 use crate::device::Clock;
 use crate::device::offload::{Arrivals, Departures};
 use crate::device::tun::Tun;
 use crate::device::wait::{Wait, Waker};
 use crate::error::NetError;
 use crate::host::{Host, Merge, Outlet};
-use skyhaul_base::{Duration, Instant};
+use skyhaul_base::{Duration, Instant, Rate};
 use skyhaul_wire::Checksum;
 use skyhaul_wire::pcapng::Capture;
 use std::fs::File;
 use std::io::{self, BufWriter};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,6 +33,7 @@ pub struct Driver {
     departing: Vec<u8>,
     /// For a device of super-packets.
     merged: Option<(Arrivals, Departures)>,
+    shaper: Option<Shaper>,
     refused: Arc<AtomicU64>,
     cpu: Duration,
 }
@@ -69,6 +72,7 @@ fn wall_nanos(now: Instant) -> u64 {
 struct Out<'a> {
     tun: &'a Tun,
     merged: Option<&'a mut Departures>,
+    shaper: Option<&'a mut Shaper>,
     /// Room for one packet.
     packet: &'a mut [u8],
     now: Instant,
@@ -82,13 +86,17 @@ impl Outlet for Out<'_> {
         self.merged.as_ref().map_or(Checksum::Written, |d| d.checksum())
     }
 
+    fn allowance(&self) -> usize {
+        self.shaper.as_ref().map_or(usize::MAX, |s| s.allowance(self.now))
+    }
+
     fn send<E>(
         &mut self,
         most: usize,
         merge: Merge,
         write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), E> {
-        let Self { tun, merged, packet, now, capture, refused, failure } = self;
+        let Self { tun, merged, shaper, packet, now, capture, refused, failure } = self;
         if let Some(departures) = merged {
             // A super-packet is refused as a whole, and later: captures do not know.
             let device = |p: &[u8]| {
@@ -101,6 +109,13 @@ impl Outlet for Out<'_> {
             });
         }
         let n = write(&mut packet[..most])?;
+        if let Some(shaper) = shaper {
+            if merge == Merge::Low {
+                shaper.wait(&packet[..n]);
+                return Ok(());
+            }
+            shaper.spend(*now, n);
+        }
         let taken = give(tun, &packet[..n], refused, failure);
         if let Some(c) = capture {
             c.packet(*now, &packet[..n], (!taken).then_some("refused by the interface"));
@@ -130,6 +145,18 @@ impl Out<'_> {
         }
         host.arrive(now, packet, self);
     }
+    /// Probes leave where nobody else wants to.
+    fn send_probes(&mut self) {
+        let Self { tun, shaper, now, capture, refused, failure, .. } = self;
+        let Some(shaper) = shaper else { return };
+        while let Some(probe) = shaper.next_probe(*now) {
+            shaper.spend(*now, probe.len());
+            let taken = give(tun, &probe, refused, failure);
+            if let Some(c) = capture {
+                c.packet(*now, &probe, (!taken).then_some("refused by the interface"));
+            }
+        }
+    }
     fn flush(&mut self) {
         let Self { tun, merged, refused, failure, .. } = self;
         if let Some(departures) = merged {
@@ -150,7 +177,34 @@ impl Driver {
         let merged = tun.offloads().then(|| (Arrivals::new(), Departures::new()));
         let (arriving, departing) = (vec![0; 1 << 16], vec![0; ROOM]);
         let cpu = Duration::ZERO;
-        Ok(Self { tun, wait, host, capture: None, arriving, departing, merged, refused: Arc::default(), cpu })
+        Ok(Self {
+            tun,
+            wait,
+            host,
+            capture: None,
+            arriving,
+            departing,
+            merged,
+            shaper: None,
+            refused: Arc::default(),
+            cpu,
+        })
+    }
+
+    /// Sends no faster than this, and probes of low priority only where nothing else is to be sent.
+    ///
+    /// # Panics
+    /// If the rate is zero, or the device takes super-packets, which nobody can count.
+    pub fn shape(&mut self, rate: Rate) {
+        assert!(!self.tun.offloads(), "super-packets cannot be paced");
+        self.shaper = Some(Shaper::new(rate));
+    }
+    /// Runs the application also when this descriptor has something to read.
+    ///
+    /// # Errors
+    /// If the system has no room for it.
+    pub fn also_wait_for(&mut self, descriptor: &dyn AsFd) -> Result<(), NetError> {
+        self.wait.replace(1, descriptor)
     }
 
     /// Goes on with the same host on another device, when the old one has gone. Connections do not notice but for the time
@@ -236,7 +290,7 @@ impl Driver {
         let outcome = loop {
             let now = Clock::now();
             let mut failure = None;
-            let Self { tun, host, capture, arriving, departing, merged, refused, .. } = self;
+            let Self { tun, host, capture, arriving, departing, merged, shaper, refused, .. } = self;
             let (mut arrivals, departures) = match merged {
                 Some((a, d)) => {
                     // A capture shows whole packets.
@@ -248,6 +302,7 @@ impl Driver {
             let mut out = Out {
                 tun,
                 merged: departures,
+                shaper: shaper.as_mut(),
                 packet: departing,
                 now,
                 capture: capture.as_mut(),
@@ -280,6 +335,9 @@ impl Driver {
                 app.stop(now, host);
             }
             host.flush(now, &mut out);
+            if host.ready() == 0 {
+                out.send_probes();
+            }
             out.flush();
             if let Some(e) = failure {
                 break Err(e);
@@ -287,7 +345,8 @@ impl Driver {
             if turn == Turn::Done {
                 break Ok(());
             }
-            let next = host.next_timeout().min(app.next_timeout());
+            let paced = shaper.as_ref().map_or(Instant::MAX, |s| s.next_timeout(host.ready() > 0));
+            let next = host.next_timeout().min(app.next_timeout()).min(paced);
             // Where something arrived, what was sent in answer may have been answered by now: looking costs less than
             // waiting.
             if read == 0 {

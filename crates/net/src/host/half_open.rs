@@ -9,7 +9,7 @@ use super::cookie::{self, Offer};
 use super::endpoint::unstated_mss;
 use super::ends::Ends;
 use super::journal::{Journal, Origin};
-use super::{Endpoint, Host};
+use super::{Admission, Endpoint, Host};
 use crate::outlet::{Merge, Outlet};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::{Flags, Segment, Seq, State, SynOptions, Waves};
@@ -127,11 +127,13 @@ pub(super) struct HalfOpen {
     repeats: u8,
     /// Memory was short when it began: little was offered.
     pressed: bool,
+    /// The application has not admitted it yet: nothing has been answered.
+    waits: bool,
 }
 
 impl HalfOpen {
     fn new(syn: Syn, iss: Seq, number: u64, now: Instant, pressed: bool) -> Self {
-        Self { syn, iss, number, began: now, sent: now, challenge_from: now, repeats: 0, pressed }
+        Self { syn, iss, number, began: now, sent: now, challenge_from: now, repeats: 0, pressed, waits: false }
     }
 }
 
@@ -145,7 +147,7 @@ impl Host {
         beyond: Option<Seq>,
         out: &mut impl Outlet,
     ) {
-        let Some(endpoint) = self.listeners.get(&ends.local().port()).cloned() else { return };
+        let Some(endpoint) = self.listeners.at(ends.local().port()).cloned() else { return };
         if self.demux.len() >= self.config.most {
             // No answer: the peer sends its SYN again later, and there may be room then.
             self.counts.syns_dropped += 1;
@@ -160,6 +162,12 @@ impl Host {
             _ => None,
         };
         let syn = Syn::of(&tcp.segment(&agreed), states);
+        let waits = self.listeners.admission(ends.local().port()) == Admission::WhenAdmitted;
+        if self.half_open.len() >= self.config.backlog && waits {
+            // A cookie would be an answer.
+            self.counts.syns_dropped += 1;
+            return;
+        }
         if self.half_open.len() >= self.config.backlog && beyond.is_none() {
             self.answer_with_cookie(now, &ends, syn, &endpoint, out);
             return;
@@ -172,12 +180,45 @@ impl Host {
         }
         let pressed = self.ledger.presses();
         let half = HalfOpen::new(syn, iss, self.opened, now, pressed);
+        if waits {
+            let at = self.half_open.insert(ends, HalfOpen { waits, ..half });
+            self.half_open.arm(at, now + LIFE);
+            self.asked.push_back(ends);
+            return;
+        }
         let (mut conn, synack) = self.made(&half, &ends, &endpoint);
         if let Some(seg) = synack {
             conn.say(&seg, &mut self.counts, out);
         }
         let at = self.half_open.insert(ends, half);
         self.half_open.arm(at, now + endpoint.tcp.rto.initial.min(LIFE));
+    }
+
+    /// A connection that waits for being admitted: where it is, and the number of its SYN.
+    pub(super) fn waits(&self, ends: &Ends) -> Option<(u32, Seq)> {
+        let at = self.half_open.find(ends)?;
+        self.half_open.get(at).filter(|half| half.waits).map(|half| (at, half.syn.seq))
+    }
+
+    /// Says what the application has decided about connections that waited for it.
+    pub(super) fn answer_asked(&mut self, now: Instant, out: &mut impl Outlet) {
+        for ends in core::mem::take(&mut self.admitted) {
+            let Some((at, _)) = self.waits(&ends) else { continue };
+            let Some(endpoint) = self.listeners.at(ends.local().port()).cloned() else { continue };
+            if let Some(half) = self.half_open.get_mut(at) {
+                // The round trip begins with the answer.
+                (half.waits, half.began, half.sent) = (false, now, now);
+                let half = *half;
+                let (mut conn, synack) = self.made(&half, &ends, &endpoint);
+                if let Some(seg) = synack {
+                    conn.say(&seg, &mut self.counts, out);
+                }
+                self.half_open.arm(at, now + endpoint.tcp.rto.initial.min(LIFE));
+            }
+        }
+        for (ends, syn) in core::mem::take(&mut self.refused) {
+            self.reset_syn(&ends, syn, out);
+        }
     }
 
     /// The endpoint of a half-open connection, and the SYN-ACK that it has sent.
@@ -241,7 +282,7 @@ impl Host {
         if !plain || now >= self.cookies_until {
             return false;
         }
-        let Some(endpoint) = self.listeners.get(&ends.local().port()).cloned() else { return false };
+        let Some(endpoint) = self.listeners.at(ends.local().port()).cloned() else { return false };
         let (iss, irs) = (tcp.ack.add(u32::MAX), tcp.seq.add(u32::MAX));
         let Some(mss) = cookie::taste(&self.config.secret, now, ends, irs, iss) else { return false };
         if self.demux.len() >= self.config.most {
@@ -264,7 +305,14 @@ impl Host {
     pub(super) fn half_open_segment(&mut self, now: Instant, at: u32, tcp: &Tcp<'_>, out: &mut impl Outlet) {
         let (ends, Some(&half)) = (self.half_open.ends(at), self.half_open.get(at)) else { return };
         let expected = half.syn.seq.add(1);
-        let Some(endpoint) = self.listeners.get(&ends.local().port()).cloned() else {
+        if half.waits {
+            // Its SYN once more, or its peer has given up.
+            if tcp.flags.has(Flags::RST) && tcp.seq == expected {
+                self.half_open.remove(at);
+            }
+            return;
+        }
+        let Some(endpoint) = self.listeners.at(ends.local().port()).cloned() else {
             self.half_open.remove(at);
             return self.stranger(now, ends.local(), ends.remote(), tcp, out);
         };
@@ -368,12 +416,17 @@ impl Host {
     pub(super) fn grow_old(&mut self, now: Instant, out: &mut impl Outlet) {
         while let Some(at) = self.half_open.due(now) {
             let Some(half) = self.half_open.get(at) else { continue };
+            if half.waits {
+                self.half_open.remove(at);
+                self.counts.half_open_expired += 1;
+                continue;
+            }
             let end = half.began + LIFE;
             let crowd = self.half_open.len() > self.config.backlog / 2;
             let most = if crowd { REPEATS_IN_A_CROWD } else { REPEATS };
             let done = half.repeats >= most;
             let port = self.half_open.ends(at).local().port();
-            let endpoint = self.listeners.get(&port).cloned();
+            let endpoint = self.listeners.at(port).cloned();
             match endpoint {
                 Some(endpoint) if now < end && !done => {
                     let wait = endpoint.tcp.rto.initial * (1 << (half.repeats + 1));

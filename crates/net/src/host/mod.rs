@@ -24,9 +24,12 @@ mod ends;
 mod error;
 mod half_open;
 mod journal;
+mod listeners;
 mod memory;
 mod place;
+mod ready;
 mod secret;
+mod shaper;
 mod synacks;
 mod table;
 mod time_wait;
@@ -40,6 +43,7 @@ pub use count::Counts;
 pub use datagram::Arrived;
 pub use endpoint::Endpoint;
 pub use error::HostError;
+pub use listeners::Admission;
 pub use journal::{Difference, Journal, Op};
 pub use memory::Memory;
 pub use secret::Secret;
@@ -51,10 +55,12 @@ use deadline::Deadlines;
 use demux::Demux;
 use ends::Ends;
 use half_open::HalfOpen;
+use listeners::Listeners;
 use memory::Ledger;
+use ready::Ready;
 use skyhaul_base::Instant;
 use skyhaul_cc::PathState;
-use skyhaul_tcp::{Flags, Rejected, State};
+use skyhaul_tcp::{Flags, Rejected, Seq, State};
 use skyhaul_wire::tcp::Tcp;
 use skyhaul_wire::{Packet, Transport, ip};
 use std::collections::{BTreeMap, VecDeque};
@@ -96,11 +102,16 @@ pub struct Host {
     syn_acks: SynAcks,
     /// Until when an acknowledgement may bring a cookie back.
     cookies_until: Instant,
-    listeners: BTreeMap<u16, Endpoint>,
+    listeners: Listeners,
+    /// Connections that somebody asked for and the application has not yet heard of, those that it has admitted, and whom it
+    /// has refused.
+    asked: VecDeque<Ends>,
+    admitted: Vec<Ends>,
+    refused: Vec<(Ends, Seq)>,
     datagrams: Datagrams,
     deadlines: Deadlines,
     /// Connections that may have something to send.
-    ready: VecDeque<u32>,
+    ready: Ready,
     /// Connections of which the application has not heard since something changed.
     changed: VecDeque<u32>,
     narrow: BTreeMap<IpAddr, (u32, Instant)>,
@@ -124,13 +135,16 @@ impl Host {
             waiting: Table::new(&config.secret),
             syn_acks: SynAcks::default(),
             cookies_until: Instant::ZERO,
+            ready: Ready::new(config.by_client),
             config,
             slots: Vec::new(),
             free: Vec::new(),
-            listeners: BTreeMap::new(),
+            listeners: Listeners::default(),
+            asked: VecDeque::new(),
+            admitted: Vec::new(),
+            refused: Vec::new(),
             datagrams: Datagrams::default(),
             deadlines: Deadlines::default(),
-            ready: VecDeque::new(),
             changed: VecDeque::new(),
             narrow: BTreeMap::new(),
             answers: Allowance::new(),
@@ -180,7 +194,7 @@ impl Host {
     /// # Errors
     /// If somebody does already.
     pub fn listen(&mut self, port: u16, endpoint: Endpoint) -> Result<(), HostError> {
-        if self.listeners.contains_key(&port) {
+        if self.listeners.has(port) {
             return Err(HostError::PortInUse(port));
         }
         self.listeners.insert(port, endpoint);
@@ -188,7 +202,33 @@ impl Host {
     }
     /// Takes no more connections to `port`; those that exist stay.
     pub fn unlisten(&mut self, port: u16) {
-        self.listeners.remove(&port);
+        self.listeners.remove(port);
+    }
+    /// Takes connections to every port that nobody else listens to; `None`: takes no more of them.
+    pub fn listen_elsewhere(&mut self, taker: Option<(Endpoint, Admission)>) {
+        self.listeners.set_elsewhere(taker);
+    }
+
+    /// A connection that waits for being admitted, as (local, remote): each is returned once.
+    pub fn next_asked(&mut self) -> Option<(SocketAddr, SocketAddr)> {
+        self.asked.pop_front().map(|ends| (ends.local(), ends.remote()))
+    }
+    /// Admits a connection that waits for it. Its SYN-ACK leaves with the next [`Self::flush`]; false if it is gone.
+    pub fn admit(&mut self, local: SocketAddr, remote: SocketAddr) -> bool {
+        let ends = Ends::new(local, remote);
+        let waits = self.waits(&ends).is_some();
+        if waits {
+            self.admitted.push(ends);
+        }
+        waits
+    }
+    /// Refuses a connection that waits for being admitted, with a RST.
+    pub fn refuse(&mut self, local: SocketAddr, remote: SocketAddr) {
+        let ends = Ends::new(local, remote);
+        if let Some((at, syn)) = self.waits(&ends) {
+            self.half_open.remove(at);
+            self.refused.push((ends, syn));
+        }
     }
 
     /// Opens a connection; a local port of 0 chooses one. The SYN leaves with the next [`Self::flush`].
@@ -242,6 +282,11 @@ impl Host {
             }
         }
         None
+    }
+    /// Connections that may have something to send.
+    #[must_use]
+    pub fn ready(&self) -> usize {
+        self.ready.len() + self.admitted.len() + self.refused.len()
     }
     /// True if [`Self::next_changed`] has something to tell.
     #[must_use]
@@ -316,7 +361,7 @@ impl Host {
     pub fn arrive(&mut self, now: Instant, packet: &[u8], out: &mut impl Outlet) {
         self.counts.packets_in += 1;
         let Some(packet) = self.counts.refusals.count(Packet::parse(packet)) else { return };
-        if !self.config.addresses.contains(&packet.ip.dst) {
+        if !self.config.transparent && !self.config.addresses.contains(&packet.ip.dst) {
             self.counts.not_ours += 1;
             return;
         }
@@ -333,7 +378,10 @@ impl Host {
 
     /// Sends what applications have caused since the last call.
     pub fn flush(&mut self, now: Instant, out: &mut impl Outlet) {
-        while let Some(slot) = self.ready.pop_front() {
+        self.answer_asked(now, out);
+        // With an outlet that takes only so many, those that have more to say are ready again, at the end.
+        while out.allowance() > 0 {
+            let Some(slot) = self.ready.pop() else { break };
             if let Some(c) = self.at_mut(slot) {
                 c.ready = false;
                 self.pump(now, slot, out);
@@ -387,7 +435,7 @@ impl Host {
             self.half_open_segment(now, at, tcp, out);
         } else {
             let syn = tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST);
-            let listens = self.listeners.contains_key(&local.port());
+            let listens = self.listeners.at(local.port()).is_some();
             if syn && listens {
                 self.begin(now, ends, tcp, None, out);
             } else if listens && !tcp.flags.has(Flags::ACK) {
@@ -414,18 +462,21 @@ impl Host {
     fn pump(&mut self, now: Instant, slot: u32, out: &mut impl Outlet) {
         let Self { slots, counts, .. } = self;
         let Some(conn) = slots[slot as usize].conn.as_deref_mut() else { return };
-        conn.depart(now, counts, out);
-        self.settle(now, slot);
+        let done = conn.depart(now, counts, out);
+        self.settle(now, slot, done);
+        if !done {
+            self.mark_ready(slot);
+        }
     }
 
-    /// Deadline, news for the application, end.
-    fn settle(&mut self, now: Instant, slot: u32) {
+    /// Deadline, news for the application, end. `done`: it has nothing more to say now; what it waits for comes after that.
+    fn settle(&mut self, now: Instant, slot: u32, done: bool) {
         let Some(s) = self.slots.get_mut(slot as usize) else { return };
         let Some(conn) = s.conn.as_deref_mut() else { return };
         self.ledger.book(now, conn);
         conn.notice_idleness(now);
         let deadline = conn.next_timeout();
-        if deadline < conn.armed {
+        if done && deadline < conn.armed {
             conn.armed = deadline;
             self.deadlines.arm(deadline, slot, s.generation);
         }
@@ -434,7 +485,8 @@ impl Host {
             conn.told = false;
             self.changed.push_back(slot);
         }
-        if conn.is_gone() {
+        // What it has to say is said first, such as a RST.
+        if done && conn.is_gone() {
             self.remove(slot);
         } else if conn.tcp().state() == State::Closed {
             // Only the application knows it still: its ends are free (RFC 9293 §3.10.7.4: the TCB is deleted).

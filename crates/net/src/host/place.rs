@@ -84,7 +84,8 @@ impl Host {
     pub(super) fn mark_ready(&mut self, slot: u32) {
         if let Some(c) = self.at_mut(slot).filter(|c| !c.ready) {
             c.ready = true;
-            self.ready.push_back(slot);
+            let client = c.client();
+            self.ready.push(client, slot);
         }
     }
     pub(super) fn free_port(&mut self, local: IpAddr, remote: SocketAddr) -> Option<u16> {
@@ -102,7 +103,7 @@ impl Host {
         self.demux.has(&ends) || self.waiting.find(&ends).is_some() || self.half_open.find(&ends).is_some()
     }
     pub(super) fn check_ends(&self, local: IpAddr, remote: IpAddr) -> Result<(), HostError> {
-        if !self.config.addresses.contains(&local) {
+        if !self.config.transparent && !self.config.addresses.contains(&local) {
             return Err(HostError::NotOurs(local));
         }
         if local.is_ipv4() == remote.is_ipv4() { Ok(()) } else { Err(HostError::Families { local, remote }) }

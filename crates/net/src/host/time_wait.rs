@@ -59,7 +59,7 @@ impl Host {
             && !tcp.flags.has(Flags::ACK)
             && !tcp.flags.has(Flags::RST)
             && remains.admits(tcp.seq, tcp.options.timestamps.map(|(val, _)| val))
-            && self.listeners.contains_key(&ends.local().port())
+            && self.listeners.at(ends.local().port()).is_some()
     }
 
     /// A segment of a connection in TIME-WAIT. Returns the number beyond which a new connection has to begin, if it

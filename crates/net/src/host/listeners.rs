@@ -1,0 +1,49 @@
+//! Who takes connections: at single ports, or at all of them.
+
+use super::Endpoint;
+use std::collections::BTreeMap;
+
+/// When a SYN to a listener is answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Admission {
+    /// At once.
+    #[default]
+    AtOnce,
+    /// Once the application has admitted the connection ([`super::Host::admit`]), so that it can refuse it as the one
+    /// would for whom it stands in.
+    WhenAdmitted,
+}
+
+/// The listeners of a host.
+#[derive(Debug, Default)]
+pub(super) struct Listeners {
+    ports: BTreeMap<u16, Endpoint>,
+    elsewhere: Option<(Endpoint, Admission)>,
+}
+
+impl Listeners {
+    /// Who takes connections to this port.
+    pub(super) fn at(&self, port: u16) -> Option<&Endpoint> {
+        self.ports.get(&port).or(self.elsewhere.as_ref().map(|(endpoint, _)| endpoint))
+    }
+    /// When a SYN to this port is answered.
+    pub(super) fn admission(&self, port: u16) -> Admission {
+        match &self.elsewhere {
+            Some((_, admission)) if !self.ports.contains_key(&port) => *admission,
+            _ => Admission::AtOnce,
+        }
+    }
+    /// Somebody takes connections to this port alone.
+    pub(super) fn has(&self, port: u16) -> bool {
+        self.ports.contains_key(&port)
+    }
+    pub(super) fn insert(&mut self, port: u16, endpoint: Endpoint) {
+        self.ports.insert(port, endpoint);
+    }
+    pub(super) fn remove(&mut self, port: u16) {
+        self.ports.remove(&port);
+    }
+    pub(super) fn set_elsewhere(&mut self, taker: Option<(Endpoint, Admission)>) {
+        self.elsewhere = taker;
+    }
+}
