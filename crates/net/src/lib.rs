@@ -23,6 +23,6 @@ pub mod host;
 mod outlet;
 pub mod world;
 
-pub use device::{Clock, Namespace, tun, wait};
+pub use device::{Clock, Namespace, routing, tun, wait};
 pub use error::NetError;
 pub use host::driver;

@@ -9,10 +9,6 @@ use crate::fifo::Fifo;
 
 /// One side of a relay: the gateway's end of a connection.
 pub trait End<F: Fifo> {
-    /// Bytes that can be read now.
-    fn readable(&self) -> u64;
-    /// Bytes that can be written now.
-    fn writable(&self) -> u64;
     /// The peer will send no more, and all that it sent is read.
     fn ended(&self) -> bool;
     /// The connection was given up, by whomever.

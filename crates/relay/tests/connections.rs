@@ -12,12 +12,6 @@ type Conn = Connection<Kept>;
 struct Side<'a>(&'a mut Conn, Instant);
 
 impl End<Bytes> for Side<'_> {
-    fn readable(&self) -> u64 {
-        self.0.readable()
-    }
-    fn writable(&self) -> u64 {
-        self.0.writable()
-    }
     fn ended(&self) -> bool {
         self.0.peer_finished() && self.0.readable() == 0
     }

@@ -20,13 +20,16 @@ struct Stream {
     failed: bool,
 }
 
-impl End<Bytes> for Stream {
+impl Stream {
     fn readable(&self) -> u64 {
         self.arrived.len() as u64
     }
     fn writable(&self) -> u64 {
         if self.finished || self.failed { 0 } else { self.room }
     }
+}
+
+impl End<Bytes> for Stream {
     fn ended(&self) -> bool {
         self.finished_by_peer && self.arrived.is_empty()
     }

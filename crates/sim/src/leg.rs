@@ -94,12 +94,6 @@ impl Leg {
 pub(crate) struct Side<'a>(pub(crate) &'a mut Connection<Counted>, pub(crate) Instant);
 
 impl End<Count> for Side<'_> {
-    fn readable(&self) -> u64 {
-        self.0.readable()
-    }
-    fn writable(&self) -> u64 {
-        self.0.writable()
-    }
     fn ended(&self) -> bool {
         self.0.peer_finished() && self.0.readable() == 0
     }

@@ -92,12 +92,6 @@ fn head(place: u64, len: u32, number: u32) -> Head {
 pub(crate) struct Inlet<'a>(pub(crate) &'a mut Receiver);
 
 impl End<Count> for Inlet<'_> {
-    fn readable(&self) -> u64 {
-        self.0.readable()
-    }
-    fn writable(&self) -> u64 {
-        0
-    }
     fn ended(&self) -> bool {
         false
     }
@@ -120,12 +114,6 @@ impl End<Count> for Inlet<'_> {
 pub(crate) struct Outlet<'a>(pub(crate) &'a mut Sender);
 
 impl End<Count> for Outlet<'_> {
-    fn readable(&self) -> u64 {
-        0
-    }
-    fn writable(&self) -> u64 {
-        self.0.writable()
-    }
     fn ended(&self) -> bool {
         false
     }

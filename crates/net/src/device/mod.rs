@@ -6,6 +6,7 @@ mod namespace;
 pub(crate) mod netlink;
 pub(crate) mod offload;
 pub(crate) mod ready;
+pub mod routing;
 pub mod tun;
 pub mod wait;
 

@@ -14,7 +14,7 @@ use std::io;
 use std::net::IpAddr;
 
 /// Sends a request and waits for what the kernel makes of it.
-fn ask(what: &str, request: RouteNetlinkMessage, flags: u16) -> Result<(), NetError> {
+pub(super) fn ask(what: &str, request: RouteNetlinkMessage, flags: u16) -> Result<(), NetError> {
     let fail = |e: io::Error| NetError::os(what, e);
     let mut header = NetlinkHeader::default();
     header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;

@@ -1,0 +1,422 @@
+//! What the file of a gateway says.
+
+use crate::error::GatewayError;
+use serde::Deserialize;
+use skyhaul_base::amount::{RateSpec, Size, Time};
+use skyhaul_base::{Duration, Rate};
+use skyhaul_net::host::Endpoint;
+use skyhaul_scenario::{Document, no_files};
+use skyhaul_wire::Profile;
+use std::fmt;
+use std::net::IpAddr;
+use std::path::Path;
+use std::str::FromStr;
+
+/// A gateway, as its file says.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Its name: that of its table and its interface.
+    pub name: String,
+    /// The side of the hosts.
+    pub terrestrial: Terrestrial,
+    /// The side of the link.
+    pub satellite: Satellite,
+    /// Which connections are split.
+    pub split: Split,
+    /// What it may use.
+    pub limits: Limits,
+    /// What becomes of connections while it is not there.
+    pub on_failure: OnFailure,
+    /// How connections over the link behave.
+    pub endpoint: Endpoint,
+}
+
+/// The side of the hosts.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Terrestrial {
+    /// The interface on which their packets come.
+    pub interface: String,
+    /// Who they are: only they may open connections that are split, and only to them are connections opened.
+    #[serde(default = "everything")]
+    pub networks: Vec<Network>,
+    /// What servers see of a client.
+    #[serde(default)]
+    pub preserve: Preserve,
+}
+
+/// The side of the link.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Satellite {
+    /// The interface that leads to the link.
+    pub interface: String,
+    /// Who is behind it.
+    #[serde(default = "everything")]
+    pub networks: Vec<Network>,
+    /// What leaves is paced to this rate, so that the queue is here.
+    #[serde(default, deserialize_with = "finite_rate")]
+    pub rate: Option<Rate>,
+    /// Longest packet over the link, bytes.
+    #[serde(default = "ethernet")]
+    pub mtu: u16,
+    #[serde(default)]
+    cc: Option<toml::Value>,
+    #[serde(default)]
+    endpoint: Option<toml::Value>,
+    #[serde(default)]
+    rwnd: Option<toml::Value>,
+    #[serde(default)]
+    sndbuf: Option<toml::Value>,
+    /// How probes are marked.
+    #[serde(default)]
+    profile: Marking,
+}
+
+/// Which connections are split; everything else is forwarded.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Split {
+    /// Only connections to these ports; empty: to all.
+    #[serde(default)]
+    pub ports: Vec<u16>,
+    /// None to these ports.
+    #[serde(default = "not_split")]
+    pub exclude_ports: Vec<u16>,
+    /// None from or to these networks.
+    #[serde(default)]
+    pub exclude: Vec<Network>,
+}
+
+/// What a gateway may use.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Limits {
+    /// Connections at a time; more of them are forwarded.
+    pub flows: usize,
+    /// Bytes that wait in the relay of a connection, per direction.
+    pub buffer: Size,
+    /// Bytes that all connections over the link hold together.
+    pub memory: Size,
+    /// A connection on which nothing moves for as long is given up.
+    pub idle: Time,
+    /// A connection on which data waits and nothing moves for as long is given up.
+    pub stuck: Time,
+    /// How long connections may go on when the gateway is told to stop.
+    pub drain: Time,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            flows: 20_000,
+            buffer: Size(256 << 10),
+            memory: Size(1 << 30),
+            // RFC 5382 §5: two hours and four minutes.
+            idle: Time(Duration::from_secs(7440)),
+            stuck: Time(Duration::from_secs(300)),
+            drain: Time(Duration::from_secs(10)),
+        }
+    }
+}
+
+/// What servers see of a client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preserve {
+    /// Its address and port; another port where that one is taken.
+    #[default]
+    Full,
+    /// Its address.
+    Address,
+    /// Nothing: they see the gateway.
+    None,
+}
+
+/// What becomes of connections while the gateway is not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFailure {
+    /// They are forwarded.
+    #[default]
+    Bypass,
+    /// New ones wait until it is back, or somebody takes its rules away.
+    Block,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Marking {
+    #[default]
+    Option,
+    Compact,
+    Paper,
+    Off,
+}
+
+/// A network: `10.0.0.0/8`, `fd00::/8`, `192.0.2.1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Network {
+    /// Its address, with zeros beyond the prefix.
+    pub address: IpAddr,
+    /// Length of the prefix, bits.
+    pub prefix: u8,
+}
+
+impl FromStr for Network {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is no network: write \"10.0.0.0/8\", \"fd00::/8\" or an address");
+        let (address, prefix) = text.split_once('/').map_or((text, None), |(a, p)| (a, Some(p)));
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let prefix = prefix.map_or(Ok(bits), |p| p.parse().map_err(|_| wrong()))?;
+        if prefix > bits {
+            return Err(wrong());
+        }
+        let kept = match address {
+            IpAddr::V4(a) => {
+                IpAddr::V4((a.to_bits() & u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0)).into())
+            }
+            IpAddr::V6(a) => {
+                IpAddr::V6((a.to_bits() & u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0)).into())
+            }
+        };
+        if kept == address {
+            Ok(Self { address, prefix })
+        } else {
+            Err(format!("{text:?} has bits beyond its prefix: write \"{kept}/{prefix}\""))
+        }
+    }
+}
+impl TryFrom<String> for Network {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.prefix)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct File {
+    #[serde(default = "name")]
+    name: String,
+    terrestrial: Terrestrial,
+    satellite: Satellite,
+    #[serde(default = "split")]
+    split: Split,
+    #[serde(default)]
+    limits: Limits,
+    #[serde(default)]
+    on_failure: OnFailure,
+}
+
+fn name() -> String {
+    "gateway".into()
+}
+fn split() -> Split {
+    Split { exclude_ports: not_split(), ..Split::default() }
+}
+/// BGP protects its sessions with keys of TCP, which do not survive a relay (RFC 5925).
+fn not_split() -> Vec<u16> {
+    vec![179]
+}
+fn everything() -> Vec<Network> {
+    ["0.0.0.0/0", "::/0"].iter().filter_map(|n| n.parse().ok()).collect()
+}
+fn ethernet() -> u16 {
+    1500
+}
+fn finite_rate<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Rate>, D::Error> {
+    match RateSpec::deserialize(d)? {
+        RateSpec::Bits(rate) if rate.bits_per_sec() >= 8000 => Ok(Some(rate)),
+        RateSpec::Unlimited => Ok(None),
+        _ => Err(serde::de::Error::custom("write a rate of at least 8 kbit/s, such as \"10 Mbit/s\", or \"unlimited\"")),
+    }
+}
+
+/// A flow whose keys are read as in a scenario file.
+const FLOW: &str = r#"schema = 1
+duration = "1 s"
+[links.satellite]
+rate = "unlimited"
+delay = "0 s"
+[flows.satellite]
+path = ["satellite"]
+endpoint = { preset = "host" }
+"#;
+const AT: &str = "flows.satellite.";
+/// A larger file is no configuration, bytes.
+const LONGEST: u64 = 1 << 20;
+/// Names are part of those of interfaces, which have at most 15 letters.
+const LONGEST_NAME: usize = 11;
+
+impl Config {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read or says something that cannot be: file, key, and what to write.
+    pub fn read(path: &Path) -> Result<Self, GatewayError> {
+        let file = path.display().to_string();
+        let fail = |message: String| GatewayError::Config { file: file.clone(), key: String::new(), message };
+        let length = std::fs::metadata(path).map_err(|e| fail(format!("cannot read it: {e}")))?;
+        if !length.is_file() || length.len() > LONGEST {
+            return Err(fail("it is no configuration: a file of at most 1 MiB is expected".into()));
+        }
+        let text = std::fs::read_to_string(path).map_err(|e| fail(format!("cannot read it: {e}")))?;
+        Self::parse(&file, &text)
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// If it says something that cannot be.
+    pub fn parse(file: &str, text: &str) -> Result<Self, GatewayError> {
+        let fail = |key: &str, message: String| GatewayError::Config {
+            file: file.into(),
+            key: if key.is_empty() || key == "." { String::new() } else { format!("{key}: ") },
+            message,
+        };
+        let value = toml::Deserializer::parse(text).map_err(|e| fail("", one_line(&e.to_string())))?;
+        let f: File = serde_path_to_error::deserialize(value)
+            .map_err(|e| fail(&e.path().to_string(), one_line(e.inner().message())))?;
+        let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if f.name.is_empty() || f.name.len() > LONGEST_NAME || !f.name.chars().all(known) {
+            return Err(fail("name", format!("write 1 to {LONGEST_NAME} small letters, digits and dashes")));
+        }
+        if f.satellite.interface == f.terrestrial.interface {
+            return Err(fail("satellite.interface", "it is that of the hosts: a gateway stands between two".into()));
+        }
+        for (key, networks) in
+            [("terrestrial.networks", &f.terrestrial.networks), ("satellite.networks", &f.satellite.networks), ("split.exclude", &f.split.exclude)]
+        {
+            if let Some((a, b)) = overlapping(networks) {
+                return Err(fail(key, format!("{a} contains {b}: leave one of them out")));
+            }
+        }
+        if f.satellite.mtu < 576 {
+            return Err(fail("satellite.mtu", "write at least 576, in bytes (IPv6 needs 1280)".into()));
+        }
+        for (key, zero) in [("limits.flows", f.limits.flows == 0), ("limits.buffer", f.limits.buffer.0 < 4096)] {
+            if zero {
+                return Err(fail(key, "it leaves room for nothing: write more".into()));
+            }
+        }
+        let endpoint = f.satellite.endpoint(&fail)?;
+        let File { name, terrestrial, satellite, split, limits, on_failure } = f;
+        Ok(Self { name, terrestrial, satellite, split, limits, on_failure, endpoint })
+    }
+
+    /// The name of its interface.
+    #[must_use]
+    pub fn interface(&self) -> String {
+        format!("sky-{}", self.name)
+    }
+}
+
+impl Satellite {
+    /// Control and endpoint, read as in a scenario file.
+    fn endpoint(&self, fail: &dyn Fn(&str, String) -> GatewayError) -> Result<Endpoint, GatewayError> {
+        let wrong = |e: skyhaul_scenario::ScenarioError| {
+            let key = e.key.strip_prefix(AT).unwrap_or(&e.key);
+            fail(&format!("satellite.{key}"), e.message.clone())
+        };
+        let mut document = Document::parse("satellite", FLOW, &no_files).map_err(wrong)?;
+        let cc = self.cc.clone().unwrap_or_else(|| toml::Value::String("cubic".into()));
+        document.set_value(&format!("{AT}cc"), cc).map_err(wrong)?;
+        for (key, value) in [("rwnd", &self.rwnd), ("sndbuf", &self.sndbuf)] {
+            if let Some(value) = value {
+                document.set_value(&format!("{AT}{key}"), value.clone()).map_err(wrong)?;
+            }
+        }
+        if let Some(value) = &self.endpoint {
+            let Some(table) = value.as_table() else {
+                return Err(fail("satellite.endpoint", "write a table of keys, such as { mss = \"1400 B\" }".into()));
+            };
+            for (key, value) in table {
+                document.set_value(&format!("{AT}endpoint.{key}"), value.clone()).map_err(wrong)?;
+            }
+        }
+        let resolved = document.resolve().map_err(wrong)?;
+        let flow = &resolved.flows[0];
+        if flow.endpoint.loss_classifier.is_oracle() {
+            return Err(fail("satellite.endpoint.loss-classifier", "\"oracle\" exists in the simulator alone".into()));
+        }
+        if matches!(flow.cc, skyhaul_cc::Config::User(_)) {
+            return Err(fail("satellite.cc", "a gateway runs built-in controls alone".into()));
+        }
+        let profile = match self.profile {
+            Marking::Option => Profile::Option,
+            Marking::Compact => Profile::Compact,
+            Marking::Paper => Profile::Paper,
+            Marking::Off => Profile::Off,
+        };
+        Ok(Endpoint { tcp: flow.endpoint, cc: flow.cc.clone(), profile, longest: None })
+    }
+}
+
+/// Two networks of which one contains the other.
+fn overlapping(networks: &[Network]) -> Option<(Network, Network)> {
+    networks.iter().enumerate().find_map(|(i, a)| {
+        let within = |b: &&Network| {
+            a.prefix <= b.prefix && skyhaul_net::tun::within(a.address, b.address, a.prefix)
+        };
+        networks.iter().enumerate().filter(|(k, _)| *k != i).map(|(_, b)| b).find(within).map(|b| (*a, *b))
+    })
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAST: &str = "[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n";
+
+    #[test]
+    fn a_file_of_four_lines_is_enough() {
+        let c = Config::parse("g.toml", LEAST).unwrap();
+        assert_eq!((c.name.as_str(), c.interface().as_str()), ("gateway", "sky-gateway"));
+        assert_eq!((c.limits.flows, c.split.exclude_ports, c.satellite.rate), (20_000, vec![179], None));
+        assert_eq!(c.terrestrial.networks.len(), 2);
+    }
+
+    #[test]
+    fn every_refusal_names_file_and_key() {
+        for (text, expected) in [
+            ("x = 1", "g.toml: "),
+            ("name = \"GW\"", "g.toml: name: write 1 to 11 small letters"),
+            ("[split]\nexclude = [\"10.0.0.0/33\"]", "g.toml: split.exclude[0]: \"10.0.0.0/33\" is no network: write"),
+            ("[split]\nexclude = [\"10.1.0.0/8\"]", "has bits beyond its prefix: write \"10.0.0.0/8\""),
+            ("[split]\nexclude = [\"10.0.0.0/8\", \"10.1.0.0/16\"]", "split.exclude: 10.0.0.0/8 contains 10.1.0.0/16"),
+            ("[limits]\nbuffer = 5", "g.toml: limits.buffer: "),
+            ("[limits]\nflows = 0", "g.toml: limits.flows: "),
+            ("on-failure = \"pray\"", "g.toml: on-failure: unknown variant"),
+        ] {
+            let text = if text.starts_with('[') { format!("{LEAST}{text}") } else { format!("{text}\n{LEAST}") };
+            let e = Config::parse("g.toml", &text).unwrap_err().to_string();
+            assert!(e.contains(expected) && !e.contains('\n'), "{e}");
+        }
+        for (change, expected) in [
+            ("cc = \"renoo\"", "satellite.cc"),
+            ("rate = \"0 bit/s\"", "satellite.rate: "),
+            ("rwnd = 5", "satellite.rwnd: "),
+            ("endpoint = { nonsense = 1 }", "satellite.endpoint.nonsense"),
+            ("mtu = 5", "satellite.mtu: write at least 576"),
+        ] {
+            let e = Config::parse("g.toml", &format!("{LEAST}{change}\n")).unwrap_err().to_string();
+            assert!(e.contains(expected) && !e.contains('\n'), "{change}: {e}");
+        }
+        let same = LEAST.replace("sat0", "lan0");
+        assert!(Config::parse("g.toml", &same).unwrap_err().to_string().contains("between two"));
+    }
+}

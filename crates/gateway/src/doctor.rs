@@ -1,0 +1,122 @@
+//! What would keep a gateway from working, and what to do about it.
+
+use crate::config::Config;
+use crate::rules;
+use serde::Serialize;
+use std::path::Path;
+use std::process::Command;
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Finding {
+    /// What was looked at.
+    pub what: String,
+    /// It is as it must be.
+    pub ok: bool,
+    /// What was found, and what to do.
+    pub says: String,
+}
+
+fn finding(what: impl Into<String>, ok: bool, says: impl Into<String>) -> Finding {
+    Finding { what: what.into(), ok, says: says.into() }
+}
+
+fn sysctl(key: &str) -> Option<String> {
+    std::fs::read_to_string(format!("/proc/sys/{key}")).ok().map(|v| v.trim().to_owned())
+}
+
+/// Looks at everything that the gateway of this file needs. Nothing is changed but for a table of its own, for a moment.
+#[must_use]
+pub fn examine(config: &Config) -> Vec<Finding> {
+    let mut all = vec![nft(), tun()];
+    all.extend(rule_kinds());
+    for (side, name) in
+        [("terrestrial", &config.terrestrial.interface), ("satellite", &config.satellite.interface)]
+    {
+        let what = format!("{side}.interface {name}");
+        let index = nix::net::if_::if_nametoindex(name.as_str());
+        all.push(match index {
+            Err(_) => finding(what, false, "there is none of this name; `ip link` lists those that exist"),
+            Ok(_) => {
+                let up = operstate(name).is_none_or(|s| s != "down");
+                finding(what, up, if up { "is there" } else { "it is down: ip link set it up" })
+            }
+        });
+    }
+    for (what, key) in [("IPv4 forwarding", "net/ipv4/ip_forward"), ("IPv6 forwarding", "net/ipv6/conf/all/forwarding")] {
+        let v6 = what.starts_with("IPv6");
+        let networks = config.terrestrial.networks.iter().chain(&config.satellite.networks);
+        if !networks.clone().any(|n| n.address.is_ipv6() == v6) {
+            continue;
+        }
+        match sysctl(key).as_deref() {
+            Some("1") => all.push(finding(what, true, "is on")),
+            Some(_) => all.push(finding(what, false, format!("is off: sysctl -w {}=1", key.replace('/', ".")))),
+            None => {}
+        }
+    }
+    for name in [&config.terrestrial.interface, &config.satellite.interface] {
+        let own = sysctl(&format!("net/ipv4/conf/{name}/rp_filter")).unwrap_or_default();
+        let strict = sysctl("net/ipv4/conf/all/rp_filter").unwrap_or_default().max(own) == "1";
+        let says = if strict {
+            "is strict: packets are dropped whose sender is reached through another interface; where routes are not the same both ways, sysctl -w net.ipv4.conf.all.rp_filter=2"
+        } else {
+            "is off or loose"
+        };
+        all.push(finding(format!("rp_filter of {name}"), true, says));
+    }
+    let table = rules::table(config);
+    all.push(match running(&table) {
+        true => finding(format!("table {table}"), true, "is in use: a gateway of this name runs"),
+        false => finding(format!("table {table}"), true, "is free"),
+    });
+    all
+}
+
+fn operstate(name: &str) -> Option<String> {
+    std::fs::read_to_string(format!("/sys/class/net/{name}/operstate")).ok().map(|s| s.trim().to_owned())
+}
+
+fn nft() -> Finding {
+    match Command::new("nft").arg("--version").output() {
+        Ok(done) if done.status.success() => {
+            finding("nft", true, String::from_utf8_lossy(&done.stdout).trim().to_owned())
+        }
+        _ => finding("nft", false, "is missing: apt-get install nftables, or your system's package of this name"),
+    }
+}
+
+fn tun() -> Finding {
+    if Path::new("/dev/net/tun").exists() {
+        finding("/dev/net/tun", true, "is there")
+    } else {
+        finding("/dev/net/tun", false, "is missing: modprobe tun, or give the container the device")
+    }
+}
+
+fn running(table: &str) -> bool {
+    let asked = Command::new("nft").args(["list", "table", "inet", table]).output();
+    asked.is_ok_and(|done| done.status.success())
+}
+
+/// The kinds of rules that the kernel must know, tried in a table that is dormant and goes at once.
+fn rule_kinds() -> Vec<Finding> {
+    let table = format!("skyhaul_try_{}", std::process::id());
+    let kinds = [
+        ("tproxy (module nft_tproxy)", "meta l4proto tcp tproxy ip to 127.0.0.1:9 accept"),
+        ("socket (module nft_socket)", "socket transparent 1 socket wildcard 0 accept"),
+        ("fib (module nft_fib_inet)", "fib daddr type local accept"),
+    ];
+    let tried = kinds.map(|(what, rule)| {
+        let text = format!(
+            "create table inet {table} {{ flags dormant; }}\nadd chain inet {table} c {{ type filter hook prerouting priority \
+             mangle; }}\nadd rule inet {table} c {rule}\ndelete table inet {table}\n"
+        );
+        match crate::system::nft(&text) {
+            Ok(()) => finding(what, true, "the kernel knows it"),
+            Err(e) => finding(what, false, e.to_string()),
+        }
+    });
+    tried.into()
+}

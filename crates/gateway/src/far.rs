@@ -1,0 +1,47 @@
+//! The satellite side: a connection of our host, as a relay sees it.
+
+use skyhaul_base::Instant;
+use skyhaul_net::host::{ConnId, Host};
+use skyhaul_relay::{Bytes, End, Fifo};
+
+/// A connection of our host.
+pub(crate) struct Side<'a> {
+    pub(crate) host: &'a mut Host,
+    pub(crate) id: ConnId,
+    pub(crate) now: Instant,
+    /// Room for a chunk.
+    pub(crate) chunk: &'a mut [u8],
+}
+
+impl End<Bytes> for Side<'_> {
+    fn ended(&self) -> bool {
+        self.host.conn(self.id).is_some_and(skyhaul_net::host::Conn::at_end)
+    }
+    fn failed(&self) -> bool {
+        self.host.conn(self.id).is_none_or(|c| c.failure().is_some() || (c.is_over() && !c.ended_in_order()))
+    }
+    fn read(&mut self, into: &mut Bytes, most: u64) -> u64 {
+        let room = self.chunk.len().min(most as usize);
+        let n = self.host.read(self.now, self.id, &mut self.chunk[..room]);
+        into.0.extend(&self.chunk[..n]);
+        n as u64
+    }
+    fn write(&mut self, from: &mut Bytes) -> u64 {
+        let mut written = 0;
+        while !from.is_empty() {
+            let n = self.host.write(self.now, self.id, from.0.as_slices().0);
+            if n == 0 {
+                break;
+            }
+            from.0.drain(..n);
+            written += n as u64;
+        }
+        written
+    }
+    fn finish(&mut self) {
+        self.host.shutdown(self.now, self.id);
+    }
+    fn abort(&mut self) {
+        self.host.abort(self.now, self.id);
+    }
+}

@@ -1,0 +1,118 @@
+//! One connection: its two legs, and the relay between them.
+
+use crate::far;
+use crate::near::{self, Near};
+use skyhaul_base::{Duration, Instant};
+use skyhaul_net::host::{ConnId, Host};
+use skyhaul_relay::{Bytes, Moved, Relay};
+use std::net::SocketAddr;
+
+/// From which side it was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum From {
+    /// A host of ours.
+    Hosts,
+    /// Somebody behind the link.
+    Link,
+}
+
+/// What became of a flow, or becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It goes on.
+    Open,
+    /// Both directions have ended in order.
+    Finished,
+    /// One of its ends gave up, and so did the other.
+    Aborted,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) from: From,
+    pub(crate) client: SocketAddr,
+    pub(crate) server: SocketAddr,
+    near: Option<Near>,
+    /// The leg over the link; `None` before it was admitted.
+    pub(crate) far: Option<ConnId>,
+    /// Forward: from the hosts to the link.
+    relay: Relay<Bytes>,
+    pub(crate) began: Instant,
+    pub(crate) moved: Instant,
+    /// It is on the list of those to be looked after.
+    pub(crate) listed: bool,
+}
+
+/// Bytes that a flow has passed on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Passed {
+    pub(crate) to_link: u64,
+    pub(crate) to_hosts: u64,
+    pub(crate) waiting: u64,
+    pub(crate) lost: u64,
+}
+
+impl Flow {
+    pub(crate) fn new(
+        now: Instant,
+        from: From,
+        (client, server): (SocketAddr, SocketAddr),
+        near: Near,
+        buffer: u64,
+    ) -> Self {
+        let relay = Relay::new(buffer);
+        let near = Some(near);
+        Self { from, client, server, near, far: None, relay, began: now, moved: now, listed: false }
+    }
+
+    pub(crate) fn near_mut(&mut self) -> Option<&mut Near> {
+        self.near.as_mut()
+    }
+    pub(crate) fn passed(&self) -> Passed {
+        Passed {
+            to_link: self.relay.forward().given(),
+            to_hosts: self.relay.back().given(),
+            waiting: self.relay.held(),
+            lost: self.relay.lost(),
+        }
+    }
+    /// Nothing has moved for too long.
+    pub(crate) fn is_stuck(&self, now: Instant, stuck: Duration, idle: Duration) -> bool {
+        let most = if self.relay.held() > 0 { stuck } else { idle };
+        now >= self.moved + most
+    }
+
+    /// Moves what can be moved between its legs.
+    pub(crate) fn pump(&mut self, now: Instant, host: &mut Host, chunk: &mut [u8; 2 * near::CHUNK]) -> State {
+        let Some(near) = &mut self.near else { return State::Aborted };
+        let Some(id) = self.far else {
+            return if near.has_failed() { State::Aborted } else { State::Open };
+        };
+        let (a, b) = chunk.split_at_mut(near::CHUNK);
+        let mut a = near::Side { near, chunk: a };
+        let mut b = far::Side { host, id, now, chunk: b };
+        match self.relay.pump(&mut a, &mut b) {
+            Moved::Some => self.moved = now,
+            Moved::Nothing => {}
+            Moved::Aborted => return State::Aborted,
+        }
+        if self.relay.is_over() { State::Finished } else { State::Open }
+    }
+
+    /// Lets go of both legs: in order what was written is still delivered, otherwise both ends are reset.
+    pub(crate) fn close(&mut self, now: Instant, host: &mut Host, in_order: bool) {
+        if let Some(near) = self.near.take()
+            && in_order
+        {
+            near.close();
+        }
+        if let Some(id) = self.far.take() {
+            if !in_order {
+                host.abort(now, id);
+            }
+            host.release(now, id);
+        }
+    }
+}

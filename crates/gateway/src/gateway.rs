@@ -1,0 +1,388 @@
+//! All connections of a gateway: an application on a host.
+
+use crate::config::Config;
+use crate::error::GatewayError;
+use crate::flow::{Flow, From, State};
+use crate::near::{self, Near};
+use crate::poll::{Happened, Poll};
+use crate::rules::Ports;
+use crate::status::{Counts, FlowStatus, Status};
+use skyhaul_base::{Duration, Instant};
+use skyhaul_net::app::{App, Turn};
+use skyhaul_net::host::{Admission, ConnId, Host, HostConfig, Secret};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsFd;
+
+/// Numbers under which listeners are watched; flows come behind them.
+const LISTENERS: u64 = 2;
+/// Connections accepted in a turn, so that those that exist have theirs.
+const ACCEPTED: usize = 256;
+/// How often flows are looked at on which nothing moves.
+const SWEEP: Duration = Duration::from_secs(1);
+/// Keepalives to hosts begin after this time.
+const KEEPALIVE: std::time::Duration = std::time::Duration::from_secs(60);
+/// Longest list of flows in an answer.
+const LIST: usize = 1000;
+
+/// What the gateway asks of whoever runs it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Orders {
+    /// New connections are to be taken, or forwarded.
+    pub admit: bool,
+}
+
+/// All connections of a gateway.
+#[derive(Debug)]
+pub struct Gateway {
+    config: Config,
+    poll: Poll,
+    listeners: Vec<TcpListener>,
+    flows: Vec<Option<Box<Flow>>>,
+    free: Vec<u32>,
+    by_conn: BTreeMap<ConnId, u32>,
+    /// Connections from the link that were admitted: (server, client).
+    admitted: BTreeMap<(SocketAddr, SocketAddr), u32>,
+    /// Flows to be looked after.
+    listed: Vec<u32>,
+    happened: Vec<Happened>,
+    chunk: Box<[u8; 2 * near::CHUNK]>,
+    counts: Counts,
+    began: Instant,
+    swept: Instant,
+    /// A listener may have more to accept.
+    pending: bool,
+    overloaded: bool,
+    /// When it ends at the latest, once it was told to.
+    ends: Option<Instant>,
+}
+
+impl Gateway {
+    /// A gateway without connections.
+    ///
+    /// # Errors
+    /// If its listeners are refused.
+    pub fn new(now: Instant, config: &Config) -> Result<Self, GatewayError> {
+        let poll = Poll::new()?;
+        let mut listeners = vec![near::listen(false)?];
+        if std::path::Path::new("/proc/sys/net/ipv6").exists() {
+            listeners.push(near::listen(true)?);
+        }
+        for (n, listener) in listeners.iter().enumerate() {
+            poll.watch(listener, n as u64)?;
+        }
+        Ok(Self {
+            config: config.clone(),
+            poll,
+            listeners,
+            flows: Vec::new(),
+            free: Vec::new(),
+            by_conn: BTreeMap::new(),
+            admitted: BTreeMap::new(),
+            listed: Vec::new(),
+            happened: Vec::new(),
+            chunk: vec![0; 2 * near::CHUNK].into_boxed_slice().try_into().expect("as long as that"),
+            counts: Counts::default(),
+            began: now,
+            swept: now,
+            pending: false,
+            overloaded: false,
+            ends: None,
+        })
+    }
+
+    /// The host that carries its connections over the link.
+    ///
+    /// # Errors
+    /// If the system has no random numbers.
+    pub fn host(config: &Config) -> Result<Host, GatewayError> {
+        let secret = Secret::draw().map_err(GatewayError::os("draw random numbers"))?;
+        let mut host = HostConfig::new(Vec::new(), secret);
+        host.transparent = true;
+        host.by_client = true;
+        host.mtu = config.satellite.mtu.into();
+        host.memory = config.limits.memory.0;
+        host.most = config.limits.flows + config.limits.flows / 4;
+        host.backlog = config.limits.flows.min(4096);
+        let mut host = Host::new(host);
+        host.listen_elsewhere(Some((config.endpoint.clone(), Admission::WhenAdmitted)));
+        Ok(host)
+    }
+
+    /// The descriptor that is readable when something has happened on the side of the hosts.
+    #[must_use]
+    pub fn descriptor(&self) -> &impl AsFd {
+        self.poll.descriptor()
+    }
+    /// The ports at which kernel sockets take connections.
+    #[must_use]
+    pub fn ports(&self) -> Ports {
+        let port = |n: usize| {
+            self.listeners.get(n).and_then(|l| l.local_addr().ok()).map_or(0, |a: SocketAddr| a.port())
+        };
+        Ports { v4: port(0), v6: port(1) }
+    }
+    /// What is to be done about the rules.
+    #[must_use]
+    pub fn orders(&self) -> Orders {
+        Orders { admit: !self.overloaded && self.ends.is_none() }
+    }
+    /// What it is doing; with its connections if they are wanted.
+    #[must_use]
+    pub fn status(&self, now: Instant, host: &Host, list: bool) -> Status {
+        let flows = self.flows.iter().flatten().take(if list { LIST } else { 0 });
+        Status {
+            name: self.config.name.clone(),
+            pid: std::process::id(),
+            uptime: (now - self.began).as_secs_f64(),
+            admits: self.orders().admit,
+            flows: self.len(),
+            memory: host.memory().held,
+            counts: self.counts,
+            list: flows.map(|f| Self::row(now, f, host)).collect(),
+        }
+    }
+
+    fn row(now: Instant, f: &Flow, host: &Host) -> FlowStatus {
+        let passed = f.passed();
+        let far = f.far.and_then(|id| host.conn(id));
+        let snapshot = far.map(skyhaul_net::host::Conn::snapshot);
+        FlowStatus {
+            from: f.from,
+            client: f.client,
+            server: f.server,
+            age: (now - f.began).as_secs_f64(),
+            to_link: passed.to_link,
+            to_hosts: passed.to_hosts,
+            waiting: passed.waiting,
+            cwnd: snapshot.as_ref().map_or(0.0, |s| s.cwnd),
+            srtt: snapshot.and_then(|s| s.srtt).map_or(0.0, Duration::as_secs_f64),
+            retransmitted: far.map_or(0, |c| c.counters().retransmissions),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.flows.len() - self.free.len()
+    }
+
+    fn insert(&mut self, flow: Flow) -> u32 {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.flows.push(None);
+            (self.flows.len() - 1) as u32
+        });
+        self.flows[number as usize] = Some(Box::new(flow));
+        number
+    }
+    fn list(&mut self, number: u32) {
+        if let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_mut).filter(|f| !f.listed) {
+            flow.listed = true;
+            self.listed.push(number);
+        }
+    }
+
+    // ----- new connections ------------------------------------------------------------------------------------
+
+    /// Hosts that connect to somebody behind the link.
+    fn accept(&mut self, now: Instant, host: &mut Host) {
+        self.pending = false;
+        for n in 0..self.listeners.len() {
+            for k in 0..=ACCEPTED {
+                if k == ACCEPTED {
+                    self.pending = true;
+                    break;
+                }
+                match self.listeners[n].accept() {
+                    Ok((stream, client)) => {
+                        if let Ok(server) = stream.local_addr() {
+                            self.to_link(now, host, stream, client, server);
+                        }
+                    }
+                    Err(e) if matches!(e.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
+                    // None is left, or no descriptor is: those that wait keep waiting.
+                    Err(_) => break,
+                }
+            }
+        }
+    }
+
+    fn to_link(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        stream: std::net::TcpStream,
+        client: SocketAddr,
+        server: SocketAddr,
+    ) {
+        self.counts.from_hosts += 1;
+        // Somebody connects to the listener itself: there is nobody behind it.
+        let loops = self.ports().v4 == server.port() && server.ip().is_loopback();
+        let near = Near::accepted(stream, KEEPALIVE).ok().filter(|_| !loops);
+        let far = host.connect(now, client, server, &self.config.endpoint);
+        let (Some(near), Ok(far)) = (near, far) else {
+            // Dropped, it is reset.
+            self.counts.refused += 1;
+            return;
+        };
+        let buffer = self.config.limits.buffer.0;
+        let mut flow = Flow::new(now, From::Hosts, (client, server), near, buffer);
+        flow.far = Some(far);
+        let number = self.insert(flow);
+        self.by_conn.insert(far, number);
+        self.watch(number);
+    }
+
+    /// Somebody behind the link connects to one of our hosts.
+    fn to_hosts(&mut self, now: Instant, host: &mut Host, server: SocketAddr, client: SocketAddr) {
+        self.counts.from_link += 1;
+        let preserve = self.config.terrestrial.preserve;
+        let Ok(near) = Near::connect(client, server, preserve, KEEPALIVE) else {
+            self.counts.refused += 1;
+            host.refuse(server, client);
+            return;
+        };
+        let flow = Flow::new(now, From::Link, (client, server), near, self.config.limits.buffer.0);
+        let number = self.insert(flow);
+        self.admitted.insert((server, client), number);
+        self.watch(number);
+    }
+
+    fn watch(&mut self, number: u32) {
+        let near = self.flows[number as usize].as_mut().and_then(|f| f.near_mut());
+        if let Some(near) = near {
+            // Without room for it in the kernel it would never be heard of again.
+            if self.poll.watch(near.stream(), u64::from(number) + LISTENERS).is_err() {
+                near.wake(true, true);
+            }
+        }
+        self.list(number);
+    }
+
+    // ----- those that exist -----------------------------------------------------------------------------------
+
+    fn happened(&mut self, now: Instant, host: &mut Host) {
+        let mut happened = core::mem::take(&mut self.happened);
+        let _ = self.poll.take(&mut happened);
+        let mut accepts = self.pending;
+        for h in happened.drain(..) {
+            let Some(number) = h.number.checked_sub(LISTENERS) else {
+                accepts = true;
+                continue;
+            };
+            let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_mut) else { continue };
+            let (client, server, waits) = (flow.client, flow.server, flow.far.is_none());
+            let Some(near) = flow.near_mut() else { continue };
+            let connecting = near.is_connecting();
+            near.wake(h.readable, h.writable);
+            if waits && near.has_failed() {
+                self.counts.refused += 1;
+                host.refuse(server, client);
+                self.admitted.remove(&(server, client));
+            } else if waits && connecting && !near.is_connecting() {
+                host.admit(server, client);
+            }
+            self.list(number as u32);
+        }
+        self.happened = happened;
+        if accepts {
+            self.accept(now, host);
+        }
+    }
+
+    fn news(&mut self, host: &mut Host) {
+        while let Some(id) = host.next_changed() {
+            let number = self.by_conn.get(&id).copied().or_else(|| {
+                let conn = host.conn(id)?;
+                let number = self.admitted.remove(&(conn.local(), conn.remote()))?;
+                self.by_conn.insert(id, number);
+                self.flows.get_mut(number as usize)?.as_mut()?.far = Some(id);
+                Some(number)
+            });
+            if let Some(number) = number {
+                self.list(number);
+            }
+        }
+    }
+
+    fn pump(&mut self, now: Instant, host: &mut Host) {
+        for number in core::mem::take(&mut self.listed) {
+            let Some(flow) = self.flows[number as usize].as_mut() else { continue };
+            flow.listed = false;
+            let opened = flow.far.and_then(|id| host.conn(id)).is_some_and(skyhaul_net::host::Conn::is_connected);
+            match flow.pump(now, host, &mut self.chunk) {
+                State::Open => {}
+                State::Finished => self.end(now, host, number, true),
+                State::Aborted => {
+                    self.counts.refused += u64::from(!opened);
+                    self.end(now, host, number, false);
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, now: Instant, host: &mut Host, number: u32, in_order: bool) {
+        let Some(mut flow) = self.flows[number as usize].take() else { return };
+        self.free.push(number);
+        let passed = flow.passed();
+        self.counts.bytes_to_link += passed.to_link;
+        self.counts.bytes_to_hosts += passed.to_hosts;
+        self.counts.bytes_lost += passed.lost;
+        *if in_order { &mut self.counts.finished } else { &mut self.counts.aborted } += 1;
+        if let Some(id) = flow.far {
+            self.by_conn.remove(&id);
+        } else {
+            host.refuse(flow.server, flow.client);
+            self.admitted.remove(&(flow.server, flow.client));
+        }
+        flow.close(now, host, in_order);
+    }
+
+    /// Gives up those on which nothing moves.
+    fn sweep(&mut self, now: Instant, host: &mut Host) {
+        if now < self.swept + SWEEP {
+            return;
+        }
+        self.swept = now;
+        let (stuck, idle) = (self.config.limits.stuck.0, self.config.limits.idle.0);
+        for number in 0..self.flows.len() {
+            if self.flows[number].as_ref().is_some_and(|f| f.is_stuck(now, stuck, idle)) {
+                self.counts.stuck += 1;
+                self.end(now, host, number as u32, false);
+            }
+        }
+    }
+}
+
+impl App for Gateway {
+    fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
+        self.happened(now, host);
+        while let Some((server, client)) = host.next_asked() {
+            self.to_hosts(now, host, server, client);
+        }
+        self.news(host);
+        self.pump(now, host);
+        self.sweep(now, host);
+        let most = self.config.limits.flows;
+        let full = self.len() >= if self.overloaded { most - most / 10 } else { most };
+        self.counts.overloads += u64::from(full && !self.overloaded);
+        self.overloaded = full;
+        match self.ends {
+            Some(at) if self.len() == 0 || now >= at => {
+                for number in 0..self.flows.len() {
+                    self.end(now, host, number as u32, false);
+                }
+                Turn::Done
+            }
+            _ => Turn::Waiting,
+        }
+    }
+    fn next_timeout(&self) -> Instant {
+        let sweep = if self.len() > 0 { self.swept + SWEEP } else { Instant::MAX };
+        let again = if self.pending || !self.listed.is_empty() { Instant::ZERO } else { Instant::MAX };
+        self.ends.unwrap_or(Instant::MAX).min(sweep).min(again)
+    }
+    fn stop(&mut self, now: Instant, host: &mut Host) {
+        self.ends = Some(now + self.config.limits.drain.0);
+        host.listen_elsewhere(None);
+    }
+}

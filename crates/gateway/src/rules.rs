@@ -1,0 +1,214 @@
+//! What the kernel is told: a table of nftables of our own, and two rules of routing.
+//!
+//! Only a SYN makes a connection ours: those that are older than the gateway pass untouched. What belongs to ours is then
+//! known by the kernel's sockets on one side, and on the other by a set of ends that the kernel keeps by itself. When we
+//! are gone there is no socket, and the route to our interface is gone with it: the same packets are forwarded.
+
+use crate::config::{Config, Network, OnFailure};
+use std::fmt::Write;
+
+/// Packets for kernel sockets that stand in for others, and packets for our host: marks.
+pub const MARKS: [u32; 2] = [0x5348_0001, 0x5348_0002];
+/// Where the routes of these packets are.
+pub const TABLES: [u32; 2] = [21_320, 21_321];
+/// Where the rules stand that say so: before the main table.
+pub const PRIORITY: u32 = 21_320;
+/// Connections over the link that the kernel remembers.
+const REMEMBERED: u32 = 262_144;
+
+/// Ports at which kernel sockets take connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// Of IPv4.
+    pub v4: u16,
+    /// Of IPv6.
+    pub v6: u16,
+}
+
+/// The name of the table.
+#[must_use]
+pub fn table(config: &Config) -> String {
+    format!("skyhaul_{}", config.name.replace('-', "_"))
+}
+
+fn set(networks: &[Network], v6: bool) -> Option<String> {
+    let of: Vec<_> =
+        networks.iter().filter(|n| n.address.is_ipv6() == v6).map(ToString::to_string).collect();
+    (!of.is_empty()).then(|| format!("{{ {} }}", of.join(", ")))
+}
+
+/// Which new connections are split: conditions on a SYN from the hosts `from` to those `to`.
+fn conditions(config: &Config, from: &[Network], to: &[Network], v6: bool) -> Option<String> {
+    let ip = if v6 { "ip6" } else { "ip" };
+    let mut text = format!("{ip} saddr {} {ip} daddr {}", set(from, v6)?, set(to, v6)?);
+    if let Some(not) = set(&config.split.exclude, v6) {
+        let _ = write!(text, " {ip} saddr != {not} {ip} daddr != {not}");
+    }
+    let ports = |p: &[u16]| format!("{{ {} }}", p.iter().map(u16::to_string).collect::<Vec<_>>().join(", "));
+    if !config.split.ports.is_empty() {
+        let _ = write!(text, " tcp dport {}", ports(&config.split.ports));
+    }
+    if !config.split.exclude_ports.is_empty() {
+        let _ = write!(text, " tcp dport != {}", ports(&config.split.exclude_ports));
+    }
+    Some(text)
+}
+
+/// The rules by which new connections become ours: the two chains that are emptied when none are to come any more.
+#[must_use]
+pub fn admission(config: &Config, ports: Ports) -> String {
+    let [near, far] = MARKS;
+    let table = table(config);
+    let (hosts, others) = (&config.terrestrial.networks, &config.satellite.networks);
+    let mut text = String::new();
+    for v6 in [false, true] {
+        let (ip, family, port) = if v6 { ("ip6", 6, ports.v6) } else { ("ip", 4, ports.v4) };
+        let address = if v6 { "[::1]" } else { "127.0.0.1" };
+        if let Some(c) = conditions(config, hosts, others, v6) {
+            let _ = writeln!(
+                text,
+                "add rule inet {table} from_hosts {c} tproxy {ip} to {address}:{port} meta mark set {near:#x} accept"
+            );
+            if config.on_failure == OnFailure::Block {
+                let _ = writeln!(text, "add rule inet {table} from_hosts {c} drop");
+            }
+        }
+        if let Some(c) = conditions(config, others, hosts, v6) {
+            let _ = writeln!(
+                text,
+                "add rule inet {table} from_link {c} update @ends{family} {{ {ip} saddr . tcp sport . {ip} daddr . tcp dport \
+                 }} meta mark set {far:#x} accept"
+            );
+        }
+    }
+    text
+}
+
+/// Takes no new connections any more; those that are ours stay.
+#[must_use]
+pub fn closed(config: &Config) -> String {
+    let table = table(config);
+    format!("flush chain inet {table} from_hosts\nflush chain inet {table} from_link\n")
+}
+
+/// The whole table, in one transaction. `create` fails where somebody has a table of this name.
+#[must_use]
+pub fn all(config: &Config, ports: Ports) -> String {
+    let [near, far] = MARKS;
+    let t = table(config);
+    let (hosts, link, tun) = (&config.terrestrial.interface, &config.satellite.interface, config.interface());
+    let mut text = format!("create table inet {t}\n");
+    for (family, kind) in [(4, "ipv4_addr"), (6, "ipv6_addr")] {
+        let _ = writeln!(
+            text,
+            "add set inet {t} ends{family} {{ type {kind} . inet_service . {kind} . inet_service; flags dynamic,timeout; \
+             size {REMEMBERED}; timeout 5m; }}"
+        );
+    }
+    let _ = writeln!(text, "add chain inet {t} from_hosts\nadd chain inet {t} from_link");
+    let _ = writeln!(
+        text,
+        "add chain inet {t} arrive {{ type filter hook prerouting priority mangle; policy accept; }}"
+    );
+    let rule = |text: &mut String, words: &str| {
+        let _ = writeln!(text, "add rule inet {t} arrive {words}");
+    };
+    // What our host sends is forwarded; its SYNs say which answers are ours.
+    for (ip, family) in [("ip", 4), ("ip6", 6)] {
+        rule(
+            &mut text,
+            &format!(
+                "iifname \"{tun}\" tcp flags & (fin|syn|rst|ack) == syn update @ends{family} {{ {ip} daddr . tcp dport . {ip} \
+                 saddr . tcp sport }}"
+            ),
+        );
+    }
+    rule(&mut text, &format!("iifname \"{tun}\" accept"));
+    // Messages about such a connection, too: a packet was too long for a link beyond.
+    rule(
+        &mut text,
+        &format!(
+            "iifname \"{hosts}\" meta l4proto {{ tcp, icmp, icmpv6 }} socket transparent 1 socket wildcard 0 meta mark set \
+             {near:#x} accept"
+        ),
+    );
+    rule(&mut text, "fib daddr type { local, broadcast, multicast, anycast } accept");
+    // The last packets of a connection are remembered for half a minute.
+    for (ip, family) in [("ip", 4), ("ip6", 6)] {
+        let ends = format!("{ip} saddr . tcp sport . {ip} daddr . tcp dport");
+        rule(
+            &mut text,
+            &format!(
+                "iifname \"{link}\" {ends} @ends{family} tcp flags & (fin|rst) != 0 update @ends{family} {{ {ends} timeout \
+                 30s }} meta mark set {far:#x} accept"
+            ),
+        );
+        rule(
+            &mut text,
+            &format!(
+                "iifname \"{link}\" {ends} @ends{family} update @ends{family} {{ {ends} timeout 5m }} meta mark set {far:#x} \
+                 accept"
+            ),
+        );
+    }
+    rule(&mut text, &format!("iifname \"{hosts}\" tcp flags & (fin|syn|rst|ack) == syn jump from_hosts"));
+    rule(&mut text, &format!("iifname \"{link}\" tcp flags & (fin|syn|rst|ack) == syn jump from_link"));
+    text + &admission(config, ports)
+}
+
+/// The same as commands of routing, for people.
+#[must_use]
+pub fn routing(config: &Config) -> String {
+    let mut text = String::new();
+    for ip in ["ip", "ip -6"] {
+        let any = if ip == "ip" { "0.0.0.0/0" } else { "::/0" };
+        for (n, way) in ["local {any} dev lo", "{any} dev {tun}"].iter().enumerate() {
+            let way = way.replace("{any}", any).replace("{tun}", &config.interface());
+            let _ = writeln!(
+                text,
+                "{ip} rule add priority {PRIORITY} fwmark {:#x} lookup {}\n{ip} route add {way} table {}",
+                MARKS[n], TABLES[n], TABLES[n]
+            );
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(more: &str) -> Config {
+        let text = format!("[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n{more}");
+        Config::parse("g.toml", &text).unwrap()
+    }
+
+    #[test]
+    fn only_a_syn_between_the_named_networks_is_taken() {
+        let c = config("networks = [\"192.0.2.0/24\"]\n[split]\nports = [80, 443]\nexclude = [\"192.0.2.9/32\"]");
+        let text = admission(&c, Ports { v4: 5000, v6: 5001 });
+        assert!(!text.contains("ip6"), "no network of IPv6 is behind the link: {text}");
+        let first = text.lines().next().unwrap();
+        for part in [
+            "ip saddr { 0.0.0.0/0 } ip daddr { 192.0.2.0/24 }",
+            "ip daddr != { 192.0.2.9/32 }",
+            "tcp dport { 80, 443 }",
+            "tcp dport != { 179 }",
+            "tproxy ip to 127.0.0.1:5000",
+        ] {
+            assert!(first.contains(part), "{first}");
+        }
+        assert!(!text.contains("drop"));
+        let block = Config { on_failure: OnFailure::Block, ..c };
+        assert!(admission(&block, Ports { v4: 1, v6: 2 }).contains("drop"));
+    }
+
+    #[test]
+    fn the_table_is_ours_alone() {
+        let text = all(&config(""), Ports { v4: 5000, v6: 5001 });
+        assert!(text.starts_with("create table inet skyhaul_gateway\n"));
+        assert!(text.lines().all(|l| l.contains("inet skyhaul_gateway")), "{text}");
+        let new = text.lines().filter(|l| l.contains("jump"));
+        assert!(new.clone().count() == 2 && new.clone().all(|l| l.contains("tcp flags & (fin|syn|rst|ack) == syn")));
+    }
+}

@@ -1,0 +1,114 @@
+//! What a gateway has done, for people and programs.
+
+use crate::flow::From;
+use serde::Serialize;
+use std::fmt::Write;
+use std::net::SocketAddr;
+
+/// What has been counted since it was started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Counts {
+    /// Connections that hosts opened, and those from behind the link.
+    pub from_hosts: u64,
+    /// Connections from behind the link.
+    pub from_link: u64,
+    /// Those that ended in order.
+    pub finished: u64,
+    /// Those that one end gave up; so did the other.
+    pub aborted: u64,
+    /// Those that the server, or the way to it, refused.
+    pub refused: u64,
+    /// Those on which nothing moved for too long.
+    pub stuck: u64,
+    /// Times at which there was no room for more flows: new connections were forwarded.
+    pub overloads: u64,
+    /// Bytes passed on to the link.
+    pub bytes_to_link: u64,
+    /// Bytes passed on to hosts.
+    pub bytes_to_hosts: u64,
+    /// Bytes that waited here when an end gave up.
+    pub bytes_lost: u64,
+}
+
+/// One connection now.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct FlowStatus {
+    /// From which side it was opened.
+    pub from: From,
+    /// Who opened it.
+    pub client: SocketAddr,
+    /// To whom.
+    pub server: SocketAddr,
+    /// Since when, seconds.
+    pub age: f64,
+    /// Bytes passed on to the link.
+    pub to_link: u64,
+    /// Bytes passed on to hosts.
+    pub to_hosts: u64,
+    /// Bytes that wait here.
+    pub waiting: u64,
+    /// Congestion window of the leg over the link, segments; 0 before it is open.
+    pub cwnd: f64,
+    /// Its smoothed round-trip time, seconds; 0 before there is one.
+    pub srtt: f64,
+    /// Segments sent again there.
+    pub retransmitted: u64,
+}
+
+/// A gateway now.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Status {
+    /// Its name.
+    pub name: String,
+    /// Its process.
+    pub pid: u32,
+    /// How long it has been running, seconds.
+    pub uptime: f64,
+    /// It takes new connections; otherwise they are forwarded.
+    pub admits: bool,
+    /// Connections now.
+    pub flows: usize,
+    /// Bytes that connections over the link hold.
+    pub memory: u64,
+    /// What has been counted.
+    pub counts: Counts,
+    /// The connections, the oldest ones, where they were asked for.
+    pub list: Vec<FlowStatus>,
+}
+
+impl Status {
+    /// The page for Prometheus (text format 0.0.4).
+    #[must_use]
+    pub fn metrics(&self) -> String {
+        let mut page = String::new();
+        let mut add = |name: &str, kind: &str, help: &str, value: f64| {
+            let _ = writeln!(
+                page,
+                "# HELP skyhaul_gateway_{name} {help}\n# TYPE skyhaul_gateway_{name} {kind}\nskyhaul_gateway_{name}{{gateway=\"{}\"}} {value}",
+                self.name
+            );
+        };
+        let c = &self.counts;
+        add("flows", "gauge", "Connections now.", self.flows as f64);
+        add("admits", "gauge", "1 if new connections are split, 0 if they are forwarded.", f64::from(u8::from(self.admits)));
+        add("memory_bytes", "gauge", "Bytes held by connections over the link.", self.memory as f64);
+        for (name, help, value) in [
+            ("from_hosts_total", "Connections opened by hosts.", c.from_hosts),
+            ("from_link_total", "Connections opened from behind the link.", c.from_link),
+            ("finished_total", "Connections that ended in order.", c.finished),
+            ("aborted_total", "Connections that one end gave up.", c.aborted),
+            ("refused_total", "Connections that were refused.", c.refused),
+            ("stuck_total", "Connections on which nothing moved for too long.", c.stuck),
+            ("overloads_total", "Times without room for more connections.", c.overloads),
+            ("to_link_bytes_total", "Bytes passed on to the link.", c.bytes_to_link),
+            ("to_hosts_bytes_total", "Bytes passed on to hosts.", c.bytes_to_hosts),
+            ("lost_bytes_total", "Bytes that waited when an end gave up.", c.bytes_lost),
+        ] {
+            add(name, "counter", help, value as f64);
+        }
+        page
+    }
+}

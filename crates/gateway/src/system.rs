@@ -1,0 +1,240 @@
+//! What the gateway asks of the system, and how it is taken back: nftables, routing, a lock, and the keeper.
+//!
+//! The keeper is a process that does nothing but wait for our end. However we end, SIGKILL included, it takes the table and the
+//! rules away. What it does is safe to do twice.
+
+use crate::config::{Config, OnFailure};
+use crate::error::GatewayError;
+use crate::rules::{self, MARKS, PRIORITY, Ports, TABLES};
+use skyhaul_net::NetError;
+use skyhaul_net::routing::{self, Everything, MarkRule};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+/// Gives rules to nftables: all of them, or none.
+///
+/// # Errors
+/// If there is no `nft`, or it refuses them.
+pub fn nft(rules: &str) -> Result<(), GatewayError> {
+    let spawned = Command::new("nft")
+        .args(["-f", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = spawned.map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => GatewayError::NoNft,
+        _ => GatewayError::os("start nft")(e),
+    })?;
+    if let Some(mut stdin) = child.stdin.take() {
+        let _ = stdin.write_all(rules.as_bytes());
+    }
+    let done = child.wait_with_output().map_err(GatewayError::os("wait for nft"))?;
+    if done.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&done.stderr);
+    let why = said.lines().next().unwrap_or("it gives no reason").to_owned();
+    if why.contains("Operation not permitted") {
+        return Err(NetError::Privileges { what: "set rules of nftables".into() }.into());
+    }
+    Err(GatewayError::Nft(why))
+}
+
+fn mark_rules() -> [MarkRule; 2] {
+    [0, 1].map(|n| MarkRule { mark: MARKS[n], table: TABLES[n], priority: PRIORITY })
+}
+
+/// Which families of addresses the machine has.
+fn families() -> impl Iterator<Item = bool> {
+    [false, true].into_iter().filter(|v6| !v6 || Path::new("/proc/sys/net/ipv6").exists())
+}
+
+/// Takes away everything that a gateway has put into the system.
+pub fn remove(table: &str, last: bool) {
+    let _ = nft(&format!("add table inet {table}\ndelete table inet {table}\n"));
+    if last {
+        for v6 in families() {
+            for rule in mark_rules() {
+                routing::remove_rule(v6, rule);
+            }
+            routing::remove_route(v6, TABLES[0], Everything::Here);
+        }
+    }
+}
+
+/// The file that says that a gateway of a name runs.
+#[derive(Debug)]
+pub struct Lock {
+    file: File,
+    path: PathBuf,
+}
+
+impl Lock {
+    /// Takes it.
+    ///
+    /// # Errors
+    /// If another one has it.
+    pub fn take(folder: &Path, name: &str) -> Result<Self, GatewayError> {
+        fs::create_dir_all(folder).map_err(GatewayError::os(format!("make {}", folder.display())))?;
+        let path = folder.join(format!("{name}.lock"));
+        let mut file = File::options()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&path)
+            .map_err(GatewayError::os(format!("open {}", path.display())))?;
+        if file.try_lock().is_err() {
+            let mut pid = String::new();
+            let _ = file.read_to_string(&mut pid);
+            return Err(GatewayError::Running { name: name.into(), pid: pid.trim().into() });
+        }
+        let _ = file.set_len(0).and_then(|()| file.rewind());
+        let _ = writeln!(file, "{}", std::process::id());
+        Ok(Self { file, path })
+    }
+    /// Whether somebody has it.
+    #[must_use]
+    pub fn is_taken(folder: &Path, name: &str) -> bool {
+        let path = folder.join(format!("{name}.lock"));
+        File::open(path).is_ok_and(|f| f.try_lock_shared().is_err())
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+        let _ = self.file.unlock();
+    }
+}
+
+/// What is in the system. Dropped, it is taken away.
+#[derive(Debug)]
+pub struct Installed {
+    config: Config,
+    ports: Ports,
+    open: bool,
+    keeper: Option<(Child, ChildStdin)>,
+}
+
+impl Installed {
+    /// Puts everything in. `interface` is the number of our interface, `again` the command line that starts us once more so
+    /// that [`keep`] is called with the name of the table behind it.
+    ///
+    /// # Errors
+    /// If the system refuses; nothing is left behind then.
+    pub fn put(
+        config: &Config,
+        ports: Ports,
+        interface: u32,
+        again: &[std::ffi::OsString],
+    ) -> Result<Self, GatewayError> {
+        forwarding(config)?;
+        let table = rules::table(config);
+        for v6 in families() {
+            routing::set_route(v6, TABLES[1], Everything::Out(interface)).map_err(|e| match e {
+                NetError::Os { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
+                    GatewayError::Another(TABLES[1])
+                }
+                e => e.into(),
+            })?;
+        }
+        // From here on what is left behind is ours.
+        let keeper = keeper(again, &table, config.on_failure)?;
+        let installed = Self { config: config.clone(), ports, open: true, keeper };
+        installed.fill()?;
+        Ok(installed)
+    }
+
+    fn fill(&self) -> Result<(), GatewayError> {
+        let table = rules::table(&self.config);
+        // Nobody of this name runs: what is there was left by one whose keeper was killed, too.
+        remove(&table, false);
+        // Packets of others come from our interface: their sources are elsewhere. Loosely checked, they pass (RFC 3704).
+        let _ = fs::write(format!("/proc/sys/net/ipv4/conf/{}/rp_filter", self.config.interface()), "2");
+        for v6 in families() {
+            routing::set_route(v6, TABLES[0], Everything::Here)?;
+            for rule in mark_rules() {
+                routing::add_rule(v6, rule)?;
+            }
+        }
+        nft(&rules::all(&self.config, self.ports))
+    }
+
+    /// Takes new connections, or takes none: they are forwarded then.
+    ///
+    /// # Errors
+    /// If the rules cannot be changed.
+    pub fn admit(&mut self, open: bool) -> Result<(), GatewayError> {
+        if open == self.open {
+            return Ok(());
+        }
+        let mut text = rules::closed(&self.config);
+        if open {
+            text += &rules::admission(&self.config, self.ports);
+        }
+        nft(&text)?;
+        self.open = open;
+        Ok(())
+    }
+    /// Whether new connections are taken.
+    #[must_use]
+    pub fn admits(&self) -> bool {
+        self.open
+    }
+}
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        remove(&rules::table(&self.config), true);
+        // It finds nothing to do.
+        if let Some((mut child, stdin)) = self.keeper.take() {
+            drop(stdin);
+            let _ = child.wait();
+        }
+    }
+}
+
+fn forwarding(config: &Config) -> Result<(), GatewayError> {
+    let off = |key: &str| fs::read_to_string(format!("/proc/sys/{key}")).is_ok_and(|v| v.trim() == "0");
+    let v6 = config.terrestrial.networks.iter().chain(&config.satellite.networks).all(|n| n.address.is_ipv6());
+    if !v6 && off("net/ipv4/ip_forward") {
+        return Err(GatewayError::NoForwarding { family: "IPv4", key: "net.ipv4.ip_forward" });
+    }
+    if v6 && off("net/ipv6/conf/all/forwarding") {
+        return Err(GatewayError::NoForwarding { family: "IPv6", key: "net.ipv6.conf.all.forwarding" });
+    }
+    Ok(())
+}
+
+fn keeper(
+    again: &[std::ffi::OsString],
+    table: &str,
+    on_failure: OnFailure,
+) -> Result<Option<(Child, ChildStdin)>, GatewayError> {
+    // With "block", what is left is what the operator wants.
+    let (Some((program, first)), OnFailure::Bypass) = (again.split_first(), on_failure) else {
+        return Ok(None);
+    };
+    let mut child = Command::new(program)
+        .args(first)
+        .arg(table)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        // Whoever ends us by a signal to the group does not end it.
+        .process_group(0)
+        .spawn()
+        .map_err(GatewayError::os("start the keeper"))?;
+    let stdin = child.stdin.take();
+    Ok(stdin.map(|stdin| (child, stdin)))
+}
+
+/// What the keeper does: it waits until nobody holds the other end of its standard input, and takes everything away.
+pub fn keep(table: &str) {
+    let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+    remove(table, true);
+}

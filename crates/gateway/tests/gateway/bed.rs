@@ -1,0 +1,192 @@
+//! A network of namespaces: a client, two routers with a satellite link between them, a server. Each link is a thread that
+//! carries packets between two TUN interfaces.
+
+use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_net::tun::{Tun, TunConfig};
+use skyhaul_net::{Clock, Namespace, wait::Wait};
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// The names of the namespaces.
+pub(crate) const CLIENT: usize = 0;
+pub(crate) const NEAR: usize = 1;
+pub(crate) const FAR: usize = 2;
+pub(crate) const SERVER: usize = 3;
+
+/// What happens on a link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    pub(crate) delay: Duration,
+    pub(crate) loss: f64,
+}
+
+pub(crate) struct Bed {
+    pub(crate) spaces: Vec<Namespace>,
+    stop: Arc<AtomicBool>,
+    cables: Vec<JoinHandle<()>>,
+    pub(crate) folder: PathBuf,
+}
+
+fn open(space: &Namespace, name: &str, addresses: &[(&str, u8)]) -> Tun {
+    let addresses = addresses.iter().map(|(a, n)| (a.parse().expect("an address"), *n)).collect();
+    let config = TunConfig { name: Some(name.into()), addresses, mtu: 1500, offload: false };
+    space.within(|| Tun::open(&config)).expect("enters").expect("opens")
+}
+
+/// Carries packets both ways until told to stop.
+fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut wait = Wait::on(&[&ends[0], &ends[1]]).expect("waits");
+        let mut rng = Rng::stream(seed, "cable");
+        let mut flying: [VecDeque<(Instant, Vec<u8>)>; 2] = Default::default();
+        let mut buf = vec![0; 1 << 16];
+        while !stop.load(Ordering::Relaxed) {
+            let now = Clock::now();
+            for way in 0..2 {
+                while let Some(n) = ends[way].read(&mut buf).expect("the interface stays") {
+                    if rng.unit() >= link.loss {
+                        flying[way].push_back((now + link.delay, buf[..n].to_vec()));
+                    }
+                }
+                while flying[way].front().is_some_and(|(at, _)| *at <= now) {
+                    let (_, packet) = flying[way].pop_front().expect("there");
+                    ends[1 - way].write(&packet).expect("the interface stays");
+                }
+            }
+            let next = flying.iter().filter_map(|f| f.front()).map(|(at, _)| *at).min();
+            let again = now + Duration::from_millis(100);
+            wait.until(next.unwrap_or(again).min(again)).expect("waits");
+        }
+    })
+}
+
+impl Bed {
+    /// `None`, with a message, where the kernel grants no namespace or there is no nft.
+    pub(crate) fn new(name: &str, satellite: Link) -> Option<Self> {
+        if Command::new("nft").arg("--version").output().is_err() {
+            eprintln!("skipped: there is no nft");
+            return None;
+        }
+        let spaces: Vec<_> = match (0..4).map(|_| Namespace::new()).collect() {
+            Ok(spaces) => spaces,
+            Err(e) => {
+                eprintln!("skipped: {e}");
+                return None;
+            }
+        };
+        let [c, g1, g2, s] = [0, 1, 2, 3].map(|n: usize| &spaces[n]);
+        let here = Link { delay: Duration::ZERO, loss: 0.0 };
+        let pairs = [
+            (
+                [
+                    open(c, "c0", &[("10.1.0.2", 24), ("fd01::2", 64)]),
+                    open(g1, "lan0", &[("10.1.0.1", 24), ("fd01::1", 64)]),
+                ],
+                here,
+            ),
+            (
+                [
+                    open(g1, "sat0", &[("10.9.0.1", 24), ("fd09::1", 64)]),
+                    open(g2, "sat0", &[("10.9.0.2", 24), ("fd09::2", 64)]),
+                ],
+                satellite,
+            ),
+            (
+                [
+                    open(g2, "lan0", &[("10.2.0.1", 24), ("fd02::1", 64)]),
+                    open(s, "s0", &[("10.2.0.2", 24), ("fd02::2", 64)]),
+                ],
+                here,
+            ),
+        ];
+        let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
+        for (space, interface, v4, v6) in [
+            (c, "c0", ("0.0.0.0", 0), ("::", 0)),
+            (s, "s0", ("0.0.0.0", 0), ("::", 0)),
+            (g1, "sat0", ("10.2.0.0", 24), ("fd02::", 64)),
+            (g2, "sat0", ("10.1.0.0", 24), ("fd01::", 64)),
+        ] {
+            space.route((ip(v4.0), v4.1), interface, None).expect("a route");
+            space.route((ip(v6.0), v6.1), interface, None).expect("a route");
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let cables = (1..).zip(pairs).map(|(n, (ends, link))| cable(ends, link, stop.clone(), n)).collect();
+        let folder = std::env::temp_dir().join(format!("skyhaul-gateway-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        Some(Self { spaces, stop, cables, folder })
+    }
+
+    /// Starts a gateway in a router and waits until it is ready; `more` is added to its file.
+    pub(crate) fn gateway(&self, at: usize, more: &str) -> Running {
+        let name = if at == NEAR { "near" } else { "far" };
+        let file = self.folder.join(format!("{name}.toml"));
+        let text = format!("name = \"{name}\"\n[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n{more}");
+        std::fs::write(&file, text).expect("writes");
+        let mut command = Command::new(std::env::current_exe().expect("there"));
+        command.arg("gateway-run").arg(&file).arg(&self.folder).stdout(Stdio::piped());
+        let mut child = self.spaces[at].within(|| command.spawn().expect("starts")).expect("enters");
+        let mut said = String::new();
+        let out = child.stdout.take().expect("piped");
+        BufReader::new(out).read_line(&mut said).expect("reads");
+        assert_eq!(said.trim(), "ready", "the gateway says why not");
+        Running { child, name, folder: self.folder.clone() }
+    }
+
+    /// What nftables and the rules of routing of a router are.
+    pub(crate) fn traces(&self, at: usize) -> String {
+        let list = || {
+            let out = Command::new("nft").args(["list", "tables"]).output().expect("runs");
+            String::from_utf8_lossy(&out.stdout).into_owned()
+        };
+        self.spaces[at].within(list).expect("enters")
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for cable in self.cables.drain(..) {
+            let _ = cable.join();
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A gateway that runs.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    name: &'static str,
+    folder: PathBuf,
+}
+
+impl Running {
+    /// A number of its status.
+    pub(crate) fn count(&self, key: &str) -> u64 {
+        let status: serde_json::Value = serde_json::from_str(&self.ask("status")).expect("JSON");
+        let found = status.get(key).or_else(|| status["counts"].get(key));
+        found.and_then(serde_json::Value::as_u64).unwrap_or_else(|| panic!("{key} in {status}"))
+    }
+    pub(crate) fn ask(&self, word: &str) -> String {
+        skyhaul_gateway::control::ask(&self.folder, self.name, word).expect("answers")
+    }
+    pub(crate) fn stop(mut self) {
+        self.ask("stop");
+        assert!(self.child.wait().expect("ends").success());
+    }
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("is ours");
+        self.child.wait().expect("ends");
+    }
+}
+
+/// Where files of a gateway are.
+pub(crate) fn surroundings(folder: &Path) -> skyhaul_gateway::Surroundings {
+    let ourselves = std::env::current_exe().expect("there").into();
+    skyhaul_gateway::Surroundings { folder: folder.into(), keeper: vec![ourselves, "gateway-keep".into()] }
+}

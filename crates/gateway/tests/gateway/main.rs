@@ -1,0 +1,311 @@
+//! Gateways between namespaces, with the sockets of the kernel as clients and servers.
+//!
+//! This file has a `main` of its own because it starts itself once more: as a gateway, and as its keeper.
+
+mod bed;
+
+use bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
+use sha2::{Digest, Sha256};
+use skyhaul_base::Duration;
+use skyhaul_gateway::status::Status;
+use skyhaul_gateway::{Config, Watcher};
+use skyhaul_net::wait::Waker;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.first().map(String::as_str) {
+        Some("gateway-run") => serve(Path::new(&args[1]), Path::new(&args[2])),
+        Some("gateway-keep") => skyhaul_gateway::system::keep(&args[1]),
+        Some("--list") => {}
+        _ => {
+            let wanted: Vec<_> = args.iter().filter(|a| !a.starts_with('-')).collect();
+            let tests: [(&str, fn()); 8] = [
+                ("streams_arrive_whole", streams_arrive_whole),
+                ("ipv6", ipv6),
+                ("one_gateway_alone", one_gateway_alone),
+                ("half_closes_and_refusals_pass", half_closes_and_refusals_pass),
+                ("older_connections_pass_untouched", older_connections_pass_untouched),
+                ("a_killed_gateway_is_bypassed", a_killed_gateway_is_bypassed),
+                ("without_room_connections_are_forwarded", without_room_connections_are_forwarded),
+                ("nothing_is_left_behind", nothing_is_left_behind),
+            ];
+            for (name, test) in tests {
+                if wanted.is_empty() || wanted.iter().any(|w| name.contains(w.as_str())) {
+                    eprintln!("gateway: {name}");
+                    test();
+                }
+            }
+        }
+    }
+}
+
+struct Ready;
+
+impl Watcher for Ready {
+    fn ready(&mut self, _: Waker) {
+        println!("ready");
+    }
+    fn turn(&mut self, _: &dyn Fn(bool) -> Status) -> bool {
+        false
+    }
+}
+
+fn serve(file: &Path, folder: &Path) {
+    let run = || {
+        let config = Config::read(file)?;
+        skyhaul_gateway::run(&config, &bed::surroundings(folder), &mut Ready)
+    };
+    if let Err(e) = run() {
+        eprintln!("{e}");
+        std::process::exit(2);
+    }
+}
+
+const CALM: Link = Link { delay: Duration::from_millis(5), loss: 0.0 };
+const PORT: u16 = 7000;
+
+fn server() -> SocketAddr {
+    SocketAddr::new(IpAddr::from([10, 2, 0, 2]), PORT)
+}
+
+/// Bytes that a seed says.
+fn bytes(seed: u64, len: usize) -> Vec<u8> {
+    let mut rng = skyhaul_base::Rng::stream(seed, "bytes");
+    (0..len).map(|_| rng.below(256) as u8).collect()
+}
+
+fn digest(data: &[u8]) -> Vec<u8> {
+    Sha256::digest(data).to_vec()
+}
+
+/// A server that reads to the end and answers with the digest of that, then with as much again.
+fn echo(listener: TcpListener, connections: usize) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        let served: Vec<_> = (0..connections)
+            .map(|_| {
+                let (mut s, _) = listener.accept().expect("accepts");
+                std::thread::spawn(move || {
+                    let mut data = Vec::new();
+                    if s.read_to_end(&mut data).is_ok() {
+                        let _ = s.write_all(&digest(&data));
+                        let _ = s.write_all(&data);
+                    }
+                })
+            })
+            .collect();
+        served.into_iter().for_each(|s| s.join().expect("serves"));
+    })
+}
+
+/// Sends what the seed says, and checks what comes back.
+fn exchange(to: SocketAddr, seed: u64, len: usize) {
+    let mut s = TcpStream::connect(to).expect("connects");
+    let data = bytes(seed, len);
+    s.write_all(&data).expect("writes");
+    s.shutdown(Shutdown::Write).expect("half-closes");
+    let mut back = Vec::new();
+    s.read_to_end(&mut back).expect("reads");
+    assert_eq!(back.len(), 32 + len, "whole");
+    assert!(back[..32] == digest(&data)[..] && back[32..] == data[..], "equal");
+}
+
+fn listen(bed: &Bed, at: SocketAddr) -> TcpListener {
+    bed.spaces[SERVER].within(|| TcpListener::bind(at).expect("listens")).expect("enters")
+}
+
+/// So many connections at a time, each with a length of its own.
+fn many(bed: &Bed, to: SocketAddr, connections: usize, longest: usize) {
+    let server = echo(listen(bed, to), connections);
+    let next = AtomicUsize::new(0);
+    bed.spaces[CLIENT]
+        .within(|| {
+            std::thread::scope(|s| {
+                for _ in 0..8 {
+                    s.spawn(|| {
+                        loop {
+                            let n = next.fetch_add(1, Ordering::Relaxed);
+                            if n >= connections {
+                                return;
+                            }
+                            exchange(to, n as u64, longest * n / connections);
+                        }
+                    });
+                }
+            });
+        })
+        .expect("enters");
+    server.join().expect("serves");
+}
+
+fn streams_arrive_whole() {
+    let rough = Link { delay: Duration::from_millis(10), loss: 0.01 };
+    let Some(bed) = Bed::new("streams", rough) else { return };
+    let near = bed.gateway(NEAR, "");
+    let far = bed.gateway(FAR, "rate = \"50 Mbit/s\"");
+    many(&bed, server(), 60, 400_000);
+    for (gateway, key) in [(&near, "from-hosts"), (&far, "from-link")] {
+        assert_eq!(gateway.count(key), 60);
+        // The last acknowledgement of a connection may be on its way still.
+        while gateway.count("flows") > 0 {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        assert_eq!((gateway.count("finished"), gateway.count("aborted")), (60, 0));
+        assert_eq!(gateway.count("bytes-lost"), 0);
+    }
+    assert_eq!(near.count("bytes-to-link"), far.count("bytes-to-hosts"));
+    near.stop();
+    far.stop();
+}
+
+fn ipv6() {
+    let Some(bed) = Bed::new("ipv6", CALM) else { return };
+    let (near, far) = (bed.gateway(NEAR, ""), bed.gateway(FAR, ""));
+    many(&bed, SocketAddr::new("fd02::2".parse().expect("an address"), PORT), 10, 100_000);
+    assert_eq!((near.count("from-hosts"), far.count("from-link")), (10, 10));
+}
+
+fn one_gateway_alone() {
+    let Some(bed) = Bed::new("alone", CALM) else { return };
+    for (at, key) in [(NEAR, "from-hosts"), (FAR, "from-link")] {
+        let gateway = bed.gateway(at, "");
+        many(&bed, server(), 10, 100_000);
+        assert_eq!(gateway.count(key), 10);
+        gateway.stop();
+    }
+}
+
+fn half_closes_and_refusals_pass() {
+    let Some(bed) = Bed::new("ends", CALM) else { return };
+    let (near, far) = (bed.gateway(NEAR, ""), bed.gateway(FAR, ""));
+    // Nobody listens there: a reset, and no byte.
+    let refused = bed.spaces[CLIENT].within(|| {
+        let mut s = TcpStream::connect(server())?;
+        s.read(&mut [0; 8])
+    });
+    let e = refused.expect("enters").expect_err("nobody is there");
+    assert!(matches!(e.kind(), ErrorKind::ConnectionReset | ErrorKind::ConnectionRefused), "{e}");
+    // A banner and a half-close by the server; the client goes on.
+    let listener = listen(&bed, server());
+    let serves = std::thread::spawn(move || {
+        let (mut s, peer) = listener.accept().expect("accepts");
+        assert_eq!(peer.ip(), IpAddr::from([10, 1, 0, 2]), "the server sees the client's address");
+        s.write_all(b"welcome").expect("writes");
+        s.shutdown(Shutdown::Write).expect("half-closes");
+        let mut rest = Vec::new();
+        s.read_to_end(&mut rest).expect("reads");
+        // An abort by the client comes as an abort.
+        let (mut s, _) = listener.accept().expect("accepts");
+        let mut first = [0; 5];
+        s.read_exact(&mut first).expect("reads");
+        let e = s.read(&mut [0; 8]).expect_err("the client has given up");
+        (rest, e.kind())
+    });
+    let client = || {
+        let mut s = TcpStream::connect(server()).expect("connects");
+        let mut banner = Vec::new();
+        s.read_to_end(&mut banner).expect("reads");
+        assert_eq!(banner, b"welcome");
+        s.write_all(b"still here").expect("writes");
+        drop(s);
+        let mut s = TcpStream::connect(server()).expect("connects");
+        s.write_all(b"hello").expect("writes");
+        // It must have passed before an abort takes it along.
+        while far.count("bytes-to-hosts") + far.count("flows") == 0 {}
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        socket2::SockRef::from(&s).set_linger(Some(std::time::Duration::ZERO)).expect("lingers");
+    };
+    bed.spaces[CLIENT].within(client).expect("enters");
+    assert_eq!(serves.join().expect("serves"), (b"still here".to_vec(), ErrorKind::ConnectionReset));
+    assert!(near.count("refused") > 0 && near.count("aborted") > 0);
+}
+
+fn older_connections_pass_untouched() {
+    let Some(bed) = Bed::new("older", CALM) else { return };
+    let serves = echo(listen(&bed, server()), 1);
+    let mut old = bed.spaces[CLIENT].within(|| TcpStream::connect(server()).expect("connects")).expect("enters");
+    old.write_all(b"before").expect("writes");
+    let (near, far) = (bed.gateway(NEAR, ""), bed.gateway(FAR, ""));
+    old.write_all(b" and after").expect("writes");
+    old.shutdown(Shutdown::Write).expect("half-closes");
+    let mut back = Vec::new();
+    old.read_to_end(&mut back).expect("reads");
+    assert_eq!(&back[32..], b"before and after");
+    serves.join().expect("serves");
+    assert_eq!((near.count("from-hosts"), far.count("from-link")), (0, 0));
+}
+
+fn a_killed_gateway_is_bypassed() {
+    for victim in [NEAR, FAR] {
+        let Some(bed) = Bed::new("killed", CALM) else { return };
+        let (near, far) = (bed.gateway(NEAR, ""), bed.gateway(FAR, ""));
+        let listener = listen(&bed, server());
+        let again = listener.try_clone().expect("clones");
+        // A download that never ends.
+        std::thread::spawn(move || {
+            let (mut s, _) = listener.accept().expect("accepts");
+            while s.write_all(&[7; 4096]).is_ok() {}
+        });
+        let mut s = bed.spaces[CLIENT].within(|| TcpStream::connect(server()).expect("connects")).expect("enters");
+        s.read_exact(&mut [0; 100_000]).expect("reads");
+        let (dead, other) = if victim == NEAR { (near, far) } else { (far, near) };
+        dead.kill();
+        if victim == NEAR {
+            let mut rest = Vec::new();
+            let e = s.read_to_end(&mut rest).expect_err("cut short is no end of file");
+            assert_eq!(e.kind(), ErrorKind::ConnectionReset, "{e}");
+        }
+        // New connections work at once, whoever is left.
+        let serves = echo(again, 5);
+        let work = || (0..5).for_each(|n| exchange(server(), n, 50_000));
+        bed.spaces[CLIENT].within(work).expect("enters");
+        serves.join().expect("serves");
+        // The keeper has taken everything away.
+        while bed.traces(victim).contains("skyhaul") {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        drop(s);
+        other.stop();
+    }
+}
+
+fn without_room_connections_are_forwarded() {
+    let Some(bed) = Bed::new("room", CALM) else { return };
+    let near = bed.gateway(NEAR, "[limits]\nflows = 4\n");
+    let listener = listen(&bed, server());
+    let hold = std::thread::spawn(move || (0..12).map(|_| listener.accept().expect("accepts").0).collect::<Vec<_>>());
+    let clients = bed.spaces[CLIENT].within(|| {
+        (0..12).map(|_| TcpStream::connect(server()).expect("connects")).collect::<Vec<_>>()
+    });
+    // All of them are open, some of them through the gateway.
+    let served = hold.join().expect("serves");
+    assert_eq!(served.len(), 12);
+    let split = near.count("from-hosts");
+    assert!((4..12).contains(&split), "{split}");
+    assert_eq!(near.count("overloads"), 1);
+    drop(clients);
+}
+
+fn nothing_is_left_behind() {
+    let Some(bed) = Bed::new("behind", CALM) else { return };
+    let before = bed.traces(NEAR);
+    let near = bed.gateway(NEAR, "");
+    assert!(bed.traces(NEAR).contains("inet skyhaul_near"));
+    // Another one of the same name is refused and changes nothing.
+    let file = bed.folder.join("near.toml");
+    let second = bed.spaces[NEAR].within(|| {
+        let config = Config::read(&file).expect("is good");
+        skyhaul_gateway::run(&config, &bed::surroundings(&bed.folder), &mut Ready).map(|_| ())
+    });
+    let e = second.expect("enters").expect_err("runs already").to_string();
+    assert!(e.contains("runs already (process "), "{e}");
+    assert!(bed.traces(NEAR).contains("inet skyhaul_near"));
+    near.stop();
+    assert_eq!(bed.traces(NEAR), before);
+    assert!(std::fs::read_dir(&bed.folder).expect("is there").all(|f| {
+        f.expect("an entry").path().extension().is_some_and(|e| e == "toml")
+    }));
+}

@@ -1,0 +1,100 @@
+//! Routing by marks, in the calling thread's namespace: packets with a mark use a table of their own (ip-rule(8)).
+
+use super::netlink::ask;
+use crate::error::NetError;
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_packet_route::route::{
+    RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use nix::errno::Errno;
+
+/// Packets with a mark use a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarkRule {
+    /// The mark, all of it.
+    pub mark: u32,
+    /// The number of the table.
+    pub table: u32,
+    /// Where the rule stands among the others: lower ones come first.
+    pub priority: u32,
+}
+
+/// Where everything goes that uses a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Everything {
+    /// To this machine, whatever the address.
+    Here,
+    /// Out of the interface of this number.
+    Out(u32),
+}
+
+fn family(v6: bool) -> AddressFamily {
+    if v6 { AddressFamily::Inet6 } else { AddressFamily::Inet }
+}
+
+fn rule(v6: bool, r: MarkRule) -> RuleMessage {
+    let mut m = RuleMessage::default();
+    m.header.family = family(v6);
+    m.header.action = RuleAction::ToTable;
+    m.attributes.push(RuleAttribute::Priority(r.priority));
+    m.attributes.push(RuleAttribute::FwMark(r.mark));
+    m.attributes.push(RuleAttribute::FwMask(u32::MAX));
+    m.attributes.push(RuleAttribute::Table(r.table));
+    m
+}
+
+/// Adds a rule; one that is there already stays.
+///
+/// # Errors
+/// If the kernel refuses it.
+pub fn add_rule(v6: bool, r: MarkRule) -> Result<(), NetError> {
+    let asked = ask(
+        "add a rule of routing",
+        RouteNetlinkMessage::NewRule(rule(v6, r)),
+        NLM_F_CREATE | NLM_F_EXCL,
+    );
+    match asked {
+        Err(NetError::Os { source, .. }) if source.raw_os_error() == Some(Errno::EEXIST as i32) => Ok(()),
+        other => other,
+    }
+}
+
+/// Takes a rule away; none of that kind is no error.
+pub fn remove_rule(v6: bool, r: MarkRule) {
+    let _ = ask("remove a rule of routing", RouteNetlinkMessage::DelRule(rule(v6, r)), 0);
+}
+
+fn route(v6: bool, table: u32, everything: Everything) -> RouteMessage {
+    let mut m = RouteMessage::default();
+    m.header.address_family = family(v6);
+    m.header.table = RouteHeader::RT_TABLE_UNSPEC;
+    m.header.protocol = RouteProtocol::Static;
+    m.header.scope = if everything == Everything::Here { RouteScope::Host } else { RouteScope::Link };
+    m.header.kind = if everything == Everything::Here { RouteType::Local } else { RouteType::Unicast };
+    m.attributes.push(RouteAttribute::Table(table));
+    let interface = match everything {
+        // Loopback is the first interface of every namespace.
+        Everything::Here => 1,
+        Everything::Out(index) => index,
+    };
+    m.attributes.push(RouteAttribute::Oif(interface));
+    m
+}
+
+/// The one route of a table. One out of an interface is an error where there is another one.
+///
+/// # Errors
+/// If the kernel refuses it.
+pub fn set_route(v6: bool, table: u32, everything: Everything) -> Result<(), NetError> {
+    let m = RouteNetlinkMessage::NewRoute(route(v6, table, everything));
+    let how = if everything == Everything::Here { NLM_F_REPLACE } else { NLM_F_EXCL };
+    ask(&format!("add a route to table {table}"), m, NLM_F_CREATE | how)
+}
+
+/// Takes the route of a table away; none is no error.
+pub fn remove_route(v6: bool, table: u32, everything: Everything) {
+    let m = RouteNetlinkMessage::DelRoute(route(v6, table, everything));
+    let _ = ask("remove a route", m, 0);
+}
