@@ -1,4 +1,4 @@
-# Targets: demo · reproduce · reproduce-quick · test · wasm · lab · test-lab · bench · bench-wire · soak · conformance · bench-python · docs · site · lint · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
+# Targets: demo · reproduce · reproduce-quick · test · wasm · lab · test-lab · bench · bench-wire · bench-gateway · soak · conformance · bench-python · docs · site · lint · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
 # The Python parts live in .venv, from lock files with hashes; nothing outside this folder is changed.
 
 PYTHON ?= python3
@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --req
 # The virtual environment that maturin installs into, whatever is active outside.
 IN_VENV := VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: help demo reproduce reproduce-quick test test-rust test-python test-lab lab wasm bench bench-wire soak conformance peers bench-python docs site lint lock clean
+.PHONY: bench-gateway help demo reproduce reproduce-quick test test-rust test-python test-lab lab wasm bench bench-wire soak conformance peers bench-python docs site lint lock clean
 
 help:
 	@echo "make demo    first figure: builds, runs one study of TCP-Peach, writes results/demo/"
@@ -18,6 +18,7 @@ help:
 	@echo "make lab     the page that skyhaul lab opens; in site/lab/dist/ (needs Node)"
 	@echo "make bench   speed of the simulator, instructions per segment against the record, comparison with ns-2, memory"
 	@echo "make bench-wire  throughput over TUN, beside the kernel's and a blaster's (Linux, as root)"
+	@echo "make bench-gateway  downloads over a GEO link with gateways and without (Linux, as root, with nft)"
 	@echo "make soak    what a host endures, for an hour; SOAK=--short for a minute, SOAK=\"--only flood\" for a scene (Linux, as root)"
 	@echo "make conformance  what ours and this machine's kernel do at each point of TCP's documents; CASES=rack for a part"
 	@echo "make bench-python  what a congestion control in Python costs"
@@ -96,6 +97,10 @@ bench: $(VENV)/.python
 # Namespaces and TUN interfaces of its own; needs root, or unshare -Urn make bench-wire.
 bench-wire:
 	cargo bench -p skyhaul-net --locked --bench throughput
+
+# Namespaces of its own; needs root and nft. E.g. make bench-gateway GATEWAY="none bbr --seconds 20".
+bench-gateway:
+	cargo bench -p skyhaul-gateway --locked --bench gateway -- $(GATEWAY)
 
 # Namespaces of its own; needs root. A part of the names selects: make conformance CASES="closing rack".
 conformance:

@@ -1,10 +1,14 @@
 //! The command line.
 
 mod error;
+#[cfg(target_os = "linux")]
+mod gateway;
 mod wire;
 
 #[cfg(target_os = "linux")]
 use error::ArgumentError;
+#[cfg(target_os = "linux")]
+pub(crate) use gateway::*;
 pub(crate) use wire::*;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -46,6 +50,10 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     EnclosureInit(EnclosureInitArgs),
+    /// A gateway that splits TCP connections at a satellite link (Linux, as root).
+    #[cfg(target_os = "linux")]
+    #[command(subcommand)]
+    Gateway(GatewayCommand),
     /// Show which satellites serve a link of a scenario, and write its delay over time as CSV.
     #[command(after_help = "Example:\n  skyhaul orbit preset:leo-walker-550 --csv > delay.csv")]
     Orbit(OrbitArgs),

@@ -238,7 +238,9 @@ fn finite_rate<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Rate>, D
     match RateSpec::deserialize(d)? {
         RateSpec::Bits(rate) if rate.bits_per_sec() >= 8000 => Ok(Some(rate)),
         RateSpec::Unlimited => Ok(None),
-        _ => Err(serde::de::Error::custom("write a rate of at least 8 kbit/s, such as \"10 Mbit/s\", or \"unlimited\"")),
+        _ => Err(serde::de::Error::custom(
+            "write a rate of at least 8 kbit/s, such as \"10 Mbit/s\", or \"unlimited\"",
+        )),
     }
 }
 
@@ -292,11 +294,16 @@ impl Config {
             return Err(fail("name", format!("write 1 to {LONGEST_NAME} small letters, digits and dashes")));
         }
         if f.satellite.interface == f.terrestrial.interface {
-            return Err(fail("satellite.interface", "it is that of the hosts: a gateway stands between two".into()));
+            return Err(fail(
+                "satellite.interface",
+                "it is that of the hosts: a gateway stands between two".into(),
+            ));
         }
-        for (key, networks) in
-            [("terrestrial.networks", &f.terrestrial.networks), ("satellite.networks", &f.satellite.networks), ("split.exclude", &f.split.exclude)]
-        {
+        for (key, networks) in [
+            ("terrestrial.networks", &f.terrestrial.networks),
+            ("satellite.networks", &f.satellite.networks),
+            ("split.exclude", &f.split.exclude),
+        ] {
             if let Some((a, b)) = overlapping(networks) {
                 return Err(fail(key, format!("{a} contains {b}: leave one of them out")));
             }
@@ -304,7 +311,9 @@ impl Config {
         if f.satellite.mtu < 576 {
             return Err(fail("satellite.mtu", "write at least 576, in bytes (IPv6 needs 1280)".into()));
         }
-        for (key, zero) in [("limits.flows", f.limits.flows == 0), ("limits.buffer", f.limits.buffer.0 < 4096)] {
+        for (key, zero) in
+            [("limits.flows", f.limits.flows == 0), ("limits.buffer", f.limits.buffer.0 < 4096)]
+        {
             if zero {
                 return Err(fail(key, "it leaves room for nothing: write more".into()));
             }
@@ -338,7 +347,10 @@ impl Satellite {
         }
         if let Some(value) = &self.endpoint {
             let Some(table) = value.as_table() else {
-                return Err(fail("satellite.endpoint", "write a table of keys, such as { mss = \"1400 B\" }".into()));
+                return Err(fail(
+                    "satellite.endpoint",
+                    "write a table of keys, such as { mss = \"1400 B\" }".into(),
+                ));
             };
             for (key, value) in table {
                 document.set_value(&format!("{AT}endpoint.{key}"), value.clone()).map_err(wrong)?;
@@ -347,7 +359,10 @@ impl Satellite {
         let resolved = document.resolve().map_err(wrong)?;
         let flow = &resolved.flows[0];
         if flow.endpoint.loss_classifier.is_oracle() {
-            return Err(fail("satellite.endpoint.loss-classifier", "\"oracle\" exists in the simulator alone".into()));
+            return Err(fail(
+                "satellite.endpoint.loss-classifier",
+                "\"oracle\" exists in the simulator alone".into(),
+            ));
         }
         if matches!(flow.cc, skyhaul_cc::Config::User(_)) {
             return Err(fail("satellite.cc", "a gateway runs built-in controls alone".into()));
@@ -365,9 +380,8 @@ impl Satellite {
 /// Two networks of which one contains the other.
 fn overlapping(networks: &[Network]) -> Option<(Network, Network)> {
     networks.iter().enumerate().find_map(|(i, a)| {
-        let within = |b: &&Network| {
-            a.prefix <= b.prefix && skyhaul_net::tun::within(a.address, b.address, a.prefix)
-        };
+        let within =
+            |b: &&Network| a.prefix <= b.prefix && skyhaul_net::tun::within(a.address, b.address, a.prefix);
         networks.iter().enumerate().filter(|(k, _)| *k != i).map(|(_, b)| b).find(within).map(|b| (*a, *b))
     })
 }
@@ -395,14 +409,21 @@ mod tests {
         for (text, expected) in [
             ("x = 1", "g.toml: "),
             ("name = \"GW\"", "g.toml: name: write 1 to 11 small letters"),
-            ("[split]\nexclude = [\"10.0.0.0/33\"]", "g.toml: split.exclude[0]: \"10.0.0.0/33\" is no network: write"),
+            (
+                "[split]\nexclude = [\"10.0.0.0/33\"]",
+                "g.toml: split.exclude[0]: \"10.0.0.0/33\" is no network: write",
+            ),
             ("[split]\nexclude = [\"10.1.0.0/8\"]", "has bits beyond its prefix: write \"10.0.0.0/8\""),
-            ("[split]\nexclude = [\"10.0.0.0/8\", \"10.1.0.0/16\"]", "split.exclude: 10.0.0.0/8 contains 10.1.0.0/16"),
+            (
+                "[split]\nexclude = [\"10.0.0.0/8\", \"10.1.0.0/16\"]",
+                "split.exclude: 10.0.0.0/8 contains 10.1.0.0/16",
+            ),
             ("[limits]\nbuffer = 5", "g.toml: limits.buffer: "),
             ("[limits]\nflows = 0", "g.toml: limits.flows: "),
             ("on-failure = \"pray\"", "g.toml: on-failure: unknown variant"),
         ] {
-            let text = if text.starts_with('[') { format!("{LEAST}{text}") } else { format!("{text}\n{LEAST}") };
+            let text =
+                if text.starts_with('[') { format!("{LEAST}{text}") } else { format!("{text}\n{LEAST}") };
             let e = Config::parse("g.toml", &text).unwrap_err().to_string();
             assert!(e.contains(expected) && !e.contains('\n'), "{e}");
         }

@@ -44,7 +44,9 @@ pub fn examine(config: &Config) -> Vec<Finding> {
             }
         });
     }
-    for (what, key) in [("IPv4 forwarding", "net/ipv4/ip_forward"), ("IPv6 forwarding", "net/ipv6/conf/all/forwarding")] {
+    for (what, key) in
+        [("IPv4 forwarding", "net/ipv4/ip_forward"), ("IPv6 forwarding", "net/ipv6/conf/all/forwarding")]
+    {
         let v6 = what.starts_with("IPv6");
         let networks = config.terrestrial.networks.iter().chain(&config.satellite.networks);
         if !networks.clone().any(|n| n.address.is_ipv6() == v6) {
@@ -52,7 +54,9 @@ pub fn examine(config: &Config) -> Vec<Finding> {
         }
         match sysctl(key).as_deref() {
             Some("1") => all.push(finding(what, true, "is on")),
-            Some(_) => all.push(finding(what, false, format!("is off: sysctl -w {}=1", key.replace('/', ".")))),
+            Some(_) => {
+                all.push(finding(what, false, format!("is off: sysctl -w {}=1", key.replace('/', "."))))
+            }
             None => {}
         }
     }
@@ -83,7 +87,11 @@ fn nft() -> Finding {
         Ok(done) if done.status.success() => {
             finding("nft", true, String::from_utf8_lossy(&done.stdout).trim().to_owned())
         }
-        _ => finding("nft", false, "is missing: apt-get install nftables, or your system's package of this name"),
+        _ => finding(
+            "nft",
+            false,
+            "is missing: apt-get install nftables, or your system's package of this name",
+        ),
     }
 }
 
@@ -105,7 +113,7 @@ fn rule_kinds() -> Vec<Finding> {
     let table = format!("skyhaul_try_{}", std::process::id());
     let kinds = [
         ("tproxy (module nft_tproxy)", "meta l4proto tcp tproxy ip to 127.0.0.1:9 accept"),
-        ("socket (module nft_socket)", "socket transparent 1 socket wildcard 0 accept"),
+        ("socket (module nft_socket)", "socket transparent 1 accept"),
         ("fib (module nft_fib_inet)", "fib daddr type local accept"),
     ];
     let tried = kinds.map(|(what, rule)| {

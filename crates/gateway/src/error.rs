@@ -23,7 +23,9 @@ pub enum GatewayError {
     #[error("nft refuses the rules: {0}")]
     Nft(String),
     /// There is one already.
-    #[error("a gateway called {name:?} runs already (process {pid}): stop it with `skyhaul gateway stop {name}`, or choose another name")]
+    #[error(
+        "a gateway called {name:?} runs already (process {pid}): stop it with `skyhaul gateway stop {name}`, or choose another name"
+    )]
     Running {
         /// Its name.
         name: String,

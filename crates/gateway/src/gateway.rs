@@ -175,7 +175,8 @@ impl Gateway {
         number
     }
     fn list(&mut self, number: u32) {
-        if let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_mut).filter(|f| !f.listed) {
+        if let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_mut).filter(|f| !f.listed)
+        {
             flow.listed = true;
             self.listed.push(number);
         }
@@ -195,7 +196,7 @@ impl Gateway {
                 match self.listeners[n].accept() {
                     Ok((stream, client)) => {
                         if let Ok(server) = stream.local_addr() {
-                            self.to_link(now, host, stream, client, server);
+                            self.open_to_link(now, host, stream, client, server);
                         }
                     }
                     Err(e) if matches!(e.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
@@ -206,7 +207,7 @@ impl Gateway {
         }
     }
 
-    fn to_link(
+    fn open_to_link(
         &mut self,
         now: Instant,
         host: &mut Host,
@@ -233,7 +234,7 @@ impl Gateway {
     }
 
     /// Somebody behind the link connects to one of our hosts.
-    fn to_hosts(&mut self, now: Instant, host: &mut Host, server: SocketAddr, client: SocketAddr) {
+    fn open_to_host(&mut self, now: Instant, host: &mut Host, server: SocketAddr, client: SocketAddr) {
         self.counts.from_link += 1;
         let preserve = self.config.terrestrial.preserve;
         let Ok(near) = Near::connect(client, server, preserve, KEEPALIVE) else {
@@ -308,7 +309,8 @@ impl Gateway {
         for number in core::mem::take(&mut self.listed) {
             let Some(flow) = self.flows[number as usize].as_mut() else { continue };
             flow.listed = false;
-            let opened = flow.far.and_then(|id| host.conn(id)).is_some_and(skyhaul_net::host::Conn::is_connected);
+            let opened =
+                flow.far.and_then(|id| host.conn(id)).is_some_and(skyhaul_net::host::Conn::is_connected);
             match flow.pump(now, host, &mut self.chunk) {
                 State::Open => {}
                 State::Finished => self.end(now, host, number, true),
@@ -357,7 +359,7 @@ impl App for Gateway {
     fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
         self.happened(now, host);
         while let Some((server, client)) = host.next_asked() {
-            self.to_hosts(now, host, server, client);
+            self.open_to_host(now, host, server, client);
         }
         self.news(host);
         self.pump(now, host);

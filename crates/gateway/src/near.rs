@@ -25,14 +25,14 @@ fn socket(of: IpAddr) -> io::Result<Socket> {
 
 /// Takes connections to whatever address the kernel gives us. The port is the kernel's choice.
 pub(crate) fn listen(v6: bool) -> Result<TcpListener, GatewayError> {
-    // Not an address of our own: a socket that belongs to one address would be taken for a connection by the rules.
-    let any: IpAddr = if v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    // At loopback: at every address, the rules would take what comes to its port for a connection of ours.
+    let here: IpAddr = if v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
     let open = || {
-        let socket = socket(any)?;
+        let socket = socket(here)?;
         if v6 {
             socket.set_only_v6(true)?;
         }
-        socket.bind(&SocketAddr::new(any, 0).into())?;
+        socket.bind(&SocketAddr::new(here, 0).into())?;
         socket.listen(BACKLOG)?;
         Ok(socket.into())
     };
@@ -49,7 +49,8 @@ fn prepare(socket: &Socket, idle: Duration) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
     // Should we be killed, the kernel resets what is open. An end of stream in its place would look like success.
     socket.set_linger(Some(Duration::ZERO))?;
-    let keepalive = TcpKeepalive::new().with_time(idle).with_interval(Duration::from_secs(10)).with_retries(3);
+    let keepalive =
+        TcpKeepalive::new().with_time(idle).with_interval(Duration::from_secs(10)).with_retries(3);
     socket.set_tcp_keepalive(&keepalive)
 }
 

@@ -34,8 +34,7 @@ impl Poll {
     }
     /// Tells what happens to a socket under this number, until it is closed.
     pub(crate) fn watch(&self, socket: &impl AsFd, number: u64) -> Result<(), GatewayError> {
-        let flags =
-            EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
+        let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
         self.0.add(socket.as_fd(), EpollEvent::new(flags, number)).map_err(fail)
     }
     /// Adds what has happened to `into`; does not wait.

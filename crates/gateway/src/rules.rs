@@ -32,8 +32,7 @@ pub fn table(config: &Config) -> String {
 }
 
 fn set(networks: &[Network], v6: bool) -> Option<String> {
-    let of: Vec<_> =
-        networks.iter().filter(|n| n.address.is_ipv6() == v6).map(ToString::to_string).collect();
+    let of: Vec<_> = networks.iter().filter(|n| n.address.is_ipv6() == v6).map(ToString::to_string).collect();
     (!of.is_empty()).then(|| format!("{{ {} }}", of.join(", ")))
 }
 
@@ -128,8 +127,7 @@ pub fn all(config: &Config, ports: Ports) -> String {
     rule(
         &mut text,
         &format!(
-            "iifname \"{hosts}\" meta l4proto {{ tcp, icmp, icmpv6 }} socket transparent 1 socket wildcard 0 meta mark set \
-             {near:#x} accept"
+            "iifname \"{hosts}\" meta l4proto {{ tcp, icmp, icmpv6 }} socket transparent 1 meta mark set {near:#x} accept"
         ),
     );
     rule(&mut text, "fib daddr type { local, broadcast, multicast, anycast } accept");
@@ -185,7 +183,8 @@ mod tests {
 
     #[test]
     fn only_a_syn_between_the_named_networks_is_taken() {
-        let c = config("networks = [\"192.0.2.0/24\"]\n[split]\nports = [80, 443]\nexclude = [\"192.0.2.9/32\"]");
+        let c =
+            config("networks = [\"192.0.2.0/24\"]\n[split]\nports = [80, 443]\nexclude = [\"192.0.2.9/32\"]");
         let text = admission(&c, Ports { v4: 5000, v6: 5001 });
         assert!(!text.contains("ip6"), "no network of IPv6 is behind the link: {text}");
         let first = text.lines().next().unwrap();
@@ -209,6 +208,9 @@ mod tests {
         assert!(text.starts_with("create table inet skyhaul_gateway\n"));
         assert!(text.lines().all(|l| l.contains("inet skyhaul_gateway")), "{text}");
         let new = text.lines().filter(|l| l.contains("jump"));
-        assert!(new.clone().count() == 2 && new.clone().all(|l| l.contains("tcp flags & (fin|syn|rst|ack) == syn")));
+        assert!(
+            new.clone().count() == 2
+                && new.clone().all(|l| l.contains("tcp flags & (fin|syn|rst|ack) == syn"))
+        );
     }
 }

@@ -10,17 +10,22 @@ use skyhaul_net::driver::Driver;
 use skyhaul_net::tun::{Tun, TunConfig};
 use skyhaul_net::{Clock, NetError, wait::Waker};
 use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 /// Where a gateway keeps what others find it by.
 pub const FOLDER: &str = "/run/skyhaul";
+
+/// What comes from an interface without an address fails the check of its source (rp_filter), even a loose one. This is the
+/// address that belongs to nobody (RFC 7600 §5).
+const DUMMY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8));
 
 /// What a gateway needs beside its configuration.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
     /// Where its lock and its socket are.
     pub folder: PathBuf,
-    /// The command line that starts this program once more so that [`crate::system::keep`] is called, with the name of the table
+    /// The command line that starts this program once more so that [`crate::system::keep`] is called, with the words
     /// behind it; empty: nobody looks after what is left if we are killed.
     pub keeper: Vec<OsString>,
 }
@@ -49,7 +54,7 @@ pub fn run(
     let mut gateway = Gateway::new(Clock::now(), config)?;
     let tun = Tun::open(&TunConfig {
         name: Some(config.interface()),
-        addresses: Vec::new(),
+        addresses: vec![(DUMMY, 32)],
         mtu: config.satellite.mtu,
         // What is paced must be countable.
         offload: config.satellite.rate.is_none(),
@@ -68,6 +73,11 @@ pub fn run(
     let mut failure = None;
     let mut told = false;
     driver.run(&mut gateway, |now, gateway, host| {
+        // First, so that what is told is so.
+        if let Err(e) = installed.admit(gateway.orders().admit) {
+            failure.get_or_insert(e);
+            told = true;
+        }
         while let Some(asked) = control.next() {
             let status = |list| serde_json::to_string(&gateway.status(now, host, list)).unwrap_or_default();
             let answer = match asked.word.as_str() {
@@ -83,10 +93,6 @@ pub fn run(
             let _ = asked.answer.send(answer);
         }
         told |= watcher.turn(&|list| gateway.status(now, host, list));
-        if let Err(e) = installed.admit(gateway.orders().admit) {
-            failure.get_or_insert(e);
-            told = true;
-        }
         told
     })?;
     let last = gateway.status(Clock::now(), driver.host(), false);

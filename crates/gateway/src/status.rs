@@ -93,7 +93,12 @@ impl Status {
         };
         let c = &self.counts;
         add("flows", "gauge", "Connections now.", self.flows as f64);
-        add("admits", "gauge", "1 if new connections are split, 0 if they are forwarded.", f64::from(u8::from(self.admits)));
+        add(
+            "admits",
+            "gauge",
+            "1 if new connections are split, 0 if they are forwarded.",
+            f64::from(u8::from(self.admits)),
+        );
         add("memory_bytes", "gauge", "Bytes held by connections over the link.", self.memory as f64);
         for (name, help, value) in [
             ("from_hosts_total", "Connections opened by hosts.", c.from_hosts),

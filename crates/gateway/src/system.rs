@@ -53,16 +53,44 @@ fn families() -> impl Iterator<Item = bool> {
     [false, true].into_iter().filter(|v6| !v6 || Path::new("/proc/sys/net/ipv6").exists())
 }
 
-/// Takes away everything that a gateway has put into the system.
-pub fn remove(table: &str, last: bool) {
+/// Whether the kernel looks for a socket before it looks for a route. What our host sends has the ends of the kernel's own
+/// socket for the same connection: found so, it would not be forwarded (`ip_forward` drops what belongs to a socket). A
+/// router has little use for it (Documentation/networking/ip-sysctl.rst).
+const EARLY_DEMUX: &str = "/proc/sys/net/ipv4/tcp_early_demux";
+
+fn early_demux() -> bool {
+    fs::read_to_string(EARLY_DEMUX).is_ok_and(|v| v.trim() != "0")
+}
+
+/// What was there before, and comes back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Before {
+    table: String,
+    early_demux: bool,
+}
+
+impl Before {
+    /// As [`keep`] reads it.
+    fn words(&self) -> [String; 2] {
+        [self.table.clone(), u8::from(self.early_demux).to_string()]
+    }
+}
+
+fn remove_table(table: &str) {
     let _ = nft(&format!("add table inet {table}\ndelete table inet {table}\n"));
-    if last {
-        for v6 in families() {
-            for rule in mark_rules() {
-                routing::remove_rule(v6, rule);
-            }
-            routing::remove_route(v6, TABLES[0], Everything::Here);
+}
+
+/// Takes away everything that a gateway has put into the system.
+fn remove(before: &Before) {
+    remove_table(&before.table);
+    if before.early_demux {
+        let _ = fs::write(EARLY_DEMUX, "1");
+    }
+    for v6 in families() {
+        for rule in mark_rules() {
+            routing::remove_rule(v6, rule);
         }
+        routing::remove_route(v6, TABLES[0], Everything::Here);
     }
 }
 
@@ -116,6 +144,7 @@ impl Drop for Lock {
 #[derive(Debug)]
 pub struct Installed {
     config: Config,
+    before: Before,
     ports: Ports,
     open: bool,
     keeper: Option<(Child, ChildStdin)>,
@@ -123,7 +152,7 @@ pub struct Installed {
 
 impl Installed {
     /// Puts everything in. `interface` is the number of our interface, `again` the command line that starts us once more so
-    /// that [`keep`] is called with the name of the table behind it.
+    /// that [`keep`] is called with the words behind it.
     ///
     /// # Errors
     /// If the system refuses; nothing is left behind then.
@@ -134,7 +163,6 @@ impl Installed {
         again: &[std::ffi::OsString],
     ) -> Result<Self, GatewayError> {
         forwarding(config)?;
-        let table = rules::table(config);
         for v6 in families() {
             routing::set_route(v6, TABLES[1], Everything::Out(interface)).map_err(|e| match e {
                 NetError::Os { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
@@ -144,16 +172,19 @@ impl Installed {
             })?;
         }
         // From here on what is left behind is ours.
-        let keeper = keeper(again, &table, config.on_failure)?;
-        let installed = Self { config: config.clone(), ports, open: true, keeper };
+        let before = Before { table: rules::table(config), early_demux: early_demux() };
+        let keeper = keeper(again, &before, config.on_failure)?;
+        let installed = Self { config: config.clone(), before, ports, open: true, keeper };
         installed.fill()?;
         Ok(installed)
     }
 
     fn fill(&self) -> Result<(), GatewayError> {
-        let table = rules::table(&self.config);
         // Nobody of this name runs: what is there was left by one whose keeper was killed, too.
-        remove(&table, false);
+        remove_table(&self.before.table);
+        if self.before.early_demux {
+            fs::write(EARLY_DEMUX, "0").map_err(GatewayError::os(format!("write to {EARLY_DEMUX}")))?;
+        }
         // Packets of others come from our interface: their sources are elsewhere. Loosely checked, they pass (RFC 3704).
         let _ = fs::write(format!("/proc/sys/net/ipv4/conf/{}/rp_filter", self.config.interface()), "2");
         for v6 in families() {
@@ -190,7 +221,7 @@ impl Installed {
 
 impl Drop for Installed {
     fn drop(&mut self) {
-        remove(&rules::table(&self.config), true);
+        remove(&self.before);
         // It finds nothing to do.
         if let Some((mut child, stdin)) = self.keeper.take() {
             drop(stdin);
@@ -201,7 +232,8 @@ impl Drop for Installed {
 
 fn forwarding(config: &Config) -> Result<(), GatewayError> {
     let off = |key: &str| fs::read_to_string(format!("/proc/sys/{key}")).is_ok_and(|v| v.trim() == "0");
-    let v6 = config.terrestrial.networks.iter().chain(&config.satellite.networks).all(|n| n.address.is_ipv6());
+    let v6 =
+        config.terrestrial.networks.iter().chain(&config.satellite.networks).all(|n| n.address.is_ipv6());
     if !v6 && off("net/ipv4/ip_forward") {
         return Err(GatewayError::NoForwarding { family: "IPv4", key: "net.ipv4.ip_forward" });
     }
@@ -213,7 +245,7 @@ fn forwarding(config: &Config) -> Result<(), GatewayError> {
 
 fn keeper(
     again: &[std::ffi::OsString],
-    table: &str,
+    before: &Before,
     on_failure: OnFailure,
 ) -> Result<Option<(Child, ChildStdin)>, GatewayError> {
     // With "block", what is left is what the operator wants.
@@ -222,7 +254,7 @@ fn keeper(
     };
     let mut child = Command::new(program)
         .args(first)
-        .arg(table)
+        .args(before.words())
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         // Whoever ends us by a signal to the group does not end it.
@@ -234,7 +266,9 @@ fn keeper(
 }
 
 /// What the keeper does: it waits until nobody holds the other end of its standard input, and takes everything away.
-pub fn keep(table: &str) {
+/// `words` are those that were given to it.
+pub fn keep(words: &[String]) {
+    let [table, early_demux] = words else { return };
     let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
-    remove(table, true);
+    remove(&Before { table: table.clone(), early_demux: early_demux == "1" });
 }

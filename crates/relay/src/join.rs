@@ -137,6 +137,11 @@ impl<F: Fifo> Relay<F> {
         while self.forward.pump(a, b) | self.back.pump(b, a) {
             moved = Moved::Some;
         }
+        // Sockets tell of it when they are read.
+        if a.failed() || b.failed() {
+            self.abort(a, b);
+            return Moved::Aborted;
+        }
         moved
     }
 

@@ -8,6 +8,8 @@ mod doctor;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod export;
+#[cfg(target_os = "linux")]
+mod gateway;
 mod import;
 mod lab;
 #[cfg(target_os = "linux")]
@@ -45,6 +47,8 @@ pub(crate) fn run(
         Command::Emulate(args) => emulate::run(args, arguments),
         #[cfg(target_os = "linux")]
         Command::EnclosureInit(args) => emulate::init(&args.arguments),
+        #[cfg(target_os = "linux")]
+        Command::Gateway(command) => gateway::run(command, arguments),
         Command::Orbit(args) => orbit::run(args),
         Command::Reproduce(args) => reproduce::run(args, renderer),
         Command::Export(args) => export::run(args),

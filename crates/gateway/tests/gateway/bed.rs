@@ -1,7 +1,8 @@
 //! A network of namespaces: a client, two routers with a satellite link between them, a server. Each link is a thread that
 //! carries packets between two TUN interfaces.
 
-use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_base::units::Serializer;
+use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_net::tun::{Tun, TunConfig};
 use skyhaul_net::{Clock, Namespace, wait::Wait};
 use std::collections::VecDeque;
@@ -24,6 +25,8 @@ pub(crate) const SERVER: usize = 3;
 pub(crate) struct Link {
     pub(crate) delay: Duration,
     pub(crate) loss: f64,
+    /// Its rate, and how many packets wait for it; `None`: as fast as it can.
+    pub(crate) rate: Option<(Rate, usize)>,
 }
 
 pub(crate) struct Bed {
@@ -46,12 +49,28 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
         let mut rng = Rng::stream(seed, "cable");
         let mut flying: [VecDeque<(Instant, Vec<u8>)>; 2] = Default::default();
         let mut buf = vec![0; 1 << 16];
+        // What waits in front of the link: when each packet has left.
+        let mut queues: [VecDeque<Instant>; 2] = Default::default();
+        let mut wires = link.rate.map(|(rate, _)| [Serializer::new(rate), Serializer::new(rate)]);
         while !stop.load(Ordering::Relaxed) {
             let now = Clock::now();
             for way in 0..2 {
                 while let Some(n) = ends[way].read(&mut buf).expect("the interface stays") {
+                    let mut left = now;
+                    if let (Some(wires), Some((_, most))) = (&mut wires, link.rate) {
+                        let queue = &mut queues[way];
+                        while queue.front().is_some_and(|at| *at <= now) {
+                            queue.pop_front();
+                        }
+                        if queue.len() > most {
+                            continue;
+                        }
+                        left = wires[way].send(now, n as u32);
+                        queue.push_back(left);
+                    }
+                    // Lost behind the queue, as by the sky.
                     if rng.unit() >= link.loss {
-                        flying[way].push_back((now + link.delay, buf[..n].to_vec()));
+                        flying[way].push_back((left + link.delay, buf[..n].to_vec()));
                     }
                 }
                 while flying[way].front().is_some_and(|(at, _)| *at <= now) {
@@ -81,7 +100,7 @@ impl Bed {
             }
         };
         let [c, g1, g2, s] = [0, 1, 2, 3].map(|n: usize| &spaces[n]);
-        let here = Link { delay: Duration::ZERO, loss: 0.0 };
+        let here = Link { delay: Duration::ZERO, loss: 0.0, rate: None };
         let pairs = [
             (
                 [
@@ -126,7 +145,9 @@ impl Bed {
     pub(crate) fn gateway(&self, at: usize, more: &str) -> Running {
         let name = if at == NEAR { "near" } else { "far" };
         let file = self.folder.join(format!("{name}.toml"));
-        let text = format!("name = \"{name}\"\n[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n{more}");
+        let text = format!(
+            "name = \"{name}\"\n[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n{more}"
+        );
         std::fs::write(&file, text).expect("writes");
         let mut command = Command::new(std::env::current_exe().expect("there"));
         command.arg("gateway-run").arg(&file).arg(&self.folder).stdout(Stdio::piped());
@@ -182,6 +203,13 @@ impl Running {
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("is ours");
         self.child.wait().expect("ends");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -19,7 +19,7 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.first().map(String::as_str) {
         Some("gateway-run") => serve(Path::new(&args[1]), Path::new(&args[2])),
-        Some("gateway-keep") => skyhaul_gateway::system::keep(&args[1]),
+        Some("gateway-keep") => skyhaul_gateway::system::keep(&args[1..]),
         Some("--list") => {}
         _ => {
             let wanted: Vec<_> = args.iter().filter(|a| !a.starts_with('-')).collect();
@@ -65,7 +65,7 @@ fn serve(file: &Path, folder: &Path) {
     }
 }
 
-const CALM: Link = Link { delay: Duration::from_millis(5), loss: 0.0 };
+const CALM: Link = Link { delay: Duration::from_millis(5), loss: 0.0, rate: None };
 const PORT: u16 = 7000;
 
 fn server() -> SocketAddr {
@@ -142,7 +142,7 @@ fn many(bed: &Bed, to: SocketAddr, connections: usize, longest: usize) {
 }
 
 fn streams_arrive_whole() {
-    let rough = Link { delay: Duration::from_millis(10), loss: 0.01 };
+    let rough = Link { delay: Duration::from_millis(10), loss: 0.01, rate: None };
     let Some(bed) = Bed::new("streams", rough) else { return };
     let near = bed.gateway(NEAR, "");
     let far = bed.gateway(FAR, "rate = \"50 Mbit/s\"");
@@ -226,7 +226,8 @@ fn half_closes_and_refusals_pass() {
 fn older_connections_pass_untouched() {
     let Some(bed) = Bed::new("older", CALM) else { return };
     let serves = echo(listen(&bed, server()), 1);
-    let mut old = bed.spaces[CLIENT].within(|| TcpStream::connect(server()).expect("connects")).expect("enters");
+    let mut old =
+        bed.spaces[CLIENT].within(|| TcpStream::connect(server()).expect("connects")).expect("enters");
     old.write_all(b"before").expect("writes");
     let (near, far) = (bed.gateway(NEAR, ""), bed.gateway(FAR, ""));
     old.write_all(b" and after").expect("writes");
@@ -249,7 +250,8 @@ fn a_killed_gateway_is_bypassed() {
             let (mut s, _) = listener.accept().expect("accepts");
             while s.write_all(&[7; 4096]).is_ok() {}
         });
-        let mut s = bed.spaces[CLIENT].within(|| TcpStream::connect(server()).expect("connects")).expect("enters");
+        let mut s =
+            bed.spaces[CLIENT].within(|| TcpStream::connect(server()).expect("connects")).expect("enters");
         s.read_exact(&mut [0; 100_000]).expect("reads");
         let (dead, other) = if victim == NEAR { (near, far) } else { (far, near) };
         dead.kill();
@@ -276,17 +278,25 @@ fn without_room_connections_are_forwarded() {
     let Some(bed) = Bed::new("room", CALM) else { return };
     let near = bed.gateway(NEAR, "[limits]\nflows = 4\n");
     let listener = listen(&bed, server());
-    let hold = std::thread::spawn(move || (0..12).map(|_| listener.accept().expect("accepts").0).collect::<Vec<_>>());
-    let clients = bed.spaces[CLIENT].within(|| {
-        (0..12).map(|_| TcpStream::connect(server()).expect("connects")).collect::<Vec<_>>()
+    let hold = std::thread::spawn(move || {
+        (0..12).map(|_| listener.accept().expect("accepts").0).collect::<Vec<_>>()
     });
-    // All of them are open, some of them through the gateway.
+    let connect =
+        |n: usize| (0..n).map(|_| TcpStream::connect(server()).expect("connects")).collect::<Vec<_>>();
+    let admits = |whether: bool| near.ask("status").contains(&format!("\"admits\":{whether}"));
+    let clients = bed.spaces[CLIENT].within(|| {
+        let first = connect(4);
+        while admits(true) {}
+        (first, connect(8))
+    });
+    // All of them are open, four through the gateway.
     let served = hold.join().expect("serves");
-    assert_eq!(served.len(), 12);
-    let split = near.count("from-hosts");
-    assert!((4..12).contains(&split), "{split}");
-    assert_eq!(near.count("overloads"), 1);
-    drop(clients);
+    assert_eq!((near.count("from-hosts"), near.count("overloads")), (4, 1));
+    // With room again it splits again.
+    drop((clients, served));
+    while admits(false) {}
+    many(&bed, SocketAddr::new(server().ip(), PORT + 1), 1, 1000);
+    assert_eq!(near.count("from-hosts"), 5);
 }
 
 fn nothing_is_left_behind() {
@@ -305,7 +315,9 @@ fn nothing_is_left_behind() {
     assert!(bed.traces(NEAR).contains("inet skyhaul_near"));
     near.stop();
     assert_eq!(bed.traces(NEAR), before);
-    assert!(std::fs::read_dir(&bed.folder).expect("is there").all(|f| {
-        f.expect("an entry").path().extension().is_some_and(|e| e == "toml")
-    }));
+    assert!(
+        std::fs::read_dir(&bed.folder)
+            .expect("is there")
+            .all(|f| { f.expect("an entry").path().extension().is_some_and(|e| e == "toml") })
+    );
 }

@@ -50,11 +50,8 @@ fn rule(v6: bool, r: MarkRule) -> RuleMessage {
 /// # Errors
 /// If the kernel refuses it.
 pub fn add_rule(v6: bool, r: MarkRule) -> Result<(), NetError> {
-    let asked = ask(
-        "add a rule of routing",
-        RouteNetlinkMessage::NewRule(rule(v6, r)),
-        NLM_F_CREATE | NLM_F_EXCL,
-    );
+    let asked =
+        ask("add a rule of routing", RouteNetlinkMessage::NewRule(rule(v6, r)), NLM_F_CREATE | NLM_F_EXCL);
     match asked {
         Err(NetError::Os { source, .. }) if source.raw_os_error() == Some(Errno::EEXIST as i32) => Ok(()),
         other => other,

@@ -133,7 +133,17 @@ pub(super) struct HalfOpen {
 
 impl HalfOpen {
     fn new(syn: Syn, iss: Seq, number: u64, now: Instant, pressed: bool) -> Self {
-        Self { syn, iss, number, began: now, sent: now, challenge_from: now, repeats: 0, pressed, waits: false }
+        Self {
+            syn,
+            iss,
+            number,
+            began: now,
+            sent: now,
+            challenge_from: now,
+            repeats: 0,
+            pressed,
+            waits: false,
+        }
     }
 }
 

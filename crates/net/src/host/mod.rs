@@ -43,8 +43,8 @@ pub use count::Counts;
 pub use datagram::Arrived;
 pub use endpoint::Endpoint;
 pub use error::HostError;
-pub use listeners::Admission;
 pub use journal::{Difference, Journal, Op};
+pub use listeners::Admission;
 pub use memory::Memory;
 pub use secret::Secret;
 

@@ -1,0 +1,243 @@
+//! `skyhaul gateway`.
+
+use super::metrics::Metrics;
+use crate::args::{GatewayCommand, GatewayFile, GatewayNameArgs, GatewayRunArgs, GatewayStatusArgs};
+use crate::interrupt;
+use crate::output::print;
+use crate::stop::Stop;
+use serde_json::Value;
+use skyhaul_gateway::config::{OnFailure, Preserve};
+use skyhaul_gateway::status::Status;
+use skyhaul_gateway::{Config, Surroundings, Watcher, control, doctor, rules, system};
+use skyhaul_net::enclosure;
+use skyhaul_net::wait::Waker;
+use std::fmt::Write;
+
+/// The hidden command.
+const KEEPER: [&str; 2] = ["gateway", "keeper"];
+/// Ports are the kernel's choice: these stand for them where nothing runs.
+const SOME: rules::Ports = rules::Ports { v4: 5000, v6: 5001 };
+
+pub(crate) fn run(command: &GatewayCommand, arguments: usize) -> Result<(), Stop> {
+    match command {
+        GatewayCommand::Check(args) => check(args),
+        GatewayCommand::Rules(args) => {
+            let config = read(args)?;
+            print(&format!("{}\n{}", rules::all(&config, SOME), rules::routing(&config)))
+        }
+        GatewayCommand::Doctor(args) => examine(&read(&args.file)?, args.json),
+        GatewayCommand::Run(args) => serve(args, arguments),
+        GatewayCommand::Status(args) => status(args),
+        GatewayCommand::Top(args) => top(args),
+        GatewayCommand::Stop(args) => {
+            control::ask(&args.runtime, &args.name, "stop").map_err(Stop::bad).and_then(|said| print(&said))
+        }
+        GatewayCommand::Keeper(args) => {
+            system::keep(&args.words);
+            Ok(())
+        }
+    }
+}
+
+fn read(args: &GatewayFile) -> Result<Config, Stop> {
+    Config::read(&args.file).map_err(Stop::bad)
+}
+
+fn list(networks: &[skyhaul_gateway::config::Network]) -> String {
+    networks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn check(args: &GatewayFile) -> Result<(), Stop> {
+    let c = read(args)?;
+    let mut out = String::new();
+    let mut line = |what: &str, says: String| {
+        let _ = writeln!(out, "{what:<22} {says}");
+    };
+    line("gateway", format!("{}, table inet {}, interface {}", c.name, rules::table(&c), c.interface()));
+    line("hosts", format!("{} on {}", list(&c.terrestrial.networks), c.terrestrial.interface));
+    line("behind the link", format!("{} on {}", list(&c.satellite.networks), c.satellite.interface));
+    let rate = c
+        .satellite
+        .rate
+        .map_or("as fast as it can".into(), |r| format!("paced to {} Mbit/s", r.bits_per_sec() as f64 / 1e6));
+    line(
+        "over the link",
+        format!("{}, {rate}, packets of at most {} bytes", c.endpoint.cc.name(), c.satellite.mtu),
+    );
+    let ports = |p: &[u16]| p.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
+    let only = if c.split.ports.is_empty() { "all".into() } else { ports(&c.split.ports) };
+    line("ports that are split", format!("{only}, but not {}", ports(&c.split.exclude_ports)));
+    if !c.split.exclude.is_empty() {
+        line("never split", list(&c.split.exclude));
+    }
+    let preserve = match c.terrestrial.preserve {
+        Preserve::Full => "the client's address and port",
+        Preserve::Address => "the client's address",
+        Preserve::None => "the gateway",
+    };
+    line("servers see", preserve.into());
+    let l = &c.limits;
+    line(
+        "limits",
+        format!(
+            "{} connections, {} KiB waiting per direction, {} MiB over the link",
+            l.flows,
+            l.buffer.0 >> 10,
+            l.memory.0 >> 20
+        ),
+    );
+    let failure = match c.on_failure {
+        OnFailure::Bypass => "new connections are forwarded",
+        OnFailure::Block => "new connections of hosts are dropped",
+    };
+    line("without the gateway", failure.into());
+    line("to see the rules", format!("skyhaul gateway rules {}", args.file.display()));
+    print(&out)
+}
+
+fn examine(config: &Config, json: bool) -> Result<(), Stop> {
+    let findings = doctor::examine(config);
+    if json {
+        print(&format!("{:#}\n", serde_json::json!(findings)))?;
+    } else {
+        let mut out = String::new();
+        for f in &findings {
+            let _ = writeln!(out, "{:<4} {:<28} {}", if f.ok { "ok" } else { "FAIL" }, f.what, f.says);
+        }
+        print(&out)?;
+    }
+    if findings.iter().all(|f| f.ok) { Ok(()) } else { Err(Stop::Status(1)) }
+}
+
+struct Watch {
+    metrics: Option<Metrics>,
+    name: String,
+}
+
+impl Watcher for Watch {
+    fn ready(&mut self, waker: Waker) {
+        if let Some(m) = &mut self.metrics {
+            let waker = waker.clone();
+            m.begin(move || waker.wake());
+        }
+        interrupt::listen_and(move || waker.wake());
+        eprintln!("gateway {} runs; Ctrl-C ends it", self.name);
+        notify("READY=1");
+    }
+    fn turn(&mut self, status: &dyn Fn(bool) -> Status) -> bool {
+        if let Some(m) = &self.metrics {
+            m.answer(|| status(false).metrics());
+        }
+        interrupt::requested()
+    }
+}
+
+/// Tells the service manager (sd_notify(3)), where there is one that wants to know.
+fn notify(state: &str) {
+    let Some(path) = std::env::var_os("NOTIFY_SOCKET") else { return };
+    let Ok(socket) = std::os::unix::net::UnixDatagram::unbound() else { return };
+    let _ = match path.to_str().and_then(|p| p.strip_prefix('@')) {
+        Some(name) => {
+            use std::os::linux::net::SocketAddrExt;
+            std::os::unix::net::SocketAddr::from_abstract_name(name)
+                .and_then(|a| socket.connect_addr(&a))
+                .and_then(|()| socket.send(state.as_bytes()))
+        }
+        None => socket.send_to(state.as_bytes(), path),
+    };
+}
+
+fn serve(args: &GatewayRunArgs, arguments: usize) -> Result<(), Stop> {
+    let config = read(&args.file)?;
+    let metrics = args.metrics.map(Metrics::open).transpose()?;
+    let mut keeper = enclosure::ourselves(arguments);
+    keeper.extend(KEEPER.map(Into::into));
+    let surroundings = Surroundings { folder: args.runtime.clone(), keeper };
+    let mut watch = Watch { metrics, name: config.name.clone() };
+    let last = skyhaul_gateway::run(&config, &surroundings, &mut watch).map_err(Stop::bad)?;
+    notify("STOPPING=1");
+    eprintln!(
+        "gateway {}: {} connections, {} of them given up, {:.1} MB",
+        last.name,
+        last.counts.from_hosts + last.counts.from_link,
+        last.counts.aborted,
+        (last.counts.bytes_to_link + last.counts.bytes_to_hosts) as f64 / 1e6
+    );
+    Ok(())
+}
+
+fn asked(of: &GatewayNameArgs, word: &str) -> Result<Value, Stop> {
+    let said = control::ask(&of.runtime, &of.name, word).map_err(Stop::bad)?;
+    serde_json::from_str(&said)
+        .map_err(|_| Stop::bad(format!("the gateway {:?} says: {}", of.name, said.trim())))
+}
+
+fn number(v: &Value, key: &str) -> f64 {
+    v.get(key).and_then(Value::as_f64).unwrap_or(0.0)
+}
+
+fn page(v: &Value) -> String {
+    let c = &v["counts"];
+    let mut out = format!(
+        "{}  up {:.0} s  {}  {} flows  {:.1} MB held\nfrom hosts {}  from link {}  finished {}  given up {}  refused {}  stuck {}\n\
+         to link {:.1} MB  to hosts {:.1} MB  lost {} B\n",
+        v["name"].as_str().unwrap_or("?"),
+        number(v, "uptime"),
+        if v["admits"] == true { "splits" } else { "forwards new connections" },
+        number(v, "flows"),
+        number(v, "memory") / 1e6,
+        number(c, "from-hosts"),
+        number(c, "from-link"),
+        number(c, "finished"),
+        number(c, "aborted"),
+        number(c, "refused"),
+        number(c, "stuck"),
+        number(c, "bytes-to-link") / 1e6,
+        number(c, "bytes-to-hosts") / 1e6,
+        number(c, "bytes-lost"),
+    );
+    let flows = v["list"].as_array().map_or(&[][..], Vec::as_slice);
+    if !flows.is_empty() {
+        let _ = writeln!(
+            out,
+            "\n{:<22} {:<22} {:>7} {:>10} {:>10} {:>9} {:>6} {:>7} {:>6}",
+            "client", "server", "age s", "to link B", "to hosts B", "waiting B", "cwnd", "SRTT ms", "resent"
+        );
+    }
+    for f in flows {
+        let _ = writeln!(
+            out,
+            "{:<22} {:<22} {:>7.1} {:>10} {:>10} {:>9} {:>6.0} {:>7.1} {:>6}",
+            f["client"].as_str().unwrap_or("?"),
+            f["server"].as_str().unwrap_or("?"),
+            number(f, "age"),
+            number(f, "to-link"),
+            number(f, "to-hosts"),
+            number(f, "waiting"),
+            number(f, "cwnd"),
+            number(f, "srtt") * 1e3,
+            number(f, "retransmitted"),
+        );
+    }
+    out
+}
+
+fn status(args: &GatewayStatusArgs) -> Result<(), Stop> {
+    let v = asked(&args.of, if args.flows { "list" } else { "status" })?;
+    if args.json { print(&format!("{v:#}\n")) } else { print(&page(&v)) }
+}
+
+fn top(args: &GatewayNameArgs) -> Result<(), Stop> {
+    interrupt::listen();
+    while !interrupt::requested() {
+        let v = asked(args, "list")?;
+        // From the upper left corner, over what was there.
+        print(&format!("\x1b[H\x1b[2J{}", page(&v)))?;
+        for _ in 0..10 {
+            if !interrupt::requested() {
+                std::thread::sleep(std::time::Duration::from_millis(100));
+            }
+        }
+    }
+    Ok(())
+}
