@@ -137,8 +137,8 @@ lint: $(VENV)/.dev
 lock:
 	uv pip compile pyproject.toml --extra plot --group build --universal --python-version 3.11 \
 	  --generate-hashes --no-header --quiet --upgrade --output-file requirements.lock
-	uv pip compile pyproject.toml --extra plot --extra frames --extra cluster --group build --group test --universal \
-	  --python-version 3.11 --generate-hashes --no-header --quiet --upgrade --output-file requirements-dev.lock
+	uv pip compile pyproject.toml --extra plot --extra frames --extra cluster --extra rl --group build --group test \
+	  --universal --python-version 3.11 --generate-hashes --no-header --quiet --upgrade --output-file requirements-dev.lock
 	uv pip compile --group site --universal --python-version 3.11 --generate-hashes --no-header --quiet --upgrade \
 	  --output-file requirements-site.lock
 
