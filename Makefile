@@ -1,4 +1,4 @@
-# Targets: demo · reproduce · reproduce-quick · test · wasm · lab · test-lab · bench · bench-wire · bench-gateway · soak · conformance · bench-python · docs · site · lint · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
+# Targets: demo · reproduce · reproduce-quick · test · wasm · lab · test-lab · bench · bench-wire · bench-gateway · soak · conformance · bench-python · docs · site · lint · licenses · sbom · dist · test-dist · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
 # The Python parts live in .venv, from lock files with hashes; nothing outside this folder is changed.
 
 PYTHON ?= python3
@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --req
 # The virtual environment that maturin installs into, whatever is active outside.
 IN_VENV := VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: bench-gateway help demo reproduce reproduce-quick test test-rust test-python test-lab lab wasm bench bench-wire soak conformance peers bench-python docs site lint lock clean
+.PHONY: help demo reproduce reproduce-quick test test-rust test-python test-lab lab wasm bench bench-wire bench-gateway soak conformance peers bench-python docs site lint licenses sbom dist test-dist lock clean
 
 help:
 	@echo "make demo    first figure: builds, runs one study of TCP-Peach, writes results/demo/"
@@ -26,6 +26,10 @@ help:
 	@echo "make docs    API documentation in target/doc/"
 	@echo "make site    the documentation as a site with search, lab and gallery; in target/site/html/"
 	@echo "make lint    formatting and lints of Rust and Python"
+	@echo "make licenses  licences and sources of everything that is built, against deny.toml"
+	@echo "make sbom    what the program is made of, as CycloneDX; in dist/"
+	@echo "make dist    wheel, source, static program, Debian package; in dist/"
+	@echo "make test-dist  installs each of them into something empty and runs skyhaul demo"
 	@echo "make lock    resolve the Python lock files again (needs uv)"
 	@echo "make clean   remove everything that was built"
 
@@ -139,11 +143,34 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
+# By cargo-deny where that is installed; otherwise the same lists with Cargo and Python alone.
+licenses:
+	@if command -v cargo-deny >/dev/null; then cargo deny check licenses bans sources; \
+	  else $(PYTHON) tools/licenses.py; fi
+
+DIST := target/dist-venv
+$(DIST)/.done: requirements-dist.lock
+	$(PYTHON) -m venv $(DIST)
+	$(DIST)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dist.lock
+	@touch $@
+
+# E.g. make dist PARTS="static deb".
+dist: $(DIST)/.done
+	PARTS="$(PARTS)" packaging/dist.sh
+
+test-dist:
+	packaging/test.sh
+
+sbom: $(DIST)/.done
+	$(DIST)/bin/python tools/sbom.py dist/skyhaul.cdx.json
+
 lock:
 	uv pip compile pyproject.toml --extra plot --group build --universal --python-version 3.11 \
 	  --generate-hashes --no-header --quiet --upgrade --output-file requirements.lock
-	uv pip compile pyproject.toml --extra plot --extra frames --extra cluster --group build --group test --universal \
-	  --python-version 3.11 --generate-hashes --no-header --quiet --upgrade --output-file requirements-dev.lock
+	uv pip compile pyproject.toml --extra plot --extra frames --extra cluster --extra rl --group build --group test \
+	  --universal --python-version 3.11 --generate-hashes --no-header --quiet --upgrade --output-file requirements-dev.lock
+	uv pip compile --group dist --universal --python-version 3.11 --generate-hashes --no-header --quiet --upgrade \
+	  --output-file requirements-dist.lock
 	uv pip compile --group site --universal --python-version 3.11 --generate-hashes --no-header --quiet --upgrade \
 	  --output-file requirements-site.lock
 

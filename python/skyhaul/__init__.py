@@ -4,6 +4,9 @@ import skyhaul as sh
 
 r = sh.run("preset:peach-geo", set={"links.sat.error.p": 1e-2}, seed=3)
 r.flows.to_pandas()
+r.plot.cwnd(of="bulk[0]")
+
+found = sh.sweep("preset:peach-geo", {"flows.bulk.cc": ["sack", "peach"], "links.sat.error.p": [1e-3, 1e-2]})
 
 st = sh.study("peach-2001/fig11", seeds=5).run(progress=True)
 print(st)
@@ -13,6 +16,7 @@ everything.claims.to_pandas()
 """
 
 from . import analysis, video
+from ._compare import Comparison, Difference, compare
 from ._control import Policy
 from ._core import (
     Ack,
@@ -33,22 +37,28 @@ from ._core import (
     presets,
     studies,
 )
+from ._figure import Figure
+from ._plot import Plots
 from ._reproduce import Reproduction, reproduce
 from ._run import Check, Quantity, Result, check, quantities, run, schema
-from ._study import Claim, FailedCell, Figure, Outcome, Study, study
+from ._study import Claim, FailedCell, Outcome, Study, study
+from ._sweep import sweep
 from ._table import Table
 
 __all__ = [
     "Ack",
     "Check",
     "Claim",
+    "Comparison",
     "Control",
     "ControlError",
+    "Difference",
     "FailedCell",
     "Figure",
     "Loss",
     "Lost",
     "Outcome",
+    "Plots",
     "Policy",
     "Probe",
     "Quantity",
@@ -67,6 +77,7 @@ __all__ = [
     "__version__",
     "analysis",
     "check",
+    "compare",
     "presets",
     "quantities",
     "reproduce",
@@ -74,5 +85,6 @@ __all__ = [
     "schema",
     "studies",
     "study",
+    "sweep",
     "video",
 ]

@@ -7,11 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from . import _core
+from . import _core, _html
 from ._draw import renderer
 from ._elsewhere import Executor, answers
+from ._progress import Progress, teller
 from ._settings import count
-from ._study import Progress, _line, _warn
+from ._study import _warn
 from ._table import Table
 
 
@@ -61,6 +62,11 @@ class Reproduction:
     def failed_cells(self) -> int:
         """Number of cells without a result; the report names them."""
         return int(self.summary["failed_cells"])
+
+    def _repr_html_(self) -> str:
+        rows = [(k.replace("_", " "), n) for k, n in self.counts.items()]
+        html = _html.head("Reproduction", f"report in {self.page}") + _html.table(["claims", "number"], rows)
+        return html + _html.lines("refused studies", (f"{k}: {why}" for k, why in self.refused.items()))
 
     def __str__(self) -> str:
         return self._core.text()
@@ -112,7 +118,7 @@ def reproduce(
     )
     for line in core.refused:
         _warn(line)
-    tell = _line if progress is True else progress or None
+    tell = teller(progress)
     if executor is None:
         core.run(jobs, tell, _warn)
     else:

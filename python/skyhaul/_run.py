@@ -7,8 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import _core
+from . import _core, _html
 from ._control import Controls, spec
+from ._plot import Plots
 from ._settings import Value, count, settings
 from ._table import Table
 
@@ -85,9 +86,34 @@ class Result:
         """The scenario with nothing left open, as TOML; runs again to the same result."""
         return self._core.scenario_toml()
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes a results directory: manifest, scenario, summary, tables as Parquet."""
-        self._core.save(Path(folder))
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Writes a results directory: manifest, scenario, summary, tables as Parquet. Returns its path."""
+        folder = Path(folder)
+        self._core.save(folder)
+        return folder
+
+    @cached_property
+    def plot(self) -> Plots:
+        """Figures of what was recorded: `r.plot("queue")`, `r.plot.cwnd()`."""
+        return Plots(self.series, str(self.summary["title"] or ""))
+
+    def _repr_html_(self) -> str:
+        s = self.summary
+        html = _html.head(s["title"] or "A run", f"{s['duration_s']:g} s", f"seed {s['seed']}")
+        groups = [
+            "group",
+            "flows",
+            "cc",
+            "goodput_bit_s",
+            "mean_srtt_s",
+            "retransmissions",
+            "timeouts",
+            "jain",
+        ]
+        links = ["link", "direction", "utilization", "offered", "delivered", "dropped_error", "dropped_full"]
+        for columns, rows in ((groups, s["groups"]), (links, s["links"])):
+            html += _html.table(columns, ([row[c] for c in columns] for row in rows))
+        return html
 
     def __str__(self) -> str:
         return self._core.report()
@@ -133,6 +159,45 @@ class Check(dict[str, Any]):
     def warnings(self) -> list[str]:
         """What may be unintended, in words."""
         return [f"{w['key']}: {w['message']}" for w in self["warnings"]]
+
+    def _repr_html_(self) -> str:
+        links = [
+            (
+                link["name"],
+                direction,
+                d["rate_bit_s"],
+                d["delay_s"],
+                d["loss"],
+                d["queue_kind"],
+                d["queue_packets"],
+                d["bdp_packets"],
+            )
+            for link in self["links"]
+            for direction in ("forward", "reverse")
+            if (d := link[direction])
+        ]
+        flows = [
+            (
+                f["name"],
+                f["count"],
+                f["cc"],
+                f["base_rtt_s"],
+                (f["active"] or {}).get("kind"),
+                f["rate_segments_s"],
+                f["goodput_bit_s"],
+            )
+            for f in self["flows"]
+        ]
+        return (
+            _html.head(self["title"] or "A scenario", f"{self['duration_s']:g} s", f"seed {self['seed']}")
+            + _html.table(
+                ["link", "", "rate (bit/s)", "delay (s)", "loss", "queue", "packets", "BDP (packets)"], links
+            )
+            + _html.table(
+                ["flows", "count", "cc", "RTT (s)", "bound by", "segments/s each", "goodput (bit/s)"], flows
+            )
+            + _html.lines("warnings", self.warnings)
+        )
 
     def __str__(self) -> str:
         return self._text

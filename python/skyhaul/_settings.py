@@ -4,11 +4,12 @@ import json
 import math
 import operator
 from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
 from typing import TypeAlias
 
 from ._core import SkyhaulError
 
-Value: TypeAlias = "bool | int | float | str | Sequence[Value] | Mapping[str, Value]"
+Value: TypeAlias = "bool | int | float | str | PathLike[str] | Sequence[Value] | Mapping[str, Value]"
 """What a key of a scenario may be set to."""
 
 
@@ -16,6 +17,8 @@ def toml(value: Value) -> str:
     """The value as TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, PathLike):
+        value = fspath(value)
     if isinstance(value, str):
         # A JSON string is a TOML string, except for one control character.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -4,7 +4,6 @@ import functools
 import json
 import os
 import pickle
-import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,16 +11,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from . import _core
+from . import _core, _html
 from ._control import Controls, Spec, run_cell, spec
 from ._core import SkyhaulError, StudyError
-from ._draw import picture, renderer
+from ._draw import renderer
 from ._elsewhere import Executor, answers
+from ._figure import Figure
+from ._progress import Progress, teller
 from ._settings import Value, count, settings
 from ._table import Table
-
-Progress = Callable[[int, int, str], None]
-"""Called with the number of finished cells, of all cells, and the last one in words."""
 
 
 @dataclass(frozen=True)
@@ -40,30 +38,6 @@ class Claim:
     """Where the source says it."""
     outcomes: list[dict[str, Any]]
     """Each reading, case by case."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure with its data inside. Notebooks show it as it is."""
-
-    name: str
-    title: str
-    spec: dict[str, Any]
-    """The Vega-Lite specification."""
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a picture (PNG, SVG, PDF) or the specification (JSON), by the ending of the path."""
-        path = Path(path)
-        if path.suffix == ".json":
-            path.write_text(json.dumps(self.spec, indent=1), encoding="utf-8")
-        else:
-            path.write_bytes(picture(json.dumps(self.spec), path.suffix.lstrip(".")))
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        return {"application/vnd.vegalite.v6+json": self.spec, "text/plain": repr(self)}
-
-    def __repr__(self) -> str:
-        return f"<Figure {self.name}: {self.title}>"
 
 
 @dataclass(frozen=True)
@@ -136,12 +110,49 @@ class Outcome:
             return [path]
         return self._core.save(path, renderer())
 
+    def _repr_html_(self) -> str:
+        s = self.summary
+        counts = ", ".join(f"{n} {k.replace('_', ' ')}" for k, n in s["counts"].items() if n)
+        p = s["provenance"]
+        html = _html.head(s["title"], counts or "no claims", f"{p['cells']} cells", f"{p['seeds']} seeds")
+        if self.claims:
+            rows = [(c.id, c.says, c.verdict, c.ours, c.paper) for c in self.claims]
+            html += _html.table(["claim", "says", "verdict", "ours", "paper"], rows)
+        if values := s["values"]:
+            html += _html.table(*_means(values))
+        return html + _html.lines(
+            "failed cells", (f"{f.cell}, seed {f.seed}: {f.message}" for f in self.failed)
+        )
+
     def __str__(self) -> str:
         return self._core.text()
 
     def __repr__(self) -> str:
         s = self.summary
         return f"<Outcome of {s['title']}: {s['provenance']['cells']} cells, {s['counts']}>"
+
+
+def _means(values: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]:
+    """Head and rows of a table of means: the values of the axes, then the metrics with their intervals."""
+    several = len({v["reading"] for v in values}) > 1
+    axes = list(values[0]["at"])
+    metrics = list(dict.fromkeys(name for v in values for name in v["metrics"]))
+
+    def shown(estimate: dict[str, Any] | None) -> str:
+        if not estimate or estimate.get("mean") is None:
+            return _html.number(None)
+        half = estimate.get("ci95")
+        return _html.number(estimate["mean"]) + ("" if half is None else f" ± {_html.number(half)}")
+
+    rows: list[list[object]] = [
+        [
+            *([v["reading"]] if several else []),
+            *(v["at"][a] for a in axes),
+            *(shown(v["metrics"].get(m)) for m in metrics),
+        ]
+        for v in values
+    ]
+    return [*(["reading"] if several else []), *axes, *metrics], rows
 
 
 class Study:
@@ -163,6 +174,9 @@ class Study:
     def __repr__(self) -> str:
         return f"<Study {self.title}: {len(self)} cells>"
 
+    def _repr_html_(self) -> str:
+        return _html.head(self.title, f"{len(self)} cells", "not run yet: .run()")
+
     def run(
         self,
         *,
@@ -175,13 +189,13 @@ class Study:
 
         `jobs` is the number of threads (0: one per processor); `cache` a folder that keeps finished cells, so
         that an interrupted study goes on where it stopped, or True for the one that the command uses;
-        `progress` True for a line on the terminal, or a function. An `executor` runs the cells elsewhere: one
-        of concurrent.futures, or a client of Dask; its workers need the same version of this package, and
-        refuse work of another. Cells are stored as they come in.
+        `progress` True for a bar in a notebook, a line on a terminal or a few lines in a pipe, or a function.
+        An `executor` runs the cells elsewhere: one of concurrent.futures, or a client of Dask; its workers
+        need the same version of this package, and refuse work of another. Cells are stored as they come in.
 
         A cell that fails is told as a warning and listed in `Outcome.failed`; the others go on.
         """
-        tell = _line if progress is True else progress or None
+        tell = teller(progress)
         if isinstance(cache, bool):
             cache = _core.cache_dir() if cache else None
         folder = None if cache is None else Path(cache)
@@ -258,11 +272,6 @@ def study(
         ),
         own,
     )
-
-
-def _line(done: int, total: int, label: str) -> None:
-    end = "\n" if done == total else ""
-    print(f"\r{done} of {total} cells  {label[:60]:60}", end=end, file=sys.stderr, flush=True)
 
 
 def _warn(line: str) -> None:

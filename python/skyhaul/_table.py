@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from . import _core
+from . import _core, _html
 
 if TYPE_CHECKING:
     import pandas
@@ -57,6 +57,11 @@ class Table:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.column_names)
+
+    def _repr_html_(self) -> str:
+        names = self.column_names
+        rows = zip(*(self[name] for name in names), strict=True)
+        return _html.head(f"{len(self)} rows", f"{len(names)} columns") + _html.table(names, rows)
 
     def __repr__(self) -> str:
         return f"<Table of {len(self)} rows: {', '.join(self.column_names)}>"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
 def blocks(page, language):
@@ -78,6 +78,16 @@ def test_python_of_the_page_on_own_controls_works(tmp_path, monkeypatch, capsys)
     for block in blocks(page, "python"):
         exec(block, names)
     assert "Broken.increase raised ZeroDivisionError" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["python.md", "learned-control.md"])
+def test_python_of_a_page_works(name, tmp_path, monkeypatch):
+    for needed in ("pandas", "vl_convert", "gymnasium"):
+        pytest.importorskip(needed)
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "page"}
+    for block in blocks(ROOT / "docs" / name, "python"):
+        exec(block, names)
 
 
 @pytest.mark.parametrize(

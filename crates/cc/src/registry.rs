@@ -221,6 +221,8 @@ algorithms! {
     "tibet" Tibet: tibet::Tibet,
     /// TCP Hybla (Caini, Firrincieli 2004): growth that does not depend on the RTT.
     "hybla" Hybla: hybla::Hybla,
+    /// SCPS-TP's response to corruption, and its rate control: losses change nothing.
+    "scps-like" ScpsLike: scps_like::ScpsLike,
     /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
     "cubic" Cubic: cubic::Cubic,
     /// TCP-Probing (Tsaoussidis, Badr 2000): after a loss no data, but probes, which say whether to go on.

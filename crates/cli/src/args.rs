@@ -1,12 +1,14 @@
 //! The command line.
 
 mod error;
+mod fresh;
 #[cfg(target_os = "linux")]
 mod gateway;
 mod wire;
 
 #[cfg(target_os = "linux")]
 use error::ArgumentError;
+pub(crate) use fresh::*;
 #[cfg(target_os = "linux")]
 pub(crate) use gateway::*;
 pub(crate) use wire::*;
@@ -28,6 +30,11 @@ pub(crate) enum Command {
     /// Goodput of TCP-Peach against loss, beside what the paper states, with picture and page.
     #[command(after_help = "Example:\n  skyhaul demo --out results/demo")]
     Demo(DemoArgs),
+    /// Print what a shell needs to complete this command.
+    #[command(
+        after_help = "Example:\n  skyhaul completions bash > ~/.local/share/bash-completion/completions/skyhaul"
+    )]
+    Completions(CompletionsArgs),
     /// Show what follows from a scenario (BDP, RTT, queue in time), and what looks wrong.
     #[command(
         after_help = "Examples:\n  skyhaul check preset:peach-geo --set links.sat.error.p=1e-2\n  skyhaul check preset:leo-walker-550 --figure passes.svg"
@@ -75,6 +82,17 @@ pub(crate) enum Command {
     /// Open the page on which the simulator runs in a browser, served at a loopback port.
     #[command(after_help = "Example:\n  skyhaul lab --no-open --port 0")]
     Lab(LabArgs),
+    /// List what there is: presets, studies, congestion controls, or what runs measure.
+    #[command(after_help = "Examples:\n  skyhaul list controls\n  skyhaul list metrics --json")]
+    List(ListArgs),
+    /// Write the manual: a page for each command.
+    #[command(hide = true)]
+    Man(ManArgs),
+    /// Begin a scenario or a study: a file with comments, which runs as it is.
+    #[command(
+        after_help = "Examples:\n  skyhaul new scenario geo.toml\n  skyhaul new study question.toml\n  skyhaul new scenario | skyhaul check -"
+    )]
+    New(NewArgs),
     /// List the scenarios that come with the program, or print one.
     #[command(after_help = "Examples:\n  skyhaul presets\n  skyhaul presets geo-today > mine.toml")]
     Presets(PresetsArgs),
@@ -96,7 +114,7 @@ const RUN_EXAMPLES: &str = "Examples:
 
 #[derive(Args, Debug)]
 pub(crate) struct Scenario {
-    /// A scenario file, or preset:NAME.
+    /// A scenario file, preset:NAME, or - for the standard input.
     #[arg(value_name = "FILE|preset:NAME")]
     pub(crate) scenario: String,
     /// Change a key of the scenario; may be repeated. The value is TOML, quotes around words may be left out.
@@ -324,7 +342,7 @@ pub(crate) enum StudyCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct StudyArgs {
-    /// A study file, or the name of one that comes with the program.
+    /// A study file, the name of one that comes with the program, or - for the standard input.
     #[arg(value_name = "FILE|NAME")]
     pub(crate) study: String,
     /// Change a key of the study's scenario; may be repeated.

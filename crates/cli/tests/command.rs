@@ -494,3 +494,102 @@ fn ctrl_c_keeps_finished_cells_and_says_how_to_go_on() {
     assert!(line.contains("of 6000 cells done") && line.contains("run the same command again"), "{line}");
     assert!(fs::read_dir(&cells).is_ok_and(|mut d| d.next().is_some()));
 }
+
+/// Feeds `input` to the program.
+fn fed(folder: &Path, args: &[&str], input: &str) -> Output {
+    let mut child = skyhaul(folder, args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), input.as_bytes()).expect("it reads");
+    child.wait_with_output().expect("it ends")
+}
+
+#[test]
+fn new_files_run_as_they_are() {
+    let folder = folder("new");
+    good(&folder, &["new", "scenario", "mine.toml"]);
+    good(&folder, &["new", "study", "question.toml"]);
+    for (file, kind) in [("mine.toml", "scenario"), ("question.toml", "study")] {
+        let text = fs::read_to_string(folder.join(file)).expect("it is there");
+        // Where editors look for the schema: the file that the repository keeps.
+        let line = text.lines().next().and_then(|l| l.strip_prefix("#:schema https://")).expect("a schema");
+        assert!(line.ends_with(&format!("/schema/{kind}.json")), "{line}");
+        assert_eq!(good(&folder, &["new", kind]), text);
+    }
+    assert!(good(&folder, &["run", "mine.toml", "--set", "duration=5s"]).contains("My scenario"));
+    let args = ["study", "run", "question.toml", "--seeds", "2", "--set", "duration=5s"];
+    assert!(good(&folder, &args).contains("My question"));
+    bad(&folder, &["new", "scenario", "mine.toml"], &["mine.toml is there already", "choose another name"]);
+    bad(&folder, &["new", "paper"], &["paper", "scenario, study"]);
+}
+
+#[test]
+fn a_dash_is_the_standard_input() {
+    let folder = folder("stdin");
+    fs::write(folder.join("base.toml"), GEO).expect("a file");
+    let by_file = good(&folder, &["run", "base.toml", "--json"]);
+    for input in [GEO, "\u{feff}schema = 1\nextends = \"base.toml\"\n"] {
+        let out = fed(&folder, &["run", "-", "--json"], input);
+        assert_eq!((out.status.code(), text(&out.stdout)), (Some(0), by_file.clone()));
+    }
+    // Read once, for all combinations.
+    let out = fed(&folder, &["check", "-", "--set", "seed=1,2"], GEO);
+    assert_eq!(text(&out.stdout).matches("── seed=").count(), 2);
+    let study = "schema = 1\ntitle = \"Piped\"\nscenario = \"base.toml\"\nseeds = { first = 1, count = 2 }\n\
+                 [[axis]]\nname = \"loss\"\npath = \"links.sat.error.p\"\nvalues = [0, 1e-2]\n\
+                 [[metric]]\nname = \"goodput\"\nfrom = \"flow.goodput\"\nover = \"sum\"\n";
+    let out = fed(&folder, &["study", "run", "-"], study);
+    assert!(text(&out.stdout).starts_with("Piped\n"), "{}", text(&out.stderr));
+    let out = fed(&folder, &["run", "-"], "schema = 1\nduraton = \"5 s\"\n");
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).starts_with("skyhaul: -:2: duraton: unknown key"), "{}", text(&out.stderr));
+}
+
+#[test]
+fn lists_have_what_files_may_name() {
+    let folder = folder("lists");
+    let names = |what: &str| -> Vec<String> {
+        let all: serde_json::Value =
+            serde_json::from_str(&good(&folder, &["list", what, "--json"])).expect("JSON");
+        let all = all.as_array().expect("a list").iter();
+        all.map(|row| row["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    assert_eq!(good(&folder, &["list", "presets"]), good(&folder, &["presets"]));
+    for name in names("presets") {
+        good(&folder, &["presets", &name]);
+    }
+    assert_eq!(names("controls"), skyhaul_cc::NAMES);
+    assert!(names("studies").contains(&"peach-2001/fig11".to_owned()));
+    let metrics = good(&folder, &["list", "metrics"]);
+    for name in ["flow.goodput ", "link.LINK.forward.utilization ", "run.events ", "series.cwnd "] {
+        assert!(metrics.lines().any(|l| l.starts_with(name)), "{name}");
+    }
+    bad(&folder, &["list", "links"], &["presets, studies, controls, metrics"]);
+}
+
+#[test]
+fn shells_and_manuals_know_every_command() {
+    let folder = folder("manual");
+    let help = good(&folder, &["--help"]);
+    let commands: Vec<&str> = help
+        .lines()
+        .skip_while(|l| *l != "Commands:")
+        .skip(1)
+        .take_while(|l| l.starts_with("  "))
+        .filter_map(|l| l.strip_prefix("  ")?.split(' ').next())
+        .filter(|c| !c.is_empty())
+        .collect();
+    assert!(commands.len() > 10 && !commands.contains(&"man"), "{commands:?}");
+    good(&folder, &["man", "man"]);
+    for command in &commands {
+        let page = fs::read_to_string(folder.join(format!("man/skyhaul-{command}.1"))).expect("a page");
+        assert!(page.contains(".SH SYNOPSIS"), "{command}");
+    }
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = good(&folder, &["completions", shell]);
+        assert!(commands.iter().all(|c| script.contains(c)), "{shell}");
+    }
+}

@@ -56,7 +56,7 @@ const CONTROLS: [(&str, &str); 6] = [
     ("hybla", "cc = \"hybla\""),
     ("peach-plus", "cc = \"peach-plus\""),
     ("bbr", "cc = \"bbr\""),
-    ("scps-like", "cc = { name = \"scps-like\", rate = \"10.2 Mbit/s\", window = \"760 segments\" }"),
+    ("scps-like", "cc = { name = \"scps-like\", window = 1000.0 }"),
 ];
 const SHORT: usize = 1_000_000;
 const PORT: u16 = 7000;
@@ -106,6 +106,8 @@ fn all(args: &[String]) {
 fn serve(bed: &Bed) {
     let at = SocketAddr::new(IpAddr::from([10, 2, 0, 2]), PORT);
     let listener = bed.spaces[SERVER].within(|| TcpListener::bind(at).expect("listens")).expect("enters");
+    // Children of the listener have its control.
+    socket2::SockRef::from(&listener).set_tcp_congestion(b"cubic").expect("the kernel has CUBIC");
     std::thread::spawn(move || {
         for mut s in listener.incoming().map_while(Result::ok) {
             std::thread::spawn(move || {

@@ -1,8 +1,10 @@
 //! Cases of a scenario: one, or one per combination of values given with commas.
 
 use crate::error::LabError;
-use skyhaul_scenario::{Document, Resolved};
+use skyhaul_scenario::{Document, LoadError, Resolved};
 pub use skyhaul_study::files::load;
+use skyhaul_study::files::{STDIN, read_stdin};
+use skyhaul_study::io_words;
 
 /// One run to make.
 #[derive(Clone, Debug)]
@@ -23,13 +25,17 @@ impl Case {
     }
 }
 
-/// Opens a scenario and resolves all combinations of what `sets` says; several values of a key are separated by
+/// Opens a scenario, for `-` that of the standard input, and resolves all combinations of what `sets` says; several values of a key are separated by
 /// commas outside quotes and brackets. Nothing runs before everything is resolved.
 ///
 /// # Errors
 /// One line that says where and what.
 pub fn resolve(path: &str, sets: &[String], seed: Option<u64>) -> Result<Vec<Case>, LabError> {
-    let document = Document::open(path, &load)?;
+    let named = |file: &str| match file {
+        STDIN if path == STDIN => read_stdin().map_err(|e| LoadError::System(io_words(&e))),
+        _ => load(file),
+    };
+    let document = Document::open(path, &named)?;
     let mut open: Vec<(Document, Vec<(String, String)>)> = vec![(document, Vec::new())];
     for set in sets {
         let (key, values) = match set.split_once('=') {

@@ -4,8 +4,10 @@ use crate::engine::simulator;
 use crate::error::LabError;
 use crate::parquet::Parquet;
 use crate::text::Grid;
+use skyhaul_study::StudyError;
 use skyhaul_study::evaluation::{Evaluation, ValueRow};
 use skyhaul_study::figure::FigureRenderer;
+use skyhaul_study::files::{STDIN, read_stdin};
 use skyhaul_study::format;
 use skyhaul_study::model::StudyFile;
 use skyhaul_study::output::{self, OutputOptions};
@@ -23,11 +25,17 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     STUDIES.iter().map(|s| s.0)
 }
 
-/// Reads a study: a file, or one that comes with the program.
+/// Reads a study: a file, for `-` the standard input, or one that comes with the program.
 ///
 /// # Errors
 /// If it is not there, or says something that cannot be.
 pub fn open(name: &str) -> Result<StudyFile, LabError> {
+    if name == STDIN {
+        // What it names is looked for in the present folder.
+        let path = PathBuf::from("stdin.toml");
+        let text = read_stdin().map_err(|source| StudyError::Read { path: STDIN.into(), source })?;
+        return Ok(StudyFile::parse(&text, &path)?);
+    }
     let path = Path::new(name);
     if !path.exists() {
         let plain = name.strip_suffix(".toml").unwrap_or(name);

@@ -4,6 +4,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive as values")]
 
 mod analysis;
+mod compare;
 mod control;
 mod error;
 mod film;
@@ -18,6 +19,8 @@ mod table;
 mod _core {
     #[pymodule_export]
     use super::analysis::{closed_form, closed_forms, jain, predict_rate, transmission_period};
+    #[pymodule_export]
+    use super::compare::compare;
     #[pymodule_export]
     use super::control::base::{Control, Random};
     #[pymodule_export]

@@ -45,9 +45,24 @@ const LARGEST: u64 = 256 << 20;
 /// # Errors
 /// If it cannot be read, is no text in UTF-8, or has more than 256 MiB.
 pub fn read_text(path: &Path) -> std::io::Result<String> {
+    text_from(std::fs::File::open(path)?)
+}
+
+/// What stands for the standard input where a command takes a file.
+pub const STDIN: &str = "-";
+
+/// Reads the standard input, as [`read_text`] reads a file.
+///
+/// # Errors
+/// As [`read_text`].
+pub fn read_stdin() -> std::io::Result<String> {
+    text_from(std::io::stdin().lock())
+}
+
+fn text_from(source: impl std::io::Read) -> std::io::Result<String> {
     let refuse = |message: &str| Err(std::io::Error::new(std::io::ErrorKind::InvalidData, message));
     let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    source.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
         return refuse("it has more than 256 MiB: no scenario, study or series is that long");
     }

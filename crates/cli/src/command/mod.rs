@@ -2,6 +2,7 @@
 
 mod check;
 mod compare;
+mod completions;
 mod demo;
 #[cfg(target_os = "linux")]
 mod doctor;
@@ -12,8 +13,11 @@ mod export;
 mod gateway;
 mod import;
 mod lab;
+mod list;
+mod man;
 #[cfg(target_os = "linux")]
 mod metrics;
+mod new;
 mod orbit;
 mod presets;
 mod reproduce;
@@ -40,6 +44,7 @@ pub(crate) fn run(
     match command {
         Command::Check(args) => check::run(args),
         Command::Compare(args) => compare::run(args),
+        Command::Completions(args) => completions::run(args),
         Command::Demo(args) => demo::run(args, renderer),
         #[cfg(target_os = "linux")]
         Command::Doctor(args) => doctor::run(args),
@@ -54,6 +59,9 @@ pub(crate) fn run(
         Command::Export(args) => export::run(args),
         Command::Import(command) => import::run(command),
         Command::Lab(args) => lab::run(args),
+        Command::List(args) => list::run(args),
+        Command::Man(args) => man::run(args),
+        Command::New(args) => new::run(args),
         Command::Presets(args) => presets::run(args),
         Command::Run(args) => run::run(args),
         Command::Schema(args) => schema::run(args),

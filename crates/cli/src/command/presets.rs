@@ -9,7 +9,6 @@ use std::fmt::Write as _;
 
 pub(crate) fn run(args: &PresetsArgs) -> Result<(), Stop> {
     let name = args.name.as_deref().map(|n| n.strip_prefix(PREFIX).unwrap_or(n));
-    let listed = || preset::names().map(|n| (n, preset::title(n).unwrap_or_default()));
     match name {
         Some(name) => match preset::text(name) {
             Some(text) => print(text),
@@ -19,16 +18,21 @@ pub(crate) fn run(args: &PresetsArgs) -> Result<(), Stop> {
             }
         },
         None if args.json => {
-            let all: Vec<_> = listed().map(|(name, title)| json!({ "name": name, "title": title })).collect();
+            let all: Vec<_> = titles().map(|(name, title)| json!({ "name": name, "title": title })).collect();
             print(&format!("{:#}\n", json!(all)))
         }
         None => {
             let width = preset::names().map(str::len).max().unwrap_or(0);
-            let lines = listed().fold(String::new(), |mut lines, (name, title)| {
+            let lines = titles().fold(String::new(), |mut lines, (name, title)| {
                 let _ = writeln!(lines, "{name:width$}  {title}");
                 lines
             });
             print(&lines)
         }
     }
+}
+
+/// Names and titles of all presets.
+pub(crate) fn titles() -> impl Iterator<Item = (&'static str, String)> {
+    preset::names().map(|n| (n, preset::title(n).unwrap_or_default()))
 }

@@ -1,0 +1,226 @@
+//! A window and a rate that losses do not change, as SCPS-TP's response to corruption.
+//!
+//! *Idea*: where losses are known to be corruption, none of them says that the path is full. They are sent again, and window
+//! and threshold stay; so does the rate, which the operator knows and sets (`rate-mbps`), and with `window` the window, which
+//! is then at least the product of rate and round trip: there is no slow start. A mark (ECN) always means congestion.
+//! *Source*: CCSDS 714.0-B-2 (SCPS-TP), of which this has the response to corruption and the rate control. The options of
+//! its headers are another matter: this control **does not interoperate** with SCPS-TP, and needs nothing of its peer. For
+//! outages, which the standard learns of from the link, it has the second timeout in a row: from there it begins anew.
+
+use crate::CongestionControl;
+use crate::action::{Policy, RecoveryMode, Window};
+use crate::event::{Ack, Cx, Phase, Signal, Start};
+use crate::parts::frame::{self, Frame};
+use crate::parts::growth;
+use crate::rules::SharedRules;
+use skyhaul_base::Rate;
+
+/// What a loss means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LossResponse"))]
+pub enum Response {
+    /// Corruption: the window stays.
+    #[default]
+    Corruption,
+    /// Congestion: the window is halved.
+    Congestion,
+}
+
+/// Options of the control.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, rename_all = "kebab-case", deny_unknown_fields)
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ScpsLikeConfig"))]
+pub struct Config {
+    /// Rate of payload at which data leaves, Mbit/s; by default only the window limits.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub rate_mbps: Option<f64>,
+    /// Window from the start and at most, segments; by default Reno's growth.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub window: Option<f64>,
+    /// What a loss means (`corruption`).
+    pub response: Response,
+    /// How losses are repaired (default `sack`).
+    pub recovery: RecoveryMode,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { rate_mbps: None, window: None, response: Response::Corruption, recovery: RecoveryMode::Sack }
+    }
+}
+
+/// Why the options make no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "each displays as a sentence that names the option and says what to write instead"
+)]
+pub enum Invalid {
+    #[error("rate-mbps is a rate in Mbit/s, from 0.001 to 1e6")]
+    Rate,
+    #[error("window is a number of segments, from 1 to 1e9")]
+    Window,
+    #[error(transparent)]
+    Recovery(#[from] frame::NoFastRecovery),
+}
+
+impl Config {
+    /// Refuses options outside their domain.
+    ///
+    /// # Errors
+    /// Names the option and what to write instead.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        if self.rate_mbps.is_some_and(|r| !(1e-3..=1e6).contains(&r)) {
+            return Err(Invalid::Rate);
+        }
+        if self.window.is_some_and(|w| !(1.0..=1e9).contains(&w)) {
+            return Err(Invalid::Window);
+        }
+        Ok(frame::check_recovery(self.recovery)?)
+    }
+}
+
+/// The control.
+#[derive(Clone, Debug)]
+pub struct ScpsLike {
+    frame: Frame,
+    rate: Option<Rate>,
+    most: Option<f64>,
+    response: Response,
+}
+
+impl ScpsLike {
+    /// A control under the endpoint's window rules.
+    #[must_use]
+    pub fn new(config: &Config, rules: impl Into<SharedRules>) -> Self {
+        Self {
+            frame: Frame::new(rules, config.recovery),
+            rate: config.rate_mbps.map(|r| Rate::from_bits_per_sec((r * 1e6) as u64)),
+            most: config.window,
+            response: config.response,
+        }
+    }
+
+    fn means_congestion(&self, signal: Signal) -> bool {
+        match signal {
+            Signal::Ecn => true,
+            Signal::Loss => self.response == Response::Congestion,
+            Signal::Corruption => false,
+        }
+    }
+}
+
+impl CongestionControl for ScpsLike {
+    fn window(&self) -> Window {
+        self.frame.window()
+    }
+    fn pacing(&self) -> Option<Rate> {
+        self.rate
+    }
+    fn policy(&self) -> Policy {
+        Policy { rtt_samples: false, ..self.frame.policy() }
+    }
+    fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
+        self.frame.start(cx, start);
+        if let Some(most) = self.most {
+            self.frame.cwnd = most;
+        }
+    }
+    fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
+        if self.frame.acked(cx, ack) {
+            self.frame.grow_like_reno(cx, ack);
+            if let Some(most) = self.most.filter(|_| cx.path.phase == Phase::Open) {
+                self.frame.cwnd = self.frame.cwnd.min(most);
+            }
+        }
+    }
+    fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        if self.means_congestion(signal) {
+            let half = growth::half(&self.frame.rules, cx.path, self.frame.cwnd);
+            self.frame.reduce(signal, half, half);
+        } else {
+            let Window { cwnd, ssthresh } = self.frame.window();
+            self.frame.reduce(signal, ssthresh, cwnd);
+        }
+    }
+    fn on_recovered(&mut self, cx: &mut Cx<'_>) {
+        self.frame.recovered(cx);
+    }
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
+        if self.response == Response::Corruption && backoff <= 1 {
+            return;
+        }
+        let window = self.frame.cwnd;
+        let to = match self.response {
+            Response::Congestion => growth::half(&self.frame.rules, cx.path, window),
+            // An outage rather than a loss: the path is as wide as before when it is back.
+            Response::Corruption => window,
+        };
+        self.frame.timeout(backoff.min(1), to);
+    }
+    fn on_undo(&mut self, cx: &mut Cx<'_>) {
+        self.frame.undo(cx);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::Rules;
+    use crate::testing::Stage;
+
+    fn started(config: Config) -> Stage<ScpsLike> {
+        assert_eq!(config.validate(), Ok(()));
+        let mut s = Stage::new(ScpsLike::new(&config, &Rules::MODERN), 1e6);
+        s.start(None);
+        s
+    }
+
+    #[test]
+    fn a_loss_by_corruption_leaves_the_window_of_the_trace_without_it() {
+        let (mut with, mut without) = (started(Config::default()), started(Config::default()));
+        for s in [&mut with, &mut without] {
+            s.new_acks(20);
+        }
+        with.congestion(Signal::Loss);
+        assert_eq!((with.cwnd(), with.ssthresh()), (without.cwnd(), without.ssthresh()));
+        with.recovered();
+        assert_eq!((with.cwnd(), with.ssthresh()), (without.cwnd(), without.ssthresh()));
+        // The same loss as congestion halves.
+        let mut s = started(Config { response: Response::Congestion, ..Config::default() });
+        s.new_acks(20);
+        s.path.set_in_flight(30.0);
+        s.congestion(Signal::Loss);
+        assert_eq!(s.cwnd(), 15.0);
+        // And a mark is congestion, whatever losses are.
+        with.path.set_in_flight(30.0);
+        with.congestion(Signal::Ecn);
+        assert_eq!(with.cwnd(), 15.0);
+    }
+
+    #[test]
+    fn a_pinned_window_is_there_from_the_start() {
+        let mut s = started(Config { window: Some(700.0), rate_mbps: Some(10.0), ..Config::default() });
+        assert_eq!((s.cwnd(), s.cc.pacing()), (700.0, Some(Rate::from_bits_per_sec(10_000_000))));
+        s.new_acks(1000);
+        s.congestion(Signal::Loss);
+        s.timeout(1);
+        assert_eq!(s.cwnd(), 700.0);
+        // An outage: it begins anew, up to where it was.
+        s.timeout(2);
+        assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 700.0));
+    }
+
+    #[test]
+    fn options_outside_their_domain_are_refused() {
+        let base = Config::default();
+        assert_eq!(Config { rate_mbps: Some(0.0), ..base.clone() }.validate(), Err(Invalid::Rate));
+        assert_eq!(Config { window: Some(f64::NAN), ..base.clone() }.validate(), Err(Invalid::Window));
+        assert!(Config { recovery: RecoveryMode::Tahoe, ..base }.validate().is_err());
+    }
+}

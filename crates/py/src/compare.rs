@@ -1,0 +1,24 @@
+//! Results directories side by side.
+
+use crate::error::SkyhaulError;
+use pyo3::prelude::*;
+use skyhaul_lab::compare as lab;
+use std::path::PathBuf;
+
+/// What differs between two results directories: JSON, and text for a terminal.
+#[pyfunction]
+#[pyo3(signature = (a, b, across_versions=false))]
+pub(crate) fn compare(
+    py: Python<'_>,
+    a: PathBuf,
+    b: PathBuf,
+    across_versions: bool,
+) -> PyResult<(String, String)> {
+    let work = || {
+        let read = |path: &PathBuf| lab::read(path).map_err(|e| e.to_string());
+        let (left, right) = (read(&a)?, read(&b)?);
+        let all = lab::compare(&left, &right, across_versions).map_err(|e| e.to_string())?;
+        Ok((lab::json(&left, &right, &all).to_string(), lab::text(&left, &right, &all)))
+    };
+    py.detach(work).map_err(|e: String| SkyhaulError::new_err(e))
+}

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# Installs each package of dist/ into something empty and runs the demo there: make test-dist
+#
+# The root of a file system in which nothing but the package is shows what a machine would have to provide. It needs
+# root, or the right to make a user namespace.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+here="$PWD"
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)"
+tested=0
+
+# Whether the demo has written what it says it writes.
+demo_of() { # folder with the results
+  [ -s "$1/report.html" ] && [ -s "$1/manifest.json" ] && [ -s "$1/cells.parquet" ] ||
+    { echo "test-dist: the demo has left no report in $1" >&2; exit 1; }
+}
+
+# A command with this folder as the whole file system.
+inside() { # root, command
+  local root=$1
+  shift
+  if [ "$(id -u)" = 0 ]; then env -i HOME=/ "$(command -v chroot)" "$root" "$@"
+  else env -i HOME=/ unshare -r "$(command -v chroot)" "$root" "$@"; fi
+}
+
+passed() { echo "test-dist: $1"; tested=$((tested + 1)); }
+
+for file in dist/skyhaul-"$version"-linux-*.tar.gz; do
+  [ -e "$file" ] || continue
+  root="$work/static"
+  mkdir -p "$root"
+  tar -xzf "$file" -C "$root" --strip-components 1
+  [ "$(inside "$root" /skyhaul --version)" = "skyhaul $version" ]
+  inside "$root" /skyhaul demo --out /demo >/dev/null
+  demo_of "$root/demo"
+  passed "${file##*/}: runs in an empty file system"
+done
+
+for file in dist/skyhaul_"$version"_*.deb; do
+  [ -e "$file" ] || continue
+  root="$work/deb"
+  mkdir -p "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/updates"
+  touch "$root/var/lib/dpkg/status"
+  dpkg --root="$root" --log="$work/dpkg.log" --force-not-root -i "$file" >/dev/null
+  dpkg --root="$root" -s skyhaul | grep -q "^Status: install ok installed"
+  inside "$root" /usr/bin/skyhaul demo --out /demo >/dev/null
+  demo_of "$root/demo"
+  for path in man/man1/skyhaul-run.1.gz bash-completion/completions/skyhaul zsh/vendor-completions/_skyhaul \
+    fish/vendor_completions.d/skyhaul.fish doc/skyhaul/copyright; do
+    [ -s "$root/usr/share/$path" ] || { echo "test-dist: $path is missing" >&2; exit 1; }
+  done
+  dpkg --root="$root" --log="$work/dpkg.log" --force-not-root -P skyhaul >/dev/null
+  [ ! -e "$root/usr/bin/skyhaul" ]
+  passed "${file##*/}: installs, runs and goes away without a trace"
+done
+
+for file in dist/skyhaul-"$version"-*abi3*.whl dist/skyhaul-"$version".tar.gz; do
+  [ -e "$file" ] || continue
+  venv="$work/venv-${file##*.}"
+  python3 -m venv "$venv"
+  case "$file" in
+    *.whl) "$venv/bin/pip" install --quiet --disable-pip-version-check --no-index "$file" ;;
+    # The sources are compiled here; what maturin needs comes from the environment that built them.
+    *) PATH="$here/target/dist-venv/bin:$PATH" PYTHONPATH="$(echo "$here"/target/dist-venv/lib/python3*/site-packages)" \
+      CARGO_TARGET_DIR="$here/target/dist/sdist" \
+      "$venv/bin/pip" install --quiet --disable-pip-version-check --no-index --no-build-isolation "$file" ;;
+  esac
+  (cd "$work" && env -i HOME="$work" PATH=/usr/bin:/bin "$venv/bin/skyhaul" demo --out "$venv/demo" >/dev/null)
+  demo_of "$venv/demo"
+  (cd "$work" && "$venv/bin/python" -c "
+import skyhaul as sh
+assert sh.__version__ == '$version'
+assert sh.run('preset:peach-geo', set={'duration': '2 s'}).summary['goodput_bit_s'] > 0")
+  passed "${file##*/}: installs into an empty environment without an index"
+done
+
+if docker info >/dev/null 2>&1; then
+  docker build --quiet -f packaging/Containerfile -t skyhaul-test . >/dev/null
+  docker run --rm skyhaul-test demo --out /demo >/dev/null
+  passed "container: runs"
+else
+  echo "test-dist: container: skipped, no Docker here"
+fi
+[ "$tested" -gt 0 ] || { echo "test-dist: nothing in dist/: run make dist first" >&2; exit 1; }
+echo "test-dist: $tested packages are good"

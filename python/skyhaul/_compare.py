@@ -1,0 +1,118 @@
+"""Two results side by side."""
+
+import json
+import os
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from . import _core, _html
+from ._reproduce import Reproduction
+from ._run import Result
+from ._study import Outcome
+
+Results = str | os.PathLike[str] | Result | Outcome | Reproduction
+"""A results directory, or what was just computed."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A metric that has not the same number on both sides."""
+
+    study: str
+    """The study; empty if there is only one, or runs are compared."""
+    cell: str
+    """The cell in words."""
+    metric: str
+    a: float | None
+    """Mean on the left."""
+    b: float | None
+    """Mean on the right."""
+    difference: float | None
+    """Right minus left."""
+    ci95: float | None
+    """Half the length of its 95 % interval."""
+    n: int
+    """Pairs of runs, or the runs of the smaller side."""
+    paired: bool
+    """Compared seed by seed."""
+    status: Literal["within", "unknown", "different"]
+    """The interval contains zero; there is none, with one seed each that are not the same; or it does not."""
+
+
+class Comparison:
+    """What differs between two results. True as a condition if nothing differs by more than chance."""
+
+    def __init__(self, values: dict[str, Any], text: str) -> None:
+        self.summary = values
+        """All of it as plain values, as `skyhaul compare --json` prints it."""
+        self._text = text
+
+    @property
+    def equal(self) -> bool:
+        """Nothing differs by more than chance, and both sides have the same."""
+        return bool(self.summary["equal"])
+
+    @cached_property
+    def differences(self) -> list[Difference]:
+        """All metrics that are not identical; `status` says which differ by more than chance."""
+        return [Difference(study=s["name"], **d) for s in self.summary["studies"] for d in s["differences"]]
+
+    def __bool__(self) -> bool:
+        return self.equal
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        certain = sum(d.status == "different" for d in self.differences)
+        return f"<Comparison: {'equal' if self.equal else f'{certain} metrics are different'}>"
+
+    def _repr_html_(self) -> str:
+        certain = [d for d in self.differences if d.status == "different"]
+        html = _html.head("Comparison", "equal" if self.equal else f"{len(certain)} metrics are different")
+        if certain:
+            rows = [(d.study, d.cell, d.metric, d.a, d.b, d.difference, d.ci95) for d in certain]
+            html += _html.table(["study", "cell", "metric", "A", "B", "B − A", "± 95 %"], rows)
+        verdicts = (
+            f"{s['name']} {v['claim']}: {v['a']} → {v['b']}"
+            for s in self.summary["studies"]
+            for v in s["verdicts"]
+        )
+        return html + _html.lines("verdicts that changed", verdicts)
+
+
+def compare(a: Results, b: Results, *, across_versions: bool = False) -> Comparison:
+    """What differs between two results by more than chance, as `skyhaul compare` finds it.
+
+    Each side is a results directory, a `Result`, an `Outcome` or a `Reproduction`; both have to be of one
+    kind. Equal seeds are compared seed by seed. Results of different engines are compared only with
+    `across_versions`.
+    """
+    with ExitStack() as stack:
+        left, right = _folder(a, stack), _folder(b, stack)
+        values, text = _core.compare(left, right, across_versions)
+        found = json.loads(values)
+        for name, side, folder in (("a", a, left), ("b", b, right)):
+            if isinstance(side, Result | Outcome):
+                # The folder is gone when this is read.
+                found[name]["path"] = repr(side)
+                text = text.replace(str(folder), repr(side))
+    return Comparison(found, text)
+
+
+def _folder(side: Results, stack: ExitStack) -> Path:
+    """Where the results are; those that are in memory only are written into a folder for the time being."""
+    if isinstance(side, Reproduction):
+        return side.folder
+    if not isinstance(side, Result | Outcome):
+        return Path(side)
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="skyhaul-"))) / "results"
+    if isinstance(side, Result):
+        side.save(folder)
+    else:
+        side._core.save(folder, None)
+    return folder

@@ -1,0 +1,197 @@
+"""Figures of what a run recorded."""
+
+import fnmatch
+from collections.abc import Callable
+from typing import Any
+
+from . import _core
+from ._figure import Figure
+from ._table import Table
+
+POINTS = 1200
+"""Most samples of a curve that are drawn: more than a plot has pixels across."""
+
+PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255"]
+"""Okabe and Ito's, as in the figures of studies."""
+
+DASHES: list[list[int]] = [[], [6, 3], [2, 3], [8, 3, 2, 3], [12, 4]]
+"""Beside the colours, so that colour is never the only difference; no pair comes twice in 40 curves."""
+
+Sample = tuple[float, float | None]
+
+
+class Plots:
+    """Figures of the recorded series of a run: `r.plot("queue")`, or `r.plot.queue()`.
+
+    Every series that the run recorded is a method, with `_` for `-`; `dir(r.plot)` lists them.
+    """
+
+    def __init__(self, series: Table, title: str) -> None:
+        self._table = series
+        self._title = title
+
+    def __call__(self, *series: str, of: str | None = None, title: str | None = None) -> Figure:
+        """A figure of one series or several that share a unit, over simulated time.
+
+        `of` chooses objects: a group of flows (`"bulk"`), a flow (`"flows.bulk[3]"`), a direction of a link
+        (`"links.sat.forward"`), or a pattern such as `"links.*"`. Without a series it is the first one that
+        was recorded.
+        """
+        recorded = self._recorded()
+        if not recorded:
+            raise _core.SkyhaulError(
+                "this run recorded no series: set record.series and record.sample, for example "
+                'set={"record.series": ["cwnd"], "record.sample": "100 ms"}'
+            )
+        names = [self._known(name, recorded) for name in series or recorded[:1]]
+        units = {name: _unit(name) for name in names}
+        if len(set(units.values())) > 1:
+            said = ", ".join(f"{name} ({unit or 'a count'})" for name, unit in units.items())
+            raise _core.SkyhaulError(f"series of different units have no common axis: {said}")
+        curves = self._curves(names, of)
+        if not curves:
+            objects = ", ".join(sorted(set(self._table["object"])))
+            raise _core.SkyhaulError(f'of: nothing called "{of}" has {", ".join(names)} (known: {objects})')
+        unit = units[names[0]]
+        y_title = ", ".join(names) + (f" ({unit})" if unit else "")
+        title = self._title if title is None else title
+        return Figure("-".join(names), title, _spec(curves, title, y_title, _steps(names)))
+
+    def __getattr__(self, name: str) -> Callable[..., Figure]:
+        series = name.replace("_", "-")
+        if name.startswith("_") or series not in (recorded := self._recorded()):
+            known = "" if name.startswith("_") else f" (recorded: {', '.join(recorded) or 'none'})"
+            raise AttributeError(f"this run recorded no series {series}{known}", name=name, obj=self)
+
+        def plot(*, of: str | None = None, title: str | None = None) -> Figure:
+            return self(series, of=of, title=title)
+
+        plot.__doc__ = f"A figure of the series {series} over simulated time."
+        return plot
+
+    def cwnd(self, *, of: str | None = None, title: str | None = None) -> Figure:
+        """A figure of the congestion windows over simulated time."""
+        return self("cwnd", of=of, title=title)
+
+    def queue(self, *, of: str | None = None, title: str | None = None) -> Figure:
+        """A figure of the packets that wait, over simulated time."""
+        return self("queue", of=of, title=title)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name.replace("-", "_") for name in self._recorded())})
+
+    def __repr__(self) -> str:
+        return f"<Plots of {', '.join(self._recorded()) or 'nothing recorded'}>"
+
+    def _recorded(self) -> list[str]:
+        return list(dict.fromkeys(self._table["series"]))
+
+    def _known(self, name: str, recorded: list[str]) -> str:
+        if name not in recorded:
+            if name in {q.name for q in _series()}:
+                hint = f'add it to record.series, for example set={{"record.series": ["{name}"]}}'
+            else:
+                hint = f"recorded: {', '.join(recorded)}"
+            raise _core.SkyhaulError(f'this run recorded no series "{name}": {hint}')
+        return name
+
+    def _curves(self, names: list[str], of: str | None) -> dict[str, list[Sample]]:
+        """Samples by the name of the curve, in the order of the table."""
+        curves: dict[str, list[Sample]] = {}
+        table = self._table
+        columns = (table[c] for c in ("time_s", "object", "series", "value"))
+        for time, thing, series, value in zip(*columns, strict=True):
+            if series in names and (of is None or _is(thing, of)):
+                name = thing.removeprefix("flows.").removeprefix("links.")
+                curves.setdefault(name if len(names) == 1 else f"{name} {series}", []).append((time, value))
+        # What no object has, such as the queue of a direction without one, needs no place in the legend.
+        return {name: _thin(c) for name, c in curves.items() if any(v is not None for _, v in c)}
+
+
+class _Named:
+    """Name and unit of a series."""
+
+    def __init__(self, name: str, unit: str) -> None:
+        self.name = name
+        self.unit = unit
+
+
+def _series() -> list[_Named]:
+    return [_Named(name, unit) for of, name, _, unit, _ in _core.quantities() if of == "series"]
+
+
+def _unit(series: str) -> str:
+    return next((q.unit for q in _series() if q.name == series), "")
+
+
+def _steps(names: list[str]) -> bool:
+    """Whether the value holds until the next sample, as that of a link that is up or down does."""
+    return set(names) <= {"rate", "up"}
+
+
+def _is(thing: str, of: str) -> bool:
+    """Whether an object is the one asked for: in full, without its kind, as a group, or as a pattern."""
+    short = thing.split(".", 1)[-1]
+    group = short.split("[", 1)[0]
+    return of in (thing, short, group, short.split(".", 1)[0]) or fnmatch.fnmatchcase(
+        thing.replace("[", "<"), of.replace("[", "<")
+    )
+
+
+def _thin(samples: list[Sample]) -> list[Sample]:
+    """At most about `POINTS` samples: of each stretch of time the smallest and the largest, in their order.
+
+    A mean would hide the very peaks and cuts that a window is drawn for.
+    """
+    if len(samples) <= POINTS:
+        return samples
+    width = -(-2 * len(samples) // POINTS)
+    kept: list[Sample] = []
+    for start in range(0, len(samples), width):
+        stretch = samples[start : start + width]
+        known = [(v, i) for i, (_, v) in enumerate(stretch) if v is not None]
+        places = sorted({min(known)[1], max(known)[1]}) if known else [0]
+        kept.extend(stretch[i] for i in places)
+    return kept
+
+
+def _spec(curves: dict[str, list[Sample]], title: str, y_title: str, steps: bool) -> dict[str, Any]:
+    names = list(curves)
+    colors = [PALETTE[i % len(PALETTE)] for i in range(len(names))]
+    dashes = [DASHES[i % len(DASHES)] for i in range(len(names))]
+    legend = {"symbolStrokeWidth": 2, "columns": 1 + len(names) // 20} if len(names) > 1 else None
+
+    def by_curve(values: list[Any]) -> dict[str, Any]:
+        scale = {"domain": names, "range": values}
+        return {"field": "curve", "type": "nominal", "title": None, "scale": scale, "legend": legend}
+
+    axis = {"labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal", "gridColor": "#e6e6e6"}
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "title": {"text": title, "anchor": "start", "fontSize": 14},
+        "width": 560,
+        "height": 320,
+        "background": "white",
+        "data": {
+            "values": [
+                {"time": t, "value": v, "curve": name} for name, curve in curves.items() for t, v in curve
+            ]
+        },
+        "mark": {
+            "type": "line",
+            "strokeWidth": 2 if len(names) <= 4 else 1.2,
+            "interpolate": "step-after" if steps else "linear",
+        },
+        "encoding": {
+            "x": {"field": "time", "type": "quantitative", "title": "Time (s)", "scale": {"nice": False}},
+            "y": {"field": "value", "type": "quantitative", "title": y_title},
+            "color": by_curve(colors),
+            "strokeDash": by_curve(dashes),
+            "tooltip": [
+                {"field": "curve", "title": "of"},
+                {"field": "time", "type": "quantitative", "title": "Time (s)", "format": ".4~g"},
+                {"field": "value", "type": "quantitative", "title": y_title, "format": ".5~g"},
+            ],
+        },
+        "config": {"axis": axis, "view": {"stroke": None}},
+    }

@@ -1,0 +1,164 @@
+"""A study in one call: a scenario, what varies, what is measured."""
+
+import itertools
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from . import _core
+from ._control import Controls
+from ._elsewhere import Executor
+from ._progress import Progress
+from ._settings import Value, toml
+from ._study import Outcome, study
+
+Values = Sequence[Value] | Mapping[str, Value]
+"""Values of an axis, or names of values with the values."""
+
+MOST_FIGURES = 12
+"""Most figures per metric, where more than two axes vary."""
+
+
+def sweep(
+    scenario: str | os.PathLike[str],
+    axes: Mapping[str, Values],
+    metrics: Mapping[str, str] | Sequence[str] = ("sum(flow.goodput)",),
+    *,
+    seeds: int = 5,
+    first_seed: int = 1,
+    set: Mapping[str, Value] | None = None,
+    controls: Controls | None = None,
+    title: str = "Sweep",
+    jobs: int = 0,
+    cache: str | os.PathLike[str] | bool | None = None,
+    progress: bool | Progress = False,
+    executor: Executor | None = None,
+) -> Outcome:
+    """Runs a scenario with every combination of values and every seed.
+
+    `axes` are keys of the scenario and their values: `{"flows.bulk.cc": ["sack", "peach"]}`, or with names
+    `{"links.sat.delay": {"GEO": "275 ms", "LEO": "25 ms"}}`. In the table of cells an axis is called by the
+    last part of its key, or by the whole key with `_` for dots where two would be called the same.
+
+    `metrics` are expressions of studies, with or without names: `"sum(flow.goodput)"`,
+    `{"busy": "link.sat.forward.utilization"}`. A quantity of flows without a function, `"flow.goodput"`, is
+    the mean over the flows.
+
+    What comes back is that of a study without claims: `cells.to_pandas()` has a row per run, `figures` one
+    per metric, drawn over the first axis with numbers. `set`, `controls`, `jobs`, `cache`, `progress` and
+    `executor` are those of `study` and `Study.run`.
+    """
+    if not axes:
+        raise _core.StudyError("axes: a sweep needs at least one key with values; run() makes a single run")
+    text = _text(scenario, axes, metrics, title)
+    plan = study("sweep", text=text, set=set, seeds=seeds, first_seed=first_seed, controls=controls)
+    return plan.run(jobs=jobs, cache=cache, progress=progress, executor=executor)
+
+
+def _text(
+    scenario: str | os.PathLike[str],
+    axes: Mapping[str, Values],
+    metrics: Mapping[str, str] | Sequence[str],
+    title: str,
+) -> str:
+    """The study as TOML."""
+    base = os.fspath(scenario)
+    if not base.startswith("preset:"):
+        # A study looks for its scenario beside itself, and this one is in no folder.
+        base = str(Path(base).absolute())
+    names = _names(axes)
+    lines = ["schema = 1", f"title = {toml(title)}", f"scenario = {toml(base)}"]
+    for path, values in axes.items():
+        if isinstance(values, str) or not isinstance(values, Mapping | Sequence):
+            raise _core.StudyError(
+                f'axes["{path}"]: {values!r} is a single value: write a list of values, or use set for a key '
+                "that does not vary"
+            )
+        shown = values
+        if isinstance(values, Mapping):
+            shown = [{"label": label, "value": value} for label, value in values.items()]
+        elif any(isinstance(v, Mapping) for v in values):
+            # A table could be taken for one with a label.
+            shown = [{"value": value} for value in values]
+        lines += [
+            "[[axis]]",
+            f"name = {toml(names[path])}",
+            f"path = {toml(path)}",
+            f"values = {toml(shown)}",
+        ]
+    named = metrics if isinstance(metrics, Mapping) else {_name(m): m for m in metrics}
+    for name, expression in named.items():
+        lines += ["[[metric]]", f"name = {toml(name)}", f"from = {toml(expression)}"]
+        if _flows(expression) and not re.search(r"[(]", expression):
+            lines.append('over = "mean"')
+        if unit := _unit(expression):
+            lines.append(f"unit = {toml(unit)}")
+    for name in named:
+        lines += _figures(name, {names[p]: v for p, v in axes.items()})
+    return "\n".join(lines) + "\n"
+
+
+def _names(axes: Mapping[str, Values]) -> dict[str, str]:
+    """Names of axes by their keys."""
+    short = {path: path.rsplit(".", 1)[-1] for path in axes}
+    taken = list(short.values())
+    return {
+        path: name
+        if taken.count(name) == 1 and name not in ("metric", "seed", "reading")
+        else path.replace(".", "_")
+        for path, name in short.items()
+    }
+
+
+def _name(expression: str) -> str:
+    """A name for an expression: its last quantity."""
+    quantities = re.findall(r"(?:flow|link|run|series)[\w\[\]-]*\.([\w.-]+)", expression)
+    return quantities[-1].rsplit(".", 1)[-1] if quantities else "value"
+
+
+def _flows(expression: str) -> bool:
+    return re.search(r"\bflow(\[[^\]]*\])?\.", expression) is not None
+
+
+def _unit(expression: str) -> str:
+    """The unit of an expression that is one quantity, summed or averaged; of others nothing is said."""
+    number = r"(?:(?:sum|mean|min|max)\()?"
+    found = re.fullmatch(
+        number + r"(flow|link|run)(?:\[[^\]]*\])?\.(?:[\w.-]+\.)?([\w-]+)\)?", expression.strip()
+    )
+    if found is None:
+        return ""
+    kind, name = found.groups()
+    return next((unit for of, q, _, unit, _ in _core.quantities() if (of, q) == (kind, name)), "")
+
+
+def _figures(metric: str, axes: Mapping[str, Values]) -> list[str]:
+    """Figures of a metric: one, or one for each combination of what is neither along x nor a series."""
+
+    def numbers(values: Values) -> list[float]:
+        plain = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+        return [float(v) for v in plain] if len(plain) == len(values) else []
+
+    x = next((name for name, values in axes.items() if numbers(values)), next(iter(axes)))
+    others = [name for name in axes if name != x]
+    series, rest = (others[0], others[1:]) if others else (None, [])
+    choices = [[(name, label) for label in axes[name]] for name in rest]
+    if math.prod(len(c) for c in choices) > MOST_FIGURES or any(
+        isinstance(v, Mapping | Sequence) and not isinstance(v, str) for c in choices for _, v in c
+    ):
+        return []
+    positive = [n for n in numbers(axes[x]) if n > 0]
+    lines: list[str] = []
+    for number, chosen in enumerate(itertools.product(*choices)):
+        lines += ["[[figure]]", f"file = {toml(f'{metric}-{number}' if rest else metric)}"]
+        lines += [f"x = {toml(x)}", f"y = {toml(metric)}"]
+        if series is not None:
+            lines.append(f"series = {toml(series)}")
+        if chosen:
+            lines.append(f"at = {toml(dict(chosen))}")
+            lines.append(f"title = {toml(', '.join(f'{n} = {v}' for n, v in chosen))}")
+        if positive and max(positive) >= 10 * min(positive):
+            lines.append('x_scale = "log"')
+    return lines

@@ -1,0 +1,302 @@
+"""Learned congestion control: a satellite path as an environment of Gymnasium.
+
+    import gymnasium as gym
+    import skyhaul.rl
+
+    env = gym.make("skyhaul/Satellite-v0", scenario="preset:peach-geo")
+    observation, info = env.reset(seed=1)
+    observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+
+It needs Gymnasium: `pip install 'skyhaul[rl]'`. What an agent sees, does and is rewarded for is on the page
+"Learned congestion control" of the documentation.
+"""
+
+import math
+import os
+import queue
+import threading
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+from . import _core
+from ._control import Policy
+from ._core import Ack, Control, ControlError, Loss, ScenarioError, Start
+from ._run import Result, check, run
+from ._settings import Value
+
+try:
+    import gymnasium
+    import numpy as np
+except ImportError as e:
+    raise ImportError("skyhaul.rl needs Gymnasium: pip install 'skyhaul[rl]'") from e
+
+__all__ = ["OBSERVATION", "SatelliteEnv"]
+
+OBSERVATION = ("goodput", "delay", "loss", "window", "in_flight", "action")
+"""What the numbers of an observation are, in their order."""
+
+LEAST = np.array([0, 0, 0, 0, 0, -1], dtype=np.float32)
+MOST = np.array([10, 100, 1, 100, 10, 1], dtype=np.float32)
+
+CONTROL = "gymnasium-agent"
+"""Name of the control in the scenario."""
+
+
+class _Stopped(Exception):
+    """Ends a run that nobody waits for any more."""
+
+
+class _Seen(NamedTuple):
+    """What a connection looks like when a decision is due."""
+
+    time: float
+    delivered: int
+    lost: int
+    cwnd: float
+    in_flight: float
+    srtt: float | None
+    min_rtt: float | None
+    smss: int
+
+
+class _Link:
+    """What the run, in a thread of its own, and the environment say to each other, in turns."""
+
+    def __init__(self) -> None:
+        self.seen: queue.SimpleQueue[_Seen | Result | BaseException] = queue.SimpleQueue()
+        self.factor: queue.SimpleQueue[float | None] = queue.SimpleQueue()
+
+    def decide(self, seen: _Seen) -> float:
+        """Hands over what is seen, and waits for the factor of the window."""
+        self.seen.put(seen)
+        factor = self.factor.get()
+        if factor is None:
+            raise _Stopped
+        return factor
+
+
+def _control(link: _Link, interval: float) -> type[Control]:
+    """A class of controls that ask a link what to do."""
+
+    class Agent(Control):
+        """Leaves the window to the agent; losses are repaired (RFC 6675), and only a timeout is answered."""
+
+        policy: ClassVar[Policy | dict[str, Any] | None] = Policy()
+
+        def on_start(self, start: Start) -> None:
+            super().on_start(start)
+            if start.kind == "established":
+                self.wake_at(self.now + interval)
+
+        def on_ack(self, ack: Ack) -> None:
+            if self.after_timeout:
+                super().on_ack(ack)
+
+        def on_congestion(self, loss: Loss) -> None:
+            self.ssthresh = max(2.0, self.cwnd)
+
+        def on_recovered(self) -> None:
+            pass
+
+        def on_wake(self) -> None:
+            seen = _Seen(
+                self.now,
+                self.delivered,
+                self.lost,
+                self.cwnd,
+                self.in_flight,
+                self.srtt,
+                self.min_rtt,
+                self.smss,
+            )
+            factor = link.decide(seen)
+            self.cwnd = min(max(1.0, self.cwnd * factor), max(1.0, self.rwnd))
+            self.wake_at(self.now + interval)
+
+    return Agent
+
+
+class SatelliteEnv(gymnasium.Env[Any, Any]):
+    """One connection over the links of a scenario, whose congestion window the agent sets.
+
+    Every `interval` the agent sees what happened since and multiplies the congestion window by `2 ** action`.
+
+    Observation, `Box` of six `float32`, in the order of `OBSERVATION`: payload delivered in the interval as a
+    share of the rate; smoothed RTT over the smallest, less 1; bytes found lost as a share of bytes delivered
+    or lost; congestion window over the bandwidth-delay product; data in flight over the window; the last
+    action.
+
+    Action, `Box(-1, 1)` of one `float32`: 1 doubles the window, 0 keeps it, -1 halves it. It stays between
+    one segment and the limit of the receiver.
+
+    Reward per step: `goodput - delay_weight * delay - loss_weight * loss`, of the first three numbers of the
+    observation.
+
+    An episode ends, as `truncated`, with the scenario; then `info["result"]` is the `Result` of the run.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (Gymnasium declares it)
+
+    def __init__(
+        self,
+        scenario: str | os.PathLike[str] = "preset:peach-geo",
+        *,
+        flow: str = "bulk",
+        set: Mapping[str, Value] | None = None,
+        text: str | None = None,
+        interval: float | None = None,
+        rate: float | None = None,
+        delay_weight: float = 0.25,
+        loss_weight: float = 1.0,
+    ) -> None:
+        """The agent is the flow `flow[0]`; its group is given one flow, the other groups stay as they are.
+
+        `set` and `text` are those of `run`. `interval` is the time between two decisions, s: by default one
+        RTT without queues; `rate` what goodput is a share of, bit/s: by default that of the bottleneck.
+        """
+        own: dict[str, Value] = {f"flows.{flow}.count": 1, **(set or {})}
+        # What follows from the path does not depend on the control.
+        found = check(scenario, set=own, text=text)
+        group = next(f for f in found["flows"] if f["name"] == flow)
+        if group["count"] != 1:
+            raise ScenarioError(f"set: flows.{flow}.count: an agent is one connection: write 1, or nothing")
+        self._interval = _positive("interval", interval, group["base_rtt_s"])
+        self._rate = _positive("rate", rate, _bottleneck(found, group))
+        self._bdp: float = max(1.0, self._rate * group["base_rtt_s"] / 8 / group["packet_bytes"])
+        self._weights = delay_weight, loss_weight
+        self._scenario = scenario
+        self._text = text
+        cc: Value = {"name": "user", "control": CONTROL}
+        self._set = {**own, f"flows.{flow}.cc": cc}
+        self._link: _Link | None = None
+        self._thread: threading.Thread | None = None
+        self._last: _Seen | None = None
+        self._observation = np.zeros(len(OBSERVATION), dtype=np.float32)
+        self.observation_space = gymnasium.spaces.Box(LEAST, MOST, dtype=np.float32)
+        self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
+
+    @property
+    def interval(self) -> float:
+        """Time between two decisions, s."""
+        return self._interval
+
+    @property
+    def bdp(self) -> float:
+        """Bandwidth-delay product that the window is a share of, packets."""
+        return self._bdp
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Starts a run, with a seed of its own, up to the first decision."""
+        super().reset(seed=seed, options=options)
+        self.close()
+        of_run = int(self.np_random.integers(2**31))
+        link = _Link()
+        controls = {CONTROL: _control(link, self._interval)}
+
+        def work() -> None:
+            try:
+                done = run(self._scenario, set=self._set, text=self._text, seed=of_run, controls=controls)
+                link.seen.put(done)
+            except BaseException as e:
+                link.seen.put(e)
+
+        self._link = link
+        self._last = None
+        self._thread = threading.Thread(target=work, name="skyhaul-run", daemon=True)
+        self._thread.start()
+        seen = self._next(link)
+        if isinstance(seen, Result):
+            raise ScenarioError(
+                f"interval: {self._interval:g} s: the run ended before the first decision: write a shorter "
+                "one, or a longer duration"
+            )
+        self._observe(seen, 0.0)
+        return self._observation.copy(), {"time_s": seen.time, "cwnd": seen.cwnd, "seed": of_run}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Sets the window and lets the run go on to the next decision, or to its end."""
+        if self._link is None or self._last is None:
+            raise gymnasium.error.ResetNeeded(
+                "call reset() before step(), and again after the end of an episode"
+            )
+        chosen = float(np.clip(np.asarray(action, dtype=np.float64).reshape(-1)[0], -1.0, 1.0))
+        if math.isnan(chosen):
+            raise _core.SkyhaulError("action: nan: write a number from -1 to 1")
+        self._link.factor.put(2.0**chosen)
+        seen = self._next(self._link)
+        if isinstance(seen, Result):
+            # Nothing is seen of the last part, shorter than an interval: it is rewarded as the one before.
+            info = {"time_s": float(seen.summary["duration_s"]), "cwnd": self._last.cwnd, "result": seen}
+            self.close()
+            return self._observation.copy(), self._reward(), False, True, info
+        self._observe(seen, chosen)
+        return (
+            self._observation.copy(),
+            self._reward(),
+            False,
+            False,
+            {"time_s": seen.time, "cwnd": seen.cwnd},
+        )
+
+    def close(self) -> None:
+        """Ends the run in progress."""
+        if self._thread is not None and self._link is not None:
+            self._link.factor.put(None)
+            self._thread.join()
+        self._thread = None
+        self._link = None
+
+    def _next(self, link: _Link) -> _Seen | Result:
+        seen = link.seen.get()
+        if isinstance(seen, BaseException):
+            self._thread = None
+            self._link = None
+            if isinstance(seen, ControlError) and isinstance(seen.__cause__, _Stopped):
+                raise gymnasium.error.ResetNeeded("the run was ended; call reset()")
+            raise seen
+        return seen
+
+    def _observe(self, seen: _Seen, action: float) -> None:
+        last = self._last
+        delivered = seen.delivered - (last.delivered if last else 0)
+        lost = seen.lost - (last.lost if last else 0)
+        time = seen.time - last.time if last else self._interval
+        delay = seen.srtt / seen.min_rtt - 1 if seen.srtt and seen.min_rtt else 0.0
+        numbers = [
+            8 * delivered / (time * self._rate) if time > 0 else 0.0,
+            delay,
+            lost / (delivered + lost) if delivered + lost else 0.0,
+            seen.cwnd / self._bdp,
+            seen.in_flight / seen.cwnd,
+            action,
+        ]
+        self._last = seen
+        self._observation = np.clip(np.array(numbers, dtype=np.float32), LEAST, MOST)
+
+    def _reward(self) -> float:
+        goodput, delay, loss = (float(x) for x in self._observation[:3])
+        of_delay, of_loss = self._weights
+        return goodput - of_delay * delay - of_loss * loss
+
+
+def _positive(name: str, value: float | None, otherwise: float | None) -> float:
+    """A number above 0, or what follows from the scenario."""
+    if value is None:
+        value = otherwise
+    if value is None:
+        raise ScenarioError(f"{name}: it does not follow from the scenario: write a number above 0")
+    number = float(value)
+    if not 0 < number < math.inf:
+        raise ScenarioError(f"{name}: {number:g}: write a number above 0")
+    return number
+
+
+def _bottleneck(found: Mapping[str, Any], group: Mapping[str, Any]) -> float | None:
+    """Rate of the slowest link of a group of flows, bit/s, where one has a constant rate."""
+    name = (group["bottleneck"] or {}).get("link")
+    return next((link["forward"]["rate_bit_s"] for link in found["links"] if link["name"] == name), None)
+
+
+gymnasium.register(id="skyhaul/Satellite-v0", entry_point="skyhaul.rl:SatelliteEnv")
