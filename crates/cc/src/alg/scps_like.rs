@@ -3,9 +3,10 @@
 //! *Idea*: where losses are known to be corruption, none of them says that the path is full. They are sent again, and window
 //! and threshold stay; so does the rate, which the operator knows and sets (`rate-mbps`), and with `window` the window, which
 //! is then at least the product of rate and round trip: there is no slow start. A mark (ECN) always means congestion.
-//! *Source*: CCSDS 714.0-B-2 (SCPS-TP), of which this has the response to corruption and the rate control. The options of
-//! its headers are another matter: this control **does not interoperate** with SCPS-TP, and needs nothing of its peer. For
-//! outages, which the standard learns of from the link, it has the second timeout in a row: from there it begins anew.
+//! *Source*: the response to corruption and the rate control of SCPS-TP (CCSDS 714.0-B-2), as Luglio, Roseti and Gerla
+//! describe them; the standard itself was not at hand. The options of its headers are another matter: this control **does
+//! not interoperate** with SCPS-TP, and needs nothing of its peer. For outages, which SCPS-TP learns of from the link, it has
+//! the second timeout in a row: from there it begins anew.
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
