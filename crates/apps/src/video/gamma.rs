@@ -10,16 +10,8 @@ const TERMS: u32 = 2000;
 /// Where they stop.
 const SMALL: f64 = 1e-15;
 
-/// Probability that a gamma variable of this shape and of scale 1 is at most `x`.
-pub(super) fn cumulative(shape: f64, x: f64) -> f64 {
-    if x <= 0.0 {
-        return 0.0;
-    }
-    cumulative_at(shape, math::ln_gamma(shape), x, math::ln(x))
-}
-
-/// The same, above 0, with the logarithms of Γ(`shape`) and of `x`, which are dear and of which a search needs each more than
-/// once.
+/// Probability that a gamma variable of this shape and of scale 1 is at most `x`, above 0; with the logarithms of Γ(`shape`)
+/// and of `x`, which are dear and of which a search needs each more than once.
 fn cumulative_at(shape: f64, ln_gamma: f64, x: f64, ln_x: f64) -> f64 {
     let front = math::exp(shape * ln_x - x - ln_gamma);
     if x < shape + 1.0 {
@@ -93,6 +85,9 @@ pub(super) fn inverse(shape: f64, p: f64, guess: f64, most: f64) -> f64 {
 mod tests {
     use super::*;
 
+    fn cumulative(shape: f64, x: f64) -> f64 {
+        if x > 0.0 { cumulative_at(shape, math::ln_gamma(shape), x, math::ln(x)) } else { 0.0 }
+    }
     fn near(a: f64, b: f64, tolerance: f64) {
         assert!(math::abs(a - b) <= tolerance, "{a} and {b}");
     }
