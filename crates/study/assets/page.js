@@ -15,7 +15,7 @@
   for (const p of papers) select.append(new Option(p.querySelector("h2").textContent, p.id));
   const boxes = VERDICTS.map(([value, word]) => {
     const label = make("label", {});
-    const box = Object.assign(document.createElement("input"), { type: "checkbox", value, checked: true });
+    const box = Object.assign(document.createElement("input"), { type: "checkbox", value, defaultChecked: true });
     label.append(box, " " + word);
     return box;
   });
