@@ -1,6 +1,6 @@
 //! Datagrams: a sender that nothing slows down, and a receiver that measures.
 
-use hdrhistogram::Histogram;
+use crate::spans::Spans;
 use skyhaul_base::{Duration, Instant};
 
 /// Bytes at the front of a datagram's payload that say what it is.
@@ -103,8 +103,8 @@ pub struct Delays {
     /// In nanoseconds, now and summed over the packets.
     jitter: f64,
     jitters: f64,
-    /// Of microseconds. Made by the first packet: flows that send none take no room.
-    histogram: Option<Box<Histogram<u32>>>,
+    /// Made by the first packet: flows that send none take no room.
+    spans: Option<Spans>,
 }
 
 impl Delays {
@@ -122,10 +122,7 @@ impl Delays {
             self.jitter += (difference - self.jitter) / 16.0;
         }
         self.jitters += self.jitter;
-        let histogram = self.histogram.get_or_insert_with(|| {
-            Box::new(Histogram::new_with_bounds(1, LONGEST, 3).expect("bounds that a histogram takes"))
-        });
-        histogram.saturating_record(delay.as_nanos() / 1000);
+        self.spans.get_or_insert_with(|| Spans::new(LONGEST)).record(delay);
     }
 
     /// Bytes of payload that arrived.
@@ -139,7 +136,7 @@ impl Delays {
     pub fn measured(&self) -> Measured {
         let seconds = |nanos: f64| (self.count > 0).then_some(nanos * 1e-9);
         let quantile = |q: f64| {
-            let micros = self.histogram.as_ref().map(|h| h.value_at_quantile(q) as f64);
+            let micros = self.spans.as_ref().map(|s| s.quantile(q) as f64);
             micros.filter(|_| self.count > 0).map(|us| us * 1e-6)
         };
         Measured {

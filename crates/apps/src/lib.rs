@@ -22,6 +22,7 @@ mod frame;
 pub mod on_off;
 pub mod pages;
 mod short;
+mod spans;
 mod stream;
 pub mod video;
 mod viewed;

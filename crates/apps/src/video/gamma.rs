@@ -10,12 +10,10 @@ const TERMS: u32 = 2000;
 /// Where they stop.
 const SMALL: f64 = 1e-15;
 
-/// Probability that a gamma variable of this shape and of scale 1 is at most `x`.
-pub(super) fn cumulative(shape: f64, x: f64) -> f64 {
-    if x <= 0.0 {
-        return 0.0;
-    }
-    let front = math::exp(shape * math::ln(x) - x - math::ln_gamma(shape));
+/// Probability that a gamma variable of this shape and of scale 1 is at most `x`, above 0; with the logarithms of Γ(`shape`)
+/// and of `x`, which are dear and of which a search needs each more than once.
+fn cumulative_at(shape: f64, ln_gamma: f64, x: f64, ln_x: f64) -> f64 {
+    let front = math::exp(shape * ln_x - x - ln_gamma);
     if x < shape + 1.0 {
         let (mut term, mut sum) = (1.0 / shape, 1.0 / shape);
         for n in 1..TERMS {
@@ -56,20 +54,22 @@ pub(super) fn inverse(shape: f64, p: f64, guess: f64, most: f64) -> f64 {
     if p <= 0.0 {
         return 0.0;
     }
-    if cumulative(shape, most) <= p {
+    let ln_gamma = math::ln_gamma(shape);
+    if most <= 0.0 || cumulative_at(shape, ln_gamma, most, math::ln(most)) <= p {
         return most;
     }
     let (mut low, mut high) = (0.0, most);
     let mut x = if guess > low && guess < high { guess } else { 0.5 * most };
     // Newton's steps, halved where they leave the bracket.
     for _ in 0..200 {
-        let off = cumulative(shape, x) - p;
+        let ln_x = math::ln(x);
+        let off = cumulative_at(shape, ln_gamma, x, ln_x) - p;
         if off > 0.0 {
             high = x;
         } else {
             low = x;
         }
-        let density = math::exp((shape - 1.0) * math::ln(x) - x - math::ln_gamma(shape));
+        let density = math::exp((shape - 1.0) * ln_x - x - ln_gamma);
         let newton = x - off / density;
         let next = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
         // Less than any byte is none.
@@ -85,6 +85,9 @@ pub(super) fn inverse(shape: f64, p: f64, guess: f64, most: f64) -> f64 {
 mod tests {
     use super::*;
 
+    fn cumulative(shape: f64, x: f64) -> f64 {
+        if x > 0.0 { cumulative_at(shape, math::ln_gamma(shape), x, math::ln(x)) } else { 0.0 }
+    }
     fn near(a: f64, b: f64, tolerance: f64) {
         assert!(math::abs(a - b) <= tolerance, "{a} and {b}");
     }

@@ -123,9 +123,16 @@ impl Axis {
             return label.clone();
         }
         match &value.value {
+            Some(Raw::Float(f)) if f.abs() < 1.0 && *f != 0.0 && self.has_small() => format!("{f:e}"),
             Some(v) => label_of(v),
             None => format!("{}", i + 1),
         }
+    }
+
+    /// Whether a value is so small that it is written as a power of ten: its neighbours are then written alike.
+    fn has_small(&self) -> bool {
+        let small = |v: &AxisValue| matches!(v.value, Some(Raw::Float(f)) if f != 0.0 && f.abs() < 1e-3);
+        self.values.iter().any(small)
     }
 
     /// Index of the value that `pick` means.

@@ -90,3 +90,19 @@ fn a_changed_study_is_written_as_it_is() {
     let again = parse(&f.current_text()).expect("a study");
     assert_eq!(again.study.seeds.count, 3);
 }
+
+#[test]
+fn numbers_of_an_axis_are_written_alike() {
+    let axis = |values: &str| -> Axis {
+        toml::from_str(&format!("name = \"loss\"\npath = \"links.sat.error.p\"\nvalues = {values}"))
+            .expect("an axis")
+    };
+    let labels = |a: &Axis| -> Vec<String> { (0..a.values.len()).map(|i| a.label(i)).collect() };
+    let small = axis("[0, 1e-4, 0.001, 1e-2, 2]");
+    assert_eq!(labels(&small), ["0", "1e-4", "1e-3", "1e-2", "2"]);
+    // Claims find a value in any notation.
+    for pick in ["0.001", "1e-3", "1.0e-3"] {
+        assert_eq!(small.index_of(pick), Some(2), "{pick}");
+    }
+    assert_eq!(labels(&axis("[0.001, 1e-2, 0.5]")), ["0.001", "0.01", "0.5"]);
+}

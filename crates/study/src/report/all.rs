@@ -1,6 +1,8 @@
 //! One page over all studies: a summary on the first screen, then paper by paper, then an index of all claims.
 
-use super::parts::{RULE, badge, claims, escape, failed, figure, head, readings, scenario, scripts, tables};
+use super::parts::{
+    RULE, badge, claims, class, escape, failed, figure, filter, readings, scenario, scripts, tables, top,
+};
 use crate::book::{Book, Chapter, Part, Tally};
 use crate::evaluation::Evaluation;
 use crate::model::Profile;
@@ -11,8 +13,10 @@ use std::fmt::Write as _;
 pub fn all(book: &Book) -> String {
     let mut b = String::new();
     let title = "What the studies reproduce";
-    head(&mut b, title);
-    let _ = writeln!(b, "<header><h1>{title}</h1></header>");
+    top(&mut b, title);
+    b.push_str("<body class=\"book\" id=\"top\">");
+    contents(&mut b, book);
+    let _ = writeln!(b, "<main>\n<header><h1>{title}</h1></header>");
     provenance(&mut b, book);
     summary(&mut b, book);
     warnings(&mut b, book);
@@ -22,8 +26,26 @@ pub fn all(book: &Book) -> String {
     claims_index(&mut b, book);
     let figures = book.chapters.iter().flat_map(Chapter::evaluations).map(|e| e.figures.len()).sum();
     scripts(&mut b, figures);
+    filter(&mut b);
     b.push_str("</main></body></html>\n");
     b
+}
+
+/// Beside the text, or above it on a narrow screen: every paper with its studies.
+fn contents(b: &mut String, book: &Book) {
+    b.push_str(
+        "<nav class=\"side\" aria-label=\"Contents\"><details open><summary>Contents</summary>\
+         <p><a href=\"#top\">Summary</a> · <a href=\"#claims\">All claims</a></p><ul>\n",
+    );
+    for c in &book.chapters {
+        let _ = write!(b, "<li><a href=\"#{}\">{}</a><ul>", escape(&c.name), escape(&c.paper.title));
+        for part in &c.parts {
+            let title = part.outcome.as_ref().map_or(&part.name, |e| &e.title);
+            let _ = write!(b, "<li><a href=\"#{}\">{}</a></li>", anchor(c, part), escape(title));
+        }
+        b.push_str("</ul></li>\n");
+    }
+    b.push_str("</ul></details></nav>\n");
 }
 
 fn provenance(b: &mut String, book: &Book) {
@@ -135,7 +157,7 @@ fn chapter(b: &mut String, c: &Chapter) {
     b.push_str("</ul>\n");
     for part in &c.parts {
         match &part.outcome {
-            Ok(e) => study(b, &anchor(c, part), e),
+            Ok(e) => study(b, c, &anchor(c, part), e),
             Err(why) => {
                 let _ = writeln!(
                     b,
@@ -168,8 +190,14 @@ fn verdicts(e: &Evaluation) -> String {
     if said.is_empty() { "no claims".to_owned() } else { said.join(", ") }
 }
 
-fn study(b: &mut String, id: &str, e: &Evaluation) {
-    let _ = write!(b, "<article id=\"{id}\"><h3>{}</h3>", escape(&e.title));
+fn study(b: &mut String, c: &Chapter, id: &str, e: &Evaluation) {
+    let _ = write!(
+        b,
+        "<article id=\"{id}\"><p class=\"back\"><a href=\"#{}\">↑ {}</a> · <a href=\"#top\">Summary</a></p><h3>{}</h3>",
+        escape(&c.name),
+        escape(&c.paper.title),
+        escape(&e.title)
+    );
     let source = e.source.as_ref().map_or_else(String::new, |s| format!("{} · ", escape(s)));
     let p = &e.provenance;
     let last = p.first_seed + u64::from(p.seeds) - 1;
@@ -216,7 +244,7 @@ fn beyond(b: &mut String, c: &Chapter) {
         for (i, o) in c.paper.elsewhere.iter().enumerate() {
             let _ = writeln!(
                 b,
-                "<tr id=\"{}--elsewhere-{i}\"><th scope=\"row\">{}{}</th><td>{}</td><td>{}</td><td><code>{}</code></td></tr>",
+                "<tr id=\"{}--elsewhere-{i}\" data-verdict=\"none\"><th scope=\"row\">{}{}</th><td>{}</td><td>{}</td><td><code>{}</code></td></tr>",
                 escape(&c.name),
                 escape(&o.id),
                 place(o.place.as_deref()),
@@ -235,7 +263,7 @@ fn beyond(b: &mut String, c: &Chapter) {
         for (i, o) in c.paper.open.iter().enumerate() {
             let _ = writeln!(
                 b,
-                "<tr id=\"{}--open-{i}\"><th scope=\"row\">{}{}</th><td>{}</td><td>{}</td><td>{}</td></tr>",
+                "<tr id=\"{}--open-{i}\" data-verdict=\"none\"><th scope=\"row\">{}{}</th><td>{}</td><td>{}</td><td>{}</td></tr>",
                 escape(&c.name),
                 escape(&o.id),
                 place(o.place.as_deref()),
@@ -258,13 +286,14 @@ fn claims_index(b: &mut String, book: &Book) {
     for c in &book.chapters {
         let _ = writeln!(
             b,
-            "<tbody><tr><th colspan=\"4\" scope=\"rowgroup\">{}</th></tr>",
+            "<tbody data-paper=\"{}\"><tr><th colspan=\"4\" scope=\"rowgroup\">{}</th></tr>",
+            escape(&c.name),
             escape(&c.paper.title)
         );
-        let mut line = |id: &str, anchor: &str, says: &str, place: &str, verdict: &str| {
+        let mut line = |id: &str, anchor: &str, says: &str, place: &str, (class, verdict): (&str, &str)| {
             let _ = writeln!(
                 b,
-                "<tr><td><a href=\"#{anchor}\">{}</a></td><td>{}</td><td>{place}</td><td>{verdict}</td></tr>",
+                "<tr id=\"in-{anchor}\" data-verdict=\"{class}\"><td><a href=\"#{anchor}\">{}</a></td><td>{}</td><td>{place}</td><td>{verdict}</td></tr>",
                 escape(id),
                 escape(says)
             );
@@ -273,15 +302,21 @@ fn claims_index(b: &mut String, book: &Book) {
             let id = anchor(c, part);
             for (i, claim) in e.claims.iter().enumerate() {
                 let place = format!("{id}--claim-{i}");
-                line(&claim.id, &place, &claim.says, &escape(&part.name), &badge(claim.verdict()));
+                line(
+                    &claim.id,
+                    &place,
+                    &claim.says,
+                    &escape(&part.name),
+                    (class(claim.verdict()), &badge(claim.verdict())),
+                );
             }
         }
         let name = escape(&c.name);
         for (i, o) in c.paper.elsewhere.iter().enumerate() {
-            line(&o.id, &format!("{name}--elsewhere-{i}"), &o.says, "unit test", "✓ unit test");
+            line(&o.id, &format!("{name}--elsewhere-{i}"), &o.says, "unit test", ("none", "✓ unit test"));
         }
         for (i, o) in c.paper.open.iter().enumerate() {
-            line(&o.id, &format!("{name}--open-{i}"), &o.says, "", "○ open");
+            line(&o.id, &format!("{name}--open-{i}"), &o.says, "", ("none", "○ open"));
         }
         b.push_str("</tbody>\n");
     }

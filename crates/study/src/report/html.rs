@@ -84,7 +84,7 @@ pub fn index(title: &str, studies: &[(&Evaluation, String)]) -> String {
     let _ = writeln!(b, "<header><h1>{}</h1></header>", escape(title));
     let total = studies.iter().map(|(e, _)| e.counts()).fold(Counts::default(), Counts::add);
     tiles(&mut b, total);
-    b.push_str("<table class=\"claims\"><thead><tr><th>Study</th><th>Claim</th><th>Statement</th><th>Paper</th><th>Ours</th><th>Verdict</th></tr></thead><tbody>\n");
+    b.push_str("<table class=\"claims studies\"><thead><tr><th>Study</th><th>Claim</th><th>Statement</th><th>Paper</th><th>Ours</th><th>Verdict</th></tr></thead><tbody>\n");
     for (e, link) in studies {
         for (i, c) in e.claims.iter().enumerate() {
             let first = if i > 0 {

@@ -13,6 +13,7 @@ const VEGA_LITE: &str = include_str!("../../assets/vega-lite.min.js");
 const VEGA_EMBED: &str = include_str!("../../assets/vega-embed.min.js");
 const STYLE: &str = include_str!("../../assets/report.css");
 const FIGURES: &str = include_str!("../../assets/figures.js");
+const PAGE: &str = include_str!("../../assets/page.js");
 
 /// Cells without a result, each with its traceback.
 pub(super) fn failed(b: &mut String, e: &Evaluation) {
@@ -39,11 +40,17 @@ pub(super) fn failed(b: &mut String, e: &Evaluation) {
 }
 
 pub(super) fn head(b: &mut String, title: &str) {
+    top(b, title);
+    b.push_str("<body><main>\n");
+}
+
+/// Everything before the body.
+pub(super) fn top(b: &mut String, title: &str) {
     let _ = write!(
         b,
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>{}</title><style>\n{STYLE}</style></head><body><main>\n",
+         <title>{}</title><style>\n{STYLE}</style></head>",
         escape(title)
     );
 }
@@ -87,7 +94,7 @@ pub(super) fn figure(b: &mut String, prefix: &str, i: usize, f: &Drawn) {
     if f.rows.len() <= 400 {
         let _ = write!(
             b,
-            "<details><summary>The numbers</summary><table><thead><tr><th>{}</th><th>Series</th><th>Reading</th>\
+            "<details class=\"numbers\"><summary>The numbers</summary><table><thead><tr><th>{}</th><th>Series</th><th>Reading</th>\
              <th>{}</th><th>from</th><th>to</th></tr></thead><tbody>",
             escape(&f.x_title),
             escape(&f.y_title)
@@ -168,9 +175,17 @@ pub(super) fn claims(b: &mut String, prefix: &str, e: &Evaluation) {
 fn claim(b: &mut String, prefix: &str, i: usize, c: &ClaimResult) {
     let place = c.place.as_ref().map_or_else(String::new, |p| format!("<br><small>{}</small>", escape(p)));
     let note = c.note.as_ref().map_or_else(String::new, |n| format!("<p class=\"note\">{}</p>", escape(n)));
+    // Pages over several studies have a list of all claims, which this one goes back to.
+    let back = if prefix.is_empty() {
+        String::new()
+    } else {
+        format!(" <a class=\"back\" href=\"#in-{prefix}claim-{i}\" title=\"Among all claims\">↑</a>")
+    };
     let _ = write!(
         b,
-        "<tbody id=\"{prefix}claim-{i}\"><tr><th scope=\"row\">{}{place}<br><small>{}</small></th><td>{}{note}</td><td>{}</td>",
+        "<tbody id=\"{prefix}claim-{i}\" data-verdict=\"{}\"><tr><th scope=\"row\">{}{back}{place}<br><small>{}</small></th>\
+         <td>{}{note}</td><td>{}</td>",
+        class(c.verdict()),
         escape(&c.id),
         c.kind.word(),
         escape(&c.says),
@@ -215,13 +230,18 @@ fn ours(o: &Outcome) -> String {
     format!("<details><summary>{} cases: {}</summary>{list}</details>", o.cases.len(), words.join(", "))
 }
 
-pub(super) fn badge(v: &Verdict) -> String {
-    let class = match v {
+/// How styles and filters call a verdict.
+pub(super) fn class(v: &Verdict) -> &'static str {
+    match v {
         Verdict::Holds => "holds",
         Verdict::Differs => "differs",
         Verdict::Undecided { .. } => "undecided",
         Verdict::NotInProfile | Verdict::NotEvaluable { .. } => "none",
-    };
+    }
+}
+
+pub(super) fn badge(v: &Verdict) -> String {
+    let class = class(v);
     let detail = v.detail();
     let detail =
         if detail.is_empty() { String::new() } else { format!("<small>{}</small>", escape(&detail)) };
@@ -296,6 +316,11 @@ pub(super) fn scripts(b: &mut String, figures: usize) {
         let code = library.lines().filter(|l| !l.starts_with("//# sourceMappingURL"));
         let _ = writeln!(b, "<script>{}</script>", code.collect::<Vec<_>>().join("\n"));
     }
+}
+
+/// Search and filter of a page over several studies.
+pub(super) fn filter(b: &mut String) {
+    let _ = writeln!(b, "<script>{PAGE}</script>");
 }
 
 /// Text for HTML, in elements and attributes.

@@ -14,9 +14,11 @@ const WINDOW: usize = 4096;
 #[derive(Clone, Debug)]
 pub(super) struct Gaps {
     threshold: Duration,
-    /// Arrivals of packets from number `base` on.
+    /// Arrivals of packets from number `base` on; empty while `alone` says all.
     times: VecDeque<Option<Instant>>,
     base: u64,
+    /// The arrival of `base`, where nothing else is known.
+    alone: Option<Instant>,
     last: Option<Instant>,
     /// Packets that arrived.
     pub(super) received: u64,
@@ -32,6 +34,7 @@ impl Gaps {
             threshold,
             times: VecDeque::new(),
             base: 0,
+            alone: None,
             last: None,
             received: 0,
             by_number: 0,
@@ -43,13 +46,12 @@ impl Gaps {
     /// `counts`.
     pub(super) fn arrived(&mut self, now: Instant, number: u64, counts: bool) {
         // Mostly the next one comes, and of those before it only the last is known.
-        let next = self.times.len() == 1 && number.checked_sub(1) == Some(self.base);
-        let before = match self.times.front_mut().filter(|_| next) {
-            Some(known) => {
-                self.base = number;
-                known.replace(now)
+        let before = match self.alone {
+            Some(known) if number.checked_sub(self.base) == Some(1) => {
+                (self.base, self.alone) = (number, Some(now));
+                Some(known)
             }
-            None => number.checked_sub(1).and_then(|n| self.time(n)),
+            _ => self.among(now, number),
         };
         let late = |before: Option<Instant>| before.is_some_and(|t| now.since(t) > self.threshold);
         if counts {
@@ -58,9 +60,20 @@ impl Gaps {
             self.by_arrival += u64::from(late(self.last));
         }
         self.last = Some(now);
-        if !next {
-            self.know(now, number);
+    }
+
+    /// The arrival of the packet before `number`, which is known from now on.
+    #[inline(never)]
+    fn among(&mut self, now: Instant, number: u64) -> Option<Instant> {
+        if let Some(known) = self.alone.take() {
+            self.times.push_back(Some(known));
         }
+        let before = number.checked_sub(1).and_then(|n| self.time(n));
+        self.know(now, number);
+        if self.times.len() == 1 {
+            self.alone = self.times.pop_front().flatten();
+        }
+        before
     }
 
     fn time(&self, number: u64) -> Option<Instant> {

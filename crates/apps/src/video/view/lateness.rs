@@ -1,7 +1,7 @@
 //! How late frames are: the time from the production of each to its last byte, and how many never came.
 
+use crate::spans::Spans;
 use crate::viewed::FRAME_SHARES;
-use hdrhistogram::Histogram;
 use skyhaul_base::Duration;
 
 /// Longest delay that is told from longer ones, in microseconds: a day.
@@ -12,8 +12,8 @@ const LONGEST: u64 = 86_400_000_000;
 pub(super) struct Lateness {
     /// Frames of which is known whether they came in time.
     judged: u64,
-    /// Of microseconds. Made by the first frame: flows without film take no room.
-    histogram: Option<Box<Histogram<u32>>>,
+    /// Made by the first frame: flows without film take no room.
+    spans: Option<Spans>,
 }
 
 impl Lateness {
@@ -23,10 +23,7 @@ impl Lateness {
     }
     /// Such a frame is there, `delay` after it was produced.
     pub(super) fn complete(&mut self, delay: Duration) {
-        let histogram = self.histogram.get_or_insert_with(|| {
-            Box::new(Histogram::new_with_bounds(1, LONGEST, 3).expect("bounds that a histogram takes"))
-        });
-        histogram.saturating_record(delay.as_nanos() / 1000);
+        self.spans.get_or_insert_with(|| Spans::new(LONGEST)).record(delay);
     }
 
     /// How long after its production each share of [`FRAME_SHARES`] of all frames was there (nearest rank), s; `None` if
@@ -35,8 +32,8 @@ impl Lateness {
         let within = |share: f64| {
             // Of products that are a hair above the whole number they stand for.
             let rank = ((share * self.judged as f64 - 1e-9).ceil() as u64).max(1);
-            let histogram = self.histogram.as_ref().filter(|h| h.len() >= rank)?;
-            Some(histogram.value_at_quantile(rank as f64 / histogram.len() as f64) as f64 * 1e-6)
+            let spans = self.spans.as_ref().filter(|s| s.total() >= rank)?;
+            Some(spans.quantile(rank as f64 / spans.total() as f64) as f64 * 1e-6)
         };
         FRAME_SHARES.map(within)
     }

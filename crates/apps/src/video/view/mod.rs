@@ -279,7 +279,10 @@ impl Viewer {
             Arrival::InOrder { bytes } => self.in_order(now, bytes),
             Arrival::Segment { from, to } => self.segment(now, from, to),
             Arrival::Next { from, to } => {
-                self.segment(now, from, to);
+                // What is in order was seen on the wire too; only what begins behind that needs a look of its own.
+                if self.packets.front().is_some_and(|p| p.end <= from) {
+                    self.segment(now, from, to);
+                }
                 self.in_order(now, to);
             }
             Arrival::Datagram(d) => self.datagram(now, &d),
@@ -296,11 +299,11 @@ impl Viewer {
         self.arrived = bytes;
         while let Some(packet) = self.packets.front().copied().filter(|p| p.end <= bytes) {
             let number = self.first_packet;
+            let counts = self.counts(packet.at);
             if !packet.on_the_wire {
-                let counts = self.counts(packet.at);
                 self.wire.arrived(now, number, counts);
             }
-            self.take(now, number, packet);
+            self.take(now, number, packet, counts);
             self.packets.pop_front();
             self.first_packet += 1;
         }
@@ -354,7 +357,7 @@ impl Viewer {
         }
         let packet = *packet;
         self.arrived += u64::from(packet.len);
-        self.take(now, number, packet);
+        self.take(now, number, packet, self.counts(packet.at));
         let first = self.frames.partition_point(|f| f.packets.1 <= number);
         for place in first..self.frames.len() {
             let frame = &mut self.frames[place];
@@ -383,15 +386,17 @@ impl Viewer {
         }
     }
 
-    /// A packet is there.
-    fn take(&mut self, now: Instant, number: u64, packet: Packet) {
-        let counts = self.counts(packet.at);
+    /// A packet is there, which `counts` or does not.
+    fn take(&mut self, now: Instant, number: u64, packet: Packet, counts: bool) {
         self.delivery.arrived(now, number, counts);
         if counts {
             self.delays.arrived(now, &Datagram { number, sent_at: packet.at, len: packet.len });
             let delay = now - packet.at;
-            for (late, most) in self.viewed.late.iter_mut().zip(FIXED) {
-                late.part += u64::from(delay > most);
+            // They ascend: mostly none is exceeded.
+            if delay > FIXED[0] {
+                for (late, most) in self.viewed.late.iter_mut().zip(FIXED) {
+                    late.part += u64::from(delay > most);
+                }
             }
         }
     }
@@ -422,7 +427,10 @@ impl Viewer {
             if !done && (self.stream || now <= frame.at + self.settings.deadline + REMEMBERED) {
                 break;
             }
-            self.forget_packets(frame.packets.1);
+            let behind = frame.packets.1;
+            if !self.stream {
+                self.forget_packets(behind);
+            }
             self.frames.pop_front();
             self.judged -= 1;
             self.done = self.done.saturating_sub(1);
@@ -431,7 +439,7 @@ impl Viewer {
 
     /// Forgets datagrams before this one.
     fn forget_packets(&mut self, behind: u64) {
-        while let Some(packet) = self.packets.front().filter(|_| !self.stream && self.first_packet < behind) {
+        while let Some(packet) = self.packets.front().filter(|_| self.first_packet < behind) {
             if !packet.arrived && self.counts(packet.at) {
                 self.forgotten += 1;
             }

@@ -1,0 +1,107 @@
+//! How often spans of time were how long, good to 0.1 % or 1 µs.
+//!
+//! The cells are those of HdrHistogram (G. Tene, "HdrHistogram: a high dynamic range histogram") with three digits: single
+//! microseconds below 2048, and 1024 cells for every doubling above. One is entered for each packet that is watched, so that
+//! the cell is found by shifts alone.
+
+use skyhaul_base::Duration;
+
+/// Cells of every doubling; the first two have so many each for single microseconds.
+const CELLS: u64 = 1024;
+/// Its binary logarithm.
+const BITS: u32 = CELLS.ilog2();
+
+/// Counts spans of time.
+#[derive(Clone, Debug)]
+pub(crate) struct Spans {
+    counts: Box<[u32]>,
+    /// Longer ones count as this, in microseconds.
+    longest: u64,
+    total: u64,
+}
+
+/// The cell of so many microseconds.
+fn cell(micros: u64) -> usize {
+    let doublings = u64::BITS - BITS - 1 - (micros | (2 * CELLS - 1)).leading_zeros();
+    (u64::from(doublings) * CELLS + (micros >> doublings)) as usize
+}
+
+/// The most microseconds that fall into a cell.
+fn most(cell: usize) -> u64 {
+    let cell = cell as u64;
+    let doublings = (cell / CELLS).saturating_sub(1);
+    ((cell - doublings * CELLS + 1) << doublings) - 1
+}
+
+impl Spans {
+    /// None yet; those longer than so many microseconds are not told from each other.
+    pub(crate) fn new(longest: u64) -> Self {
+        // Down to the end of the last doubling.
+        let cells = (cell(longest) as u64 / CELLS + 1) * CELLS;
+        Self { counts: vec![0; cells.max(2 * CELLS) as usize].into(), longest, total: 0 }
+    }
+
+    /// One more.
+    #[inline]
+    pub(crate) fn record(&mut self, span: Duration) {
+        self.total += 1;
+        let place = cell(span.as_nanos() / 1000);
+        let place = if place < self.counts.len() { place } else { cell(self.longest) };
+        if let Some(count) = self.counts.get_mut(place) {
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The span in microseconds that a share `quantile` of all does not exceed, from 0 to 1; 0 of none.
+    pub(crate) fn quantile(&self, quantile: f64) -> u64 {
+        let rank = ((quantile.min(1.0) * self.total as f64).ceil() as u64).max(1);
+        let mut below = 0;
+        let found = self.counts.iter().position(|count| {
+            below += u64::from(*count);
+            below >= rank
+        });
+        found.map_or(0, most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hdrhistogram::Histogram;
+    use skyhaul_base::Rng;
+
+    #[test]
+    fn a_cell_ends_where_the_next_one_begins() {
+        for at in 0..30 * CELLS as usize {
+            assert_eq!((cell(most(at)), cell(most(at) + 1)), (at, at + 1));
+        }
+        assert_eq!((most(2047), most(2048), most(3071), most(3072)), (2047, 2049, 4095, 4099));
+    }
+
+    #[test]
+    fn its_quantiles_are_those_of_an_hdr_histogram() {
+        let mut rng = Rng::stream(5, "spans");
+        for longest in [2, 2047, 2048, 3_600_000_000, 86_400_000_000] {
+            let mut ours = Spans::new(longest);
+            assert_eq!(ours.quantile(0.5), 0, "of none");
+            let mut theirs = Histogram::<u32>::new_with_bounds(1, longest, 3).unwrap();
+            for _ in 0..20_000 {
+                // From nanoseconds to several days.
+                let most = 1 << (1 + rng.below(50));
+                let nanos = rng.below(most);
+                ours.record(Duration::from_nanos(nanos));
+                theirs.saturating_record(nanos / 1000);
+            }
+            assert_eq!(ours.total(), theirs.len());
+            let shares = (0..=1000).map(|i| f64::from(i) / 1000.0);
+            for share in shares.filter(|s| *s > 0.0) {
+                assert_eq!(ours.quantile(share), theirs.value_at_quantile(share), "{longest} {share}");
+            }
+        }
+    }
+}
