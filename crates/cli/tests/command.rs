@@ -593,3 +593,32 @@ fn shells_and_manuals_know_every_command() {
         assert!(commands.iter().all(|c| script.contains(c)), "{shell}");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_gateway_says_what_it_would_do() {
+    let folder = folder("gateway");
+    let file = "[terrestrial]\ninterface = \"no-such-lan\"\n[satellite]\ninterface = \"no-such-sat\"\nrate = \"10 Mbit/s\"\n";
+    fs::write(folder.join("g.toml"), file).expect("writes");
+    let said = good(&folder, &["gateway", "check", "g.toml"]);
+    for part in ["table inet skyhaul_gateway", "paced to 10 Mbit/s", "cubic", "new connections are forwarded"]
+    {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let rules = good(&folder, &["gateway", "rules", "g.toml"]);
+    assert!(
+        rules.starts_with("create table inet skyhaul_gateway\n") && rules.contains("ip rule add"),
+        "{rules}"
+    );
+    bad(
+        &folder,
+        &["gateway", "run", "g.toml", "--runtime", "run"],
+        &["there is no interface \"no-such-lan\""],
+    );
+    bad(&folder, &["gateway", "status", "--runtime", "run"], &["no gateway called \"gateway\" runs"]);
+    bad(&folder, &["gateway", "stop", "other", "--runtime", "run"], &["no gateway called \"other\" runs"]);
+    bad(&folder, &["gateway", "check", "missing.toml"], &["missing.toml: cannot read it"]);
+    bad(&folder, &["gateway", "check", "/dev/zero"], &["it is no configuration"]);
+    fs::write(folder.join("bad.toml"), file.replace("10 Mbit/s", "10")).expect("writes");
+    bad(&folder, &["gateway", "check", "bad.toml"], &["bad.toml: satellite.rate: "]);
+}

@@ -36,6 +36,10 @@ impl End<Bytes> for Side<'_> {
             from.0.drain(..n);
             written += n as u64;
         }
+        if from.is_empty() {
+            // An idle connection keeps no room.
+            from.clear();
+        }
         written
     }
     fn finish(&mut self) {

@@ -51,8 +51,8 @@ pub struct Gateway {
     counts: Counts,
     began: Instant,
     swept: Instant,
-    /// A listener may have more to accept.
-    pending: bool,
+    /// When listeners are looked at again although nothing happened: one may have more to accept.
+    again: Instant,
     overloaded: bool,
     /// When it ends at the latest, once it was told to.
     ends: Option<Instant>,
@@ -86,7 +86,7 @@ impl Gateway {
             counts: Counts::default(),
             began: now,
             swept: now,
-            pending: false,
+            again: Instant::MAX,
             overloaded: false,
             ends: None,
         })
@@ -186,11 +186,11 @@ impl Gateway {
 
     /// Hosts that connect to somebody behind the link.
     fn accept(&mut self, now: Instant, host: &mut Host) {
-        self.pending = false;
+        self.again = Instant::MAX;
         for n in 0..self.listeners.len() {
             for k in 0..=ACCEPTED {
                 if k == ACCEPTED {
-                    self.pending = true;
+                    self.again = now;
                     break;
                 }
                 match self.listeners[n].accept() {
@@ -200,8 +200,12 @@ impl Gateway {
                         }
                     }
                     Err(e) if matches!(e.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
-                    // None is left, or no descriptor is: those that wait keep waiting.
-                    Err(_) => break,
+                    Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                    // No descriptor is left: those that wait keep waiting.
+                    Err(_) => {
+                        self.again = now + SWEEP;
+                        break;
+                    }
                 }
             }
         }
@@ -264,7 +268,7 @@ impl Gateway {
     fn happened(&mut self, now: Instant, host: &mut Host) {
         let mut happened = core::mem::take(&mut self.happened);
         let _ = self.poll.take(&mut happened);
-        let mut accepts = self.pending;
+        let mut accepts = now >= self.again;
         for h in happened.drain(..) {
             let Some(number) = h.number.checked_sub(LISTENERS) else {
                 accepts = true;
@@ -290,7 +294,7 @@ impl Gateway {
         }
     }
 
-    fn news(&mut self, host: &mut Host) {
+    fn news(&mut self, now: Instant, host: &mut Host) {
         while let Some(id) = host.next_changed() {
             let number = self.by_conn.get(&id).copied().or_else(|| {
                 let conn = host.conn(id)?;
@@ -299,8 +303,13 @@ impl Gateway {
                 self.flows.get_mut(number as usize)?.as_mut()?.far = Some(id);
                 Some(number)
             });
-            if let Some(number) = number {
-                self.list(number);
+            match number {
+                Some(number) => self.list(number),
+                // The host behind it gave up while the handshake over the link went on.
+                None => {
+                    host.abort(now, id);
+                    host.release(now, id);
+                }
             }
         }
     }
@@ -361,7 +370,7 @@ impl App for Gateway {
         while let Some((server, client)) = host.next_asked() {
             self.open_to_host(now, host, server, client);
         }
-        self.news(host);
+        self.news(now, host);
         self.pump(now, host);
         self.sweep(now, host);
         let most = self.config.limits.flows;
@@ -380,8 +389,8 @@ impl App for Gateway {
     }
     fn next_timeout(&self) -> Instant {
         let sweep = if self.len() > 0 { self.swept + SWEEP } else { Instant::MAX };
-        let again = if self.pending || !self.listed.is_empty() { Instant::ZERO } else { Instant::MAX };
-        self.ends.unwrap_or(Instant::MAX).min(sweep).min(again)
+        let listed = if self.listed.is_empty() { Instant::MAX } else { Instant::ZERO };
+        self.ends.unwrap_or(Instant::MAX).min(sweep).min(self.again).min(listed)
     }
     fn stop(&mut self, now: Instant, host: &mut Host) {
         self.ends = Some(now + self.config.limits.drain.0);
