@@ -15,6 +15,8 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("peach", "crates/net/src/fuzz.rs", "an algorithm whose probes are to be fuzzed"),
     ("bbr", "crates/net/src/doctor/mod.rs", "the kernel's control of that name"),
     ("peach", "python/skyhaul/_run.py", "an example of its documentation"),
+    ("peach", "python/skyhaul/__init__.py", "an example of its documentation"),
+    ("peach", "python/skyhaul/_sweep.py", "an example of its documentation"),
 ];
 
 /// True if `code` names the algorithm: its name alone in quotes, its module, its variant.
