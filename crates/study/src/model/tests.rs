@@ -33,7 +33,7 @@ fn parse(text: &str) -> Result<StudyFile, StudyError> {
 fn values_have_short_and_long_forms() {
     let f = parse(SMALL).expect("a study");
     let loss = &f.study.axis[0];
-    assert_eq!((loss.label(0), loss.label(1), loss.label(2)), ("0".into(), "1e-4".into(), "0.01".into()));
+    assert_eq!((loss.label(0), loss.label(1), loss.label(2)), ("0".into(), "1e-4".into(), "1e-2".into()));
     assert_eq!(
         (loss.index_of("1e-4"), loss.index_of("0.0001"), loss.index_of("0.0")),
         (Some(1), Some(1), Some(0))
