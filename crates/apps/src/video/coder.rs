@@ -3,6 +3,7 @@
 //! Papadimitriou, Tsaoussidis 2007 §3: after a loss the coder is told to reduce its rate, which takes a time D_v, an idle
 //! period in what is sent. They give neither a value nor a rule; both are ours.
 
+use super::layers::{Buffer, Layering, Step};
 use crate::short;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,10 @@ pub struct Coder {
     #[serde(default, with = "short::rates", skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<RateSpec>")]
     pub layers: Vec<u64>,
+    /// With `layers`: they are added from the lowest on, each once the rate and what the viewer holds justify it, and dropped
+    /// one at a time. Without, the rate alone says how many there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Buffer>,
 }
 
 fn usual_delay() -> Duration {
@@ -75,6 +80,7 @@ impl Default for Coder {
             rise: usual_rise(),
             every: usual_every(),
             layers: Vec::new(),
+            buffer: None,
         }
     }
 }
@@ -99,6 +105,15 @@ pub enum InvalidCoder {
         "{0} bit/s are above the {1} bit/s of the film's rate times most: write lower ones, or a higher rate or most"
     )]
     Layer(u64, f64),
+    /// A buffer for layers that there are not.
+    #[error("there are no layers to add: write layers too, such as [\"160 kbit/s\", \"320 kbit/s\"]")]
+    Unlayered,
+    /// A layer would go with more film than it came with.
+    #[error("drop is not below add: write a shorter time, such as \"0.5 s\"")]
+    Drop,
+    /// A time of the buffer beyond reason.
+    #[error("longer than an hour: write times such as \"2 s\"")]
+    Buffer,
     /// A pause beyond reason.
     #[error("longer than an hour: write a time such as \"0.48 s\"")]
     Delay,
@@ -112,6 +127,7 @@ impl InvalidCoder {
             Self::Most(_) => "most",
             Self::Layers | Self::Layer(..) => "layers",
             Self::Delay => "delay",
+            Self::Unlayered | Self::Drop | Self::Buffer => "buffer",
         }
     }
 }
@@ -134,6 +150,17 @@ impl Coder {
         if self.layers.windows(2).any(|w| w[1] <= w[0]) {
             return Err(InvalidCoder::Layers);
         }
+        if let Some(Buffer { add, drop, hold }) = self.buffer {
+            if self.layers.is_empty() {
+                return Err(InvalidCoder::Unlayered);
+            }
+            if add.max(hold) > Duration::from_secs(3600) {
+                return Err(InvalidCoder::Buffer);
+            }
+            if drop >= add {
+                return Err(InvalidCoder::Drop);
+            }
+        }
         if self.delay > Duration::from_secs(3600) { Err(InvalidCoder::Delay) } else { Ok(()) }
     }
     /// Refuses rates that a film of `nominal` bit/s never has.
@@ -153,16 +180,25 @@ pub(super) struct Coding {
     target: f64,
     paused_until: Instant,
     changed: Instant,
+    layering: Option<Layering>,
 }
 
 impl Coding {
     pub(super) fn new(rule: Coder, nominal: f64, now: Instant) -> Self {
-        let mut coding = Self { rule, nominal, target: nominal, paused_until: Instant::ZERO, changed: now };
-        coding.target = coding.snapped(coding.bounded(nominal));
+        let layering = rule.buffer.map(Layering::new);
+        let mut coding =
+            Self { rule, nominal, target: nominal, paused_until: Instant::ZERO, changed: now, layering };
+        // Layers that have to be justified begin with the lowest.
+        let first = if coding.layering.is_some() { 0.0 } else { coding.bounded(nominal) };
+        coding.target = coding.snapped(first);
         coding
     }
     pub(super) fn target(&self) -> f64 {
         self.target
+    }
+    /// What the viewer holds has a say.
+    pub(super) fn asks_the_viewer(&self) -> bool {
+        self.layering.is_some()
     }
     /// Nothing is emitted now.
     pub(super) fn is_pausing(&self, now: Instant) -> bool {
@@ -179,8 +215,20 @@ impl Coding {
         below.or(layers.first()).map_or(rate, |l| *l as f64)
     }
 
-    /// The transport allows so much.
-    pub(super) fn allowed(&mut self, now: Instant, allowed: f64) {
+    /// The transport allows so much, and the viewer holds so many seconds of film.
+    pub(super) fn allowed(&mut self, now: Instant, allowed: f64, held: f64) {
+        if let Some(layering) = &mut self.layering {
+            let step = layering.step(now, &self.rule.layers, self.target, self.rule.share * allowed, held);
+            match step {
+                Some(Step::Add(rate)) => self.target = rate,
+                Some(Step::Drop(rate)) => {
+                    self.target = rate;
+                    self.paused_until = self.paused_until.max(now + self.rule.delay);
+                }
+                None => {}
+            }
+            return;
+        }
         let Self { target, rule: Coder { share, dead, rise, every, delay, .. }, .. } = *self;
         let wanted = self.snapped(self.bounded(share * allowed));
         if wanted < target * (1.0 - dead) {
@@ -207,23 +255,23 @@ mod tests {
     #[test]
     fn down_at_once_with_a_pause_and_up_in_steps_without() {
         let mut c = Coding::new(Coder::default(), 320e3, at(0));
-        c.allowed(at(10), 1e6);
+        c.allowed(at(10), 1e6, 0.0);
         assert_eq!((c.target(), c.is_pausing(at(10))), (320e3, false), "no more than the film has");
-        c.allowed(at(100), 200e3);
+        c.allowed(at(100), 200e3, 0.0);
         assert_eq!((c.target(), c.is_pausing(at(579)), c.is_pausing(at(580))), (190e3, true, false));
         // Within 5 % nothing changes.
-        c.allowed(at(200), 191e3);
+        c.allowed(at(200), 191e3, 0.0);
         assert_eq!((c.target(), c.is_pausing(at(580))), (190e3, false));
-        c.allowed(at(300), 1.0);
+        c.allowed(at(300), 1.0, 0.0);
         assert_eq!((c.target(), c.is_pausing(at(779))), (64e3, true), "the lowest");
-        c.allowed(at(1300), 1e6);
+        c.allowed(at(1300), 1e6, 0.0);
         assert_eq!(c.target(), 64e3, "a second has to pass");
-        c.allowed(at(1301), 1e6);
+        c.allowed(at(1301), 1e6, 0.0);
         assert!((c.target() - 70.4e3).abs() < 1e-6 && !c.is_pausing(at(1301)));
         let mut steps = 0;
         for t in 1302..30_000 {
             let before = c.target();
-            c.allowed(at(t), 1e6);
+            c.allowed(at(t), 1e6, 0.0);
             steps += u32::from(c.target() != before);
         }
         // 70.4 · 1.1^16 exceeds 320; what remains at the top is within 5 %.
@@ -234,14 +282,31 @@ mod tests {
     fn layers_are_the_only_rates() {
         let coder = Coder { layers: vec![80_000, 160_000, 240_000, 320_000], ..Coder::default() };
         let mut c = Coding::new(coder, 320e3, at(0));
-        c.allowed(at(0), 250e3);
+        c.allowed(at(0), 250e3, 0.0);
         assert_eq!(c.target(), 160e3);
-        c.allowed(at(5), 10e3);
+        c.allowed(at(5), 10e3, 0.0);
         assert_eq!(c.target(), 80e3);
         for (t, target) in [(1006, 160e3), (2007, 240e3), (3008, 320e3), (4009, 320e3)] {
-            c.allowed(at(t), 1e6);
+            c.allowed(at(t), 1e6, 0.0);
             assert_eq!(c.target(), target);
         }
+    }
+
+    #[test]
+    fn layers_that_the_viewer_has_to_justify() {
+        let coder =
+            Coder { layers: vec![80_000, 160_000], buffer: Some(Buffer::default()), ..Coder::default() };
+        let mut c = Coding::new(coder, 320e3, at(0));
+        assert_eq!(c.target(), 80e3, "from the lowest on");
+        c.allowed(at(0), 1e6, 4.0);
+        c.allowed(at(1100), 1e6, 3.9);
+        assert_eq!(c.target(), 80e3);
+        c.allowed(at(1101), 1e6, 4.0);
+        assert_eq!((c.target(), c.is_pausing(at(1101))), (160e3, false));
+        c.allowed(at(1200), 1e3, 0.6);
+        assert_eq!(c.target(), 160e3, "what is held bridges it");
+        c.allowed(at(1300), 1e3, 0.4);
+        assert_eq!((c.target(), c.is_pausing(at(1779)), c.is_pausing(at(1780))), (80e3, true, false));
     }
 
     #[test]
@@ -254,6 +319,14 @@ mod tests {
         assert_eq!(refused(Coder { dead: -0.1, ..usual.clone() }), "dead");
         assert_eq!(refused(Coder { layers: vec![2, 1], ..usual.clone() }), "layers");
         assert_eq!(refused(Coder { delay: Duration::from_secs(4000), ..usual.clone() }), "delay");
+        let buffer = Some(Buffer::default());
+        assert_eq!(refused(Coder { buffer, ..usual.clone() }), "buffer", "no layers");
+        let layered = Coder { layers: vec![1, 2], buffer, ..usual.clone() };
+        assert_eq!(layered.validate(), Ok(()));
+        let late = Buffer { drop: Duration::from_secs(2), ..Buffer::default() };
+        assert_eq!(refused(Coder { buffer: Some(late), ..layered.clone() }), "buffer");
+        let long = Buffer { hold: Duration::from_secs(4000), ..Buffer::default() };
+        assert_eq!(refused(Coder { buffer: Some(long), ..layered }), "buffer");
         assert_eq!(usual.validate(), Ok(()));
     }
 }

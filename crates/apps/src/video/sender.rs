@@ -187,7 +187,8 @@ impl Video {
         if let (Some(coding), Some(allowed)) = (&mut self.coding, self.told.allowed) {
             // The rate of datagrams counts their headers, and that of a film does not.
             let part = if self.header.is_some() { self.overhead.part() } else { 1.0 };
-            coding.allowed(at, part * allowed);
+            let held = if coding.asks_the_viewer() { self.viewer.buffered(at).unwrap_or(0.0) } else { 0.0 };
+            coding.allowed(at, part * allowed, held);
         }
         let target = self.coding.as_ref().map_or(self.nominal, Coding::target);
         let fate = if self.coding.as_ref().is_some_and(|c| c.is_pausing(at)) {

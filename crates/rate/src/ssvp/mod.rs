@@ -4,7 +4,8 @@
 //! are evenly spaced. The exact rule, the constants, the form of reports and the timers are not. What is here takes RAP's
 //! rule for the gap, `gap' = C · gap / (C + gap)`, and the constants of GAIMD: per round-trip time without loss the window
 //! `srtt / gap` grows by alpha, per round-trip time with loss the rate is multiplied by beta. Results call it
-//! `ssvp-reconstructed`. The adaptation of layers, which needs the receiver's buffer, is not part of it.
+//! `ssvp-reconstructed`. The adaptation of layers, which needs the receiver's buffer, is the
+//! coder's of the film that is sent.
 
 mod control;
 mod receiver;

@@ -1,0 +1,140 @@
+//! Layers that have to be justified: by the rate that the transport allows, and by the film that the viewer holds.
+//!
+//! SSVP adds a layer only if both available bandwidth and receiver buffering justify it (Papadimitriou, Tsaoussidis, "SSVP: a
+//! congestion control scheme for real-time video streaming", Computer Networks 51, 2007). Its thresholds are not
+//! published; those here are ours.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use skyhaul_base::amount::{Time, plain};
+use skyhaul_base::{Duration, Instant};
+
+/// When a layer is added and when the top one goes. The sender knows what the viewer holds without delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "LayerBuffer")]
+pub struct Buffer {
+    /// Film that the viewer has to hold before a layer is added, counted at the rate with it: "2 s" by default.
+    #[serde(with = "plain::time")]
+    #[schemars(with = "Time")]
+    pub add: Duration,
+    /// The top layer goes where the viewer holds less and the transport allows less than there is: "0.5 s" by default.
+    #[serde(with = "plain::time")]
+    #[schemars(with = "Time")]
+    pub drop: Duration,
+    /// How long the transport has to allow the rate with another layer first: "1.1 s" by default, two round trips over a
+    /// geostationary satellite.
+    #[serde(with = "plain::time")]
+    #[schemars(with = "Time")]
+    pub hold: Duration,
+}
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Self {
+            add: Duration::from_secs(2),
+            drop: Duration::from_millis(500),
+            hold: Duration::from_millis(1100),
+        }
+    }
+}
+
+/// What becomes of the layers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Step {
+    /// One more: this rate, bit/s.
+    Add(f64),
+    /// One less: this rate, bit/s.
+    Drop(f64),
+}
+
+/// The rule at work.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layering {
+    rule: Buffer,
+    /// Since when the transport allows one more.
+    since: Option<Instant>,
+}
+
+impl Layering {
+    pub(super) fn new(rule: Buffer) -> Self {
+        Self { rule, since: None }
+    }
+
+    /// The transport allows `allowed` bit/s and the viewer holds `held` s of film, of which the `layers`, rates that ascend,
+    /// now make `target` bit/s.
+    pub(super) fn step(
+        &mut self,
+        now: Instant,
+        layers: &[u64],
+        target: f64,
+        allowed: f64,
+        held: f64,
+    ) -> Option<Step> {
+        let mut rates = layers.iter().map(|l| *l as f64);
+        if allowed < target {
+            self.since = None;
+            let below = rates.rfind(|l| *l < target)?;
+            return (held < self.rule.drop.as_secs_f64()).then_some(Step::Drop(below));
+        }
+        let Some(next) = rates.find(|l| *l > target).filter(|l| allowed >= *l) else {
+            self.since = None;
+            return None;
+        };
+        let since = *self.since.get_or_insert(now);
+        // What is held was coded at the present rate: with another layer it lasts for less.
+        let enough = held * target / next >= self.rule.add.as_secs_f64();
+        if now - since < self.rule.hold || !enough {
+            return None;
+        }
+        self.since = None;
+        Some(Step::Add(next))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAYERS: [u64; 3] = [100_000, 200_000, 400_000];
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+    fn step(l: &mut Layering, ms: u64, target: f64, allowed: f64, held: f64) -> Option<Step> {
+        l.step(at(ms), &LAYERS, target, allowed, held)
+    }
+
+    #[test]
+    fn a_layer_takes_the_rate_for_a_while_and_a_buffer_of_the_new_total() {
+        let mut l = Layering::new(Buffer::default());
+        assert_eq!(step(&mut l, 0, 100e3, 200e3, 10.0), None, "not for long enough");
+        assert_eq!(step(&mut l, 1099, 100e3, 200e3, 10.0), None);
+        // 3.9 s at 100 kbit/s are 1.95 s at 200.
+        assert_eq!(step(&mut l, 1100, 100e3, 200e3, 3.9), None, "not enough is held");
+        assert_eq!(step(&mut l, 1200, 100e3, 200e3, 4.0), Some(Step::Add(200e3)));
+        assert_eq!(step(&mut l, 1210, 200e3, 1e6, 10.0), None, "the time begins anew");
+        assert_eq!(step(&mut l, 2310, 200e3, 1e6, 10.0), Some(Step::Add(400e3)));
+        assert_eq!(step(&mut l, 9999, 400e3, 1e6, 10.0), None, "there is no more");
+    }
+
+    #[test]
+    fn a_rate_that_falls_begins_the_time_anew() {
+        let mut l = Layering::new(Buffer::default());
+        assert_eq!(step(&mut l, 0, 100e3, 200e3, 10.0), None);
+        assert_eq!(step(&mut l, 1000, 100e3, 199e3, 10.0), None);
+        assert_eq!(step(&mut l, 1500, 100e3, 200e3, 10.0), None);
+        assert_eq!(step(&mut l, 2599, 100e3, 200e3, 10.0), None);
+        assert_eq!(step(&mut l, 2600, 100e3, 200e3, 10.0), Some(Step::Add(200e3)));
+    }
+
+    #[test]
+    fn the_top_layer_goes_only_where_rate_and_buffer_are_short() {
+        let mut l = Layering::new(Buffer::default());
+        assert_eq!(step(&mut l, 0, 400e3, 50e3, 0.5), None, "the buffer bridges it");
+        assert_eq!(step(&mut l, 1, 400e3, 400e3, 0.0), None, "the rate is there");
+        assert_eq!(step(&mut l, 2, 400e3, 50e3, 0.49), Some(Step::Drop(200e3)), "one at a time");
+        assert_eq!(step(&mut l, 3, 200e3, 50e3, 0.49), Some(Step::Drop(100e3)));
+        assert_eq!(step(&mut l, 4, 100e3, 50e3, 0.0), None, "the base stays");
+    }
+}
