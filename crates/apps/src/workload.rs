@@ -5,7 +5,7 @@ use crate::frame::Frame;
 use crate::viewed::Viewed;
 use core::convert::Infallible;
 use core::fmt::Debug;
-use skyhaul_base::{Instant, Rng};
+use skyhaul_base::{Duration, Instant, Rng};
 
 /// What carries the data of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,8 @@ pub struct Feedback {
     pub unacknowledged: u64,
     /// The rate that the transport allows at present, in bit/s, if it knows: a window per round trip, or a rate.
     pub allowed: Option<f64>,
+    /// The smoothed round trip, if it knows.
+    pub round_trip: Option<Duration>,
 }
 
 /// What of an application's data has come to the other end.

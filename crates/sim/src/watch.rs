@@ -127,9 +127,17 @@ fn look<R: Tap>(now: Instant, index: u32, flow: &Flow, record: &mut Record, net:
 pub(crate) fn tell(now: Instant, flow: &Flow, record: &mut Record) {
     let Some(app) = &mut record.app else { return };
     let told = match (flow.agent.sender(), flow.agent.rated()) {
-        (Some(sender), _) => Feedback { unacknowledged: sender.unacked(), allowed: sender.allowed() },
+        (Some(sender), _) => Feedback {
+            unacknowledged: sender.unacked(),
+            allowed: sender.allowed(),
+            round_trip: sender.srtt(),
+        },
         // Nobody acknowledges datagrams.
-        (None, Some(rated)) => Feedback { unacknowledged: 0, allowed: rated.sender.allowed() },
+        (None, Some(rated)) => Feedback {
+            unacknowledged: 0,
+            allowed: rated.sender.allowed(),
+            round_trip: rated.sender.state().rtt,
+        },
         (None, None) => return,
     };
     app.feedback(now, &told);

@@ -3,7 +3,7 @@
 //! Papadimitriou, Tsaoussidis 2007 §3: after a loss the coder is told to reduce its rate, which takes a time D_v, an idle
 //! period in what is sent. They give neither a value nor a rule; both are ours.
 
-use super::layers::{Buffer, Layering, Step};
+use super::layers::{Buffer, Known, Layering, Step};
 use crate::short;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,7 +112,9 @@ pub enum InvalidCoder {
     #[error("drop is not below add: write a shorter time, such as \"0.5 s\"")]
     Drop,
     /// A time of the buffer beyond reason.
-    #[error("longer than an hour: write times such as \"2 s\"")]
+    #[error(
+        "beyond reason: write times below an hour, such as \"2 s\", and at most 1000 round trips for hold"
+    )]
     Buffer,
     /// A pause beyond reason.
     #[error("longer than an hour: write a time such as \"0.48 s\"")]
@@ -154,7 +156,7 @@ impl Coder {
             if self.layers.is_empty() {
                 return Err(InvalidCoder::Unlayered);
             }
-            if add.max(hold) > Duration::from_secs(3600) {
+            if add > Duration::from_secs(3600) || hold > 1000 {
                 return Err(InvalidCoder::Buffer);
             }
             if drop >= add {
@@ -215,10 +217,10 @@ impl Coding {
         below.or(layers.first()).map_or(rate, |l| *l as f64)
     }
 
-    /// The transport allows so much, and the viewer holds so many seconds of film.
-    pub(super) fn allowed(&mut self, now: Instant, allowed: f64, held: f64) {
+    /// The transport allows so much.
+    pub(super) fn allowed(&mut self, now: Instant, allowed: f64, known: Known) {
         if let Some(layering) = &mut self.layering {
-            let step = layering.step(now, &self.rule.layers, self.target, self.rule.share * allowed, held);
+            let step = layering.step(now, &self.rule.layers, self.target, self.rule.share * allowed, known);
             match step {
                 Some(Step::Add(rate)) => self.target = rate,
                 Some(Step::Drop(rate)) => {
@@ -255,23 +257,23 @@ mod tests {
     #[test]
     fn down_at_once_with_a_pause_and_up_in_steps_without() {
         let mut c = Coding::new(Coder::default(), 320e3, at(0));
-        c.allowed(at(10), 1e6, 0.0);
+        c.allowed(at(10), 1e6, Known::default());
         assert_eq!((c.target(), c.is_pausing(at(10))), (320e3, false), "no more than the film has");
-        c.allowed(at(100), 200e3, 0.0);
+        c.allowed(at(100), 200e3, Known::default());
         assert_eq!((c.target(), c.is_pausing(at(579)), c.is_pausing(at(580))), (190e3, true, false));
         // Within 5 % nothing changes.
-        c.allowed(at(200), 191e3, 0.0);
+        c.allowed(at(200), 191e3, Known::default());
         assert_eq!((c.target(), c.is_pausing(at(580))), (190e3, false));
-        c.allowed(at(300), 1.0, 0.0);
+        c.allowed(at(300), 1.0, Known::default());
         assert_eq!((c.target(), c.is_pausing(at(779))), (64e3, true), "the lowest");
-        c.allowed(at(1300), 1e6, 0.0);
+        c.allowed(at(1300), 1e6, Known::default());
         assert_eq!(c.target(), 64e3, "a second has to pass");
-        c.allowed(at(1301), 1e6, 0.0);
+        c.allowed(at(1301), 1e6, Known::default());
         assert!((c.target() - 70.4e3).abs() < 1e-6 && !c.is_pausing(at(1301)));
         let mut steps = 0;
         for t in 1302..30_000 {
             let before = c.target();
-            c.allowed(at(t), 1e6, 0.0);
+            c.allowed(at(t), 1e6, Known::default());
             steps += u32::from(c.target() != before);
         }
         // 70.4 · 1.1^16 exceeds 320; what remains at the top is within 5 %.
@@ -282,30 +284,31 @@ mod tests {
     fn layers_are_the_only_rates() {
         let coder = Coder { layers: vec![80_000, 160_000, 240_000, 320_000], ..Coder::default() };
         let mut c = Coding::new(coder, 320e3, at(0));
-        c.allowed(at(0), 250e3, 0.0);
+        c.allowed(at(0), 250e3, Known::default());
         assert_eq!(c.target(), 160e3);
-        c.allowed(at(5), 10e3, 0.0);
+        c.allowed(at(5), 10e3, Known::default());
         assert_eq!(c.target(), 80e3);
         for (t, target) in [(1006, 160e3), (2007, 240e3), (3008, 320e3), (4009, 320e3)] {
-            c.allowed(at(t), 1e6, 0.0);
+            c.allowed(at(t), 1e6, Known::default());
             assert_eq!(c.target(), target);
         }
     }
 
     #[test]
     fn layers_that_the_viewer_has_to_justify() {
+        let held = |held| Known { held, round_trip: Duration::from_millis(550) };
         let coder =
             Coder { layers: vec![80_000, 160_000], buffer: Some(Buffer::default()), ..Coder::default() };
         let mut c = Coding::new(coder, 320e3, at(0));
         assert_eq!(c.target(), 80e3, "from the lowest on");
-        c.allowed(at(0), 1e6, 4.0);
-        c.allowed(at(1100), 1e6, 3.9);
+        c.allowed(at(0), 1e6, held(4.0));
+        c.allowed(at(1100), 1e6, held(3.9));
         assert_eq!(c.target(), 80e3);
-        c.allowed(at(1101), 1e6, 4.0);
+        c.allowed(at(1101), 1e6, held(4.0));
         assert_eq!((c.target(), c.is_pausing(at(1101))), (160e3, false));
-        c.allowed(at(1200), 1e3, 0.6);
+        c.allowed(at(1200), 1e3, held(0.6));
         assert_eq!(c.target(), 160e3, "what is held bridges it");
-        c.allowed(at(1300), 1e3, 0.4);
+        c.allowed(at(1300), 1e3, held(0.4));
         assert_eq!((c.target(), c.is_pausing(at(1779)), c.is_pausing(at(1780))), (80e3, true, false));
     }
 
@@ -325,7 +328,7 @@ mod tests {
         assert_eq!(layered.validate(), Ok(()));
         let late = Buffer { drop: Duration::from_secs(2), ..Buffer::default() };
         assert_eq!(refused(Coder { buffer: Some(late), ..layered.clone() }), "buffer");
-        let long = Buffer { hold: Duration::from_secs(4000), ..Buffer::default() };
+        let long = Buffer { hold: 1001, ..Buffer::default() };
         assert_eq!(refused(Coder { buffer: Some(long), ..layered }), "buffer");
         assert_eq!(usual.validate(), Ok(()));
     }

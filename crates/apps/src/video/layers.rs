@@ -22,21 +22,23 @@ pub struct Buffer {
     #[serde(with = "plain::time")]
     #[schemars(with = "Time")]
     pub drop: Duration,
-    /// How long the transport has to allow the rate with another layer first: "1.1 s" by default, two round trips over a
-    /// geostationary satellite.
-    #[serde(with = "plain::time")]
-    #[schemars(with = "Time")]
-    pub hold: Duration,
+    /// For how many round trips the transport has to allow the rate with another layer first: 2 by default.
+    pub hold: u32,
 }
 
 impl Default for Buffer {
     fn default() -> Self {
-        Self {
-            add: Duration::from_secs(2),
-            drop: Duration::from_millis(500),
-            hold: Duration::from_millis(1100),
-        }
+        Self { add: Duration::from_secs(2), drop: Duration::from_millis(500), hold: 2 }
     }
+}
+
+/// What is known beside the rate.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    /// Film that the viewer holds, s.
+    pub(super) held: f64,
+    /// The smoothed round trip of the transport.
+    pub(super) round_trip: Duration,
 }
 
 /// What becomes of the layers.
@@ -61,16 +63,16 @@ impl Layering {
         Self { rule, since: None }
     }
 
-    /// The transport allows `allowed` bit/s and the viewer holds `held` s of film, of which the `layers`, rates that ascend,
-    /// now make `target` bit/s.
+    /// The transport allows `allowed` bit/s, and of the `layers`, rates that ascend, those up to `target` bit/s are sent.
     pub(super) fn step(
         &mut self,
         now: Instant,
         layers: &[u64],
         target: f64,
         allowed: f64,
-        held: f64,
+        known: Known,
     ) -> Option<Step> {
+        let Known { held, round_trip } = known;
         let mut rates = layers.iter().map(|l| *l as f64);
         if allowed < target {
             self.since = None;
@@ -84,7 +86,7 @@ impl Layering {
         let since = *self.since.get_or_insert(now);
         // What is held was coded at the present rate: with another layer it lasts for less.
         let enough = held * target / next >= self.rule.add.as_secs_f64();
-        if now - since < self.rule.hold || !enough {
+        if now - since < round_trip * u64::from(self.rule.hold) || !enough {
             return None;
         }
         self.since = None;
@@ -102,7 +104,8 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
     fn step(l: &mut Layering, ms: u64, target: f64, allowed: f64, held: f64) -> Option<Step> {
-        l.step(at(ms), &LAYERS, target, allowed, held)
+        let known = Known { held, round_trip: Duration::from_millis(550) };
+        l.step(at(ms), &LAYERS, target, allowed, known)
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use super::coder::Coder;
 use super::coder::Coding;
 use super::film::Film;
+use super::layers::Known;
 use super::packet::{Cut, Cutter, Pieces};
 use super::source::Source;
 use super::view::{Settings, Viewer};
@@ -188,7 +189,8 @@ impl Video {
             // The rate of datagrams counts their headers, and that of a film does not.
             let part = if self.header.is_some() { self.overhead.part() } else { 1.0 };
             let held = if coding.asks_the_viewer() { self.viewer.buffered(at).unwrap_or(0.0) } else { 0.0 };
-            coding.allowed(at, part * allowed, held);
+            let known = Known { held, round_trip: self.told.round_trip.unwrap_or(Duration::ZERO) };
+            coding.allowed(at, part * allowed, known);
         }
         let target = self.coding.as_ref().map_or(self.nominal, Coding::target);
         let fate = if self.coding.as_ref().is_some_and(|c| c.is_pausing(at)) {
@@ -375,7 +377,7 @@ mod tests {
 
     #[test]
     fn a_full_buffer_queues_blocks_or_takes_b_frames() {
-        let full = Feedback { unacknowledged: 5001, allowed: None };
+        let full = Feedback { unacknowledged: 5001, ..Feedback::default() };
         let sent = |options: &str| -> String {
             let mut v = video(&format!("{{{TRACE}, {options}}}"), STREAM);
             v.feedback(at(0), &full);
@@ -403,7 +405,7 @@ mod tests {
     fn a_coder_that_is_told_falls_silent_and_goes_on_smaller() {
         let mut v = video(&format!("{{{TRACE}, \"coder\": {{\"delay\": \"80 ms\"}}}}"), STREAM);
         let nominal = v.nominal;
-        v.feedback(at(0), &Feedback { unacknowledged: 0, allowed: Some(nominal * 0.5 / 0.95) });
+        v.feedback(at(0), &Feedback { allowed: Some(nominal * 0.5 / 0.95), ..Feedback::default() });
         let frames: Vec<Frame> = run(&mut v, 200)
             .into_iter()
             .filter_map(|(_, d)| if let Demand::Frame(f) = d { Some(f) } else { None })
@@ -425,7 +427,7 @@ mod tests {
             let mut v = video(text, over);
             // 54 packets a second of 80 bytes of headers per frame: 216 kbit/s once the frames are known.
             run(&mut v, 10_000);
-            v.feedback(at(10_000), &Feedback { unacknowledged: 0, allowed: Some(allowed) });
+            v.feedback(at(10_000), &Feedback { allowed: Some(allowed), ..Feedback::default() });
             let mut last = run(&mut v, 10_100).into_iter().filter_map(|(_, d)| match d {
                 Demand::Frame(f) => Some(f.target),
                 _ => None,

@@ -203,7 +203,11 @@ impl Carrier for OnHost<'_> {
         let conn = self.lines.id(transfer).and_then(|id| self.host.conn(id));
         conn.map_or_else(Feedback::default, |c| {
             let sender = c.tcp().sender();
-            Feedback { unacknowledged: sender.unacked(), allowed: sender.allowed() }
+            Feedback {
+                unacknowledged: sender.unacked(),
+                allowed: sender.allowed(),
+                round_trip: sender.srtt(),
+            }
         })
     }
     fn release(&mut self, now: Instant, transfer: u64) {

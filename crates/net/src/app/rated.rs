@@ -106,7 +106,7 @@ impl Carrier for Rated {
         self.sender.is_over()
     }
     fn feedback(&mut self, _now: Instant, _transfer: u64) -> Feedback {
-        Feedback { unacknowledged: 0, allowed: self.sender.allowed() }
+        Feedback { unacknowledged: 0, allowed: self.sender.allowed(), round_trip: self.sender.state().rtt }
     }
     fn release(&mut self, _now: Instant, _transfer: u64) {}
     /// The number is given when it leaves.

@@ -225,6 +225,25 @@ fn the_quality_of_a_film_follows_the_rate_by_layers() {
 }
 
 #[test]
+fn a_layer_needs_a_viewer_who_holds_enough_of_the_film() {
+    // The rate would carry both layers. 2 s of three times the rate are 6 s of the lower layer, which only a viewer has who
+    // waits for as much before the film starts.
+    let film = |transport: &str, start: &str| {
+        let text = link("2 Mbit/s", "\"none\"", 120)
+            + &format!(
+                "[flows.film]\ntransport = {transport}\napp = {{ kind = \"video\", rate = \"480 kbit/s\", viewer = {{ start = \
+                 \"{start}\" }}, coder = {{ buffer = {{}}, layers = [\"160 kbit/s\", \"480 kbit/s\"] }} }}\n"
+            );
+        *group(&result(&text, 1), "film").video.clone().expect("a viewer")
+    };
+    for transport in ["\"tfrc\"", "{ kind = \"ssvp\", startup = \"double\" }"] {
+        let (holds, lives) = (film(transport, "7 s"), film(transport, "1 s"));
+        assert_eq!((holds.switches, holds.switched_by), (1, Some(320e3)), "{transport}");
+        assert_eq!(lives.switches, 0, "{transport}: the rate alone justifies nothing");
+    }
+}
+
+#[test]
 fn an_oracle_forgives_what_the_channel_loses_and_nothing_else() {
     let error = "{ kind = \"per\", p = 0.01 }";
     let run = |rate: &str, oracle: bool| {

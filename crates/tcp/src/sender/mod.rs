@@ -368,7 +368,8 @@ impl<S: Store> Sender<S> {
         self.engine.admits(ack)
     }
     /// The smoothed RTT; `None` before the first sample.
-    pub(crate) fn srtt(&self) -> Option<Duration> {
+    #[must_use]
+    pub fn srtt(&self) -> Option<Duration> {
         self.engine.rtt.srtt()
     }
     /// Copies payload of `[seq, seq + out.len())`. Of what was acknowledged meanwhile only that is left which the next
