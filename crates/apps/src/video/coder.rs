@@ -44,7 +44,7 @@ pub struct Coder {
     /// With `layers`: they are added from the lowest on, each once the rate and what the viewer holds justify it, and dropped
     /// one at a time. Without, the rate alone says how many there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub buffer: Option<Buffer>,
+    pub buffer: Option<Box<Buffer>>,
 }
 
 fn usual_delay() -> Duration {
@@ -152,7 +152,8 @@ impl Coder {
         if self.layers.windows(2).any(|w| w[1] <= w[0]) {
             return Err(InvalidCoder::Layers);
         }
-        if let Some(Buffer { add, drop, hold }) = self.buffer {
+        if let Some(buffer) = &self.buffer {
+            let Buffer { add, drop, hold } = **buffer;
             if self.layers.is_empty() {
                 return Err(InvalidCoder::Unlayered);
             }
@@ -187,7 +188,7 @@ pub(super) struct Coding {
 
 impl Coding {
     pub(super) fn new(rule: Coder, nominal: f64, now: Instant) -> Self {
-        let layering = rule.buffer.map(Layering::new);
+        let layering = rule.buffer.as_deref().copied().map(Layering::new);
         let mut coding =
             Self { rule, nominal, target: nominal, paused_until: Instant::ZERO, changed: now, layering };
         // Layers that have to be justified begin with the lowest.
@@ -297,8 +298,7 @@ mod tests {
     #[test]
     fn layers_that_the_viewer_has_to_justify() {
         let held = |held| Known { held, round_trip: Duration::from_millis(550) };
-        let coder =
-            Coder { layers: vec![80_000, 160_000], buffer: Some(Buffer::default()), ..Coder::default() };
+        let coder = Coder { layers: vec![80_000, 160_000], buffer: Some(Box::default()), ..Coder::default() };
         let mut c = Coding::new(coder, 320e3, at(0));
         assert_eq!(c.target(), 80e3, "from the lowest on");
         c.allowed(at(0), 1e6, held(4.0));
@@ -322,14 +322,14 @@ mod tests {
         assert_eq!(refused(Coder { dead: -0.1, ..usual.clone() }), "dead");
         assert_eq!(refused(Coder { layers: vec![2, 1], ..usual.clone() }), "layers");
         assert_eq!(refused(Coder { delay: Duration::from_secs(4000), ..usual.clone() }), "delay");
-        let buffer = Some(Buffer::default());
-        assert_eq!(refused(Coder { buffer, ..usual.clone() }), "buffer", "no layers");
+        let buffer = Some(Box::<Buffer>::default());
+        assert_eq!(refused(Coder { buffer: buffer.clone(), ..usual.clone() }), "buffer", "no layers");
         let layered = Coder { layers: vec![1, 2], buffer, ..usual.clone() };
         assert_eq!(layered.validate(), Ok(()));
         let late = Buffer { drop: Duration::from_secs(2), ..Buffer::default() };
-        assert_eq!(refused(Coder { buffer: Some(late), ..layered.clone() }), "buffer");
+        assert_eq!(refused(Coder { buffer: Some(Box::new(late)), ..layered.clone() }), "buffer");
         let long = Buffer { hold: 1001, ..Buffer::default() };
-        assert_eq!(refused(Coder { buffer: Some(long), ..layered }), "buffer");
+        assert_eq!(refused(Coder { buffer: Some(Box::new(long)), ..layered }), "buffer");
         assert_eq!(usual.validate(), Ok(()));
     }
 }
