@@ -393,7 +393,7 @@ fn whoever_asks_for_what_cannot_be_gets_one_line() {
     );
     bad(
         &send(&["--cc", "user:mine"]),
-        "--cc user:mine: a control of one's own lives in the program that brings it along (Python, Rust), which this \
+        "--cc: a control of one's own lives in the program that brings it along (Python, Rust), which this \
          command does not run: choose a built-in one",
     );
     bad(

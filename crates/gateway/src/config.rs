@@ -4,8 +4,8 @@ use crate::error::GatewayError;
 use serde::Deserialize;
 use skyhaul_base::amount::{RateSpec, Size, Time};
 use skyhaul_base::{Duration, Rate};
-use skyhaul_net::host::Endpoint;
-use skyhaul_scenario::{Document, no_files};
+use skyhaul_net::host::{Endpoint, Keys};
+use skyhaul_scenario::ScenarioError;
 use skyhaul_wire::Profile;
 use std::fmt;
 use std::net::IpAddr;
@@ -244,17 +244,6 @@ fn finite_rate<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Rate>, D
     }
 }
 
-/// A flow whose keys are read as in a scenario file.
-const FLOW: &str = r#"schema = 1
-duration = "1 s"
-[links.satellite]
-rate = "unlimited"
-delay = "0 s"
-[flows.satellite]
-path = ["satellite"]
-endpoint = { preset = "host" }
-"#;
-const AT: &str = "flows.satellite.";
 /// A larger file is no configuration, bytes.
 const LONGEST: u64 = 1 << 20;
 /// Names are part of those of interfaces, which have at most 15 letters.
@@ -333,16 +322,12 @@ impl Config {
 impl Satellite {
     /// Control and endpoint, read as in a scenario file.
     fn endpoint(&self, fail: &dyn Fn(&str, String) -> GatewayError) -> Result<Endpoint, GatewayError> {
-        let wrong = |e: skyhaul_scenario::ScenarioError| {
-            let key = e.key.strip_prefix(AT).unwrap_or(&e.key);
-            fail(&format!("satellite.{key}"), e.message.clone())
-        };
-        let mut document = Document::parse("satellite", FLOW, &no_files).map_err(wrong)?;
+        let wrong = |e: ScenarioError| fail(&format!("satellite.{}", e.key), e.message);
         let cc = self.cc.clone().unwrap_or_else(|| toml::Value::String("cubic".into()));
-        document.set_value(&format!("{AT}cc"), cc).map_err(wrong)?;
+        let mut keys = Keys::new(cc).map_err(wrong)?;
         for (key, value) in [("rwnd", &self.rwnd), ("sndbuf", &self.sndbuf)] {
             if let Some(value) = value {
-                document.set_value(&format!("{AT}{key}"), value.clone()).map_err(wrong)?;
+                keys.set(key, value.clone()).map_err(wrong)?;
             }
         }
         if let Some(value) = &self.endpoint {
@@ -353,19 +338,8 @@ impl Satellite {
                 ));
             };
             for (key, value) in table {
-                document.set_value(&format!("{AT}endpoint.{key}"), value.clone()).map_err(wrong)?;
+                keys.set(&format!("endpoint.{key}"), value.clone()).map_err(wrong)?;
             }
-        }
-        let resolved = document.resolve().map_err(wrong)?;
-        let flow = &resolved.flows[0];
-        if flow.endpoint.loss_classifier.is_oracle() {
-            return Err(fail(
-                "satellite.endpoint.loss-classifier",
-                "\"oracle\" exists in the simulator alone".into(),
-            ));
-        }
-        if matches!(flow.cc, skyhaul_cc::Config::User(_)) {
-            return Err(fail("satellite.cc", "a gateway runs built-in controls alone".into()));
         }
         let profile = match self.profile {
             Marking::Option => Profile::Option,
@@ -373,7 +347,7 @@ impl Satellite {
             Marking::Paper => Profile::Paper,
             Marking::Off => Profile::Off,
         };
-        Ok(Endpoint { tcp: flow.endpoint, cc: flow.cc.clone(), profile, longest: None })
+        keys.endpoint(profile).map_err(wrong)
     }
 }
 

@@ -6,9 +6,9 @@ use crate::stop::Stop;
 use skyhaul_base::Duration;
 use skyhaul_lab::capture;
 use skyhaul_net::driver::Driver;
-use skyhaul_net::host::{Endpoint, Host, HostConfig, Secret};
+use skyhaul_net::host::{Endpoint, Host, HostConfig, Keys, Secret};
 use skyhaul_net::tun::{self, Tun, TunConfig};
-use skyhaul_scenario::{Document, ScenarioError, no_files};
+use skyhaul_scenario::ScenarioError;
 use skyhaul_study::io_words;
 use skyhaul_wire::{Plan, Profile};
 use std::fs::File;
@@ -22,17 +22,6 @@ pub(super) const PORT: u16 = 5201;
 const LEAST_MTU_V6: u16 = 1280;
 /// Less than this holds not even a few connections, bytes.
 const LEAST_MEMORY: u64 = 1_000_000;
-/// A flow whose keys the options change, so that they are read as in a scenario file.
-const FLOW: &str = r#"schema = 1
-duration = "1 s"
-[links.wire]
-rate = "unlimited"
-delay = "0 s"
-[flows.wire]
-path = ["wire"]
-endpoint = { preset = "host" }
-"#;
-const AT: &str = "flows.wire.";
 /// What the wire decides, and by which option.
 const ELSEWHERE: [(&str, &str); 4] = [
     ("endpoint.mss", "follows from --mtu and the path"),
@@ -205,21 +194,14 @@ fn addresses(args: &StackArgs) -> Result<(), Stop> {
 
 /// Control and endpoint, read as in a scenario file.
 fn endpoint(cc: &str, sets: &[String], profile: Profile) -> Result<Endpoint, Stop> {
-    const OWN: &str = "a control of one's own lives in the program that brings it along (Python, Rust), which this \
-                       command does not run: choose a built-in one";
-    if cc.starts_with("user:") || cc == "user" {
-        return Err(Stop::bad(format!("--cc {cc}: {OWN}")));
-    }
     let explained = |e: ScenarioError| {
-        let key = e.key.strip_prefix(AT).unwrap_or(&e.key);
-        let changed = sets.iter().any(|s| s.split('=').next().is_some_and(|k| key.starts_with(k.trim())));
-        match key {
+        let changed = sets.iter().any(|s| s.split('=').next().is_some_and(|k| e.key.starts_with(k.trim())));
+        match e.key.as_str() {
             "cc" | "cc.name" if !changed => Stop::bad(format!("--cc: {}", e.message)),
-            _ => Stop::bad(format!("--set {key}: {}", e.message)),
+            key => Stop::bad(format!("--set {key}: {}", e.message)),
         }
     };
-    let mut document = Document::parse("wire", FLOW, &no_files).map_err(explained)?;
-    document.set_value(&format!("{AT}cc"), Value::String(cc.into())).map_err(explained)?;
+    let mut keys = Keys::new(Value::String(cc.into())).map_err(explained)?;
     for set in sets {
         let key = set.split('=').next().unwrap_or("").trim();
         let first = key.split('.').next().unwrap_or("");
@@ -231,34 +213,7 @@ fn endpoint(cc: &str, sets: &[String], profile: Profile) -> Result<Endpoint, Sto
         if let Some((_, why)) = ELSEWHERE.iter().find(|(k, _)| *k == key) {
             return Err(Stop::bad(format!("--set {key}: it {why}")));
         }
-        document.set(&format!("{AT}{set}")).map_err(explained)?;
+        keys.assign(set).map_err(explained)?;
     }
-    let detection = format!("{AT}endpoint.loss-detection");
-    let asked = |key: &str| sets.iter().any(|s| s.trim_start().starts_with(key));
-    let resolved = match document.resolve() {
-        // The preset finds losses by time, for which a control without SACK has no use.
-        Err(e)
-            if e.key == detection
-                && !asked("endpoint.loss-detection")
-                && !asked("endpoint.tail-loss-probe") =>
-        {
-            document.set_value(&detection, Value::String("dup-acks".into())).map_err(explained)?;
-            let probe = format!("{AT}endpoint.tail-loss-probe");
-            document.set_value(&probe, Value::Boolean(false)).map_err(explained)?;
-            document.resolve()
-        }
-        resolved => resolved,
-    }
-    .map_err(explained)?;
-    let flow = &resolved.flows[0];
-    if flow.endpoint.loss_classifier.is_oracle() {
-        return Err(Stop::bad(
-            "--set endpoint.loss-classifier: \"oracle\" knows why each packet was lost, which only the simulator does: write \
-             \"inter-arrival\", \"spike\" or \"none\"",
-        ));
-    }
-    if matches!(flow.cc, skyhaul_cc::Config::User(_)) {
-        return Err(Stop::bad(format!("--set cc: {OWN}")));
-    }
-    Ok(Endpoint { tcp: flow.endpoint, cc: flow.cc.clone(), profile, longest: None })
+    keys.endpoint(profile).map_err(explained)
 }
