@@ -14,40 +14,14 @@ mod bed;
 
 use bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
 use skyhaul_base::{Duration, Rate};
-use skyhaul_gateway::status::Status;
-use skyhaul_gateway::{Config, Watcher};
 use skyhaul_net::Clock;
-use skyhaul_net::wait::Waker;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
-
-struct Ready;
-
-impl Watcher for Ready {
-    fn ready(&mut self, _: Waker) {
-        println!("ready");
-    }
-    fn turn(&mut self, _: &dyn Fn(bool) -> Status) -> bool {
-        false
-    }
-}
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    match args.first().map(String::as_str) {
-        Some("gateway-run") => {
-            let run = || {
-                let config = Config::read(Path::new(&args[1]))?;
-                skyhaul_gateway::run(&config, &bed::surroundings(Path::new(&args[2])), &mut Ready)
-            };
-            if let Err(e) = run() {
-                eprintln!("{e}");
-                std::process::exit(2);
-            }
-        }
-        Some("gateway-keep") => skyhaul_gateway::system::keep(&args[1..]),
-        _ => all(&args),
+    if !bed::stands_in(&args) {
+        all(&args);
     }
 }
 

@@ -3,8 +3,11 @@
 
 use skyhaul_base::units::Serializer;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
+use skyhaul_gateway::status::Status;
+use skyhaul_gateway::{Config, Watcher};
 use skyhaul_net::tun::{Tun, TunConfig};
-use skyhaul_net::{Clock, Namespace, wait::Wait};
+use skyhaul_net::wait::{Wait, Waker};
+use skyhaul_net::{Clock, Namespace};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
@@ -13,6 +16,37 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+
+/// Prints a line once packets are taken.
+pub(crate) struct Ready;
+
+impl Watcher for Ready {
+    fn ready(&mut self, _: Waker) {
+        println!("ready");
+    }
+    fn turn(&mut self, _: &dyn Fn(bool) -> Status) -> bool {
+        false
+    }
+}
+
+/// A program with a bed starts itself once more, as a gateway and as its keeper. Whether it was that, and is done.
+pub(crate) fn stands_in(args: &[String]) -> bool {
+    match args.first().map(String::as_str) {
+        Some("gateway-run") => {
+            let run = || {
+                let config = Config::read(Path::new(&args[1]))?;
+                skyhaul_gateway::run(&config, &surroundings(Path::new(&args[2])), &mut Ready)
+            };
+            if let Err(e) = run() {
+                eprintln!("{e}");
+                std::process::exit(2);
+            }
+        }
+        Some("gateway-keep") => skyhaul_gateway::system::keep(&args[1..]),
+        _ => return false,
+    }
+    true
+}
 
 /// The names of the namespaces.
 pub(crate) const CLIENT: usize = 0;

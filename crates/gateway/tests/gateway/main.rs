@@ -7,61 +7,32 @@ mod bed;
 use bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
 use sha2::{Digest, Sha256};
 use skyhaul_base::Duration;
-use skyhaul_gateway::status::Status;
-use skyhaul_gateway::{Config, Watcher};
-use skyhaul_net::wait::Waker;
+use skyhaul_gateway::Config;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    match args.first().map(String::as_str) {
-        Some("gateway-run") => serve(Path::new(&args[1]), Path::new(&args[2])),
-        Some("gateway-keep") => skyhaul_gateway::system::keep(&args[1..]),
-        Some("--list") => {}
-        _ => {
-            let wanted: Vec<_> = args.iter().filter(|a| !a.starts_with('-')).collect();
-            let tests: [(&str, fn()); 8] = [
-                ("streams_arrive_whole", streams_arrive_whole),
-                ("ipv6", ipv6),
-                ("one_gateway_alone", one_gateway_alone),
-                ("half_closes_and_refusals_pass", half_closes_and_refusals_pass),
-                ("older_connections_pass_untouched", older_connections_pass_untouched),
-                ("a_killed_gateway_is_bypassed", a_killed_gateway_is_bypassed),
-                ("without_room_connections_are_forwarded", without_room_connections_are_forwarded),
-                ("nothing_is_left_behind", nothing_is_left_behind),
-            ];
-            for (name, test) in tests {
-                if wanted.is_empty() || wanted.iter().any(|w| name.contains(w.as_str())) {
-                    eprintln!("gateway: {name}");
-                    test();
-                }
-            }
+    if bed::stands_in(&args) || args.iter().any(|a| a == "--list") {
+        return;
+    }
+    let wanted: Vec<_> = args.iter().filter(|a| !a.starts_with('-')).collect();
+    let tests: [(&str, fn()); 8] = [
+        ("streams_arrive_whole", streams_arrive_whole),
+        ("ipv6", ipv6),
+        ("one_gateway_alone", one_gateway_alone),
+        ("half_closes_and_refusals_pass", half_closes_and_refusals_pass),
+        ("older_connections_pass_untouched", older_connections_pass_untouched),
+        ("a_killed_gateway_is_bypassed", a_killed_gateway_is_bypassed),
+        ("without_room_connections_are_forwarded", without_room_connections_are_forwarded),
+        ("nothing_is_left_behind", nothing_is_left_behind),
+    ];
+    for (name, test) in tests {
+        if wanted.is_empty() || wanted.iter().any(|w| name.contains(w.as_str())) {
+            eprintln!("gateway: {name}");
+            test();
         }
-    }
-}
-
-struct Ready;
-
-impl Watcher for Ready {
-    fn ready(&mut self, _: Waker) {
-        println!("ready");
-    }
-    fn turn(&mut self, _: &dyn Fn(bool) -> Status) -> bool {
-        false
-    }
-}
-
-fn serve(file: &Path, folder: &Path) {
-    let run = || {
-        let config = Config::read(file)?;
-        skyhaul_gateway::run(&config, &bed::surroundings(folder), &mut Ready)
-    };
-    if let Err(e) = run() {
-        eprintln!("{e}");
-        std::process::exit(2);
     }
 }
 
@@ -308,7 +279,7 @@ fn nothing_is_left_behind() {
     let file = bed.folder.join("near.toml");
     let second = bed.spaces[NEAR].within(|| {
         let config = Config::read(&file).expect("is good");
-        skyhaul_gateway::run(&config, &bed::surroundings(&bed.folder), &mut Ready).map(|_| ())
+        skyhaul_gateway::run(&config, &bed::surroundings(&bed.folder), &mut bed::Ready).map(|_| ())
     });
     let e = second.expect("enters").expect_err("runs already").to_string();
     assert!(e.contains("runs already (process "), "{e}");
