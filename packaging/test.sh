@@ -76,12 +76,20 @@ assert sh.run('preset:peach-geo', set={'duration': '2 s'}).summary['goodput_bit_
   passed "${file##*/}: installs into an empty environment without an index"
 done
 
-if docker info >/dev/null 2>&1; then
-  docker build --quiet -f packaging/Containerfile -t skyhaul-test . >/dev/null
-  docker run --rm skyhaul-test demo --out /demo >/dev/null
-  passed "container: runs"
+engine=
+for one in docker podman; do
+  if "$one" info >/dev/null 2>&1; then engine=$one; break; fi
+done
+if [ -n "$engine" ]; then
+  image=skyhaul-test:$$
+  "$engine" build --quiet -f packaging/Containerfile -t "$image" . >/dev/null
+  mkdir -p "$work/container"
+  "$engine" run --rm --network none -v "$work/container:/work" "$image" demo --out /work/demo >/dev/null
+  "$engine" rmi "$image" >/dev/null
+  demo_of "$work/container/demo"
+  passed "container: runs ($engine)"
 else
-  echo "test-dist: container: skipped, no Docker here"
+  echo "test-dist: container: skipped, there is neither Docker nor Podman here"
 fi
 [ "$tested" -gt 0 ] || { echo "test-dist: nothing in dist/: run make dist first" >&2; exit 1; }
 echo "test-dist: $tested packages are good"

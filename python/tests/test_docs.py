@@ -60,6 +60,72 @@ def test_files_and_commands_work(name, tmp_path):
             assert done.stdout, line
 
 
+# What the pages take for granted: a path, its ends, and files that they name.
+CHAIN = """schema = 1
+duration = "600 s"
+[links.near]
+rate = "100 Mbit/s"
+delay = "5 ms"
+[links.sat]
+rate = "10 Mbit/s"
+delay = "275 ms"
+[links.far]
+rate = "100 Mbit/s"
+delay = "5 ms"
+[flows.bulk]
+path = ["near", "sat", "far"]
+"""
+FILES = {
+    "chain.toml": CHAIN,
+    "link.toml": re.sub(r"\[links\.(near|far)\]\n.*\n.*\n", "", CHAIN).replace(
+        '"near", "sat", "far"', '"sat"'
+    ),
+    "film.txt": "1000\n2000\n500\n",
+    "downlink.trace": "1\n2\n3\n",
+    "orbit.csv": "time_s,delay_s\n0,0.27\n10,0.28\n",
+    "uplink.csv": "time_s,rate_mbit_s\n0,1\n10,2\n",
+}
+# Tables in which what stands alone in a block belongs.
+ALONE = {"cc": "flows.bulk", "fade": "links.sat", "reverse": "links.sat"}
+# Blocks that leave out what the page says elsewhere.
+GATEWAY = '[terrestrial]\ninterface = "lan0"\n[satellite]\ninterface = "sat0"\n'
+COMPLETED = {
+    ("gateway.md", 1): lambda block: block.replace("[satellite]\n", GATEWAY),
+    # All types of frames are described alike.
+    ("workloads.md", 2): lambda block: (
+        '[flows.film.app]\nkind = "video"\n'
+        + block
+        + "".join(f"[flows.film.app.movie.{kind}]" + block.partition("movie.I]")[2] for kind in "PB")
+    ),
+}
+# Pages of studies, of Rust, and those whose files run with their commands.
+ELSEWHERE = {"study-format.md", "add-your-own-rust.md", "add-to-skyhaul.md", "tutorial.md"}
+WITH_FILES = [p for p in PAGES if p.name not in ELSEWHERE and blocks(p, "toml")]
+
+
+@pytest.mark.parametrize("page", WITH_FILES, ids=lambda p: p.name)
+def test_files_on_a_page_are_accepted(page, tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    base = "chain.toml" if page.name == "splitting.md" else "link.toml"
+    for number, block in enumerate(blocks(page, "toml")):
+        text = COMPLETED.get((page.name, number), str)(block)
+        command = ["gateway", "check"] if page.name == "gateway.md" else ["check"]
+        if page.name != "gateway.md" and not re.match(r"schema\b", block):
+            table = ALONE.get(block.split()[0])
+            head = f"[{table}]\n" if table else ""
+            text = f'schema = 1\nextends = "{base}"\n{head}{text}'
+        file = tmp_path / f"{number}.toml"
+        file.write_text(text, encoding="utf-8")
+        if page.name == "splitting.md" and number == 0:
+            # The other blocks of this page set up the legs of the same chain.
+            base = "chained.toml"
+            (tmp_path / base).write_text(text.partition("[flows.bulk.chain.legs")[0], encoding="utf-8")
+        args = [sys.executable, "-m", "skyhaul", *command, file.name]
+        done = subprocess.run(args, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), block
+
+
 def test_python_of_the_tutorial_works(tmp_path, monkeypatch):
     pytest.importorskip("pandas")
     page = ROOT / "docs/tutorial.md"
