@@ -24,7 +24,7 @@ help:
 	@echo "make bench-python  what a congestion control in Python costs"
 	@echo "make peers   goodput of nine controls against ns-2 and ns-3; PEERS=--quick for a first look"
 	@echo "make docs    API documentation in target/doc/"
-	@echo "make site    the documentation as a site with search, lab and gallery; in target/site/html/"
+	@echo "make site    the documentation as a site with search, lab and gallery; in target/site/html/VERSION/"
 	@echo "make lint    formatting and lints of Rust and Python"
 	@echo "make licenses  licences and sources of everything that is built, against deny.toml"
 	@echo "make sbom    what the program is made of, as CycloneDX; in dist/"

@@ -1,9 +1,11 @@
-"""Builds the documentation as a site into target/site/html, from docs/ and from what has been built before.
+"""Builds the documentation as a site into target/site/html/VERSION.
 
     python tools/site.py
 
-The lab is in it after make lab, figures of the gallery after make reproduce-quick and make lab, the API after
-make docs; of what is missing it says so. A link within the site that leads nowhere fails the build.
+It is made from docs/ and from what has been built before: the lab after make lab, figures of the gallery
+after make reproduce-quick and make lab, the API after make docs. What is missing is named. A link within the
+site that leads nowhere fails the build. Other versions in target/site/html stay; each page has a selector of
+versions.
 """
 
 import json
@@ -17,6 +19,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "target" / "site"
 PAGES = OUT / "docs"
+HTML = OUT / "html"
+VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+SITE = HTML / VERSION
 SOURCE = "https://github.com/skyhaul/skyhaul/blob/main/"
 # Results of the quick profile: of make reproduce-quick, or of CI.
 RESULTS = [ROOT / "results" / "reproduce-quick", ROOT / "target" / "reproduce-quick"]
@@ -28,7 +33,8 @@ def say(text):
 
 def pages():
     """The pages, with links to files outside of docs/ made links to the repository."""
-    shutil.rmtree(OUT, ignore_errors=True)
+    for old in (PAGES, SITE):
+        shutil.rmtree(old, ignore_errors=True)
     shutil.copytree(ROOT / "docs", PAGES)
     for page in PAGES.rglob("*.md"):
         home = ROOT / "docs" / page.relative_to(PAGES).parent
@@ -103,7 +109,25 @@ def api():
     if not (built / "skyhaul_sim").is_dir():
         say("without the API: run make docs")
         return
-    shutil.copytree(built, OUT / "html" / "api", dirs_exist_ok=True)
+    shutil.copytree(built, SITE / "api", dirs_exist_ok=True)
+
+
+def versions():
+    """What the selector of the theme reads, and a way from the top to the latest version."""
+
+    def order(name):
+        return [int(part) for part in re.findall(r"\d+", name)]
+
+    found = sorted(
+        (d.parent.parent.name for d in HTML.glob("*/search/search_index.json")), key=order, reverse=True
+    )
+    entries = [{"version": v, "title": v, "aliases": ["latest"] if v == found[0] else []} for v in found]
+    (HTML / "versions.json").write_text(json.dumps(entries, indent=1) + "\n")
+    (HTML / "index.html").write_text(
+        f'<!doctype html><meta charset="utf-8"><title>Skyhaul</title>'
+        f'<meta http-equiv="refresh" content="0; url={found[0]}/index.html">'
+        f'<a href="{found[0]}/index.html">Skyhaul {found[0]}</a>\n'
+    )
 
 
 def main():
@@ -112,12 +136,14 @@ def main():
     gallery()
     config = ROOT / "site" / "mkdocs.yml"
     mkdocs = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--config-file", str(config)]
+    mkdocs += ["--site-dir", str(SITE)]
     done = subprocess.run(mkdocs, check=False)
     if done.returncode:
         sys.exit(done.returncode)
     api()
-    index = json.loads((OUT / "html" / "search" / "search_index.json").read_text())
-    say(f"{len(index['docs'])} sections in {OUT / 'html'}")
+    versions()
+    index = json.loads((SITE / "search" / "search_index.json").read_text())
+    say(f"{len(index['docs'])} sections in {SITE}")
 
 
 if __name__ == "__main__":

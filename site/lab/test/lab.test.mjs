@@ -147,6 +147,10 @@ test("the walk shows the figures of the paper", async () => {
   }
   await page.locator("#walk-steps button").nth(5).click();
   await page.waitForFunction(() => /runs of 550 s/.test(document.getElementById("status").textContent), null, { timeout: 60_000 });
+  // Fig. 11: at a loss rate of one in a hundred TCP-Peach delivers the 2.2 times as much that the step speaks of.
+  const row = (await page.locator("#table").innerText()).match(/Goodput, Mbit\/s\s+([\d.]+)\s+([\d.]+)/);
+  assert.equal((Number(row[2]) / Number(row[1])).toFixed(1), "2.2", row[0]);
+  assert.match(await page.locator("#walk").innerText(), /2\.2 times as much/);
   await page.click("#walk-next");
   assert.ok(await page.locator("#walk").isHidden());
   await done(page);

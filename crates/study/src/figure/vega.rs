@@ -224,19 +224,23 @@ impl Spec<'_> {
         self.channel(SHAPES, 1)
     }
 
-    /// Dashes mark other readings, or else curves without shapes, so that colour is never the only difference.
+    /// Dashes tell other readings apart, or else curves, so that colour is never the only difference and a line shows through
+    /// the one that covers it.
     fn dash(&self) -> Option<Value> {
         if self.rows.iter().all(|r| self.is_default(r)) {
             let domain = self.curves();
-            let shapes = matches!(self.mark(), Mark::LinePoint | Mark::Point) && self.figure.time.is_none();
-            if shapes || domain.len() < 2 {
+            if domain.len() < 2 {
                 return None;
             }
             let range: Vec<&[u32]> = DASHES.iter().copied().cycle().take(domain.len()).collect();
+            // Where there are points, their shapes are the legend.
+            let shapes = matches!(self.mark(), Mark::LinePoint | Mark::Point) && self.figure.time.is_none();
+            let legend =
+                if shapes { Value::Null } else { json!({ "symbolOpacity": 1, "symbolStrokeWidth": 2 }) };
             return Some(json!({
                 "field": "curve", "type": "nominal", "title": self.legend,
                 "scale": { "domain": domain, "range": range },
-                "legend": { "symbolOpacity": 1, "symbolStrokeWidth": 2 },
+                "legend": legend,
             }));
         }
         let range: Vec<&[u32]> = DASHES.iter().copied().cycle().take(self.readings.len()).collect();
