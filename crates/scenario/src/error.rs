@@ -1,5 +1,6 @@
 //! What is wrong with a scenario, in one line.
 
+use crate::quoted::shortened;
 use core::fmt;
 use skyhaul_base::amount::AmountError;
 
@@ -28,7 +29,7 @@ impl fmt::Display for ScenarioError {
         if !self.key.is_empty() {
             write!(f, ": {}", self.key)?;
         }
-        write!(f, ": {}", self.message)
+        write!(f, ": {}", shortened(&self.message))
     }
 }
 

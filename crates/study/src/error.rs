@@ -1,5 +1,6 @@
 //! What can go wrong with a study.
 
+use skyhaul_scenario::shortened;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -7,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
     /// The file is no TOML of the expected form.
-    #[error("{}{}: {message}", path.display(), at(*line))]
+    #[error("{}{}: {}", path.display(), at(*line), shortened(message))]
     Parse {
         /// The file.
         path: PathBuf,
@@ -17,7 +18,7 @@ pub enum StudyError {
         message: String,
     },
     /// The study says something that cannot be.
-    #[error("{}{}: `{key}`: {message}{}", path.display(), at(*line), list(accepted))]
+    #[error("{}{}: `{key}`: {}{}", path.display(), at(*line), shortened(message), list(accepted))]
     Invalid {
         /// The file.
         path: PathBuf,
