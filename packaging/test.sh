@@ -76,18 +76,21 @@ assert sh.run('preset:peach-geo', set={'duration': '2 s'}).summary['goodput_bit_
   passed "${file##*/}: installs into an empty environment without an index"
 done
 
-engine=
+# E.g. CONTAINER="podman --runtime runc".
+read -ra engine <<<"${CONTAINER:-}"
 for one in docker podman; do
-  if "$one" info >/dev/null 2>&1; then engine=$one; break; fi
+  [ ${#engine[@]} = 0 ] && "$one" info >/dev/null 2>&1 && engine=("$one")
 done
-if [ -n "$engine" ]; then
+if [ ${#engine[@]} -gt 0 ]; then
   image=skyhaul-test:$$
-  "$engine" build --quiet -f packaging/Containerfile -t "$image" . >/dev/null
+  "${engine[@]}" build --quiet -f packaging/Containerfile -t "$image" . >/dev/null
   mkdir -p "$work/container"
-  "$engine" run --rm --network none -v "$work/container:/work" "$image" demo --out /work/demo >/dev/null
-  "$engine" rmi "$image" >/dev/null
+  # Limits that any user may set: an engine may not be allowed to raise its own.
+  "${engine[@]}" run --rm --network none --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 \
+    -v "$work/container:/work" "$image" demo --out /work/demo >/dev/null
+  "${engine[@]}" rmi "$image" >/dev/null
   demo_of "$work/container/demo"
-  passed "container: runs ($engine)"
+  passed "container: runs (${engine[*]})"
 else
   echo "test-dist: container: skipped, there is neither Docker nor Podman here"
 fi
