@@ -312,6 +312,25 @@ impl Config {
         Ok(Self { name, terrestrial, satellite, split, limits, on_failure, endpoint })
     }
 
+    /// The first key in which `new` differs so that the gateway would have to start again; the others take effect at once,
+    /// what concerns connections on those that are opened from then on.
+    #[must_use]
+    pub fn needs_restart(&self, new: &Self) -> Option<&'static str> {
+        let (t, s, l) = (&self.terrestrial, &self.satellite, &self.limits);
+        [
+            ("name", self.name != new.name),
+            ("on-failure", self.on_failure != new.on_failure),
+            ("terrestrial.interface", t.interface != new.terrestrial.interface),
+            ("satellite.interface", s.interface != new.satellite.interface),
+            ("satellite.rate", s.rate != new.satellite.rate),
+            ("satellite.mtu", s.mtu != new.satellite.mtu),
+            ("limits.flows", l.flows != new.limits.flows),
+            ("limits.memory", l.memory.0 != new.limits.memory.0),
+        ]
+        .into_iter()
+        .find_map(|(key, differs)| differs.then_some(key))
+    }
+
     /// The name of its interface.
     #[must_use]
     pub fn interface(&self) -> String {

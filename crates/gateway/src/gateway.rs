@@ -110,6 +110,15 @@ impl Gateway {
         Ok(host)
     }
 
+    /// Goes on by another configuration, of which [`Config::needs_restart`] says that it can. Connections that exist stay as
+    /// they are.
+    pub fn reconfigure(&mut self, config: &Config, host: &mut Host) {
+        self.config = config.clone();
+        if self.ends.is_none() {
+            host.listen_elsewhere(Some((config.endpoint.clone(), Admission::WhenAdmitted)));
+        }
+    }
+
     /// The descriptor that is readable when something has happened on the side of the hosts.
     #[must_use]
     pub fn descriptor(&self) -> &impl AsFd {

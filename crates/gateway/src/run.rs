@@ -25,6 +25,8 @@ const DUMMY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8));
 pub struct Surroundings {
     /// Where its lock and its socket are.
     pub folder: PathBuf,
+    /// The file that was read, and is read again when a reload is asked for.
+    pub file: PathBuf,
     /// The command line that starts this program once more so that [`crate::system::keep`] is called, with the words
     /// behind it; empty: nobody looks after what is left if we are killed.
     pub keeper: Vec<OsString>,
@@ -88,7 +90,14 @@ pub fn run(
                     told = true;
                     "stopping\n".into()
                 }
-                _ => "write status, list, metrics or stop\n".into(),
+                "reload" => match reload(config, &surroundings.file, &mut installed) {
+                    Ok(new) => {
+                        gateway.reconfigure(&new, host);
+                        "reloaded\n".into()
+                    }
+                    Err(e) => format!("{e}\n"),
+                },
+                _ => "write status, list, metrics, reload or stop\n".into(),
             };
             let _ = asked.answer.send(answer);
         }
@@ -98,4 +107,16 @@ pub fn run(
     let last = gateway.status(Clock::now(), driver.host(), false);
     drop(installed);
     failure.map_or(Ok(last), Err)
+}
+
+/// Reads the file again and changes the rules, if that can be done while the gateway runs.
+fn reload(first: &Config, file: &std::path::Path, installed: &mut Installed) -> Result<Config, GatewayError> {
+    let new = Config::read(file)?;
+    if let Some(key) = first.needs_restart(&new) {
+        let file = file.display().to_string();
+        let message = "it cannot change while the gateway runs: stop it and start it again".into();
+        return Err(GatewayError::Config { file, key: format!("{key}: "), message });
+    }
+    installed.change(&new)?;
+    Ok(new)
 }

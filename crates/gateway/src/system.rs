@@ -196,6 +196,18 @@ impl Installed {
         nft(&rules::all(&self.config, self.ports))
     }
 
+    /// Takes new connections as another configuration says. In one transaction: none falls between.
+    ///
+    /// # Errors
+    /// If the rules cannot be changed; the old ones hold then.
+    pub fn change(&mut self, config: &Config) -> Result<(), GatewayError> {
+        if self.open {
+            nft(&(rules::closed(config) + &rules::admission(config, self.ports)))?;
+        }
+        self.config = config.clone();
+        Ok(())
+    }
+
     /// Takes new connections, or takes none: they are forwarded then.
     ///
     /// # Errors

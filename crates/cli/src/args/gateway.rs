@@ -24,6 +24,9 @@ pub(crate) enum GatewayCommand {
     /// The connections of a running gateway, once a second until Ctrl-C.
     #[command(after_help = "Example:\n  skyhaul gateway top")]
     Top(GatewayNameArgs),
+    /// Read the file of a running gateway again; connections stay. What cannot be read changes nothing.
+    #[command(after_help = "Example:\n  skyhaul gateway reload")]
+    Reload(GatewayNameArgs),
     /// End a running gateway in order: new connections are forwarded, those that exist have the time of limits.drain.
     #[command(after_help = "Example:\n  skyhaul gateway stop")]
     Stop(GatewayNameArgs),

@@ -32,6 +32,10 @@ pub(crate) fn run(command: &GatewayCommand, arguments: usize) -> Result<(), Stop
         GatewayCommand::Stop(args) => {
             control::ask(&args.runtime, &args.name, "stop").map_err(Stop::bad).and_then(|said| print(&said))
         }
+        GatewayCommand::Reload(args) => {
+            let said = control::ask(&args.runtime, &args.name, "reload").map_err(Stop::bad)?;
+            if said == "reloaded\n" { print(&said) } else { Err(Stop::bad(said.trim())) }
+        }
         GatewayCommand::Keeper(args) => {
             system::keep(&args.words);
             Ok(())
@@ -152,7 +156,7 @@ fn serve(args: &GatewayRunArgs, arguments: usize) -> Result<(), Stop> {
     let metrics = args.metrics.map(Metrics::open).transpose()?;
     let mut keeper = enclosure::ourselves(arguments);
     keeper.extend(KEEPER.map(Into::into));
-    let surroundings = Surroundings { folder: args.runtime.clone(), keeper };
+    let surroundings = Surroundings { folder: args.runtime.clone(), file: args.file.file.clone(), keeper };
     let mut watch = Watch { metrics, name: config.name.clone() };
     let last = skyhaul_gateway::run(&config, &surroundings, &mut watch).map_err(Stop::bad)?;
     notify("STOPPING=1");

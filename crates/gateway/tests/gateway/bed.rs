@@ -34,8 +34,9 @@ pub(crate) fn stands_in(args: &[String]) -> bool {
     match args.first().map(String::as_str) {
         Some("gateway-run") => {
             let run = || {
-                let config = Config::read(Path::new(&args[1]))?;
-                skyhaul_gateway::run(&config, &surroundings(Path::new(&args[2])), &mut Ready)
+                let file = Path::new(&args[1]);
+                let config = Config::read(file)?;
+                skyhaul_gateway::run(&config, &surroundings(file, Path::new(&args[2])), &mut Ready)
             };
             if let Err(e) = run() {
                 eprintln!("{e}");
@@ -248,7 +249,11 @@ impl Drop for Running {
 }
 
 /// Where files of a gateway are.
-pub(crate) fn surroundings(folder: &Path) -> skyhaul_gateway::Surroundings {
+pub(crate) fn surroundings(file: &Path, folder: &Path) -> skyhaul_gateway::Surroundings {
     let ourselves = std::env::current_exe().expect("there").into();
-    skyhaul_gateway::Surroundings { folder: folder.into(), keeper: vec![ourselves, "gateway-keep".into()] }
+    skyhaul_gateway::Surroundings {
+        folder: folder.into(),
+        file: file.into(),
+        keeper: vec![ourselves, "gateway-keep".into()],
+    }
 }

@@ -18,7 +18,7 @@ fn main() {
         return;
     }
     let wanted: Vec<_> = args.iter().filter(|a| !a.starts_with('-')).collect();
-    let tests: [(&str, fn()); 8] = [
+    let tests: [(&str, fn()); 9] = [
         ("streams_arrive_whole", streams_arrive_whole),
         ("ipv6", ipv6),
         ("one_gateway_alone", one_gateway_alone),
@@ -26,6 +26,7 @@ fn main() {
         ("older_connections_pass_untouched", older_connections_pass_untouched),
         ("a_killed_gateway_is_bypassed", a_killed_gateway_is_bypassed),
         ("without_room_connections_are_forwarded", without_room_connections_are_forwarded),
+        ("a_reload_keeps_connections", a_reload_keeps_connections),
         ("nothing_is_left_behind", nothing_is_left_behind),
     ];
     for (name, test) in tests {
@@ -270,6 +271,44 @@ fn without_room_connections_are_forwarded() {
     assert_eq!(near.count("from-hosts"), 5);
 }
 
+fn a_reload_keeps_connections() {
+    let Some(bed) = Bed::new("reload", CALM) else { return };
+    let (near, _far) = (bed.gateway(NEAR, ""), bed.gateway(FAR, ""));
+    let file = bed.folder.join("near.toml");
+    let first = std::fs::read_to_string(&file).expect("is there");
+    let serves = echo(listen(&bed, server()), 1);
+    let mut old =
+        bed.spaces[CLIENT].within(|| TcpStream::connect(server()).expect("connects")).expect("enters");
+    old.write_all(b"before").expect("writes");
+    assert_eq!(near.count("from-hosts"), 1);
+    // What cannot be read, or cannot change, changes nothing.
+    for (text, says) in [
+        ("nonsense".to_owned(), "near.toml: "),
+        (first.clone() + "[split]\nports = [70000]\n", "split.ports"),
+        (first.clone() + "[limits]\nflows = 7\n", "limits.flows: it cannot change while the gateway runs"),
+    ] {
+        std::fs::write(&file, text).expect("writes");
+        let said = near.ask("reload");
+        assert!(said.contains(says) && !said.contains("reloaded"), "{said}");
+    }
+    let other = |port: u16| many(&bed, SocketAddr::new(server().ip(), port), 1, 1000);
+    other(PORT + 1);
+    assert_eq!(near.count("from-hosts"), 2);
+    // From now on connections to one port are forwarded, those to others are split, and the old one goes on.
+    std::fs::write(&file, format!("{first}[split]\nexclude-ports = [{}]\n", PORT + 1)).expect("writes");
+    assert_eq!(near.ask("reload"), "reloaded\n");
+    other(PORT + 1);
+    assert_eq!(near.count("from-hosts"), 2);
+    other(PORT + 2);
+    assert_eq!(near.count("from-hosts"), 3);
+    old.write_all(b" and after").expect("writes");
+    old.shutdown(Shutdown::Write).expect("half-closes");
+    let mut back = Vec::new();
+    old.read_to_end(&mut back).expect("reads");
+    assert_eq!(&back[32..], b"before and after");
+    serves.join().expect("serves");
+}
+
 fn nothing_is_left_behind() {
     let Some(bed) = Bed::new("behind", CALM) else { return };
     let before = bed.traces(NEAR);
@@ -279,7 +318,7 @@ fn nothing_is_left_behind() {
     let file = bed.folder.join("near.toml");
     let second = bed.spaces[NEAR].within(|| {
         let config = Config::read(&file).expect("is good");
-        skyhaul_gateway::run(&config, &bed::surroundings(&bed.folder), &mut bed::Ready).map(|_| ())
+        skyhaul_gateway::run(&config, &bed::surroundings(&file, &bed.folder), &mut bed::Ready).map(|_| ())
     });
     let e = second.expect("enters").expect_err("runs already").to_string();
     assert!(e.contains("runs already (process "), "{e}");
