@@ -184,6 +184,9 @@ pub struct Policy {
     /// Mark the data's waves and have the peer report their rate, if it does such a thing:
     /// [`Ack::receiver_rate`](crate::Ack::receiver_rate) (TCP-Real).
     pub receiver_rate: bool,
+    /// Losses say nothing of how much the path carries: the first timeout in a row does not put off the next one, and what
+    /// waited behind a hole gives no sample of the RTT.
+    pub losses_are_errors: bool,
     /// What the connection takes over from an earlier one on the path, if the driver remembers one.
     pub path_cache: PathCache,
 }
@@ -206,6 +209,7 @@ impl Default for Policy {
             probes: false,
             low_priority_data: false,
             receiver_rate: false,
+            losses_are_errors: false,
             path_cache: PathCache::Unused,
         }
     }

@@ -116,13 +116,17 @@ endpoint_keys! {
     limited_transmit: bool => limited_transmit;
     /// Duplicate acknowledgements that reveal a loss.
     dup_thresh: u32 => dup_thresh;
-    /// How a loss shows: "dup-acks", or "rack", by time (RFC 8985), which needs SACK.
+    /// How a loss shows: "dup-acks", "rack", by time (RFC 8985), or "snack", by what the receiver names as missing (as in
+    /// SCPS-TP, only simulated); both need SACK.
     loss_detection: LossDetection => loss_detection;
     /// Which losses the sender takes for errors of the channel, so that the congestion control does not hear of them: "none",
     /// "oracle" (only simulated), "inter-arrival", "spike", or a table with its parameters.
     loss_classifier: Short<LossClassifierSpec> => loss_classifier;
-    /// A probe two round trips after the last segment, before the retransmission timer (RFC 8985 §7); needs "rack".
+    /// A probe two round trips after the last segment, before the retransmission timer (RFC 8985 §7); needs "rack" or "snack".
     tail_loss_probe: bool => tail_loss_probe;
+    /// The link tells when it goes down: timers stop, and the peer is asked so often whether it is there again; "0 s": nobody
+    /// tells. Only simulated.
+    outage_probe: Time => outage_probe;
     /// Clock granularity of the retransmission timer.
     rto_tick: Time => rto.tick;
     /// Retransmission timeout before the first RTT sample.
@@ -241,6 +245,19 @@ impl Key<u32> for Size {
     }
     fn of(value: u32) -> Self {
         Self(value.into())
+    }
+}
+
+/// A time that zero stands for the lack of.
+impl Key<Option<Duration>> for Time {
+    fn into_value(self) -> Result<Option<Duration>, ValueError> {
+        Ok(Some(self.0).filter(|t| !t.is_zero()))
+    }
+    fn of(value: Option<Duration>) -> Self {
+        Self(value.unwrap_or(Duration::ZERO))
+    }
+    fn written(value: Option<Duration>) -> Option<Self> {
+        value.map(Self)
     }
 }
 
@@ -438,6 +455,7 @@ mod tests {
             dup_thresh: _,
             loss_detection: _,
             tail_loss_probe: _,
+            outage_probe: _,
             rto: _,
             rtt_source: _,
             timestamps: _,

@@ -75,18 +75,19 @@ fn check_ack_cc(at: &str, c: &Config) -> Result<()> {
     Ok(())
 }
 
-/// RACK lives on selective acknowledgements, and its verdicts on a recovery that repairs whatever is lost in
+/// RACK and SNACK live on selective acknowledgements, and their verdicts on a recovery that repairs whatever is lost in
 /// whatever order (RFC 8985 §4).
 fn check_loss_detection(at: &str, c: &Config, cc: &Control) -> Result<()> {
     let at = |k: &str| format!("{at}.{k}");
-    if c.loss_detection != LossDetection::Rack {
+    if c.loss_detection == LossDetection::DupAcks {
         return if c.tail_loss_probe {
-            let why = "what a probe finds only \"rack\" can tell: write loss-detection = \"rack\" as well";
+            let why = "what a probe finds \"dup-acks\" cannot tell: write loss-detection = \"rack\" as well";
             refuse(at("tail-loss-probe"), why)
         } else {
             Ok(())
         };
     }
+    let way = if c.loss_detection == LossDetection::Snack { "snack" } else { "rack" };
     let name = cc.name();
     if cc.policy(&c.rules).is_some_and(|p| !p.recovery.uses_pipe()) {
         let auto = if c.sack.is_none() { " (so sack = \"auto\" is off)" } else { "" };
@@ -95,13 +96,14 @@ fn check_loss_detection(at: &str, c: &Config, cc: &Control) -> Result<()> {
         return refuse(
             at("loss-detection"),
             format!(
-                "\"rack\" needs a congestion control that repairs losses with SACK, and \"{name}\"{with} does not{auto}: \
+                "\"{way}\" needs a congestion control that repairs losses with SACK, and \"{name}\"{with} does not{auto}: \
                  write another one, such as cc = \"sack\", or loss-detection = \"dup-acks\""
             ),
         );
     }
     if c.sack == Some(false) {
-        return refuse(at("loss-detection"), "\"rack\" needs SACK: write sack = true, or leave sack out");
+        let why = format!("\"{way}\" needs SACK: write sack = true, or leave sack out");
+        return refuse(at("loss-detection"), why);
     }
     Ok(())
 }

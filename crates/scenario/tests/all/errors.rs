@@ -443,7 +443,7 @@ fn files() {
         (
             "endpoint = \"ns2-2001\"",
             "endpoint = { loss-detection = \"time\" }",
-            "geo.toml:15: flows.bulk.endpoint.loss-detection: \"time\" is unknown (known: dup-acks, rack)",
+            "geo.toml:15: flows.bulk.endpoint.loss-detection: \"time\" is unknown (known: dup-acks, rack, snack)",
         ),
         (
             "endpoint = \"ns2-2001\"",
@@ -463,7 +463,7 @@ fn files() {
         (
             "endpoint = \"ns2-2001\"",
             "endpoint = { tail-loss-probe = true }",
-            "geo.toml:15: flows.bulk.endpoint.tail-loss-probe: what a probe finds only \"rack\" can tell: write loss-detection = \"rack\" as well",
+            "geo.toml:15: flows.bulk.endpoint.tail-loss-probe: what a probe finds \"dup-acks\" cannot tell: write loss-detection = \"rack\" as well",
         ),
         (
             "rwnd = \"64 segments\"",

@@ -18,6 +18,7 @@ mod path_mtu;
 mod peach_vegas;
 mod rates;
 mod return_link;
+mod scps;
 mod send_buffer;
 mod square_root;
 mod tcp_real;

@@ -92,6 +92,7 @@ pub struct Receiver<S: Store> {
     unacked: u32,
     sack_blocks: u8,
     answer_probes: bool,
+    names_holes: bool,
     sink: bool,
     /// `RCV.NXT` of a FIN that has arrived; [`NO_FIN`] before.
     fin_at: u64,
@@ -144,6 +145,7 @@ impl<S: Store> Receiver<S> {
             unacked: 0,
             sack_blocks: config.sack_blocks.min(4),
             answer_probes: false,
+            names_holes: false,
             sink: false,
             fin_at: NO_FIN,
             probe_answers: None,
@@ -164,6 +166,16 @@ impl<S: Store> Receiver<S> {
             self.sack_blocks = 0;
         }
         self.answer_probes = answer_probes;
+    }
+    /// Both ends have agreed that holes are named.
+    pub(crate) fn name_holes(&mut self, agreed: bool) {
+        self.names_holes = agreed;
+    }
+    /// The hole that the acknowledgement about to leave names, where that is agreed on (SCPS-TP's SNACK). To be asked before
+    /// [`Self::blocks`], which may forget what there is.
+    pub(crate) fn named_hole(&mut self) -> Option<(u64, u64)> {
+        let nxt = self.nxt;
+        self.beyond.as_mut().filter(|_| self.names_holes)?.hole(nxt)
     }
     /// What the window field of a SYN says at most; nothing has been announced before.
     pub(crate) fn begin_at_most(&mut self, bytes: u64) {

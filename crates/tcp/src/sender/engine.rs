@@ -56,6 +56,9 @@ pub(crate) struct Engine<S: Store> {
     pub(super) quiet: bool,
     /// The algorithm wants no data to leave.
     pub(super) held: bool,
+    /// A link is down, and data is held for that; a question has been asked since.
+    pub(super) frozen: bool,
+    pub(super) asked_through: bool,
     pub(super) gave_up: bool,
     /// The application has closed both ways: a closed window is waited for no longer than the FIN of the peer is.
     pub(super) abandoned: bool,
@@ -132,6 +135,8 @@ impl<S: Store> Engine<S> {
             went_back: false,
             quiet: false,
             held: false,
+            frozen: false,
+            asked_through: false,
             gave_up: false,
             judged: false,
             reduced: false,
@@ -171,9 +176,10 @@ impl<S: Store> Engine<S> {
         self.limit_probes();
         self.board = Board::new(FIRST, &self.config, smss);
         self.sack = peer.sack;
-        let by_time = self.config.loss_detection == LossDetection::Rack;
-        self.by_time =
-            (by_time && peer.sack && self.mode().uses_pipe()).then(|| Box::new(ByTime::new(&self.config)));
+        let by_name = self.config.loss_detection == LossDetection::Snack && peer.snack;
+        let by_time = self.config.loss_detection == LossDetection::Rack || by_name;
+        self.by_time = (by_time && peer.sack && self.mode().uses_pipe())
+            .then(|| Box::new(ByTime::new(&self.config, by_name)));
         self.board.keep_times(self.times_matter(), self.by_time.is_some());
         self.space.update_window(FIRST, peer.window, self.config.send_buffer);
         self.prober.support = match self.config.probes {
