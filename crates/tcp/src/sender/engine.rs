@@ -14,6 +14,7 @@ use crate::wave::Marker;
 use super::aside::Aside;
 use super::by_time::ByTime;
 use super::control::Control;
+use super::outage::Hold;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
@@ -54,11 +55,8 @@ pub(crate) struct Engine<S: Store> {
     pub(super) went_back: bool,
     /// The recovery in progress is one that the algorithm knows nothing of; see `classify`.
     pub(super) quiet: bool,
-    /// The algorithm wants no data to leave.
-    pub(super) held: bool,
-    /// A link is down, and data is held for that; a question has been asked since.
-    pub(super) frozen: bool,
-    pub(super) asked_through: bool,
+    /// No data is to leave.
+    pub(super) held: Hold,
     pub(super) gave_up: bool,
     /// The application has closed both ways: a closed window is waited for no longer than the FIN of the peer is.
     pub(super) abandoned: bool,
@@ -134,9 +132,7 @@ impl<S: Store> Engine<S> {
             window_probe_due: false,
             went_back: false,
             quiet: false,
-            held: false,
-            frozen: false,
-            asked_through: false,
+            held: Hold::No,
             gave_up: false,
             judged: false,
             reduced: false,
@@ -452,8 +448,8 @@ impl<S: Store> Engine<S> {
         if act.retransmit_head && !self.board.is_empty() {
             self.suspected = true;
         }
-        if let Some(hold) = act.hold.filter(|hold| *hold != self.held) {
-            self.held = hold;
+        if let Some(hold) = act.hold.filter(|hold| *hold != self.held.is_on()) {
+            self.held = if hold { Hold::Algorithm } else { Hold::No };
             if !hold {
                 if !self.board.is_empty() {
                     self.restart_timer(now);

@@ -46,7 +46,7 @@ impl<S: Store> Engine<S> {
 
     fn on_retransmission_timer(&mut self, now: Instant) {
         // While data is held the timer waits as well.
-        if self.board.is_empty() || self.held {
+        if self.board.is_empty() || self.held.is_on() {
             self.timers.stop(Timer::Retransmission);
             return;
         }
@@ -114,7 +114,7 @@ impl<S: Store> Engine<S> {
     }
 
     fn on_persist_timer(&mut self, now: Instant) {
-        if self.frozen {
+        if self.held.is_outage() {
             self.ask_through_outage(now);
             return;
         }

@@ -8,14 +8,38 @@ use crate::store::Store;
 use crate::timer::Timer;
 use skyhaul_base::Instant;
 
+/// Why no data is to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// It may.
+    No,
+    /// The algorithm says so.
+    Algorithm,
+    /// A link is down; nothing has been asked since.
+    Outage,
+    /// It is, and something has.
+    Asked,
+}
+
+impl Hold {
+    #[inline]
+    pub(super) fn is_on(self) -> bool {
+        self != Self::No
+    }
+    #[inline]
+    pub(super) fn is_outage(self) -> bool {
+        matches!(self, Self::Outage | Self::Asked)
+    }
+}
+
 impl<S: Store> Engine<S> {
     /// A link is down: nothing is sent but questions, the first of them at `ask_at`.
     #[cold]
     pub(super) fn freeze(&mut self, ask_at: Instant) {
-        if self.frozen {
+        if self.held.is_outage() {
             return;
         }
-        (self.frozen, self.held, self.asked_through) = (true, true, false);
+        self.held = Hold::Outage;
         self.wait_until(ask_at);
     }
 
@@ -31,7 +55,7 @@ impl<S: Store> Engine<S> {
 
     /// It is time for a question.
     pub(super) fn ask_through_outage(&mut self, now: Instant) {
-        self.asked_through = true;
+        self.held = Hold::Asked;
         self.ask();
         self.timers.set(Timer::Persist, self.next_question(now));
     }
@@ -40,11 +64,11 @@ impl<S: Store> Engine<S> {
     /// of it.
     #[cold]
     pub(super) fn thaw(&mut self, now: Instant) {
-        if !self.asked_through {
+        if self.held == Hold::Outage {
             self.wait_until(self.next_question(now));
             return;
         }
-        (self.frozen, self.held) = (false, false);
+        self.held = Hold::No;
         self.stop_persisting();
         if self.board.is_empty() {
             self.run_loop(Clock::Timer);
