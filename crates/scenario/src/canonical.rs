@@ -8,7 +8,7 @@ use crate::model::{
     Short, StartSpec,
 };
 use crate::resolve::chain::spec_of;
-use crate::resolved::{Direction, Event, FlowGroup, Gateway, Resolved, Start, Transport};
+use crate::resolved::{Direction, Event, FlowGroup, Gateway, Misfortune, Resolved, Start, Transport};
 use crate::trace;
 use sha2::{Digest, Sha256};
 use skyhaul_path::{Change, Delay, Limit, QueueConfig, arq, rate};
@@ -116,7 +116,12 @@ impl Resolved {
             Change::Up(up) => (key("up"), toml::Value::Boolean(*up)),
             Change::Fade(_) | Change::Visible(_) | Change::Way(..) | Change::Handover(_) => return None,
         };
-        Some(EventSpec { at: Time(event.at), set: [(key, value)].into_iter().collect(), crash: None })
+        Some(EventSpec {
+            at: Time(event.at),
+            set: [(key, value)].into_iter().collect(),
+            crash: None,
+            reroute: None,
+        })
     }
 
     /// Events of links before what happens to gateways.
@@ -125,7 +130,8 @@ impl Resolved {
         let gateways = self.mishaps.iter().map(|m| EventSpec {
             at: Time(m.at),
             set: toml::Table::new(),
-            crash: Some(self.gateways[m.gateway].name.clone()),
+            crash: (m.what == Misfortune::Crash).then(|| self.gateways[m.gateway].name.clone()),
+            reroute: (m.what == Misfortune::Reroute).then(|| self.gateways[m.gateway].name.clone()),
         });
         links.chain(gateways).collect()
     }
@@ -153,6 +159,8 @@ impl Resolved {
                 gateways: chain.gateways.iter().map(name).collect(),
                 open: Some(chain.open),
                 ack_mode: Some(chain.ack_mode),
+                asym: Some(chain.asym).filter(|a| *a > 0.0),
+                encrypted: chain.encrypted.then_some(true),
                 legs: legs
                     .map(|(g, &l)| (name(g), spec_of(&self.flows[l], &self.flow(&self.flows[l]))))
                     .collect(),

@@ -10,6 +10,8 @@ pub enum ChainKind {
     /// Nothing: one connection over the whole path.
     #[default]
     E2e,
+    /// The first gateway acknowledges in the receiver's name, within one connection, and sends again what is lost behind it.
+    Spoof,
     /// The first gateway ends the sender's connection and opens one to the receiver.
     Split2,
     /// The first gateway ends the sender's connection, the second one opens that to the receiver.
@@ -22,6 +24,7 @@ impl ChainKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::E2e => "e2e",
+            Self::Spoof => "spoof",
             Self::Split2 => "split2",
             Self::Split3 => "split3",
         }
@@ -31,7 +34,7 @@ impl ChainKind {
     pub const fn gateways(self) -> usize {
         match self {
             Self::E2e => 0,
-            Self::Split2 => 1,
+            Self::Spoof | Self::Split2 => 1,
             Self::Split3 => 2,
         }
     }

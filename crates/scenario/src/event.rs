@@ -2,7 +2,7 @@
 
 use crate::error::{Problem, did_you_mean};
 use crate::model::{EventSpec, is_trace};
-use crate::resolved::{Direction, Event, Link, Mishap, Resolved};
+use crate::resolved::{Direction, Event, Link, Misfortune, Mishap, Resolved};
 use skyhaul_path::Change;
 use toml::{Table, Value};
 
@@ -24,7 +24,7 @@ pub(crate) fn resolve(
     let mut changes = Vec::new();
     for index in order {
         let event = &events[index];
-        if event.crash.is_some() && event.set.is_empty() {
+        if (event.crash.is_some() || event.reroute.is_some()) && event.set.is_empty() {
             continue;
         }
         let key = format!("event[{index}]");
@@ -75,16 +75,21 @@ pub(crate) fn resolve(
 pub(crate) fn mishaps(events: &[EventSpec], start: &Resolved) -> Result<Vec<Mishap>, Problem> {
     let mut found = Vec::new();
     for (index, event) in events.iter().enumerate() {
-        let Some(name) = &event.crash else { continue };
-        let Some(gateway) = start.gateways.iter().position(|g| g.name == *name) else {
-            let names: Vec<&str> = start.gateways.iter().map(|g| g.name.as_str()).collect();
-            let hint = did_you_mean(name, names.iter().copied());
-            let known = if names.is_empty() { "none".into() } else { names.join(", ") };
-            let message =
-                format!("there is no gateway \"{name}\"{hint} (known: {known}): write one of these names");
-            return Err(Problem::new(format!("event[{index}].crash"), message));
-        };
-        found.push(Mishap { at: event.at.0, gateway });
+        let named =
+            [("crash", &event.crash, Misfortune::Crash), ("reroute", &event.reroute, Misfortune::Reroute)];
+        for (key, name, what) in named {
+            let Some(name) = name else { continue };
+            let Some(gateway) = start.gateways.iter().position(|g| g.name == *name) else {
+                let names: Vec<&str> = start.gateways.iter().map(|g| g.name.as_str()).collect();
+                let hint = did_you_mean(name, names.iter().copied());
+                let known = if names.is_empty() { "none".into() } else { names.join(", ") };
+                let message = format!(
+                    "there is no gateway \"{name}\"{hint} (known: {known}): write one of these names"
+                );
+                return Err(Problem::new(format!("event[{index}].{key}"), message));
+            };
+            found.push(Mishap { at: event.at.0, gateway, what });
+        }
     }
     found.sort_by_key(|m| m.at);
     Ok(found)

@@ -61,6 +61,17 @@ pub struct Mishap {
     pub at: Duration,
     /// Index into [`Resolved::gateways`].
     pub gateway: usize,
+    /// What happens.
+    pub what: Misfortune,
+}
+
+/// What happens to a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misfortune {
+    /// It crashes, and is there again at once: it knows none of its connections.
+    Crash,
+    /// Packets of its connections take a way past it, and past all other gateways.
+    Reroute,
 }
 
 /// What a group has to do with a chain of connections.
@@ -78,7 +89,7 @@ pub enum Part {
 }
 
 /// A chain of connections.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Chain {
     /// What stands between the ends.
     pub kind: ChainKind,
@@ -94,6 +105,10 @@ pub struct Chain {
     pub open: Open,
     /// When a gateway acknowledges.
     pub ack_mode: AckMode,
+    /// Probability that an acknowledgement passes by a gateway that answers in the receiver's name.
+    pub asym: f64,
+    /// No gateway can read it.
+    pub encrypted: bool,
 }
 
 /// A duplex link: two directions that share nothing but their name.

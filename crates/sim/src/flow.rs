@@ -269,6 +269,7 @@ impl Flow {
                     all.add(sender);
                 }
                 if let Agent::Leg(leg) = &self.agent {
+                    all.retransmissions += leg.spoof.as_ref().map_or(0, |s| s.repeats);
                     if let Some(rated) = &leg.rated {
                         let c = rated.sender.counters();
                         all.bytes_acked += rated.sender.acked();

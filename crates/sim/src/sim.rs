@@ -19,7 +19,7 @@ use skyhaul_apps::{App, Outcome, Start, Stop, Streams};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::{Agenda, PacketView};
-use skyhaul_scenario::resolved::{FlowGroup, Gateway, Mishap, Transport};
+use skyhaul_scenario::resolved::{FlowGroup, Gateway, Misfortune, Mishap, Transport};
 use skyhaul_tcp::config::LossClassifier;
 use skyhaul_tcp::{Config, Extras, Flags, Head, Segment};
 use skyhaul_trace::Event;
@@ -195,7 +195,10 @@ impl<R: Tap> Sim<R> {
                 return next;
             }
             if let Some(mishap) = self.run.mishaps.pop() {
-                self.crash(mishap.gateway);
+                match mishap.what {
+                    Misfortune::Crash => self.crash(mishap.gateway),
+                    Misfortune::Reroute => self.reroute(mishap.gateway),
+                }
             }
         }
     }

@@ -49,6 +49,12 @@ pub struct ChainSpec {
     /// When a gateway acknowledges; "early" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_mode: Option<AckMode>,
+    /// Probability that an acknowledgement of the receiver takes a way past the gateway, with "spoof"; 0 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asym: Option<f64>,
+    /// Gateways cannot read what they forward (IPsec and the like), and let it pass; false by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encrypted: Option<bool>,
     /// The legs that begin at gateways, by the name of the gateway.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub legs: BTreeMap<String, LegSpec>,

@@ -94,6 +94,10 @@ pub struct EventSpec {
     /// connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crash: Option<String>,
+    /// Name of the gateway that the path of its connections leaves: their packets take the whole path past it and all others,
+    /// and later connections pass uncut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reroute: Option<String>,
 }
 
 /// What to record.

@@ -86,6 +86,10 @@ pub(super) fn written<'a>(
             ),
         );
     }
+    let asym = chain.asym.unwrap_or(0.0);
+    if !(0.0..=1.0).contains(&asym) {
+        return refuse(at("asym"), format!("{asym} is no probability: write 0 to 1"));
+    }
     let names: Vec<&str> = model.links.keys().map(String::as_str).collect();
     let piece = |from: usize, to: usize| -> Vec<String> {
         path[from..to].iter().map(|&i| names[i].to_owned()).collect()
@@ -99,6 +103,8 @@ pub(super) fn written<'a>(
         buffers: Vec::new(),
         open: chain.open.unwrap_or_default(),
         ack_mode: chain.ack_mode.unwrap_or_default(),
+        asym,
+        encrypted: chain.encrypted.unwrap_or(false),
     };
     let first = ends().next().unwrap_or(path.len());
     let mut groups = vec![Written {

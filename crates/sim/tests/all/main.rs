@@ -20,6 +20,7 @@ mod rates;
 mod return_link;
 mod scps;
 mod send_buffer;
+mod spoof;
 mod square_root;
 mod tcp_real;
 mod traces;
