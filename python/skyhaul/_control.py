@@ -56,7 +56,7 @@ class Policy:
     probes: bool = False
     """Offer probes in the handshake; without it none can be sent."""
     rack: bool = False
-    """Judge losses by time (RACK, RFC 8985) whatever the endpoint says, where the connection has SACK and `recovery` is "sack" or "prr"."""
+    """Judge losses by time (RACK, RFC 8985) whatever the endpoint says; needs SACK and "sack" or "prr"."""
 
 
 def spec(controls: Controls | None) -> Spec:
