@@ -55,6 +55,8 @@ class Policy:
     """Some data leaves with low priority (`priority`): for warnings about routers without priorities."""
     probes: bool = False
     """Offer probes in the handshake; without it none can be sent."""
+    rack: bool = False
+    """Judge losses by time (RACK, RFC 8985) whatever the endpoint says; needs SACK and "sack" or "prr"."""
 
 
 def spec(controls: Controls | None) -> Spec:

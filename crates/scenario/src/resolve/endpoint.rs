@@ -80,7 +80,8 @@ fn check_ack_cc(at: &str, c: &Config) -> Result<()> {
 fn check_loss_detection(at: &str, c: &Config, cc: &Control) -> Result<()> {
     let at = |k: &str| format!("{at}.{k}");
     if c.loss_detection == LossDetection::DupAcks {
-        return if c.tail_loss_probe {
+        let asked_for = cc.policy(&c.rules).is_some_and(|p| p.rack);
+        return if c.tail_loss_probe && !asked_for {
             let why = "what a probe finds \"dup-acks\" cannot tell: write loss-detection = \"rack\" as well";
             refuse(at("tail-loss-probe"), why)
         } else {

@@ -173,8 +173,8 @@ impl<S: Store> Engine<S> {
         self.board = Board::new(FIRST, &self.config, smss);
         self.sack = peer.sack;
         let by_name = self.config.loss_detection == LossDetection::Snack && peer.snack;
-        let by_time = self.config.loss_detection == LossDetection::Rack || by_name;
-        self.by_time = (by_time && peer.sack && self.mode().uses_pipe())
+        let by_time = self.config.loss_detection == LossDetection::Rack || self.control.policy().rack;
+        self.by_time = ((by_time || by_name) && peer.sack && self.mode().uses_pipe())
             .then(|| Box::new(ByTime::new(&self.config, by_name)));
         self.board.keep_times(self.times_matter(), self.by_time.is_some());
         self.space.update_window(FIRST, peer.window, self.config.send_buffer);
