@@ -104,7 +104,7 @@ impl Spoof {
     }
 
     /// A segment of the sender.
-    pub(crate) fn from_sender(&mut self, now: Instant, s: &Segment) {
+    pub(crate) fn outbound(&mut self, now: Instant, s: &Segment) {
         if s.flags.has(Flags::SYN) {
             self.forget();
             (self.tracks, self.iss) = (true, s.seq);
@@ -169,7 +169,7 @@ impl Spoof {
     }
 
     /// A segment of the receiver.
-    pub(crate) fn from_receiver(&mut self, now: Instant, s: &Segment) {
+    pub(crate) fn inbound(&mut self, now: Instant, s: &Segment) {
         if s.flags.has(Flags::RST) {
             self.forget();
         }
@@ -316,9 +316,9 @@ mod tests {
     fn tracking(capacity: u64) -> Spoof {
         let mut b = Spoof::new(capacity);
         let syn = Segment { flags: Flags::SYN, ..Segment::default() };
-        b.from_sender(Instant::ZERO, &syn);
+        b.outbound(Instant::ZERO, &syn);
         let answer = Segment { flags: Flags::SYN.with(Flags::ACK), ack: Seq(1), window: 60_000, ..syn };
-        b.from_receiver(Instant::ZERO, &answer);
+        b.inbound(Instant::ZERO, &answer);
         (b.to_sender.clear(), b.to_receiver.clear());
         b
     }
@@ -330,12 +330,12 @@ mod tests {
     fn data_is_acknowledged_at_once_and_kept_until_the_receiver_does() {
         let mut b = tracking(10_000);
         for n in 0..3 {
-            b.from_sender(at(0), &data(n));
+            b.outbound(at(0), &data(n));
         }
         let told: Vec<_> = b.to_sender.drain(..).map(|s| (s.ack.0, s.window)).collect();
         assert_eq!(told, [(1001, 9000), (2001, 8000), (3001, 7000)]);
         assert_eq!((b.to_receiver.len(), b.stored()), (3, 3000));
-        b.from_receiver(at(500), &ack(2));
+        b.inbound(at(500), &ack(2));
         assert_eq!(b.stored(), 1000);
         // The window has opened: the sender is told, and of nothing else.
         let told: Vec<_> = b.to_sender.drain(..).map(|s| (s.ack.0, s.window)).collect();
@@ -345,11 +345,11 @@ mod tests {
     #[test]
     fn a_full_store_lets_data_pass_unanswered() {
         let mut b = tracking(2000);
-        (0..4).for_each(|n| b.from_sender(at(0), &data(n)));
+        (0..4).for_each(|n| b.outbound(at(0), &data(n)));
         assert_eq!((b.to_receiver.len(), b.to_sender.len(), b.stored()), (4, 2, 2000));
         assert_eq!(b.to_sender.back().map(|s| (s.ack.0, s.window)), Some((2001, 0)));
         // What the receiver has is acknowledged, whoever kept it.
-        b.from_receiver(at(500), &ack(4));
+        b.inbound(at(500), &ack(4));
         assert_eq!(b.to_sender.back().map(|s| (s.ack.0, s.window)), Some((4001, 2000)));
         assert_eq!(b.stored(), 0);
     }
@@ -357,23 +357,23 @@ mod tests {
     #[test]
     fn losses_are_repaired_from_the_store_and_duplicates_never_reach_the_sender() {
         let mut b = tracking(100_000);
-        (0..8).for_each(|n| b.from_sender(at(0), &data(n)));
-        b.from_receiver(at(500), &ack(1));
+        (0..8).for_each(|n| b.outbound(at(0), &data(n)));
+        b.inbound(at(500), &ack(1));
         (b.to_sender.clear(), b.to_receiver.clear());
         for n in 2..6 {
             let mut dup = ack(1);
             dup.sack.push(Seq(2001), Seq(1 + 1000 * (n + 1)));
-            b.from_receiver(at(500), &dup);
+            b.inbound(at(500), &dup);
         }
         let again: Vec<_> = b.to_receiver.drain(..).map(|s| s.seq.0).collect();
         assert_eq!(again, [1001], "once");
         assert!(b.to_sender.is_empty());
         // Without selective acknowledgements three duplicates do; and then the timer.
         let mut b = tracking(100_000);
-        (0..8).for_each(|n| b.from_sender(at(0), &data(n)));
-        b.from_receiver(at(500), &ack(1));
+        (0..8).for_each(|n| b.outbound(at(0), &data(n)));
+        b.inbound(at(500), &ack(1));
         b.to_receiver.clear();
-        (0..3).for_each(|_| b.from_receiver(at(500), &ack(1)));
+        (0..3).for_each(|_| b.inbound(at(500), &ack(1)));
         assert_eq!(b.to_receiver.drain(..).map(|s| s.seq.0).collect::<Vec<_>>(), [1001]);
         let expires = b.next_timeout();
         b.expire(expires);
@@ -384,17 +384,17 @@ mod tests {
     #[test]
     fn a_fin_waits_for_the_receiver_and_what_is_not_tracked_passes() {
         let mut b = tracking(100_000);
-        b.from_sender(at(0), &data(0));
+        b.outbound(at(0), &data(0));
         let fin = Segment { flags: Flags::ACK.with(Flags::FIN), ..data(1) };
-        b.from_sender(at(0), &fin);
+        b.outbound(at(0), &fin);
         assert_eq!(b.to_sender.back().map(|s| s.ack.0), Some(2001), "not beyond the data");
         let last = Segment { ack: Seq(2002), ..ack(2) };
-        b.from_receiver(at(500), &last);
+        b.inbound(at(500), &last);
         assert_eq!(b.to_sender.back().map(|s| s.ack.0), Some(2002));
         b.forget();
         (b.to_sender.clear(), b.to_receiver.clear());
-        b.from_sender(at(600), &data(2));
-        b.from_receiver(at(600), &ack(1));
+        b.outbound(at(600), &data(2));
+        b.inbound(at(600), &ack(1));
         assert_eq!((b.to_receiver.pop_front(), b.to_sender.pop_front()), (Some(data(2)), Some(ack(1))));
         assert_eq!(b.stored(), 0);
     }

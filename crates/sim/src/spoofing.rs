@@ -53,9 +53,9 @@ impl<R: Tap> Sim<R> {
         let now = self.now;
         if let Some(spoof) = self.spoof(c) {
             if from_receiver {
-                spoof.from_receiver(now, segment);
+                spoof.inbound(now, segment);
             } else {
-                spoof.from_sender(now, segment);
+                spoof.outbound(now, segment);
             }
         }
         self.carry(self.chains[c as usize].legs[0]);
