@@ -319,7 +319,8 @@ mod tests {
         b.outbound(Instant::ZERO, &syn);
         let answer = Segment { flags: Flags::SYN.with(Flags::ACK), ack: Seq(1), window: 60_000, ..syn };
         b.inbound(Instant::ZERO, &answer);
-        (b.to_sender.clear(), b.to_receiver.clear());
+        b.to_sender.clear();
+        b.to_receiver.clear();
         b
     }
     fn at(ms: u64) -> Instant {
@@ -359,7 +360,8 @@ mod tests {
         let mut b = tracking(100_000);
         (0..8).for_each(|n| b.outbound(at(0), &data(n)));
         b.inbound(at(500), &ack(1));
-        (b.to_sender.clear(), b.to_receiver.clear());
+        b.to_sender.clear();
+        b.to_receiver.clear();
         for n in 2..6 {
             let mut dup = ack(1);
             dup.sack.push(Seq(2001), Seq(1 + 1000 * (n + 1)));
@@ -392,7 +394,8 @@ mod tests {
         b.inbound(at(500), &last);
         assert_eq!(b.to_sender.back().map(|s| s.ack.0), Some(2002));
         b.forget();
-        (b.to_sender.clear(), b.to_receiver.clear());
+        b.to_sender.clear();
+        b.to_receiver.clear();
         b.outbound(at(600), &data(2));
         b.inbound(at(600), &ack(1));
         assert_eq!((b.to_receiver.pop_front(), b.to_sender.pop_front()), (Some(data(2)), Some(ack(1))));

@@ -268,7 +268,6 @@ impl<S: Store> Connection<S> {
             ProbeNegotiation::Off => false,
         };
         self.receiver.start(self.sack_ok, answer, self.timestamps);
-        self.receiver.name_holes(peer.snack);
         self.marks_waves = self.wants_waves();
         self.sender.start(now, peer);
         self.wl1 = self.receiver.next_expected();

@@ -106,7 +106,6 @@ pub fn one_way<S: Store>(
         ProbeNegotiation::Off => false,
     };
     receiver.start(agreed.sack, answers, agreed.timestamps);
-    receiver.name_holes(snack);
     receiver.discard();
     if let Some(ratio) = &agreed.ack_cc {
         receiver.acknowledge_every(ratio.ratio(), LONGEST_HELD);

@@ -6,7 +6,7 @@
 mod beyond;
 
 use crate::autotune::Autotune;
-use crate::config::{AckCc, Config, DelayedAck};
+use crate::config::{AckCc, Config, DelayedAck, LossDetection};
 use crate::error::Rejected;
 use crate::segment::Mark;
 use crate::store::Store;
@@ -92,7 +92,6 @@ pub struct Receiver<S: Store> {
     unacked: u32,
     sack_blocks: u8,
     answer_probes: bool,
-    names_holes: bool,
     sink: bool,
     /// `RCV.NXT` of a FIN that has arrived; [`NO_FIN`] before.
     fin_at: u64,
@@ -145,7 +144,6 @@ impl<S: Store> Receiver<S> {
             unacked: 0,
             sack_blocks: config.sack_blocks.min(4),
             answer_probes: false,
-            names_holes: false,
             sink: false,
             fin_at: NO_FIN,
             probe_answers: None,
@@ -167,15 +165,12 @@ impl<S: Store> Receiver<S> {
         }
         self.answer_probes = answer_probes;
     }
-    /// Both ends have agreed that holes are named.
-    pub(crate) fn name_holes(&mut self, agreed: bool) {
-        self.names_holes = agreed;
-    }
-    /// The hole that the acknowledgement about to leave names, where that is agreed on (SCPS-TP's SNACK). To be asked before
-    /// [`Self::blocks`], which may forget what there is.
+    /// The hole that the acknowledgement about to leave names, where this end does such a thing (SCPS-TP's SNACK). A peer that does
+    /// not passes it over. To be asked before [`Self::blocks`], which may forget what there is.
     pub(crate) fn named_hole(&mut self) -> Option<(u64, u64)> {
         let nxt = self.nxt;
-        self.beyond.as_mut().filter(|_| self.names_holes)?.hole(nxt)
+        let names = self.config.loss_detection == LossDetection::Snack && self.sack_blocks > 0;
+        self.beyond.as_mut().filter(|_| names)?.hole(nxt)
     }
     /// What the window field of a SYN says at most; nothing has been announced before.
     pub(crate) fn begin_at_most(&mut self, bytes: u64) {
