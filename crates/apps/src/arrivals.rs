@@ -70,7 +70,7 @@ impl Kind for Config {
     }
     fn words(&self, number: &dyn Fn(f64) -> String) -> String {
         let (often, size) = (number(self.rate), number(self.size.mean() / 1e3));
-        format!("{often} transfers per second at random times, {size} kB in the mean")
+        format!("{often} transfers per second at random times, {size} kB on average")
     }
 }
 

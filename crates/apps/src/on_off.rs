@@ -53,7 +53,7 @@ impl Kind for Config {
     fn words(&self, number: &dyn Fn(f64) -> String) -> String {
         let mbit = number(stream::bits(self.rate) as f64 / 1e6);
         let (on, off) = (number(self.on.mean()), number(self.off.mean()));
-        format!("{mbit} Mbit/s while on, {on} s on and {off} s off in the mean")
+        format!("{mbit} Mbit/s while on, on average {on} s on and {off} s off")
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
     /// A page without data.
-    #[error("a page has at least 1 segment")]
+    #[error("a page needs at least 1 segment")]
     NoSegments,
     /// No page.
     #[error("0 pages do nothing: write at least 1")]
@@ -97,7 +97,7 @@ impl Kind for Config {
     fn words(&self, number: &dyn Fn(f64) -> String) -> String {
         let pause = match self.idle {
             None => String::new(),
-            Some(times) => format!(", {} s apart in the mean", number(times.mean())),
+            Some(times) => format!(", {} s apart on average", number(times.mean())),
         };
         format!("pages of {} segments, one after the other{pause}", self.segments)
     }

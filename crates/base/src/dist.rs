@@ -16,7 +16,7 @@ const LONGEST_TIME: Duration = Duration::from_secs(366 * 86_400);
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum InvalidDistribution {
     /// An upper bound that is none.
-    #[error("not above min: write a larger size")]
+    #[error("must be above min: write a larger size")]
     Bounds,
     /// No size to choose from.
     #[error("empty: name at least one size")]
@@ -25,10 +25,10 @@ pub enum InvalidDistribution {
     #[error("longer than a year")]
     LongTime,
     /// A shape at which the distribution has no mean.
-    #[error("{0} is no shape with a mean: write a number above 1, such as 1.5")]
+    #[error("a shape of {0} has no mean: write a number above 1, such as 1.5")]
     NoMean(f64),
     /// A size that no transfer has; the key where it stands.
-    #[error("a transfer has from 1 B to 2^60 B")]
+    #[error("a transfer must have from 1 B to 2^60 B")]
     NoTransfer(&'static str),
     /// A shape that is none.
     #[error("{0}: write a number above 0, such as 1.2")]

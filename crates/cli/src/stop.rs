@@ -22,7 +22,7 @@ pub(crate) enum Stop {
     #[error("{0}")]
     Interrupted(String),
     /// Nobody reads our output any more. Status 0.
-    #[error("nobody reads the output")]
+    #[error("the reader closed the output")]
     Closed,
     /// Said already: a program that we ran ended with this status, or a check failed.
     #[error("ended with status {0}")]

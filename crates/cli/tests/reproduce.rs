@@ -337,7 +337,7 @@ fn check_is_a_status_and_wrong_names_are_refused() {
         (&["reproduce", "--studies", "nowhere"], &["nowhere", "no such file or directory"]),
         (&["reproduce", "--studies", "the-cache"], &["the-cache", "holds no studies"]),
         (&["reproduce", "--studies", "studies", "--out", "studies"], &["studies", "manifest.json"]),
-        (&["compare", "out", "nowhere"], &["nowhere", "no such directory"]),
+        (&["compare", "out", "nowhere"], &["nowhere", "there is no such directory"]),
         (&["compare", "out", "studies"], &["studies", "no results directory"]),
         (&["compare", "out", "out/studies/a/b"], &["a reproduction", "a study", "same kind"]),
     ] {

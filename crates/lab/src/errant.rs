@@ -51,14 +51,14 @@ fn parse(text: &str) -> Result<Vec<Profile>, (usize, String)> {
         let profile: Profile = row.map_err(|e| {
             let line = e.position().map_or(1, |p| p.line() as usize);
             let header = "operator,country,rat,signal_quality,download_kbps,upload_kbps,latency_ms_avg,latency_ms_stdev";
-            (line, format!("no profile: the columns are {header}, the last four of them numbers"))
+            (line, format!("not a profile: the columns are {header}, the last four of them numbers"))
         })?;
         let line = profiles.len() + 2;
         profile.check().map_err(|message| (line, message))?;
         profiles.push(profile);
     }
     if profiles.is_empty() {
-        return Err((0, "no profiles: write a header and a line for each".to_owned()));
+        return Err((0, "no profiles: write a header and one line per profile".to_owned()));
     }
     Ok(profiles)
 }
@@ -125,7 +125,7 @@ impl Profile {
         let mut text = String::new();
         let _ = write!(
             text,
-            "# Profile {name} of ERRANT: {down:.0} kbit/s to the user, {up:.0} kbit/s back, latency {mean:.1} ms in the mean\n\
+            "# Profile {name} of ERRANT: {down:.0} kbit/s downlink, {up:.0} kbit/s uplink, mean round-trip latency {mean:.1} ms\n\
              # with a deviation of {deviation:.1} ms, round trip. The buffers, of one BDP, are not measured.\n\
              schema   = 1\ntitle    = {title}\nduration = \"60 s\"\nseed     = 1\n\n\
              [links.access]\nrate    = \"{down:.3} kbit/s\"\ndelay   = {delay}{reorder}\nqueue   = \"1 BDP\"\n\

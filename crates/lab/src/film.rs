@@ -82,7 +82,7 @@ impl Found {
             let _ = writeln!(
                 text,
                 "{}: {} frames, mean {:.0} B, variation {:.2}, {} to {} B; TES{sign}, xi {xi}, {step}; \
-                 autocorrelations off by {:.3} in the mean square over {} lags",
+                 autocorrelation error {:.3} (root mean square) over {} lags",
                 t.kind.letter(),
                 t.count,
                 t.mean,
@@ -104,7 +104,7 @@ impl Found {
         let other = if movie.mode == Mode::Coupled { "independent" } else { "coupled" };
         let _ = writeln!(text, "groups of pictures with mode = \"{other}\": {other_mode:.2}");
         text.push_str(
-            "A TES process forgets exponentially, a film does not: where long dependence matters, replay the trace.\n",
+            "The autocorrelation of a TES process decays exponentially, that of a film more slowly: where long-range dependence matters, replay the trace.\n",
         );
         text
     }

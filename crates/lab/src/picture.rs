@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{self, Stdio};
 
 /// How to get pictures where there is no renderer.
-pub(crate) const HOW_TO: &str = "no pictures: install vl-convert, or use `pip install 'skyhaul[plot]'`; \
+pub(crate) const HOW_TO: &str = "no figure files: install vl-convert, or use `pip install 'skyhaul[plot]'`; \
                                  the page report.html shows the same figures";
 
 /// The command `vl-convert`.

@@ -23,13 +23,12 @@ const NAMES: usize = 12;
 /// If no link has satellites, the ending is unknown, nothing can draw, or the file cannot be written.
 pub fn figure(scenario: &Resolved, path: &Path) -> Result<(), LabError> {
     let refuse = |why| LabError::from(FigureError { path: path.into(), why });
-    let spec = spec(scenario).ok_or_else(|| refuse("no link of the scenario has satellites".into()))?;
+    let spec = spec(scenario).ok_or_else(|| refuse("no link of the scenario uses satellites".into()))?;
     let text = spec.to_string();
     match path.extension().and_then(|e| e.to_str()) {
         Some("json") => std::fs::write(path, text).map_err(LabError::write(path)),
         Some("svg" | "png") => {
-            let missing =
-                "nothing here can draw: install vl-convert, or write a name that ends in .json for its input";
+            let missing = "cannot draw: install vl-convert, or write a name that ends in .json for the Vega-Lite specification";
             let command = Command::find().ok_or_else(|| refuse(missing.into()))?;
             command.render(&text, path).map_err(|e| refuse(e.to_string()))
         }
@@ -46,7 +45,7 @@ pub fn spec(scenario: &Resolved) -> Option<Value> {
     series(orbit, duration, &mut |s| samples.push(s.clone()));
     let title = format!("Link {}: {} - {}", link.name, config.from, config.to);
     let said = format!(
-        "Elevation at {}, delay one way; colours change with the satellite, grey where there is none",
+        "Elevation at {} and one-way delay; the colour changes with the satellite, grey means none",
         config.from
     );
     let panel = |field: &str, y: &str, names: bool| panel(field, y, names, &Passes::of(&samples, duration));

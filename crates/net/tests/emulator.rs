@@ -220,7 +220,7 @@ fn a_run_in_which_nothing_crosses_is_not_trusted() {
         return;
     };
     let r = p.emulation.finish().unwrap();
-    assert_eq!(r.doubts(), ["no packet entered the links in either direction: nothing was measured"]);
+    assert_eq!(r.doubts(), ["no packet entered the links in either direction, so nothing was measured"]);
 }
 
 #[test]

@@ -210,7 +210,7 @@ impl Config {
             ));
         }
         if self.relay == Relay::InterSatellite && self.diversity != Diversity::None {
-            let message = "two ways at a time need relay = \"bent-pipe\": leave this out, or write \"none\"";
+            let message = "two paths at a time need relay = \"bent-pipe\": leave this out, or write \"none\"";
             return Err(Invalid::new("diversity", message));
         }
         Ok(())
@@ -248,7 +248,7 @@ mod policy {
             Policy::find(text)
                 .ok_or_else(|| format!("there is no policy \"{text}\" (known: {})", NAMES.join(", ")))
         };
-        let bare = |n: &str| -> String { format!("{n} is no policy: write one of {}", NAMES.join(", ")) };
+        let bare = |n: &str| -> String { format!("{n} is not a policy: write one of {}", NAMES.join(", ")) };
         text_or_table(d, "a policy such as \"max-elevation\", or a table with its kind", find, bare)
     }
 
@@ -256,7 +256,7 @@ mod policy {
     pub(super) fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let table = generator.subschema_for::<Policy>();
         schemars::json_schema!({
-            "description": "Which of the satellites in sight serves; \"max-elevation\" by default.",
+            "description": "Which of the visible satellites serves; \"max-elevation\" by default.",
             "anyOf": [{ "type": "string", "enum": NAMES }, table],
         })
     }
@@ -274,7 +274,7 @@ mod shells {
     const EXPECTED: &str = "a constellation such as \"leo550\", a table with its kind, or a list of these";
 
     fn bare(n: &str) -> String {
-        format!("{n} is no constellation: write {EXPECTED}")
+        format!("{n} is not a constellation: write {EXPECTED}")
     }
 
     /// One of a list.

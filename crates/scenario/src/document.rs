@@ -48,7 +48,7 @@ impl Document {
         let mut layers = vec![Layer::parse(file, text)?];
         let of_study = ["scenario", "schema"].iter().all(|key| layers[0].table.contains_key(*key));
         if of_study {
-            let message = "this is a study, which holds or names a scenario: skyhaul study run takes it";
+            let message = "this is a study, not a scenario: run it with skyhaul study run";
             return Err(layers[0].error("scenario", message.into()));
         }
         while let Some(base) = layers[layers.len() - 1].extends()? {
@@ -57,11 +57,11 @@ impl Document {
             let is_preset = base.starts_with(preset::PREFIX);
             let name = if is_preset { base.clone() } else { beside(&from.file, &base) };
             if layers.iter().any(|l| l.file == name) {
-                return refuse(format!("\"{base}\" extends this file in turn"));
+                return refuse(format!("\"{base}\" extends this file: the files form a loop"));
             }
             if layers.len() >= MAX_LAYERS {
                 return refuse(format!(
-                    "more than {MAX_LAYERS} files in a row extend each other: join some of them"
+                    "the chain of `extends` is longer than {MAX_LAYERS} files: merge some of them"
                 ));
             }
             let text = if let Some(name) = base.strip_prefix(preset::PREFIX) {

@@ -49,7 +49,7 @@ impl ScenarioError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
     /// Whoever reads the scenario has no files.
-    #[error("there are no files here, only presets")]
+    #[error("files cannot be read here, only presets")]
     NoFiles,
     /// The system refuses, in its words.
     #[error("{0}")]
@@ -69,13 +69,13 @@ pub(crate) enum ValueError {
     #[error("\"{name}\" is not {what}{hint} (known: {known})")]
     UnknownName { name: String, what: &'static str, hint: String, known: String },
     /// A packet of more than 65535 bytes.
-    #[error("\"{0} B\" is larger than a packet can be (65535 B)")]
+    #[error("\"{0} B\" is more than the largest packet (65535 B)")]
     LargePacket(u64),
     /// A window below one segment.
     #[error("{0} segments are too few: write at least \"1 segment\"")]
     FewSegments(f64),
     /// An operating system whose maker recommends nothing over satellites.
-    #[error("nothing is recommended over satellites for \"{0}\": write buffers = \"default\" or \"max\"")]
+    #[error("no satellite buffer sizes are documented for \"{0}\": write buffers = \"default\" or \"max\"")]
     NoSatelliteBuffers(&'static str),
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn resolve(
         let mut leaves = Vec::new();
         flatten("", &event.set, &mut leaves);
         if leaves.is_empty() {
-            return refuse(format!("{key}.set"), format!("empty: name what changes ({KNOWN})"));
+            return refuse(format!("{key}.set"), format!("empty: name a key to change ({KNOWN})"));
         }
         for (path, _) in &leaves {
             if !may_change(path) {

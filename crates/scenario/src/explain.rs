@@ -69,10 +69,7 @@ pub(crate) fn rewrite(path: &str, message: &str) -> Failure {
         }
         let known = quoted(rest);
         if known.is_empty() {
-            return (
-                key_in(name),
-                "unknown key: this table has no keys besides the one that names it".into(),
-            );
+            return (key_in(name), "unknown key: this table takes no other keys".into());
         }
         let hint = did_you_mean(name, known.iter().copied());
         return (key_in(name), format!("unknown key{hint} (known: {})", known.join(", ")));
@@ -121,10 +118,10 @@ fn found_text(found: &str) -> String {
 
 fn expected_text(expected: &str) -> String {
     match expected {
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more".into(),
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number ≥ 0".into(),
         "f64" => "a number".into(),
         "a boolean" => "true or false".into(),
-        "a string" | "string" => "a text in quotes".into(),
+        "a string" | "string" => "a string in quotes".into(),
         "a sequence" => "a list in brackets".into(),
         "a map" => "a table".into(),
         _ if expected.starts_with("struct ") || expected.starts_with("internally tagged") => "a table".into(),

@@ -19,7 +19,7 @@ pub(crate) const USUAL_LIMIT: u64 = 4_000_000_000;
 pub struct Memory {
     /// Flows that are there from the start.
     pub flows: f64,
-    /// Short transfers that arrive faster than the path carries them, and so pile up.
+    /// Short transfers that arrive faster than the path can carry them, and so pile up.
     pub arrivals: f64,
     /// Series over time.
     pub samples: f64,
@@ -35,9 +35,9 @@ impl Memory {
     /// What takes most, and what would make it less.
     pub(crate) fn worst(&self) -> (&'static str, &'static str, &'static str) {
         if self.samples >= self.flows.max(self.arrivals) {
-            ("record.sample", "samples", "sample less often, or fewer series")
+            ("record.sample", "samples", "a longer sampling interval, or fewer series")
         } else if self.arrivals >= self.flows {
-            ("flows", "transfers that arrive faster than the path carries them", "a lower rate of arrivals")
+            ("flows", "transfers that arrive faster than the path can carry them", "a lower arrival rate")
         } else {
             ("flows", "flows", "fewer of them")
         }
@@ -125,7 +125,7 @@ mod tests {
         assert!(e.starts_with("big.toml:8: record.sample: this run needs about "), "{e}");
         assert!(
             e.contains("more than 4 GB")
-                && e.ends_with("sample less often, or fewer series, or write max-memory"),
+                && e.ends_with("a longer sampling interval, or fewer series, or write max-memory"),
             "{e}"
         );
         let many = "[flows.a]\npath = [\"sat\"]\ncount = 1000000";

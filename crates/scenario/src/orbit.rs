@@ -68,7 +68,7 @@ fn nothing_in_sight(config: &Config, sky: &Sky, searched: Duration) -> String {
     });
     let (from, to) = (&config.from, &config.to);
     let seen = match &mut counts {
-        [0, 0] => "neither sees one at the start".into(),
+        [0, 0] => "neither sees a satellite at the start".into(),
         [a, b] => format!("at the start {from} sees {a} and {to} {b}"),
     };
     let remedy = match config.relay {
@@ -79,7 +79,7 @@ fn nothing_in_sight(config: &Config, sky: &Sky, searched: Duration) -> String {
         skyhaul_orbit::Relay::InterSatellite => "write a lower elevation, or more satellites",
     };
     format!(
-        "no way between {from} and {to} within {} s: no satellite, or chain of them, is seen from both ({seen}): {remedy}",
+        "no path between {from} and {to} within {} s: no satellite or chain of satellites is visible from both ({seen}): {remedy}",
         searched.as_secs_f64()
     )
 }

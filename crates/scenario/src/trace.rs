@@ -21,7 +21,7 @@ pub(crate) fn resolve_rate(key: &str, spec: &TraceSpec, run: Duration) -> Result
     let file = File::of(key, spec)?;
     let no_end = rate::no_end(file.kind);
     if spec.interpolation.is_some_and(|i| i != Interpolation::Hold || no_end.is_some()) {
-        let message = "a rate holds until the next: leave this out (only delays interpolate)";
+        let message = "rates are steps and never interpolated: leave this out (only delays interpolate)";
         return Err(Problem::new(format!("{key}.interpolation"), message));
     }
     if let (Some(why), Some(EndSpec::Error | EndSpec::Hold)) = (no_end, spec.end) {
@@ -36,7 +36,7 @@ pub(crate) fn resolve_rate(key: &str, spec: &TraceSpec, run: Duration) -> Result
 pub(crate) fn resolve_delay(key: &str, spec: &TraceSpec, run: Duration) -> Result<DelayTrace, Problem> {
     let file = File::of(key, spec)?;
     if file.kind != DELAYS {
-        let message = format!("this gives a rate, and no delay: write {DELAYS} = \"FILE.csv\"");
+        let message = format!("this file gives a rate, not a delay: write {DELAYS} = \"FILE.csv\"");
         return Err(Problem::new(file.key, message));
     }
     let interpolation = spec.interpolation.unwrap_or_default();
@@ -113,7 +113,7 @@ impl<'a> File<'a> {
             return Ok(());
         }
         let message = format!(
-            "the trace ends at {} s and the run at {} s: write end = \"hold\" or \"loop\", or a shorter duration",
+            "the trace ends at {} s, but the run at {} s: write end = \"hold\" or \"loop\", or a shorter duration",
             last.as_secs_f64(),
             run.as_secs_f64()
         );

@@ -94,7 +94,7 @@ impl CellRunner for Simulator {
             }
             _ => {
                 let accepted = ["\"preset:<name>\"", "a path", "a table"].map(str::to_owned).to_vec();
-                let message = "the scenario is a name or a table".to_owned();
+                let message = "the scenario must be a name or a table".to_owned();
                 return Err(Problem { message, accepted, path: None });
             }
         }
@@ -137,7 +137,7 @@ impl CellRunner for Simulator {
             if let Config::User(own) = &group.cc {
                 let name = own.control.as_str();
                 let version = self.controls.fingerprint(name).ok_or_else(|| Unversioned {
-                    why: format!("nothing tells one version of the control \"{name}\" from another"),
+                    why: format!("the control \"{name}\" has no version, so its cells cannot be cached"),
                 })?;
                 all.insert(name, version);
             }
@@ -261,7 +261,7 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
             Change::Limit(limit) => match limit {
                 Limit::Packets(n) => format!("queue of {n} packets"),
                 Limit::Bytes(n) => format!("queue of {n} B"),
-                Limit::Unlimited => "queue of any length".to_owned(),
+                Limit::Unlimited => "queue of unlimited length".to_owned(),
             },
             Change::Up(true) => "up".to_owned(),
             Change::Up(false) => "down".to_owned(),

@@ -55,7 +55,7 @@ pub enum StudyError {
         source: RenderError,
     },
     /// A cell came back from elsewhere with something that is not its result.
-    #[error("the answer for {label} cannot be used: {source}")]
+    #[error("the result for {label} cannot be used: {source}")]
     Answer {
         /// The cell in words.
         label: String,
@@ -63,7 +63,7 @@ pub enum StudyError {
         source: EntryError,
     },
     /// A cell came back from elsewhere that was never asked for.
-    #[error("the answer for {label} cannot be used: nobody asked for this cell")]
+    #[error("the result for {label} cannot be used: this cell was not requested")]
     Unasked {
         /// The cell in words.
         label: String,
@@ -85,10 +85,10 @@ pub enum RenderError {
 #[derive(Debug, thiserror::Error)]
 pub enum EntryError {
     /// It is of another engine, or other quantities are measured now.
-    #[error("the answer is of another engine")]
+    #[error("the result is from another engine")]
     Foreign,
     /// Part of it is missing.
-    #[error("the entry is cut off")]
+    #[error("the entry is truncated")]
     CutOff,
     /// Its first line says nothing.
     #[error("its first line is damaged")]
@@ -114,9 +114,9 @@ pub fn io_words(e: &std::io::Error) -> String {
         ErrorKind::NotFound => "no such file or directory".into(),
         ErrorKind::PermissionDenied => "permission denied".into(),
         ErrorKind::StorageFull => "the disk is full".into(),
-        ErrorKind::NotADirectory => "it is no directory".into(),
-        ErrorKind::IsADirectory => "it is a directory".into(),
-        ErrorKind::InvalidData if e.get_ref().is_none() => "it is not text in UTF-8".into(),
+        ErrorKind::NotADirectory => "not a directory".into(),
+        ErrorKind::IsADirectory => "is a directory".into(),
+        ErrorKind::InvalidData if e.get_ref().is_none() => "not UTF-8 text".into(),
         _ => {
             let text = e.to_string();
             text.split(" (os error").next().unwrap_or(&text).to_owned()
@@ -135,7 +135,7 @@ fn list(accepted: &[String]) -> String {
 fn write_problem(e: &std::io::Error) -> String {
     match e.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            "the disk is full; finished cells are kept, free some space and run again to go on".to_owned()
+            "the disk is full; finished cells are kept: free some space and run again to continue".to_owned()
         }
         _ => format!("{}; finished cells are kept", io_words(e)),
     }

@@ -64,14 +64,14 @@ fn text_from(source: impl std::io::Read) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     source.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
-        return refuse("it has more than 256 MiB: no scenario, study or series is that long");
+        return refuse("larger than 256 MiB: no scenario, study or series is that long");
     }
     let text = match bytes.strip_prefix(b"\xEF\xBB\xBF") {
         Some(text) => text.to_vec(),
         None => bytes,
     };
     if text.starts_with(&[0xFF, 0xFE]) || text.starts_with(&[0xFE, 0xFF]) {
-        return refuse("it is text in UTF-16: save it as UTF-8");
+        return refuse("UTF-16 text: save it as UTF-8");
     }
     String::from_utf8(text).map_err(|_| std::io::ErrorKind::InvalidData.into())
 }
@@ -85,7 +85,7 @@ pub fn load(path: &str) -> Result<String, LoadError> {
 }
 
 /// What is said of one that is none.
-pub(crate) const NOT_A_NAME: &str = "this is no plain name of a file: write it without folders";
+pub(crate) const NOT_A_NAME: &str = "not a plain file name: write it without folders";
 
 /// Whether a word is the name of a file in the folder at hand: not empty, no folders, nothing that a terminal obeys.
 #[must_use]
@@ -155,8 +155,8 @@ mod tests {
         };
         assert_eq!(of("\u{feff}duration = 1".as_bytes()).as_deref(), Ok("duration = 1"));
         assert_eq!(of(b"").as_deref(), Ok(""));
-        assert_eq!(of(&[0xFF, 0xFE, b'a', 0]), Err("it is text in UTF-16: save it as UTF-8".to_owned()));
-        assert_eq!(of(&[b'a', 0xC3]), Err("it is not text in UTF-8".to_owned()));
+        assert_eq!(of(&[0xFF, 0xFE, b'a', 0]), Err("UTF-16 text: save it as UTF-8".to_owned()));
+        assert_eq!(of(&[b'a', 0xC3]), Err("not UTF-8 text".to_owned()));
         std::fs::remove_dir_all(&dir).expect("removed");
         let endless = read_text(Path::new("/dev/zero")).map_err(|e| io_words(&e));
         assert!(cfg!(not(unix)) || endless.is_err_and(|e| e.starts_with("it has more than 256 MiB")));

@@ -69,11 +69,15 @@ fn check_axes(file: &StudyFile) -> Result<(), StudyError> {
     for (i, axis) in file.study.axis.iter().enumerate() {
         let key = |k: &str| format!("axis[{i}].{k}");
         if axis.name == "metric" || axis.name.is_empty() {
-            return Err(file.refuse(&key("name"), format!("`{}` is no name for an axis", axis.name), &[]));
+            return Err(file.refuse(
+                &key("name"),
+                format!("`{}` is not a valid name for an axis", axis.name),
+                &[],
+            ));
         }
         let sets = axis.values.iter().flat_map(|v| v.set.0.keys());
         if axis.path.0.iter().chain(sets).any(|path| path == "seed") {
-            let message = "an axis over `seed` would run the seeds of each cell again: the study has its own";
+            let message = "`seed` cannot be an axis: the study sets the seeds of each cell";
             return Err(file.refuse(&key("path"), message, &["seeds = { first = 1, count = 10 }"]));
         }
         if axis.values.is_empty() {
@@ -86,7 +90,7 @@ fn check_axes(file: &StudyFile) -> Result<(), StudyError> {
         for (k, v) in axis.values.iter().enumerate() {
             let key = key(&format!("values[{k}]"));
             if v.value.is_some() && axis.path.0.is_empty() {
-                let message = "a plain value needs the axis' `path`";
+                let message = "a plain value needs the axis to have a `path`";
                 return Err(file.refuse(&key, message, &["path = \"…\"", "{ set = { … } }"]));
             }
             if v.value.is_none() && !axis.path.0.is_empty() {
@@ -94,7 +98,7 @@ fn check_axes(file: &StudyFile) -> Result<(), StudyError> {
             }
             if let Some(twin) = (0..k).find(|j| axis.label(*j) == axis.label(k)) {
                 let label = axis.label(k);
-                return Err(file.refuse(&key, format!("label `{label}` is that of value {twin} too"), &[]));
+                return Err(file.refuse(&key, format!("label `{label}` also belongs to value {twin}"), &[]));
             }
         }
     }
@@ -124,7 +128,7 @@ fn check_size(file: &StudyFile) -> Result<(), StudyError> {
     }
     let count = |n: u128| if n < 1_000_000_000_000 { n.to_string() } else { "over 10^12".to_owned() };
     let message = format!(
-        "{} axes make {} combinations, {} with all readings; {seeds} seeds of each are {} cells, more than {most}",
+        "{} axes make {} combinations, {} with all readings; with {seeds} seeds each these are {} cells, more than {most}",
         axes.len(),
         count(all),
         count(combinations),
@@ -149,7 +153,7 @@ fn check_names(file: &StudyFile) -> Result<(), StudyError> {
     ];
     for (what, names) in lists {
         if let Some(i) = (0..names.len()).find(|i| names[..*i].contains(&names[*i])) {
-            return Err(file.refuse(&format!("{what}[{i}]"), format!("`{}` is there twice", names[i]), &[]));
+            return Err(file.refuse(&format!("{what}[{i}]"), format!("`{}` appears twice", names[i]), &[]));
         }
     }
     let ids: Vec<&str> = s.claim.iter().map(|c| c.id.as_str()).collect();

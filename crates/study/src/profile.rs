@@ -22,7 +22,7 @@ pub(crate) fn apply(file: &mut StudyFile, profile: Profile) -> Result<Vec<Option
     let only = pins(file, &quick.only, "quick.only")?;
     for axis in &file.study.axis {
         if let Some(path) = axis.path.0.iter().find(|p| quick.set.0.contains_key(*p)) {
-            let message = format!("`{path}` is what axis `{}` varies", axis.name);
+            let message = format!("axis `{}` varies `{path}`", axis.name);
             let fix = format!("only = {{ {} = … }}", axis.name);
             return Err(file.refuse("quick.set", message, &[&fix]));
         }

@@ -140,7 +140,7 @@ pub fn execute<R: CellRunner>(runner: &R, job: &Job) -> Result<String, JobError>
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
     /// The engine is another one.
-    #[error("this is engine {here}, the study was planned with {planned}")]
+    #[error("this is engine {here}, but the study was planned with engine {planned}")]
     OtherEngine {
         /// The engine here.
         here: String,
@@ -151,10 +151,10 @@ pub enum JobError {
     #[error(transparent)]
     Scenario(#[from] Problem),
     /// It is not what was sent.
-    #[error("the job was damaged on its way")]
+    #[error("the job was damaged in transit")]
     Damaged,
     /// A user's own control is another one.
-    #[error("the control here is another version than the one the study was planned with")]
+    #[error("the control here is not the version that the study was planned with")]
     OtherVersion,
     /// The answer cannot be written.
     #[error(transparent)]

@@ -51,7 +51,7 @@ pub(crate) fn pins(
         if pick.0.is_empty() {
             return Err(file.refuse(
                 key,
-                format!("no value of axis `{}` is named", axis.name),
+                format!("the list of values of axis `{}` is empty", axis.name),
                 &["at least one"],
             ));
         }

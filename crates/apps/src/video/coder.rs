@@ -92,11 +92,11 @@ pub enum InvalidCoder {
     #[error("{1}: write a number from 0 to 1")]
     Change(&'static str, f64),
     /// Rates that do not ascend.
-    #[error("write rates that ascend, such as [\"80 kbit/s\", \"160 kbit/s\", \"320 kbit/s\"]")]
+    #[error("write ascending rates, such as [\"80 kbit/s\", \"160 kbit/s\", \"320 kbit/s\"]")]
     Layers,
     /// A rate above the highest; it, and the highest, bit/s.
     #[error(
-        "{0} bit/s are above the {1} bit/s of the film's rate times most: write lower ones, or a higher rate or most"
+        "{0} bit/s exceeds {1} bit/s, the film's rate times most: write lower rates, or a higher rate or most"
     )]
     Layer(u64, f64),
     /// A pause beyond reason.

@@ -109,7 +109,7 @@ impl Default for Config {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
     /// A movie and a trace.
-    #[error("there is a movie, too: write one of them")]
+    #[error("a movie is given too: write only one of them")]
     Both,
     /// The movie.
     #[error(transparent)]
@@ -121,14 +121,14 @@ pub enum Invalid {
     #[error("\"{0}\" cannot be read from here: write its content as text = \"\"\"…\"\"\"")]
     NoText(String),
     /// A text without a trace.
-    #[error("write trace = \"NAME\" beside it, a name for messages")]
+    #[error("also write trace = \"NAME\", a name used in messages")]
     NoTrace,
     /// A rate that is none.
     #[error("write a rate in bit/s, such as \"320 kbit/s\"")]
     NoRate,
     /// A rate at which frames have no bytes.
     #[error(
-        "{rate} bit/s are less than 1 byte per frame: at {frames} frames per second write at least \"{least} bit/s\""
+        "{rate} bit/s is less than 1 byte per frame: at {frames} frames per second write at least \"{least} bit/s\""
     )]
     TooSlow {
         /// What stands there, bit/s.
@@ -139,7 +139,7 @@ pub enum Invalid {
         least: u64,
     },
     /// A rate at which frames are beyond reason.
-    #[error("frames would have up to {largest:.0} bytes: write at most \"{most} bit/s\"")]
+    #[error("frames would be up to {largest:.0} bytes long: write at most \"{most} bit/s\"")]
     TooFast {
         /// Bytes of the largest frame.
         largest: f64,
@@ -155,20 +155,20 @@ pub enum Invalid {
         least: u64,
     },
     /// A packet of a byte stream's own.
-    #[error("over TCP packets are full segments: leave it out, or write mss and header in endpoint")]
+    #[error("TCP sends full segments: leave this out, or write mss and header in endpoint")]
     Segment,
     /// A size of a buffer that is none.
     #[error("write a size of at least 1 B")]
     NoBuffer,
     /// A buffer that nothing fills.
-    #[error("it matters only with full = \"block\" or \"skip-b\": leave it out")]
+    #[error("only full = \"block\" and \"skip-b\" use this: leave it out")]
     Unused,
     /// A buffer of datagrams.
-    #[error("datagrams leave at once: over UDP nothing waits, so leave it out")]
+    #[error("UDP sends datagrams at once, so nothing waits: leave this out")]
     NothingWaits,
     /// A coder that hears nothing.
     #[error(
-        "nothing comes back from UDP that it could follow: leave it out, or write transport = \"tcp\", \"tfrc\" or \"ssvp\""
+        "UDP gives the coder no feedback to follow: leave this out, or write transport = \"tcp\", \"tfrc\" or \"ssvp\""
     )]
     Deaf,
     /// The coder.
@@ -333,8 +333,8 @@ impl Kind for Config {
     fn words(&self, number: &dyn Fn(f64) -> String) -> String {
         let Some(RateSpec::Bits(rate)) = self.rate else { return "video".into() };
         let of = if self.trace.is_some() { "replayed from a trace" } else { "of a modelled film" };
-        let coder = if self.coder.is_some() { ", its coder follows the transport" } else { "" };
-        format!("video {of} at {} kbit/s in the mean{coder}", number(rate.bits_per_sec() as f64 / 1e3))
+        let coder = if self.coder.is_some() { ", with a coder that adapts to the transport" } else { "" };
+        format!("video {of} at {} kbit/s on average{coder}", number(rate.bits_per_sec() as f64 / 1e3))
     }
 }
 
@@ -370,8 +370,8 @@ mod tests {
             let said = refused(text, over);
             assert!(said.starts_with(start), "{said}");
         };
-        starts(r#"{"rate": "100 bit/s"}"#, STREAM, "rate 0: 100 bit/s are less than 1 byte per frame");
-        starts(r#"{"rate": "1000000 Gbit/s"}"#, STREAM, "rate 0: frames would have up to");
+        starts(r#"{"rate": "100 bit/s"}"#, STREAM, "rate 0: 100 bit/s is less than 1 byte per frame");
+        starts(r#"{"rate": "1000000 Gbit/s"}"#, STREAM, "rate 0: frames would be up to");
         starts(r#"{"rate": "unlimited"}"#, STREAM, "rate 0: write a rate in bit/s");
         starts(r#"{"viewer": {"threshold": "0 s"}}"#, STREAM, "viewer.threshold 0: zero");
         starts(r#"{"viewer": {"start": "100000 s"}}"#, STREAM, "viewer.start 0: longer than a day");

@@ -68,16 +68,16 @@ pub enum InvalidSizes {
         shares: usize,
     },
     /// Edges that do not ascend.
-    #[error("{0} B does not lie above the edge before it: write sizes that ascend, 16 MiB at most")]
+    #[error("{0} B is not above the previous edge: write ascending sizes, at most 16 MiB")]
     Edge(u64),
     /// Shares that are none.
-    #[error("write numbers of which none is negative and one is above 0")]
+    #[error("write numbers ≥ 0, at least one of them above 0")]
     Shares,
     /// Bounds that leave nothing.
     #[error("write a size above least, 16 MiB at most")]
     Bounds,
     /// Frames without bytes.
-    #[error("in the mean {0} B: write sizes of at least 1 B in the mean")]
+    #[error("the mean is {0} B: write sizes with a mean of at least 1 B")]
     Nothing(f64),
 }
 

@@ -111,7 +111,7 @@ pub enum InvalidMovie {
     )]
     Pattern(String),
     /// A type that is in the pattern only.
-    #[error("missing: the pattern has frames of this type, so say how large they are: sizes, step")]
+    #[error("missing: the pattern has frames of this type, so they need sizes and step")]
     Missing(char),
     /// The sizes of a type.
     #[error("{1}")]
@@ -127,12 +127,12 @@ pub enum InvalidMovie {
     Half(char, f64),
     /// A density that is none.
     #[error(
-        "write lists of from, to and weight: from below to, both within -1 and 1, weights not negative and one above 0"
+        "write lists of from, to and weight: from below to, both within -1 and 1, weights ≥ 0 and at least one above 0"
     )]
     Steps(char),
     /// An asymmetric density where every second value is mirrored.
     #[error(
-        "with sign = \"-\" a step and its mirror image need the same weight, or the sizes would not be those asked for"
+        "with sign = \"-\" a step and its mirror image need the same weight, or the sizes would not follow the requested distribution"
     )]
     Asymmetric(char),
 }
@@ -323,7 +323,7 @@ pub(super) fn optional<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Box<Mov
     let named = |name: &str| {
         Movie::named(name).ok_or_else(|| format!("there is no movie \"{name}\": write {EXPECTING}"))
     };
-    text_or_table(d, EXPECTING, named, |n| format!("{n} is no movie: write {EXPECTING}"))
+    text_or_table(d, EXPECTING, named, |n| format!("{n} is not a movie: write {EXPECTING}"))
         .map(|movie| Some(Box::new(movie)))
 }
 

@@ -61,7 +61,7 @@ impl Trace {
         let whole = |message: String| Broken { line: 0, message };
         let rate = if reading.verbose { reading.rate(rate).map_err(whole)? } else { rate };
         Self::new(reading.frames, rate).ok_or_else(|| {
-            whole("no frames: write lines of number, type, milliseconds and bytes, or of bytes".into())
+            whole("no frames: write lines of frame number, type, milliseconds and bytes, or of bytes".into())
         })
     }
 
@@ -152,10 +152,10 @@ impl Reading {
                 let mut letters = kind.chars();
                 let kind = match (letters.next().and_then(Type::of), letters.next()) {
                     (Some(kind), None) => kind,
-                    _ => return Err(format!("\"{}\" is no type of frame: write I, P or B", shown(kind))),
+                    _ => return Err(format!("\"{}\" is not a frame type: write I, P or B", shown(kind))),
                 };
                 if self.frames.is_empty() && kind != Type::I {
-                    return Err("the first frame has to be I: others are coded from one before them".into());
+                    return Err("the first frame must be I: other types depend on an earlier frame".into());
                 }
                 self.time(time, kind)?;
                 self.frames.push((kind, size(bytes)?));
@@ -173,7 +173,7 @@ impl Reading {
 
     fn number(&mut self, text: &str) -> Result<(), String> {
         let number = digits(text)
-            .ok_or_else(|| format!("\"{}\" is no number of a frame: write a whole number", shown(text)))?;
+            .ok_or_else(|| format!("\"{}\" is not a frame number: write a whole number", shown(text)))?;
         if let Some(last) = self.last.filter(|last| number <= *last) {
             return Err(format!(
                 "frame {number} comes after frame {last}: numbers must ascend, in the order of coding"
@@ -188,7 +188,7 @@ impl Reading {
         let time = text.parse::<f64>().ok().filter(|t| plain && (0.0..=LATEST).contains(t));
         let time = time.ok_or_else(|| {
             format!(
-                "\"{}\" is no time: write milliseconds, from 0 to a year, such as 40 or 33.3",
+                "\"{}\" is not a time: write milliseconds, from 0 to a year, such as 40 or 33.3",
                 shown(text)
             )
         })?;
@@ -198,7 +198,7 @@ impl Reading {
         if time < *before {
             let (those, like) = if kind.is_anchor() { ("I and P", "such") } else { ("B", "B") };
             return Err(format!(
-                "{time} ms come after {before} ms of the last {like} frame: the times of {those} frames must ascend, in the order of \
+                "{time} ms follows {before} ms of the last {like} frame: the times of {those} frames must ascend, in the order of \
                  coding"
             ));
         }
@@ -233,7 +233,7 @@ fn digits(text: &str) -> Option<u64> {
 fn size(text: &str) -> Result<u32, String> {
     let size = digits(text).filter(|n| (1..=LARGEST).contains(n)).map(|n| n as u32);
     size.ok_or_else(|| {
-        format!("\"{}\" is no size of a frame: write whole bytes, from 1 to {LARGEST}", shown(text))
+        format!("\"{}\" is not a frame size: write whole bytes, from 1 to {LARGEST}", shown(text))
     })
 }
 

@@ -22,7 +22,7 @@ pub enum AmountError {
     #[error("\"{text}\" is negative: {advice}")]
     Negative { text: String, advice: String },
     /// Digits that are no number, or too many of them.
-    #[error("\"{number}\" is not a number that can be read: {advice}")]
+    #[error("\"{number}\" is not a number: {advice}")]
     NoNumber { number: String, advice: String },
     /// A number alone.
     #[error("{number} has no unit: {advice}")]
@@ -40,13 +40,13 @@ pub enum AmountError {
     #[error("\"{text}\" is not a whole number of {unit}s")]
     NotWhole { text: String, unit: &'static str },
     /// A number in quotes.
-    #[error("\"{text}\" is a text: write a number from 0 to 1 without quotes")]
+    #[error("\"{text}\" is a string: write a number from 0 to 1 without quotes")]
     Quoted { text: String },
     /// Beyond 64 bits in the base unit.
     #[error("\"{text}\" is too large")]
     TooLarge { text: String },
     /// Above zero, but not in the resolution of the base unit.
-    #[error("\"{text}\" is too small to be told from zero")]
+    #[error("\"{text}\" is too small to be distinguished from zero")]
     TooSmall { text: String },
     /// A fraction, or a number beyond 64 bits, of what is counted.
     #[error("\"{text}\" is not a whole number of {unit}s that can be counted")]

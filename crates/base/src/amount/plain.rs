@@ -129,7 +129,7 @@ pub mod rate {
         match RateSpec::deserialize(d)? {
             RateSpec::Bits(rate) => Ok(rate),
             other => Err(serde::de::Error::custom(alloc::format!(
-                "\"{other}\" is no rate in bit/s: write one, such as \"2 Mbit/s\""
+                "\"{other}\" is not a rate in bit/s: write one such as \"2 Mbit/s\""
             ))),
         }
     }

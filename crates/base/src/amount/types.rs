@@ -372,7 +372,7 @@ impl Amount for Frequency {
         Err(AmountError::NoUnit { number: n.into(), advice: format!("write \"{n} /s\" or \"{n} /min\"") })
     }
     fn parse(text: &str) -> Result<Self, AmountError> {
-        let what = "a number per time";
+        let what = "a frequency";
         let refuse = || AmountError::NotA { text: text.into(), what, advice: Self::advice() };
         let (number, unit) = text.split_once('/').ok_or_else(refuse)?;
         let span = match unit.trim() {
@@ -389,7 +389,7 @@ impl Amount for Frequency {
         }
     }
     fn advice() -> String {
-        "write how often per time, such as \"0.5 /s\" or \"30 /min\"".into()
+        "write a frequency such as \"0.5 /s\" or \"30 /min\"".into()
     }
 }
 

@@ -40,12 +40,12 @@ pub(crate) fn run(args: &DemoArgs, renderer: Option<&dyn FigureRenderer>) -> Res
     if e.readings.len() > 1 {
         let _ = writeln!(
             out,
-            "\nThe page shows {} other readings of the paper beside this one.",
+            "\nThe page also shows {} alternative readings of the paper.",
             e.readings.len() - 1
         );
     }
     if !args.full {
-        out.push_str("\nThe paper can be read in other ways: skyhaul demo --full runs them, too.\n");
+        out.push_str("\nThe paper allows other readings: skyhaul demo --full runs them too.\n");
     }
     let _ = writeln!(out, "\n{} cells in {took:.1} s", e.provenance.cells);
     for picture in shown("png").chain(shown("svg")) {

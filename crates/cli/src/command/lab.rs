@@ -24,13 +24,15 @@ pub(crate) fn run(args: &LabArgs) -> Result<(), Stop> {
     let page = read(&find(args.page.as_deref())?)?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
     let server = Server::http(address).map_err(|e| {
-        Stop::bad(format!("--port: cannot listen at {address}: {e}; another one, or 0 for any that is free"))
+        Stop::bad(format!(
+            "--port: cannot listen at {address}: {e}; choose another port, or 0 for any free one"
+        ))
     })?;
     interrupt::listen();
     let url = format!("http://{}/", server.server_addr());
     print(&format!("The lab is at {url} (Ctrl-C ends it)\n"))?;
     if !args.no_open && !browse(&url) {
-        warn("no browser could be started: open the address by hand");
+        warn("cannot start a browser: open the address by hand");
     }
     while !interrupt::requested() {
         let request = server.recv_timeout(WATCH).map_err(|e| Stop::bad(format!("{address}: {e}")))?;
@@ -49,7 +51,7 @@ fn find(named: Option<&Path>) -> Result<PathBuf, Stop> {
         return if folder.join(INDEX).is_file() {
             Ok(folder.to_owned())
         } else {
-            Err(Stop::bad(format!("--page: no {INDEX} in {}; make lab builds it", folder.display())))
+            Err(Stop::bad(format!("--page: no {INDEX} in {}; `make lab` builds it", folder.display())))
         };
     }
     let beside = std::env::current_exe().ok().and_then(|program| {
@@ -59,7 +61,7 @@ fn find(named: Option<&Path>) -> Result<PathBuf, Stop> {
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../site/lab/dist");
     let found = beside.into_iter().chain([checkout]).find(|folder| folder.join(INDEX).is_file());
     found.ok_or_else(|| {
-        Stop::bad("the page of the lab is not built: run make lab in a checkout, and name site/lab/dist with --page elsewhere")
+        Stop::bad("the lab page is not built: run `make lab` in a checkout; elsewhere, name its folder site/lab/dist with --page")
     })
 }
 

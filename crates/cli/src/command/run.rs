@@ -32,7 +32,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
         (Some(_), _) => {
             let n = cases.len();
             return Err(Stop::bad(format!(
-                "--pcap captures one run, --set makes {n}: give each key one value"
+                "--pcap captures one run, and --set makes {n}: give each key one value"
             )));
         }
     };

@@ -80,7 +80,7 @@ pub(crate) fn finish(file: StudyFile, cache: Option<PathBuf>, jobs: usize) -> Re
     if cells.interrupted {
         let done = cells.observed.iter().filter(|o| o.is_some()).count();
         return Err(Stop::Interrupted(format!(
-            "stopped with {done} of {} cells done; they are kept in {}: run the same command again to go on",
+            "stopped with {done} of {} cells done; they are kept in {}: run the same command again to continue",
             cells.observed.len(),
             cache.dir().display()
         )));

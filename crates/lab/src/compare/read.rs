@@ -101,7 +101,7 @@ pub fn read(path: &Path) -> Result<Results, LabError> {
 
 fn manifest(path: &Path) -> Result<Value, LabError> {
     if !path.is_dir() {
-        let words = if path.exists() { "it is no directory" } else { "no such directory" };
+        let words = if path.exists() { "not a directory" } else { "there is no such directory" };
         return Err(CompareError::NoFolder { path: path.to_owned(), words }.into());
     }
     if !path.join(MANIFEST).is_file() {

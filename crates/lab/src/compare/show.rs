@@ -62,7 +62,7 @@ pub fn text(left: &Results, right: &Results, all: &[Compared]) -> String {
     let verdict = match (differ, all.len()) {
         (0, _) if all.iter().all(|c| c.differences.is_empty()) => "Identical.".to_owned(),
         (0, _) if all.iter().any(|c| c.differences.iter().any(|d| d.status == Status::Unknown)) => {
-            "Nothing is certainly different; more seeds would tell.".to_owned()
+            "No difference is significant; more seeds may decide.".to_owned()
         }
         (0, _) => "Equal within intervals.".to_owned(),
         (_, 1) => "Different.".to_owned(),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub enum CaptureError {
     /// Nothing is called so.
     #[error(
-        "--pcap-at {word}: no such place; write sender, receiver{links}, or a link with .forward or .reverse"
+        "--pcap-at {word}: no such capture point; write sender, receiver{links}, or a link with .forward or .reverse"
     )]
     NoPlace {
         /// What was written.
@@ -17,7 +17,7 @@ pub enum CaptureError {
         links: String,
     },
     /// No flow is called so.
-    #[error("{option} {word}: no such flow; write a group ({known}) or GROUP[INDEX]")]
+    #[error("{option} {word}: no such flow; write a flow group ({known}) or GROUP[INDEX]")]
     NoFlow {
         /// The option.
         option: &'static str,
@@ -35,7 +35,7 @@ pub enum CaptureError {
         folder: PathBuf,
     },
     /// The file holds something else.
-    #[error("--pcap {}: the file is no capture of skyhaul: name another one, or overwrite it with --force", path.display())]
+    #[error("--pcap {}: skyhaul did not write this file: name another one, or overwrite it with --force", path.display())]
     NotOurs {
         /// The file.
         path: PathBuf,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
     /// They are of different kinds.
-    #[error("{} is of {left}, {} of {right}: compare two of the same kind", a.display(), b.display())]
+    #[error("{} is a result of {left}, {} of {right}: compare two results of the same kind", a.display(), b.display())]
     Kinds {
         /// The left ones.
         a: PathBuf,
@@ -19,7 +19,7 @@ pub enum CompareError {
     },
     /// They are of different profiles.
     #[error(
-        "{} is of the {left} profile, {} of the {right} one: these are different experiments",
+        "{} used the {left} profile, {} the {right} profile: these are different experiments",
         a.display(), b.display()
     )]
     Profiles {
@@ -34,7 +34,7 @@ pub enum CompareError {
     },
     /// They are of different engines.
     #[error(
-        "{}: `engine`: {} is of engine {right}, {} of engine {left}; accepted: {left}, or any engine with --across-versions",
+        "{}: `engine`: {} was made by engine {right}, {} by engine {left}; accepted: {left}, or any engine with --across-versions",
         manifest.display(), b.display(), a.display()
     )]
     Engines {
@@ -72,13 +72,13 @@ pub enum CompareError {
         words: &'static str,
     },
     /// A folder holds no results.
-    #[error("{} is no results directory: it has no manifest.json", path.display())]
+    #[error("{} is not a results directory: it has no manifest.json", path.display())]
     NoResults {
         /// The folder.
         path: PathBuf,
     },
     /// A file has another content than it was given.
-    #[error("{}: it is damaged: {why}", path.display())]
+    #[error("{}: damaged: {why}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,

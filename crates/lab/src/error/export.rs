@@ -40,7 +40,7 @@ pub enum ExportError {
         results: PathBuf,
     },
     /// There is nothing to write.
-    #[error("{}: it holds no tables", results.display())]
+    #[error("{}: there are no tables", results.display())]
     NoTables {
         /// The folder.
         results: PathBuf,
@@ -70,19 +70,19 @@ pub enum ExportError {
         all: String,
     },
     /// No flow uses TCP.
-    #[error("{}: no flow uses TCP, which this format is written for", folder.display())]
+    #[error("{}: no flow uses TCP, which this format requires", folder.display())]
     NoTcp {
         /// The folder.
         folder: PathBuf,
     },
     /// No link has a rate.
-    #[error("{}: no link has a rate, which a trace of Mahimahi holds", folder.display())]
+    #[error("{}: no link has a rate, which a Mahimahi trace requires", folder.display())]
     NoRate {
         /// The folder.
         folder: PathBuf,
     },
     /// A trace would be too long.
-    #[error("{name}: more than {most} packets could leave: export a shorter run, or one over a slower link")]
+    #[error("{name}: the trace would exceed {most} packets: export a shorter run, or one over a slower link")]
     TooLong {
         /// The link.
         name: String,
@@ -90,14 +90,14 @@ pub enum ExportError {
         most: usize,
     },
     /// A trace would be empty.
-    #[error("{name}: nothing could leave during the run, which no trace can hold")]
+    #[error("{name}: no packet could leave during the run, and a trace cannot be empty")]
     Empty {
         /// The link.
         name: String,
     },
     /// Too many files would be open.
     #[error(
-        "{}: {files} flows are more than {most} files: choose some with --flow GROUP or GROUP[INDEX]",
+        "{}: {files} flows exceed the limit of {most} files: select some with --flow GROUP or GROUP[INDEX]",
         folder.display()
     )]
     TooManyFlows {
@@ -110,7 +110,7 @@ pub enum ExportError {
     },
     /// The engine here would make another run.
     #[error(
-        "{}: `engine`: the run was made by engine {engine}, and this program would make another; accepted: {here}: run \
+        "{}: `engine`: engine {engine} made this run, and this program would reproduce it differently; accepted: {here}: run \
          the scenario again",
         manifest.display()
     )]

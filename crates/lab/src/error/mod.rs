@@ -108,7 +108,7 @@ pub enum LabError {
         text: String,
     },
     /// No study has this name.
-    #[error("{name}: no such file, and no study of this name comes with the program (those are: {known})")]
+    #[error("{name}: neither a file nor a built-in study (built in: {known})")]
     NoStudy {
         /// The name.
         name: String,
@@ -122,7 +122,7 @@ pub enum LabError {
         folder: PathBuf,
     },
     /// No paper, or no study of a paper, has this name.
-    #[error("{name}: there is no such {what}; there are: {known}")]
+    #[error("{name}: there is no such {what} (known: {known})")]
     NoSuch {
         /// The name.
         name: String,
@@ -138,7 +138,7 @@ pub enum LabError {
     #[error("stopped; nothing was written")]
     Stopped,
     /// Somebody asked to stop while packets were captured.
-    #[error("stopped; {} holds the packets until then", path.display())]
+    #[error("stopped; {} holds the packets captured until then", path.display())]
     StoppedCapture {
         /// The capture.
         path: PathBuf,

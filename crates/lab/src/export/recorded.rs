@@ -128,7 +128,7 @@ fn series(path: &Path) -> Result<BTreeMap<(String, String), Curve>, LabError> {
         let row = row.map_err(|e| unreadable(&e))?;
         let fields: Vec<&Field> = row.get_column_iter().map(|(_, f)| f).collect();
         let [Field::Double(time), Field::Str(object), Field::Str(series), value] = fields.as_slice() else {
-            return Err(unreadable(&"its columns are not those of a table of series").into());
+            return Err(unreadable(&"its columns are not those of a series table").into());
         };
         let value = match value {
             Field::Double(x) => Some(*x),

@@ -140,7 +140,7 @@ impl Config {
         }
         if planes == 0 || satellites % planes != 0 {
             let message = format!(
-                "{satellites} satellites do not fill {planes} planes evenly: write a divisor of {satellites}"
+                "{satellites} satellites do not divide evenly into {planes} planes: write a divisor of {satellites}"
             );
             return Err(Invalid::new("planes", message));
         }

@@ -177,8 +177,11 @@ impl Config {
         let table = self.table().map_err(|e| Invalid { key: "carrier.modcods", ..e })?;
         if self.modcod != ADAPTIVE && table.position(&self.modcod).is_none() {
             let names: Vec<&str> = table.all().iter().map(|m| m.name.as_ref()).collect();
-            let message =
-                format!("{:?} is none: write \"{ADAPTIVE}\" or one of {}", self.modcod, names.join(", "));
+            let message = format!(
+                "{:?} is not a MODCOD: write \"{ADAPTIVE}\" or one of {}",
+                self.modcod,
+                names.join(", ")
+            );
             return Err(Invalid { key: "carrier.modcod", message });
         }
         Ok(())
@@ -393,6 +396,6 @@ mod tests {
         assert_eq!(key(Config { modcods: Some(Vec::new()), ..good.clone() }), "carrier.modcods");
         let e = Config { modcod: "QPSK 7/8".into(), ..good }.validate().unwrap_err();
         assert_eq!(e.key, "carrier.modcod");
-        assert!(e.message.contains("\"QPSK 7/8\" is none: write \"adaptive\" or one of QPSK 1/4"));
+        assert!(e.message.contains("\"QPSK 7/8\" is not a MODCOD: write \"adaptive\" or one of QPSK 1/4"));
     }
 }

@@ -98,7 +98,7 @@ impl Table {
     pub fn new(list: &[ModCod]) -> Result<Self, Invalid> {
         let refuse = |message| Err(Invalid { key: "modcods", message });
         if list.is_empty() {
-            return refuse("empty: write at least one, or leave the key out for those of DVB-S2".into());
+            return refuse("empty: write at least one, or leave the key out for the DVB-S2 MODCODs".into());
         }
         for (i, m) in list.iter().enumerate() {
             let name = &m.name;
@@ -114,12 +114,12 @@ impl Table {
             let Some(before) = i.checked_sub(1).and_then(|j| list.get(j)) else { continue };
             if m.efficiency <= before.efficiency {
                 return refuse(format!(
-                    "{name:?} carries no more bits per symbol than {:?} before it: write them by ascending efficiency",
+                    "{name:?} carries no more bits per symbol than {:?} before it: sort them by ascending efficiency",
                     before.name
                 ));
             }
             if list[..i].iter().any(|other| other.name == m.name) {
-                return refuse(format!("{name:?} stands twice: leave one out"));
+                return refuse(format!("{name:?} appears twice: leave one out"));
             }
         }
         Ok(Self(list.to_vec()))

@@ -144,7 +144,7 @@ impl Config {
     fn validate_state(&self, i: usize) -> Result<(), String> {
         let state = &self.states[i];
         if self.states[..i].iter().any(|other| other.name == state.name) {
-            return Err("the name stands twice".into());
+            return Err("this name appears twice".into());
         }
         if state.mean < Duration::from_micros(100) || state.mean > Duration::from_secs(366 * 86_400) {
             return Err("mean: write a time from 100 us to a year".into());
@@ -159,19 +159,17 @@ impl Config {
             return Err(format!("loss {}: write a number from 0 to 1", state.loss));
         }
         if self.carrier.is_none() && (state.attenuation > 0.0 || state.deviation > 0.0) {
-            return Err(
-                "it attenuates, but there is no carrier: write carrier = { es-n0 = \"10 dB\" }, or a loss \
-                        in the place of the attenuation"
-                    .into(),
-            );
+            return Err("an attenuation needs a carrier: write carrier = { es-n0 = \"10 dB\" }, or a loss \
+                        instead of the attenuation"
+                .into());
         }
         let mut sum = 0.0;
         for (name, weight) in &state.then {
             if *name == state.name || self.states.iter().all(|other| other.name != *name) {
-                return Err(format!("then: {name:?} is no other state"));
+                return Err(format!("then: {name:?} is not the name of another state"));
             }
             if !(*weight >= 0.0 && *weight <= 1e9) {
-                return Err(format!("then: {weight} is no weight: write a number, 0 or more"));
+                return Err(format!("then: {weight} is not a weight: write a number ≥ 0"));
             }
             sum += weight;
         }
@@ -197,7 +195,8 @@ impl Model for Config {
         }
         if !self.connected() {
             return refuse(
-                "some are never left or never reached: let every state come again from every other".into(),
+                "some states are never left or never reached: make every state reachable from every other"
+                    .into(),
             );
         }
         self.carrier.as_ref().map_or(Ok(()), carrier::Config::validate)
@@ -431,8 +430,8 @@ mod tests {
         assert!(refused(vec![state("a", 1.0, -1.0, &[]), state("b", 1.0, 0.0, &[])]).contains("-1 dB"));
         let to =
             |then| vec![state("a", 1.0, 0.0, then), state("b", 1.0, 0.0, &[]), state("c", 1.0, 0.0, &[])];
-        assert!(refused(to(&[("d", 1.0)])).contains("\"d\" is no other state"));
-        assert!(refused(to(&[("a", 1.0)])).contains("\"a\" is no other state"));
+        assert!(refused(to(&[("d", 1.0)])).contains("\"d\" is not the name of another state"));
+        assert!(refused(to(&[("a", 1.0)])).contains("\"a\" is not the name of another state"));
         assert!(refused(to(&[("b", 0.0)])).contains("above 0"));
         assert!(refused(to(&[("b", -1.0)])).contains("no weight"));
         let trap = vec![

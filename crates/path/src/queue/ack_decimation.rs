@@ -49,7 +49,7 @@ impl Default for Config {
 
 /// Nothing would be thinned, or everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} thins nothing: write at least 2, or another kind of queue")]
+#[error("{0} keeps every acknowledgement: write at least 2, or another kind of queue")]
 pub struct ThinsNothing(pub u64);
 
 impl Refusal for ThinsNothing {

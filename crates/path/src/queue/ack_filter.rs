@@ -69,7 +69,7 @@ const ELSEWHERE: &str = "only the kind \"ack-filter\" has this key";
 /// The key of the disciplines that thin acknowledgements.
 pub(super) const ACKS_FIRST: Key = Key {
     name: "acks-first",
-    elsewhere: "only the kinds \"ack-filter\" and \"ack-decimation\" have this key; a kind \"acks-first\" is one of its own",
+    elsewhere: "only the kinds \"ack-filter\" and \"ack-decimation\" have this key; kind = \"acks-first\" gives acknowledgements priority",
     missing: None,
 };
 

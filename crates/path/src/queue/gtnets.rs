@@ -5,5 +5,5 @@ use super::threshold::Threshold;
 
 without_options! {
     /// Low priority is refused when more than one packet is queued.
-    Threshold, "probes only into an almost empty queue", blind: false, Threshold::new(2)
+    Threshold, "probes admitted only to an almost empty queue", blind: false, Threshold::new(2)
 }

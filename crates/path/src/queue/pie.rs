@@ -113,7 +113,7 @@ impl Model for Config {
         Box::new(Pie { waiting: Waiting::new(self.class_aware), control: Control::new(*self) })
     }
     fn words(&self) -> &'static str {
-        "drops by delay and its growth (PIE)"
+        "drops by queueing delay and its growth (PIE)"
     }
     fn ignores_priority(&self) -> bool {
         !self.class_aware

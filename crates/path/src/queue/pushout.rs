@@ -18,7 +18,7 @@ use core::convert::Infallible;
 /// The key of both disciplines.
 const VICTIM: Key = Key {
     name: "victim",
-    elsewhere: "only the kinds \"strict-pushout\" and \"fifo-pushout\" have a victim",
+    elsewhere: "only the kinds \"strict-pushout\" and \"fifo-pushout\" have the key victim",
     missing: None,
 };
 
@@ -75,7 +75,7 @@ impl Model for Strict {
         StrictPushout::new(self.victim)
     }
     fn words(&self) -> &'static str {
-        "probes discarded first and served last"
+        "probes dropped first and served last"
     }
 }
 
@@ -91,7 +91,7 @@ impl Model for Fifo {
         FifoPushout::new(self.victim)
     }
     fn words(&self) -> &'static str {
-        "probes discarded first, served in order"
+        "probes dropped first, served in order"
     }
 }
 

@@ -55,7 +55,7 @@ impl Model for Config {
         Threshold::new(u32::try_from(self.low_below).unwrap_or(u32::MAX))
     }
     fn words(&self) -> &'static str {
-        "probes only below a threshold"
+        "probes admitted only below a threshold"
     }
 }
 

@@ -72,7 +72,7 @@ impl Model for Config {
         if self.low_rate == 0.0 {
             "a limit per class, probes served last"
         } else {
-            "a limit per class, a share of the rate each"
+            "a limit and a share of the rate per class"
         }
     }
 }

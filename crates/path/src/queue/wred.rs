@@ -125,7 +125,7 @@ impl Model for Config {
         })
     }
     fn words(&self) -> &'static str {
-        "random early detection, probes earlier than data"
+        "random early detection, probes dropped before data"
     }
 }
 

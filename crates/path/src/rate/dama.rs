@@ -107,7 +107,7 @@ impl Table for Config {
             let Some(rate) = rate else { continue };
             if rate > self.carrier() {
                 let message = format!(
-                    "{} bit/s are more than the carrier has ({} bit/s): write less, or a higher carrier-rate",
+                    "{} bit/s is more than the carrier has ({} bit/s): write less, or a higher carrier-rate",
                     rate.bits_per_sec(),
                     self.carrier().bits_per_sec()
                 );
@@ -127,7 +127,11 @@ impl Table for Config {
         self.rate
     }
     fn words(&self, rate: &dyn Fn(Rate) -> String) -> String {
-        let first = if self.contention_rate.is_some() { ", with contention until it comes" } else { "" };
+        let first = if self.contention_rate.is_some() {
+            ", with contention until the capacity is assigned"
+        } else {
+            ""
+        };
         format!("{} on demand{first}", rate(self.rate))
     }
     fn run(self: &Arc<Self>) -> Run {

@@ -88,7 +88,7 @@ macro_rules! rates {
         pub fn read(name: &str, text: &str, end: End) -> Result<Config, Broken> {
             match name {
                 $($name => <$model>::read(text, end).map(|m| Config::$variant(Arc::new(m))),)*
-                _ => broken(0, format!("\"{name}\" is none of the files with rates: {}", NAMES.join(", "))),
+                _ => broken(0, format!("\"{name}\" is not a rate file format (known: {})", NAMES.join(", "))),
             }
         }
 

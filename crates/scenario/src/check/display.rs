@@ -55,7 +55,7 @@ impl fmt::Display for Check {
             if let Some(k) = link.ack_ratio {
                 writeln!(
                     f,
-                    "  ratio        k = {} packets forward in the time of one acknowledgement",
+                    "  ratio        k = {} data packets sent in the transmission time of one acknowledgement",
                     short(k)
                 )?;
             }
@@ -164,7 +164,7 @@ fn group(f: &mut fmt::Formatter<'_>, c: &FlowCheck) -> fmt::Result {
         write!(f, ": {} segments/s per flow, goodput {all} in all", short(rate))?;
     }
     if let Some(u) = c.in_phase_utilization.filter(|u| *u < 1.0) {
-        write!(f, "; {} of it if all flows lose in step", percent(u))?;
+        write!(f, "; {} of it if all flows lose packets at the same time", percent(u))?;
     }
     writeln!(f)
 }

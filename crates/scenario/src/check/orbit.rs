@@ -194,9 +194,9 @@ fn show(f: &mut fmt::Formatter<'_>, o: &OrbitCheck) -> fmt::Result {
     let what = if o.satellites == 1 { "satellite" } else { "satellites" };
     let how = match (o.inter_satellite, o.diversity) {
         (true, _) => "from satellite to satellite",
-        (false, "best") => "by the nearer of two at a time",
-        (false, "both") => "by two at a time, each packet by both",
-        (false, _) => "by one of them at a time",
+        (false, "best") => "by the nearer of two satellites",
+        (false, "both") => "by two satellites, each packet over both",
+        (false, _) => "by one satellite at a time",
     };
     let how = if o.satellites == 1 { "" } else { how };
     let comma = if how.is_empty() { "" } else { ", " };

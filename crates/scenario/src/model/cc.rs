@@ -29,7 +29,7 @@ impl ShortForm for CcSpec {
     fn text_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "anyOf": [
             { "enum": skyhaul_cc::NAMES },
-            { "description": "A user's own, provided by the program that runs the scenario.",
+            { "description": "A user-defined control, provided by the program that runs the scenario.",
               "type": "string", "pattern": "^user:[A-Za-z0-9_-]+$" },
         ] })
     }

@@ -136,8 +136,8 @@ impl ShortForm for error::Config {
     }
     fn bare(n: &str) -> String {
         format!(
-            "{n} does not say of what: write {{ kind = \"per\", p = {n} }} for lost packets, or \
-             {{ kind = \"ber\", ber = {n} }} for wrong bits"
+            "{n} is ambiguous: write {{ kind = \"per\", p = {n} }} for a packet loss rate, or \
+             {{ kind = \"ber\", ber = {n} }} for a bit error rate"
         )
     }
     fn text_schema(_: &mut SchemaGenerator) -> Schema {

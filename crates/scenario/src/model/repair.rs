@@ -105,18 +105,18 @@ table_or_none!(
     FecSpec,
     fec::Config,
     "{ kind = \"block\", n = 20, k = 18 }",
-    "{n} does not say of what: write {{ kind = \"rate\", rate = {n} }} for the code rate of the modem"
+    "{n} is ambiguous: write {{ kind = \"rate\", rate = {n} }} for the code rate of the modem"
 );
 table_or_none!(
     ArqSpec,
     RepeatsSpec,
     "{ retries = 3 }",
-    "{n} does not say of what: write {{ retries = {n} }} for the most repeats of a packet"
+    "{n} is ambiguous: write {{ retries = {n} }} for the retransmission limit of a packet"
 );
 
 impl ShortForm for FeedbackSpec {
     const EXPECTING: &'static str =
-        "\"ideal\", a time such as \"280 ms\", or the size of an answer such as \"12 B\"";
+        "\"ideal\", a time such as \"280 ms\", or the size of an acknowledgement such as \"12 B\"";
     fn from_text(text: &str) -> Result<Self, ValueError> {
         if text == "ideal" {
             return Ok(Self::Ideal);
@@ -128,7 +128,7 @@ impl ShortForm for FeedbackSpec {
     }
     fn bare(n: &str) -> String {
         format!(
-            "{n} has no unit: write a time such as \"{n} ms\", or the size of an answer such as \"{n} B\""
+            "{n} has no unit: write a time such as \"{n} ms\", or the size of an acknowledgement such as \"{n} B\""
         )
     }
     fn text_schema(generator: &mut SchemaGenerator) -> Schema {

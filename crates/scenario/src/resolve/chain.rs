@@ -32,7 +32,7 @@ pub(super) fn gateways(model: &Scenario) -> Result<Vec<Gateway>> {
         let known = links.join(", ");
         let Some(behind) = &spec.behind else {
             let why = format!(
-                "missing: name the link behind which it stands, seen from the sender (known: {known})"
+                "missing: name the link that precedes the gateway, seen from the sender (known: {known})"
             );
             return refuse(at("behind"), why);
         };
@@ -41,11 +41,13 @@ pub(super) fn gateways(model: &Scenario) -> Result<Vec<Gateway>> {
             return refuse(at("behind"), format!("there is no link \"{behind}\"{hint} (known: {known})"));
         };
         if spec.buffer.is_some_and(|b| b.0 == 0) {
-            return refuse(at("buffer"), "a gateway without room passes nothing on: write, say, \"256 KiB\"");
+            return refuse(
+                at("buffer"),
+                "a gateway without a buffer forwards nothing: write, say, \"256 KiB\"",
+            );
         }
         if spec.connections.is_some_and(|c| c.0 == 0) {
-            let why =
-                "a gateway that takes no connection is none: write at least 1, or leave it out of the chain";
+            let why = "a gateway that accepts no connection is useless: write at least 1, or leave it out of the chain";
             return refuse(at("connections"), why);
         }
         gateways.push(Gateway {
@@ -82,7 +84,7 @@ pub(super) fn written<'a>(
         return refuse(
             at(&format!("legs.{leg}")),
             format!(
-                "no leg begins at \"{leg}\"{hint}: write the name of a gateway of this chain (known: {known})"
+                "no leg starts at \"{leg}\"{hint}: write the name of a gateway of this chain (known: {known})"
             ),
         );
     }
@@ -112,7 +114,7 @@ pub(super) fn written<'a>(
         let leg_name = leg_name(name, &begins.name);
         if model.flows.contains_key(&leg_name) {
             let why = format!(
-                "a leg of flows.{name} is called so in results: write another name for this group or for the gateway"
+                "a leg of flows.{name} has this name in the results: rename this group or the gateway"
             );
             return refuse(format!("flows.{leg_name}"), why);
         }
@@ -138,7 +140,7 @@ fn transport(key: &str, own: &LegSpec, last: bool) -> Result<LegTransport> {
     let transport = own.transport.map_or(LegTransport::Tcp, |t| t.0);
     let LegTransport::XtpLike(config) = transport else { return Ok(transport) };
     if last {
-        let why = "the receiver knows only \"tcp\", and this leg ends there: write it, or kind = \"split3\" with a second gateway";
+        let why = "the receiver knows only \"tcp\", and the last leg ends there: write \"tcp\", or kind = \"split3\" with a second gateway";
         return refuse(key, why);
     }
     if let Some((name, _)) =
@@ -147,7 +149,7 @@ fn transport(key: &str, own: &LegSpec, last: bool) -> Result<LegTransport> {
         let key = key.replace(".transport", &format!(".{name}"));
         return refuse(
             key,
-            "nothing but its rate controls \"xtp-like\": leave this out, or write transport = \"tcp\"",
+            "\"xtp-like\" has no congestion control, only a rate: leave this out, or write transport = \"tcp\"",
         );
     }
     config.check().map_err(|e| crate::error::Problem::new(format!("{key}.{}", e.key()), e.to_string()))?;
@@ -157,19 +159,16 @@ fn transport(key: &str, own: &LegSpec, last: bool) -> Result<LegTransport> {
 /// Whether a group can be cut at all.
 fn fits(key: &str, spec: &FlowSpec) -> Result<()> {
     if let Some(t) = spec.transport.filter(|t| t.0.sends_datagrams()) {
-        let why = format!(
-            "carries datagrams, which nobody acknowledges: write \"tcp\" instead of \"{}\"",
-            t.0.name()
-        );
+        let why = format!("carries unacknowledged datagrams: write \"tcp\" instead of \"{}\"", t.0.name());
         return refuse(format!("{key}.transport"), why);
     }
     if spec.handshake == Some(false) {
-        let why = "the legs of a chain are opened one after the other: leave this out, or the chain";
+        let why = "the legs of a chain open one after the other: leave this out, or leave out the chain";
         return refuse(format!("{key}.handshake"), why);
     }
     if let Some(app) = spec.app.as_ref().map(|a| &a.0).filter(|a| a.is_watched() || a.opens().is_some()) {
         let why = format!(
-            "\"{}\" does not go through a chain of connections: write \"bulk\", \"pages\", \"cbr\" or \"on-off\"",
+            "\"{}\" cannot use a chain of connections: write \"bulk\", \"pages\", \"cbr\" or \"on-off\"",
             app.name()
         );
         return refuse(format!("{key}.app"), why);
@@ -193,7 +192,7 @@ fn stations(
         let Some(index) = gateways.iter().position(|g| g.name == *name) else {
             let hint = did_you_mean(name, known.iter().copied());
             let known = if known.is_empty() {
-                "none: add a table such as [gateways.near]".into()
+                "there is no gateway: add a table such as [gateways.near]".into()
             } else {
                 known.join(", ")
             };
@@ -205,14 +204,14 @@ fn stations(
             Some(i) if i + 1 < path.len() => i + 1,
             Some(_) => {
                 let why = format!(
-                    "\"{name}\" stands behind \"{link_name}\", the last link, where no leg can begin: write a gateway that \
+                    "\"{name}\" stands behind \"{link_name}\", the last link, where no leg can start: write a gateway that \
                      stands behind an earlier link"
                 );
                 return refuse(key, why);
             }
             None => {
                 let why = format!(
-                    "\"{name}\" stands behind \"{link_name}\", which is not on the path: the legs do not join; add the link \
+                    "\"{name}\" stands behind \"{link_name}\", which is not on the path: add the link \
                      to the path, or write another gateway"
                 );
                 return refuse(key, why);
@@ -220,7 +219,7 @@ fn stations(
         };
         if cuts.last().is_some_and(|&before| before >= cut) {
             let why = format!(
-                "\"{name}\" does not stand behind the one before it: write them in the order of the path"
+                "\"{name}\" does not stand behind the previous gateway: list the gateways in the order of the path"
             );
             return refuse(key, why);
         }
@@ -229,7 +228,7 @@ fn stations(
     }
     if given < takes {
         let why = format!(
-            "\"{}\" takes {takes} and finds {given}: name them in the order of the path",
+            "\"{}\" needs {takes}, but there is {given}: name them in the order of the path",
             kind.name()
         );
         return refuse(key, why);

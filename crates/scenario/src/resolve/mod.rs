@@ -205,7 +205,7 @@ impl<'a> Flow<'a> {
             return refuse(
                 format!("{key}.endpoint.sack"),
                 format!(
-                    "false, but cc = \"{name}\" repairs losses by what selective acknowledgements report: write \
+                    "false, but cc = \"{name}\" needs selective acknowledgements to repair losses: write \
                      sack = true, recovery = \"newreno\" in cc if \"{name}\" has that option, or cc = \"newreno\""
                 ),
             );
@@ -221,7 +221,7 @@ impl<'a> Flow<'a> {
             (true, Some(_)) => {
                 return refuse(
                     format!("{key}.known-rtt"),
-                    "a handshake measures the RTT: write handshake = false as well, or leave this out",
+                    "the handshake measures the RTT: also write handshake = false, or leave this out",
                 );
             }
             (true, None) => None,
@@ -231,7 +231,7 @@ impl<'a> Flow<'a> {
                 if known.is_zero() {
                     return refuse(
                         format!("{key}.known-rtt"),
-                        "the RTT known without a handshake is zero: write a time such as \"10 ms\"",
+                        "the known RTT is zero: write a time such as \"10 ms\"",
                     );
                 }
                 Some(known)
@@ -280,7 +280,7 @@ fn datagrams(
     if let Some((name, _)) = given.iter().find(|(_, given)| *given) {
         return refuse(
             format!("{key}.{name}"),
-            "datagrams have none: leave it out, or write transport = \"tcp\"",
+            "only TCP has it: leave it out, or write transport = \"tcp\"",
         );
     }
     // A size that is refused is found when the workload is resolved.
@@ -305,7 +305,7 @@ fn path(model: &Scenario, key: &str, spec: &FlowSpec) -> Result<Vec<usize>> {
         if names.len() == 1 {
             return Ok(vec![0]);
         }
-        return refuse(key, format!("missing: name the links that data crosses, in order (known: {known})"));
+        return refuse(key, format!("missing: name the links of the path, in order (known: {known})"));
     };
     if path.is_empty() {
         return refuse(key, format!("empty: name at least one link (known: {known})"));
@@ -317,7 +317,7 @@ fn path(model: &Scenario, key: &str, spec: &FlowSpec) -> Result<Vec<usize>> {
             return refuse(key, format!("there is no link \"{name}\"{hint} (known: {known})"));
         };
         if indices.contains(&index) {
-            return refuse(key, format!("\"{name}\" is crossed twice"));
+            return refuse(key, format!("\"{name}\" is on the path twice"));
         }
         indices.push(index);
     }
@@ -338,7 +338,7 @@ fn start(key: &str, spec: &FlowSpec, count: u32, rtt: Duration) -> Result<Start>
         Some(StartSpec::Uniform([from, to])) => {
             let (from, to) = (time(from).ok_or_else(late)?, time(to).ok_or_else(late)?);
             if from > to {
-                return refuse(format!("{key}.start"), "uniform needs the earlier time first");
+                return refuse(format!("{key}.start"), "uniform takes the earlier time first");
             }
             Ok(Start::Uniform { from, to })
         }

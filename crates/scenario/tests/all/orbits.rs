@@ -115,9 +115,9 @@ fn refusals_say_where_and_what_to_write() {
     let stations =
         |from: &str, to: &str| format!("orbit = {{ from = {from}, to = {to}, constellation = \"leo550\" }}");
     for (orbit, sets, expected) in [
-        (stations("\"London\"", "\"Sydney\""), &[][..], "sky.toml:4: links.sat.orbit: no way between London and Sydney"),
+        (stations("\"London\"", "\"Sydney\""), &[][..], "sky.toml:4: links.sat.orbit: no path between London and Sydney"),
         (stations("\"London\"", "\"Sydney\""), &[], "write relay = \"inter-satellite\""),
-        (stations("\"Lundon\"", "\"Rome\""), &[], "links.sat.orbit.from: there is no city \"Lundon\" in the list: write {"),
+        (stations("\"Lundon\"", "\"Rome\""), &[], "links.sat.orbit.from: the list has no city \"Lundon\": write {"),
         (stations("51.5", "\"Rome\""), &[], "links.sat.orbit.from: 51.5 is no place: write a city"),
         (
             stations("{ latitude = 51.5, longitude = \"0 deg\" }", "\"Rome\""),
@@ -151,7 +151,7 @@ fn refusals_say_where_and_what_to_write() {
         (
             LEO.into(),
             &["links.sat.orbit.constellation={kind='walker', altitude='550 km', inclination='53 deg', satellites=100, planes=3, elevation='25 deg'}"],
-            "links.sat.orbit.constellation.planes: 100 satellites do not fill 3 planes evenly",
+            "links.sat.orbit.constellation.planes: 100 satellites do not divide evenly into 3 planes",
         ),
         (
             LEO.into(),

@@ -128,7 +128,7 @@ impl Judge<'_> {
     fn hole(&self, points: &[Point]) -> Option<Verdict> {
         let hole = points.iter().find(|p| self.values(**p).iter().any(|x| !x.is_finite()))?;
         let (metric, at) = (&self.results.plan.metrics[hole.metric].name, self.results.plan.label(hole.at));
-        let reason = format!("`{metric}` has no value at {at}: divided by zero, or never reached");
+        let reason = format!("`{metric}` has no value at {at}: a division by zero, or a value never reached");
         Some(Verdict::NotEvaluable { reason })
     }
 

@@ -55,7 +55,7 @@ impl Verdict {
             Self::Holds | Self::Differs | Self::NotInProfile => String::new(),
             Self::Undecided { needs_seeds: Some(n) } => format!("needs about {n} seeds"),
             Self::Undecided { needs_seeds: None } => {
-                "too close to the limit for any sensible number".to_owned()
+                "too close to the limit for any reasonable number of seeds".to_owned()
             }
             Self::NotEvaluable { reason } => reason.clone(),
         }

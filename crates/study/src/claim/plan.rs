@@ -259,7 +259,7 @@ impl Planner<'_> {
             if within[0] <= within[1] {
                 return Ok(*within);
             }
-            Err(self.refuse("check", "the lower limit comes first".to_owned(), &["within = [low, high]"]))
+            Err(self.refuse("check", "write the lower limit first".to_owned(), &["within = [low, high]"]))
         };
         let test = match &self.claim.check {
             Check::Contrast { metric, terms, min, max } => {
@@ -367,11 +367,7 @@ impl Planner<'_> {
         strict: bool,
     ) -> Result<Test, StudyError> {
         if over.len() < 2 {
-            return Err(self.refuse(
-                "check",
-                "there is no step between fewer than two values".to_owned(),
-                &[],
-            ));
+            return Err(self.refuse("check", "a step needs at least two values".to_owned(), &[]));
         }
         let points = self.along(case, metric, axis, over)?;
         let labels = over.iter().map(|v| self.file.study.axis[axis].label(*v)).collect();
@@ -392,7 +388,7 @@ impl Planner<'_> {
         let over = at[axis].clone().unwrap_or_else(|| (0..self.file.study.axis[axis].values.len()).collect());
         let others: Vec<usize> = over.into_iter().filter(|v| *v != best).collect();
         if others.is_empty() {
-            return Err(self.refuse("check", "there is nothing to compare it with".to_owned(), &[]));
+            return Err(self.refuse("check", "there is no value to compare it with".to_owned(), &[]));
         }
         let best = self.along(case, metric, axis, &[best])?[0];
         Ok(Test::Extreme { best, others: self.along(case, metric, axis, &others)?, sign })

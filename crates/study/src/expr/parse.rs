@@ -179,7 +179,7 @@ impl Parser<'_> {
             end += 1;
         }
         let (digits, rest) = self.rest.split_at(end);
-        let x: f64 = digits.parse().map_err(|_| ExprError::new(format!("`{digits}` is no number")))?;
+        let x: f64 = digits.parse().map_err(|_| ExprError::new(format!("`{digits}` is not a number")))?;
         if !x.is_finite() {
             return Err(ExprError::new(format!("`{digits}` is too large")));
         }
@@ -233,7 +233,7 @@ impl Parser<'_> {
             _ => {
                 let length = start.len() - self.rest.len();
                 return Err(ExprError::or(
-                    format!("`{}` is no quantity", &start[..length]),
+                    format!("`{}` is not a quantity", &start[..length]),
                     [
                         "flow.<quantity>",
                         "flow[group].<quantity>",

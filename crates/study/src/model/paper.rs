@@ -129,16 +129,16 @@ impl Paper {
         }
         for (i, name) in paper.order.iter().enumerate() {
             if paper.order[..i].contains(name) {
-                return Err(refuse("order", format!("`{name}` is there twice"), &[]));
+                return Err(refuse("order", format!("`{name}` appears twice"), &[]));
             }
         }
         for (i, row) in paper.row.iter().enumerate() {
             if row.id.is_empty() || row.id.contains(' ') {
-                let message = format!("`{}` is not one word", row.id);
+                let message = format!("`{}` is not a single word", row.id);
                 return Err(refuse("row", message, &["a number such as \"0.20\""]));
             }
             if paper.row[..i].iter().any(|r| r.id == row.id) {
-                return Err(refuse("row", format!("`{}` is there twice", row.id), &[]));
+                return Err(refuse("row", format!("`{}` appears twice", row.id), &[]));
             }
         }
         for (i, e) in paper.elsewhere.iter().enumerate() {
@@ -156,7 +156,7 @@ impl Paper {
         if let Some(i) = (0..ids.len()).find(|i| ids[..*i].contains(&ids[*i])) {
             let n = paper.elsewhere.len();
             let key = if i < n { format!("elsewhere[{i}].id") } else { format!("open[{}].id", i - n) };
-            return Err(refuse(&key, format!("`{}` is there twice", ids[i]), &[]));
+            return Err(refuse(&key, format!("`{}` appears twice", ids[i]), &[]));
         }
         Ok(paper)
     }

@@ -67,7 +67,7 @@ fn provenance(b: &mut String, book: &Book) {
     if book.profile == Profile::Quick {
         b.push_str(
             "<p class=\"warning\">The quick profile: fewer seeds, and shorter or fewer runs than the studies have. \
-             Its numbers and verdicts are those of this smaller experiment.</p>\n",
+             The numbers and verdicts below hold for this smaller experiment only.</p>\n",
         );
     }
 }
@@ -124,7 +124,7 @@ fn warnings(b: &mut String, book: &Book) {
     if book.failed_cells() > 0 {
         let _ = writeln!(
             b,
-            "<p class=\"warning\">{} cells failed; claims over them could not be evaluated. They are named with \
+            "<p class=\"warning\">{} cells failed; claims over them could not be evaluated. They are listed with \
              their studies below.</p>",
             book.failed_cells()
         );

@@ -33,7 +33,7 @@ pub(super) fn failed(b: &mut String, e: &Evaluation) {
             escape(&f.cell),
             f.seed,
             escape(&f.message),
-            escape(f.detail.as_deref().unwrap_or("No more is known."))
+            escape(f.detail.as_deref().unwrap_or("No further details."))
         );
     }
     b.push_str("</section>\n");
@@ -76,7 +76,7 @@ pub(super) fn figure(b: &mut String, prefix: &str, i: usize, f: &Drawn) {
     if f.is_empty() {
         let _ = writeln!(
             b,
-            "<p class=\"hint\">“{}” is not drawn: none of its combinations ran, or has a value.</p>",
+            "<p class=\"hint\">“{}” is not drawn: none of its combinations ran or has a value.</p>",
             escape(&f.title)
         );
         return;
@@ -118,7 +118,7 @@ pub(super) fn figure(b: &mut String, prefix: &str, i: usize, f: &Drawn) {
     }
     if f.thinned {
         b.push_str(
-            "<p class=\"hint\">Long curves are thinned to what a screen can show: the smallest and the largest \
+            "<p class=\"hint\">Long curves are thinned for the screen: only the smallest and the largest \
             sample of every column of pixels.</p>",
         );
     }
@@ -253,7 +253,7 @@ pub(super) fn readings(b: &mut String, e: &Evaluation) {
         return;
     }
     b.push_str(
-        "<p class=\"hint\">Where the source is silent or says two things, these are the ways to read it.</p><dl>\n",
+        "<p class=\"hint\">Where the source is silent or contradicts itself, these are its possible readings.</p><dl>\n",
     );
     for (label, says) in &e.readings {
         let _ = writeln!(b, "<dt>{}</dt><dd>{}</dd>", escape(label), escape(says));

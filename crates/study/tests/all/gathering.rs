@@ -54,7 +54,7 @@ fn what_nobody_asked_for_and_what_is_damaged_is_refused() {
     };
     // Of another cell, or cut short on its way.
     let other = line(gathering.answer(&jobs[1], &answer, None));
-    assert!(other.starts_with("the answer for a/b: ") && other.contains("cannot be used"), "{other}");
+    assert!(other.starts_with("the result for a/b: ") && other.contains("cannot be used"), "{other}");
     let cut = line(gathering.answer(&jobs[0], &answer[..answer.len() / 2], None));
     assert!(cut.contains("cannot be used"), "{cut}");
     assert!(gathering.answer(&jobs[0], &answer, None).is_ok());

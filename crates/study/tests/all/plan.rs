@@ -113,7 +113,8 @@ fn more_cells_than_anybody_meant_are_counted_and_not_made() {
     let e = refused(study(4, "seeds = { count = 10 }"));
     assert!(e.contains("4 axes make 100000000 combinations, 100000000 with all readings"), "{e}");
     assert!(
-        e.contains("10 seeds of each are 1000000000 cells, more than 200000") && e.contains("--max-cells N"),
+        e.contains("with 10 seeds each these are 1000000000 cells, more than 200000")
+            && e.contains("--max-cells N"),
         "{e}"
     );
     // More than a machine word counts.

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &EmulateArgs, arguments: usize) -> Result<(), Stop> {
     let cases = cases::resolve(&args.scenario.scenario, &args.scenario.set, args.seed)?;
     let [case] = cases.as_slice() else {
         return Err(Stop::bad(format!(
-            "emulate runs one scenario, --set makes {}: give each key one value",
+            "emulate runs one scenario, and --set makes {}: give each key one value",
             cases.len()
         )));
     };
@@ -116,7 +116,7 @@ fn keep_up(scenario: &Resolved, group: &FlowGroup, args: &EmulateArgs) -> Result
             let way = if forward { "forward" } else { "reverse" };
             let line = format!(
                 "{way}: {:.1} Gbit/s are {packets} packets of {} bytes per second, and one core forwards about \
-                 {MOST_PACKETS}: take a slower link, or a larger --mtu; skyhaul doctor measures this machine",
+                 {MOST_PACKETS}: take a slower link or a larger --mtu (skyhaul doctor measures this machine)",
                 slowest as f64 / 1e9,
                 args.mtu
             );
@@ -136,7 +136,7 @@ fn group<'a>(scenario: &'a Resolved, name: Option<&str>) -> Result<&'a FlowGroup
     };
     scenario.flows.iter().find(|f| f.name == name).ok_or_else(|| {
         let names: Vec<&str> = scenario.flows.iter().map(|f| f.name.as_str()).collect();
-        Stop::bad(format!("--flow: the scenario has no flows {name:?}, but {}", names.join(", ")))
+        Stop::bad(format!("--flow: the scenario has no flow group {name:?} (known: {})", names.join(", ")))
     })
 }
 
@@ -181,7 +181,7 @@ fn ends(args: &EmulateArgs) -> Result<[End; 2], Stop> {
     }
     if args.ns_client.is_none() && args.ns_server.is_none() {
         return Err(Stop::bad(
-            "nothing to join: give a program (-- CMD), --ns-client and --ns-server, or --interfaces A B",
+            "nothing to connect: give a program (-- CMD), --ns-client and --ns-server, or --interfaces A B",
         ));
     }
     let (client, server) =

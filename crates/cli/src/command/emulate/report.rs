@@ -59,7 +59,7 @@ pub(super) fn text(report: &Report) -> String {
             .map_or_else(|| "rate not measured".into(), |e| format!("rate {:+.3} % off", e * 100.0));
         let _ = writeln!(
             out,
-            "  {}: late by {:.3} ms (median), {:.3} (p99), {:.3} (most), {} of {} over 1 ms; {rate}; \
+            "  {}: late by {:.3} ms (median), {:.3} (p99), {:.3} (maximum), {} of {} over 1 ms; {rate}; \
              {:.1} % of a processor{}",
             l.name,
             ms(l.p50),
@@ -71,9 +71,9 @@ pub(super) fn text(report: &Report) -> String {
             if l.realtime { ", real-time priority" } else { "" }
         );
         for (n, what) in [
-            (l.not_carried, "not carried (no IP, or of link scope)"),
-            (l.refused, "refused by the interface at the end"),
-            (l.tun_drops, "dropped by the kernel before they could be read"),
+            (l.not_carried, "not carried (not IP, or link-local)"),
+            (l.refused, "refused by the outgoing interface"),
+            (l.tun_drops, "dropped by the kernel before skyhaul could read them"),
         ] {
             if n > 0 {
                 let _ = writeln!(out, "  {}: {n} packets {what}", l.name);

@@ -65,7 +65,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Stop> {
     captured?;
     outcome?;
     if interrupt::requested() {
-        return Err(Stop::Interrupted("stopped before the end that was asked for".into()));
+        return Err(Stop::Interrupted("stopped early".into()));
     }
     Ok(())
 }

@@ -132,7 +132,7 @@ impl Stack {
             if let Some(ours) = self.host.addresses.iter().find(|a| a.is_ipv4() == remote.is_ipv4()) {
                 if self.host.addresses.contains(&remote.ip()) {
                     return Err(Stop::bad(format!(
-                        "{to}: that is the stack itself; the kernel's side is {}",
+                        "{to}: this is the stack's own address; the kernel's side is {}",
                         self.tun.addresses[0].0
                     )));
                 }
@@ -159,13 +159,17 @@ fn find(to: &str) -> Result<Vec<SocketAddr>, Stop> {
     let (host, port) = match to.rsplit_once(':') {
         Some((host, port)) => match port.parse::<u16>() {
             Ok(port) if port > 0 => (host.trim_start_matches('[').trim_end_matches(']'), port),
-            _ => return Err(Stop::bad(format!("{to}: {port:?} is no port: write a number from 1 to 65535"))),
+            _ => {
+                return Err(Stop::bad(format!(
+                    "{to}: {port:?} is not a port: write a number from 1 to 65535"
+                )));
+            }
         },
         None => (to, PORT),
     };
     match (host, port).to_socket_addrs() {
         Ok(found) => Ok(found.collect()),
-        Err(e) => Err(Stop::bad(format!("{to}: there is no address of {host:?}: {}", io_words(&e)))),
+        Err(e) => Err(Stop::bad(format!("{to}: cannot resolve {host:?}: {}", io_words(&e)))),
     }
 }
 
@@ -193,7 +197,7 @@ fn addresses(args: &StackArgs) -> Result<(), Stop> {
         };
         if kernel == ours {
             return Err(Stop::bad(format!(
-                "--address {ours}: the kernel's side has it (/{length}): choose another one"
+                "--address {ours}: the kernel's side has this address (/{length}): choose another one"
             )));
         }
         if ours.is_ipv6() && args.mtu < LEAST_MTU_V6 {
@@ -205,7 +209,7 @@ fn addresses(args: &StackArgs) -> Result<(), Stop> {
 
 /// Control and endpoint, read as in a scenario file.
 fn endpoint(cc: &str, sets: &[String], profile: Profile) -> Result<Endpoint, Stop> {
-    const OWN: &str = "a control of one's own lives in the program that brings it along (Python, Rust), which this \
+    const OWN: &str = "a user-defined control runs only inside the program that provides it (Python, Rust), which this \
                        command does not run: choose a built-in one";
     if cc.starts_with("user:") || cc == "user" {
         return Err(Stop::bad(format!("--cc {cc}: {OWN}")));

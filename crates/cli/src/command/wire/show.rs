@@ -88,7 +88,7 @@ pub(super) fn sum<'a>(all: impl IntoIterator<Item = &'a Interval>) -> Interval {
 pub(super) fn ended(account: &Account) -> String {
     match account.failure {
         Some(Failure::TimedOut) if !account.connected => {
-            "it does not answer: is there a route to it, and one back?".into()
+            "no answer: are there routes in both directions?".into()
         }
         Some(why) => why.to_string(),
         None if account.in_order => "closed in order".into(),
@@ -107,7 +107,7 @@ pub(super) fn probes(account: &Account, stack: &Stack) -> Option<String> {
         (ProbeSupport::Yes, _) => {
             Some(format!("the peer answers probes: {} of {}", c.probes_answered, c.probes_sent))
         }
-        (ProbeSupport::Unknown, _) => Some("whether the peer answers probes did not show".into()),
+        (ProbeSupport::Unknown, _) => Some("it is unknown whether the peer answers probes".into()),
         (ProbeSupport::No, Some(name)) if stack.marking == Marking::Off => {
             Some(format!("probes are off: {name} runs as Reno"))
         }
@@ -144,9 +144,9 @@ pub(super) fn results(told: &[Told], stack: &Stack) -> String {
 pub(super) struct Met {
     pub(super) counts: Counts,
     pub(super) memory: Memory,
-    /// Packets that the interface did not take.
+    /// Packets that the interface refused.
     pub(super) refused: u64,
-    /// Packets of the kernel that found the interface's queue full.
+    /// Packets of the kernel dropped because the interface's queue was full.
     pub(super) dropped: u64,
     pub(super) cpu: Duration,
 }

@@ -39,7 +39,7 @@ fn entries(args: &CompareArgs, cases: &[Case]) -> Result<Vec<Entry>, Stop> {
             "sim" => None,
             _ => Some(World::parse(text).ok_or_else(|| {
                 Stop::bad(format!(
-                    "--worlds: {text:?} is no world; write sim, wire, wire-to-kernel, or kernel:NAME, such as kernel:cubic"
+                    "--worlds: {text:?} is not a world; write sim, wire, wire-to-kernel, or kernel:NAME, such as kernel:cubic"
                 ))
             })?),
         };
@@ -121,7 +121,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<Ran, Stop> {
         return Err(e);
     }
     if interrupt::requested() {
-        return Err(Stop::Interrupted("interrupted: nothing is kept of runs in real time".into()));
+        return Err(Stop::Interrupted("interrupted: real-time runs keep no partial results".into()));
     }
     let mut done = done.into_inner().unwrap_or_default();
     done.sort_by_key(|(e, s, _)| (*e, *s));

@@ -101,7 +101,7 @@ pub(super) fn show(args: &CompareArgs, ran: &Ran) -> Result<(), Stop> {
 }
 
 /// What a reader of the table has to know of the kernel's senders.
-const KERNEL_WINDOWS: &str = "Kernel senders have windows, buffers and timers of their own: those of the scenario's endpoint do \
+const KERNEL_WINDOWS: &str = "Kernel senders use their own windows, buffers and timers; those of the scenario's endpoint do \
                               not hold for them.";
 
 /// Why runs of an entry are not to be trusted, in a line.
