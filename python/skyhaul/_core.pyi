@@ -337,7 +337,7 @@ class Control:
         spacing: float,
         source: Literal["last-segment", "unacked-round-robin"] | None = None,
     ) -> None:
-        """Starts a train of probes: after `first` seconds, then every `spacing` seconds; replaces any other."""
+        """Starts a train of probes: after `first` seconds, then every `spacing` seconds; replaces another."""
     def stop_probes(self) -> None:
         """Stops the train in progress."""
     def wake_at(self, time: float | None) -> None:

@@ -1,4 +1,4 @@
-//! From what the deserialiser says to what a user can act on.
+//! Turns messages of the deserialiser into messages that a user can act on.
 
 use crate::error::did_you_mean;
 use toml::{Table, Value};
@@ -6,9 +6,9 @@ use toml::{Table, Value};
 /// A failure: path of the value and message.
 type Failure = (String, String);
 
-/// Narrows a failure down to the key that causes it. The deserialiser buffers tables whose meaning depends on
-/// a tag (`kind`, `name`) and then reports only the table as a whole; the key without which the table fails
-/// differently, or not at all, is the one meant.
+/// Finds the key that causes a failure. The deserialiser buffers tables whose meaning depends on a tag (`kind`,
+/// `name`) and reports only the table as a whole; the culprit is the key without which the table fails differently,
+/// or not at all.
 pub(crate) fn locate(
     table: &Table,
     path: String,
@@ -99,7 +99,7 @@ pub(crate) fn rewrite(path: &str, message: &str) -> Failure {
     (path.to_owned(), message.to_owned())
 }
 
-/// What stands between backquotes.
+/// The parts between backquotes.
 fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }

@@ -1,4 +1,4 @@
-//! Workloads: what senders have to send, over what. Each is defined where it is at work ([`skyhaul_apps`]).
+//! Workloads of senders. Each is defined in [`skyhaul_apps`].
 
 use crate::error::Problem;
 use crate::transport::Transport;
@@ -6,7 +6,7 @@ use skyhaul_apps::{Config, Refusal};
 
 pub use crate::transport::UDP_HEADER;
 
-/// From the file: `key` is that of the application, `mss` the payload of a full segment.
+/// Resolves a workload: `key` is that of the application, `mss` the payload of a full segment.
 pub(crate) fn resolve(
     key: &str,
     spec: Option<&Config>,

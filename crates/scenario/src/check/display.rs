@@ -5,7 +5,7 @@ use crate::amount::{RateSpec, Time};
 use core::fmt;
 use skyhaul_base::{Duration, Rate};
 
-/// Three significant digits, without an exponent where people would not write one.
+/// Three significant digits, without an exponent for usual magnitudes.
 pub(super) fn short(x: f64) -> String {
     if x == 0.0 {
         return "0".into();
@@ -26,7 +26,7 @@ pub(super) fn short(x: f64) -> String {
     }
 }
 
-/// A share in per cent.
+/// A fraction in per cent.
 pub(super) fn percent(share: f64) -> String {
     format!("{} %", short(share * 100.0))
 }

@@ -1,4 +1,4 @@
-//! Warnings: settings that are legal and usually a mistake.
+//! Warnings: settings that are legal but usually a mistake.
 
 use super::{
     Active, Check, Warning, ack_ratio, display::percent, display::short, packets_per_ack, reno_class,
@@ -8,14 +8,14 @@ use skyhaul_analysis::{loss, utilization};
 use skyhaul_path::error::{self, ber};
 use skyhaul_tcp::config::ProbeNegotiation;
 
-/// A queue outside this range of BDPs deserves a word.
+/// A queue outside this range of BDPs raises a warning.
 const USUAL_QUEUE: (f64, f64) = (0.25, 4.0);
-/// Loss of packets from which on a bit error rate deserves one.
+/// Packet loss from which a bit error rate raises one.
 const MUCH_LOSS: f64 = 1e-3;
-/// Recorded values from which on a file grows beyond a few hundred megabytes.
+/// Number of recorded values from which a file grows beyond a few hundred megabytes.
 const MANY_VALUES: f64 = 2e7;
 
-/// Everything worth a word.
+/// All warnings.
 pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
     let mut out = Vec::new();
     queues(check, &mut out);
@@ -34,7 +34,7 @@ pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
     out
 }
 
-/// A short trial of a long scenario is no mistake, but says so.
+/// A short trial of a long scenario is not a mistake, but it is reported.
 fn late_events(scenario: &Resolved, out: &mut Vec<Warning>) {
     let late: Vec<_> = scenario.events.iter().filter(|e| e.at >= scenario.duration).collect();
     let Some(first) = late.iter().map(|e| e.at).min() else { return };
@@ -80,7 +80,7 @@ fn queues(check: &Check, out: &mut Vec<Warning>) {
     }
 }
 
-/// Queues that expect an answer sooner than one can come.
+/// Queues that expect a reaction sooner than one RTT.
 fn intervals(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for (index, link) in scenario.links.iter().enumerate() {
         let crossing = scenario.flows.iter().zip(&check.flows).filter(|(f, _)| f.path.contains(&index));
@@ -235,8 +235,8 @@ fn loads(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     }
 }
 
-/// Nagle's algorithm keeps a short segment until everything before it is acknowledged (RFC 9293 §3.7.4): the last one of a
-/// frame comes a round-trip time late, and with it the frame.
+/// Nagle's algorithm holds a short segment until everything before it is acknowledged (RFC 9293 §3.7.4): the last
+/// segment of a frame, and so the frame, arrives a round-trip time late.
 fn held_back(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for (group, flow) in scenario.flows.iter().zip(&check.flows) {
         if group.transport.sends_datagrams() || !group.endpoint.nagle || !group.app.ends_short() {
@@ -288,7 +288,7 @@ fn starts(scenario: &Resolved, out: &mut Vec<Warning>) {
     }
 }
 
-/// How much more than it can the reverse direction of a link would have to carry.
+/// How far the acknowledgements exceed the capacity of the reverse direction of a link.
 fn ratio(scenario: &Resolved, check: &Check, group: &FlowGroup, link: &str) -> String {
     let Some(i) = check.links.iter().position(|l| l.name == link) else { return String::new() };
     let (l, b) = (&scenario.links[i], packets_per_ack(group, &scenario.links[i]));

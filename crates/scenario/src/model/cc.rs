@@ -5,10 +5,10 @@ use crate::error::ValueError;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// Congestion control where none is named.
+/// Name of the default congestion control.
 pub(super) const DEFAULT_CC: &str = "sack";
 
-/// Congestion control where none is given.
+/// The default congestion control.
 pub(crate) fn default_cc() -> skyhaul_cc::Config {
     skyhaul_cc::Config::by_name(DEFAULT_CC).expect("the default is a registered name")
 }

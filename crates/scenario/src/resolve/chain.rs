@@ -1,5 +1,5 @@
-//! Chains of connections: a group that is cut at gateways becomes one group per leg. The first keeps the name and what is to
-//! be sent; the others are called after the gateway at which they begin.
+//! Chains of connections: a group that is split at gateways becomes one group per leg. The first keeps the name and
+//! the application; the others are named after the gateway at which they begin.
 
 use super::{Result, refuse};
 use crate::chain::ChainKind;
@@ -9,14 +9,14 @@ use crate::resolved::{Chain, Direction, FlowGroup, Gateway, LegTransport, Link, 
 use skyhaul_base::Duration;
 use std::borrow::Cow;
 
-/// How long a gateway takes to pass data on, unless the file says.
+/// Default forwarding delay of a gateway.
 const RELAY_DELAY: Duration = Duration::from_micros(100);
-/// A buffer that nobody chose is no smaller.
+/// Least size of a default buffer.
 const LEAST_BUFFER: u64 = 64 * 1024;
 
-/// A group as it is to be resolved: that of a file, or a leg of one.
+/// A group to be resolved: one of a file, or a leg of one.
 pub(super) struct Written<'a> {
-    /// Where its keys stand.
+    /// The path of its keys.
     pub(super) key: String,
     pub(super) name: String,
     pub(super) spec: Cow<'a, FlowSpec>,
@@ -62,7 +62,7 @@ pub(super) fn gateways(model: &Scenario) -> Result<Vec<Gateway>> {
     Ok(gateways)
 }
 
-/// The groups that a group of the file is.
+/// The groups that a group of the file expands to.
 pub(super) fn written<'a>(
     model: &'a Scenario,
     gateways: &[Gateway],
@@ -130,12 +130,12 @@ pub(super) fn written<'a>(
     Ok(groups)
 }
 
-/// What results call the leg that begins at a gateway.
+/// The name in results of the leg that begins at a gateway.
 pub(crate) fn leg_name(flow: &str, gateway: &str) -> String {
     format!("{flow}-{gateway}")
 }
 
-/// What carries the data of a leg, which may be the last.
+/// The transport of a leg, which may be the last.
 fn transport(key: &str, own: &LegSpec, last: bool) -> Result<LegTransport> {
     let transport = own.transport.map_or(LegTransport::Tcp, |t| t.0);
     let LegTransport::XtpLike(config) = transport else { return Ok(transport) };
@@ -156,7 +156,7 @@ fn transport(key: &str, own: &LegSpec, last: bool) -> Result<LegTransport> {
     Ok(transport)
 }
 
-/// Whether a group can be cut at all.
+/// Checks that a group can be split at all.
 fn fits(key: &str, spec: &FlowSpec) -> Result<()> {
     if let Some(t) = spec.transport.filter(|t| t.0.sends_datagrams()) {
         let why = format!("carries unacknowledged datagrams: write \"tcp\" instead of \"{}\"", t.0.name());
@@ -176,7 +176,7 @@ fn fits(key: &str, spec: &FlowSpec) -> Result<()> {
     Ok(())
 }
 
-/// The gateways that a chain uses, and after how many links of the path each of them stands.
+/// The gateways that a chain uses, and the number of links of the path before each.
 fn stations(
     key: &str,
     chain: &ChainSpec,
@@ -251,7 +251,7 @@ fn leg(flow: &FlowSpec, own: LegSpec, path: Vec<String>) -> FlowSpec {
     }
 }
 
-/// Fills in what depends on all groups: which are the legs of a chain, and how much its gateways hold.
+/// Fills in the values that depend on all groups: the legs of a chain, and the buffers of its gateways.
 pub(super) fn join(flows: &mut [FlowGroup], gateways: &[Gateway], links: &[Link]) {
     for head in 0..flows.len() {
         let Some(chain) = flows[head].chain() else { continue };
@@ -272,7 +272,7 @@ pub(super) fn join(flows: &mut [FlowGroup], gateways: &[Gateway], links: &[Link]
     }
 }
 
-/// The slowest rate on a leg, bit/s, and its product with the leg's RTT, bytes.
+/// The slowest rate on a leg, bit/s, and the leg's BDP, bytes.
 fn product(f: &FlowGroup, links: &[Link]) -> Option<(u64, u64)> {
     let way = |d: &Direction| d.delay.base();
     let rtt = f
@@ -283,7 +283,7 @@ fn product(f: &FlowGroup, links: &[Link]) -> Option<(u64, u64)> {
     Some((rate.bits_per_sec(), (rate.bytes_per_sec() * rtt.as_secs_f64()) as u64))
 }
 
-/// The leg as files write it.
+/// The leg as written in files.
 pub(crate) fn spec_of(group: &FlowGroup, flow: &FlowSpec) -> LegSpec {
     let rated = group.rate_leg();
     LegSpec {

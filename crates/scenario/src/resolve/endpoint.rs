@@ -1,4 +1,4 @@
-//! Endpoints: preset, changes, windows, and what contradicts itself.
+//! Endpoints: preset, changes, windows and contradictions.
 
 use super::{Result, refuse};
 use crate::amount::Window;
@@ -8,7 +8,7 @@ use skyhaul_cc::Config as Control;
 use skyhaul_tcp::Config;
 use skyhaul_tcp::config::{AckCc, Ecn, LossClassifier, LossDetection, RttSource};
 
-/// Largest packet, headers included: what an IP length field can say.
+/// Largest packet, headers included: the limit of the IP length field.
 pub(super) const MAX_PACKET: u32 = 65_535;
 /// Largest window without and with scaling (RFC 7323 §2.2).
 const MAX_PLAIN_WINDOW: u64 = 65_535;
@@ -65,7 +65,7 @@ fn window(key: &str, window: Window, mss: u32) -> Result<u64> {
     }
 }
 
-/// The rule of RFC 3449 hears of nothing but marks.
+/// The rule of RFC 3449 reacts only to ECN marks.
 fn check_ack_cc(at: &str, c: &Config) -> Result<()> {
     if c.ack_cc == AckCc::Rfc3449 && c.ecn == Ecn::Off {
         let why = "\"rfc3449\" needs ECN marks: also write ecn = \"ask\", and put a queue that marks on the return link";
@@ -74,8 +74,7 @@ fn check_ack_cc(at: &str, c: &Config) -> Result<()> {
     Ok(())
 }
 
-/// RACK lives on selective acknowledgements, and its verdicts on a recovery that repairs whatever is lost in
-/// whatever order (RFC 8985 §4).
+/// RACK needs selective acknowledgements, and a recovery that repairs losses in any order (RFC 8985 §4).
 fn check_loss_detection(at: &str, c: &Config, cc: &Control) -> Result<()> {
     let at = |k: &str| format!("{at}.{k}");
     if c.loss_detection != LossDetection::Rack {
@@ -147,7 +146,7 @@ fn check_loss_classifier(at: &str, c: LossClassifier) -> Result<()> {
     }
 }
 
-/// What a reduction is undone by needs its source. Where it is only the preset that asks for it, it goes with the
+/// Undoing a reduction needs its source of information. If only the preset asks for it, it is switched off with the
 /// source.
 fn check_undo(at: &str, c: &mut Config, (dsack_undo, eifel): (Option<bool>, Option<bool>)) -> Result<()> {
     if c.dsack_undo && !(c.dsack && c.sack != Some(false)) {

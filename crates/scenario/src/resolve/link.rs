@@ -1,4 +1,4 @@
-//! Links: the forward direction as written, the reverse direction with what differs.
+//! Links: the forward direction as written, the reverse direction with its differences.
 
 use super::{Result, refuse, repair};
 use crate::amount::{Decimal, QueueLimit, RateSpec, Size};
@@ -11,7 +11,7 @@ use skyhaul_path::fec::Shape;
 use skyhaul_path::{Delay, Limit, QueueConfig, Refusal, error, fade, rate};
 use std::sync::Arc;
 
-/// Delays of both directions, and the satellites that make them.
+/// Delays of both directions, and the satellites that determine them.
 pub(super) type Delays = (Delay, Delay, Option<Arc<Orbit>>);
 
 /// Delays of both directions.
@@ -56,8 +56,8 @@ fn delay(key: &str, spec: &OrTrace<Short<Delay>>, run: Duration) -> Result<Delay
     }
 }
 
-/// A link. `rtt` is the largest base RTT and `flow_packet` the largest packet of the flows that cross it; both
-/// are zero if none does.
+/// Resolves a link. `rtt` is the largest base RTT and `flow_packet` the largest packet of the flows on it; both are
+/// zero if there are none.
 pub(super) fn resolve(
     name: &str,
     spec: &LinkSpec,
@@ -186,7 +186,7 @@ pub(super) fn resolve(
     Ok(Link { name: name.into(), forward, reverse })
 }
 
-/// A size that is one.
+/// A size above zero.
 fn bytes(key: &str, size: Option<Size>) -> Result<Option<u32>> {
     match size {
         None => Ok(None),
@@ -222,7 +222,8 @@ fn transmitter(key: &str, spec: RateSpec, packet: Option<u32>) -> Result<rate::C
     }
 }
 
-/// What fades, with what follows from the link filled in: its symbols from its rate, its reaction from its RTT.
+/// The fade, with values derived from the link filled in: its symbol rate from the link's rate, its reaction time
+/// from the RTT.
 fn fade(
     key: &str,
     spec: &FadeSpec,
@@ -270,7 +271,7 @@ fn fade(
     Ok(Some(fade))
 }
 
-/// The product of rate and RTT in packets.
+/// The bandwidth-delay product in packets.
 pub(super) fn bdp_packets(n: Decimal, rate: Rate, rtt: Duration, packet: u32) -> Option<u64> {
     let bit_nanos = u128::from(rate.bits_per_sec()) * u128::from(rtt.as_nanos());
     n.times_ratio(bit_nanos, 8_000_000_000 * u128::from(packet))

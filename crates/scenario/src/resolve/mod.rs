@@ -1,5 +1,5 @@
-//! From the file to the resolved scenario: defaults, references, derived values, and every check that does not
-//! depend on judgement (for those see [`crate::check`]).
+//! From the file to the resolved scenario: defaults, references, derived values, and every check that is not a matter
+//! of judgement (for those see [`crate::check`]).
 
 pub(crate) mod chain;
 mod endpoint;
@@ -17,16 +17,16 @@ use skyhaul_path::delay::{LONGEST, TooLong};
 
 type Result<T> = core::result::Result<T, Problem>;
 
-/// Longest run.
+/// Longest allowed run.
 const MAX_DURATION: Duration = Duration::from_secs(366 * 86_400);
-/// Most flows in one scenario.
+/// Largest number of flows in a scenario.
 const MAX_FLOWS: u64 = 1_000_000;
 
 fn refuse<T>(key: impl Into<String>, message: impl core::fmt::Display) -> Result<T> {
     Err(Problem::new(key, message))
 }
 
-/// Fills in and checks everything.
+/// Fills in defaults and checks everything.
 pub(crate) fn resolve(model: &Scenario) -> Result<Resolved> {
     if model.schema.is_some_and(|v| v != 1) {
         return refuse("schema", "this program reads version 1 of the format: write schema = 1");
@@ -120,7 +120,7 @@ pub(crate) fn resolve(model: &Scenario) -> Result<Resolved> {
     })
 }
 
-/// Names become part of paths, of stream names and of file names.
+/// Checks a name, which becomes part of paths, stream names and file names.
 fn check_name(table: &str, name: &str) -> Result<()> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || !name.chars().all(allowed) {
@@ -159,7 +159,7 @@ fn record(model: &Scenario) -> Result<Record> {
     Ok(Record { sample: spec.sample.map(|s| s.0), series })
 }
 
-/// A flow group on its way: what does not depend on the RTT is done.
+/// A partly resolved flow group: everything that does not depend on the RTT.
 struct Flow<'a> {
     key: String,
     written: &'a Written<'a>,
@@ -263,7 +263,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// What a datagram flow has in the place of an endpoint: the sizes.
+/// The endpoint of a datagram flow, of which only the sizes matter.
 fn datagrams(
     key: &str,
     spec: &FlowSpec,
