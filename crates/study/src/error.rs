@@ -1,12 +1,12 @@
-//! What can go wrong with a study.
+//! Errors of studies.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-/// An error of a study: one line that says where and what to do.
+/// An error of a study: one line with the place and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// The file is no TOML of the expected form.
+    /// The file is not TOML of the expected form.
     #[error("{}{}: {message}", path.display(), at(*line))]
     Parse {
         /// The file.
@@ -16,7 +16,7 @@ pub enum StudyError {
         /// What is wrong.
         message: String,
     },
-    /// The study says something that cannot be.
+    /// The study has an invalid value.
     #[error("{}{}: `{key}`: {message}{}", path.display(), at(*line), list(accepted))]
     Invalid {
         /// The file.
@@ -27,7 +27,7 @@ pub enum StudyError {
         key: String,
         /// What is wrong.
         message: String,
-        /// What would be accepted.
+        /// The accepted values.
         accepted: Vec<String>,
     },
     /// A file cannot be read.
@@ -38,7 +38,7 @@ pub enum StudyError {
         /// Why.
         source: std::io::Error,
     },
-    /// A file cannot be written; what was stored before stays.
+    /// A file cannot be written; what was stored before is kept.
     #[error("cannot write {}: {}", path.display(), write_problem(source))]
     Write {
         /// The file.
@@ -54,18 +54,18 @@ pub enum StudyError {
         /// Why.
         source: RenderError,
     },
-    /// A cell came back from elsewhere with something that is not its result.
+    /// The result of a remote cell is invalid.
     #[error("the result for {label} cannot be used: {source}")]
     Answer {
-        /// The cell in words.
+        /// Label of the cell.
         label: String,
         /// Why.
         source: EntryError,
     },
-    /// A cell came back from elsewhere that was never asked for.
+    /// A remote cell returned a result that was not requested.
     #[error("the result for {label} cannot be used: this cell was not requested")]
     Unasked {
-        /// The cell in words.
+        /// Label of the cell.
         label: String,
     },
 }
@@ -76,7 +76,7 @@ pub enum RenderError {
     /// It cannot be reached.
     #[error("{}", io_words(.0))]
     Io(#[from] std::io::Error),
-    /// What it says.
+    /// Its message.
     #[error("{0}")]
     Said(String),
 }
@@ -84,22 +84,22 @@ pub enum RenderError {
 /// Why the text of an entry cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum EntryError {
-    /// It is of another engine, or other quantities are measured now.
+    /// It is from another engine, or the list of quantities has changed.
     #[error("the result is from another engine")]
     Foreign,
     /// Part of it is missing.
     #[error("the entry is truncated")]
     CutOff,
-    /// Its first line says nothing.
+    /// Its first line is invalid.
     #[error("its first line is damaged")]
     Header,
-    /// Its key is another one.
+    /// Its key belongs to another cell.
     #[error("it belongs to another cell")]
     OtherCell,
-    /// Its content is not what was written.
+    /// Its checksum does not match.
     #[error("its checksum is wrong")]
     Checksum,
-    /// Its content is not that of a cell.
+    /// Its content cannot be parsed.
     #[error("it cannot be read ({0})")]
     Unreadable(serde_json::Error),
     /// It is not UTF-8.
@@ -107,7 +107,7 @@ pub enum EntryError {
     NotText,
 }
 
-/// What the system says, without the number that nobody knows.
+/// The error message of the system, without its number.
 #[must_use]
 pub fn io_words(e: &std::io::Error) -> String {
     match e.kind() {

@@ -19,17 +19,17 @@ pub struct PlannedMetric {
     pub unit: String,
     /// The expression.
     pub expr: Expr,
-    /// How flows become one number.
+    /// How the values of flows are aggregated.
     pub over: Option<Over>,
     /// Only flows of this group.
     pub group: Option<String>,
-    /// The value of each axis where `base` is; `None`: the same. Empty without a base.
+    /// The value of each axis at `base`; `None`: the same. Empty without a base.
     pub base: Vec<Option<usize>>,
     /// Earlier metrics that the expression names.
     pub needs: Vec<String>,
 }
 
-/// What expressions may name, metrics apart.
+/// The names that expressions may use, except metrics.
 pub(crate) fn names(
     file: &StudyFile,
     words: Vocabulary,

@@ -1,5 +1,5 @@
-//! From a study to its cells. Everything is resolved and checked before the first cell runs: a misspelt axis in
-//! the last corner of a sweep must not show after an hour.
+//! From a study to its cells. Everything is resolved and checked before the first cell runs, so that a misspelt axis
+//! is found at once and not after an hour.
 
 use crate::claim;
 use crate::error::StudyError;
@@ -23,7 +23,7 @@ pub fn plan<R: CellRunner>(runner: &R, file: StudyFile) -> Result<Plan, StudyErr
     plan_profile(runner, file, Profile::Full)
 }
 
-/// Resolves and checks a study of which a profile runs.
+/// Resolves and checks a study for a profile.
 ///
 /// # Errors
 /// As [`plan`].
@@ -105,10 +105,11 @@ fn check_axes(file: &StudyFile) -> Result<(), StudyError> {
     Ok(())
 }
 
-/// Most cells of a study that does not say otherwise.
+/// Default limit of the number of cells.
 const MAX_CELLS: u64 = 200_000;
 
-/// Counts the cells before the first is resolved: axes multiply, and a slip of the keyboard makes a study of years.
+/// Counts the cells before the first is resolved: axes multiply, and a typing error can make a study that runs for
+/// years.
 fn check_size(file: &StudyFile) -> Result<(), StudyError> {
     let axes = &file.study.axis;
     let product =
@@ -183,7 +184,7 @@ fn resolve<R: CellRunner>(
     runner.resolve(&file.study.scenario, file.dir(), settings).map_err(|p| blame(file, settings, &p))
 }
 
-/// Says which key of the study a problem of the scenario comes from.
+/// Finds the key of the study that causes a problem of the scenario.
 fn blame(file: &StudyFile, settings: &[Setting], problem: &Problem) -> StudyError {
     let accepted: Vec<&str> = problem.accepted.iter().map(String::as_str).collect();
     let about = problem.path.as_deref().unwrap_or("");
@@ -240,14 +241,14 @@ fn fill_grid<R: CellRunner>(runner: &R, plan: &mut Plan, base: &[Setting]) -> Re
     Ok(())
 }
 
-/// Scenarios met so far, by text: their indices, which differ in constants only, and the run that they share.
+/// The scenarios so far, by text: their indices, which differ only in constants, and the run that they share.
 #[derive(Default)]
 struct Known {
     scenarios: BTreeMap<String, (Vec<usize>, Option<usize>)>,
     runs: usize,
 }
 
-/// Index of the scenario, which is new or was met before.
+/// Index of the scenario, whether new or known.
 fn place(all: &mut Vec<Prepared>, known: &mut Known, new: Prepared, runs: bool) -> usize {
     let (same, run) = known.scenarios.entry(new.text.clone()).or_default();
     if runs && run.is_none() {

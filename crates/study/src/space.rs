@@ -29,7 +29,7 @@ impl Space {
     }
 }
 
-/// The values of each axis that a selector leaves; `None`: it does not mention the axis.
+/// The values of each axis that a selector picks; `None` if it does not mention the axis.
 pub(crate) fn pins(
     file: &StudyFile,
     selector: &Selector,

@@ -31,7 +31,7 @@ pub fn all(book: &Book) -> String {
     b
 }
 
-/// Beside the text, or above it on a narrow screen: every paper with its studies.
+/// The table of contents beside the text, or above it on a narrow screen: every paper with its studies.
 fn contents(b: &mut String, book: &Book) {
     b.push_str(
         "<nav class=\"side\" aria-label=\"Contents\"><details open><summary>Contents</summary>\
@@ -234,7 +234,7 @@ fn study(b: &mut String, c: &Chapter, id: &str, e: &Evaluation) {
     b.push_str("</article>\n");
 }
 
-/// What no study of the paper shows.
+/// The claims of the paper outside its studies.
 fn beyond(b: &mut String, c: &Chapter) {
     if !c.paper.elsewhere.is_empty() {
         b.push_str(

@@ -156,7 +156,7 @@ pub(super) fn tables(b: &mut String, e: &Evaluation) {
     }
 }
 
-/// The rule of the verdicts, in words.
+/// The explanation of the verdicts.
 pub(super) const RULE: &str = "A claim holds if the 95 % interval over the seeds lies where the claim says, differs if it \
     lies elsewhere, and is undecided if it reaches across. Comparisons are paired: both sides meet the same random \
     losses.";
@@ -230,7 +230,7 @@ fn ours(o: &Outcome) -> String {
     format!("<details><summary>{} cases: {}</summary>{list}</details>", o.cases.len(), words.join(", "))
 }
 
-/// How styles and filters call a verdict.
+/// The name of a verdict in styles and filters.
 pub(super) fn class(v: &Verdict) -> &'static str {
     match v {
         Verdict::Holds => "holds",
@@ -306,7 +306,7 @@ fn percent(text: &str) -> String {
     out
 }
 
-/// The libraries, once, and what draws all figures of the page.
+/// The libraries, once, and the script that draws all figures of the page.
 pub(super) fn scripts(b: &mut String, figures: usize) {
     if figures == 0 {
         return;
