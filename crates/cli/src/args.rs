@@ -438,13 +438,13 @@ pub(crate) struct VideoFitArgs {
     /// A trace: lines of frame number, type, milliseconds and bytes, or of bytes alone.
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
-    /// Large frames of all types come together, as in films.
+    /// Correlate the frame types: large frames of all types occur together, as in films.
     #[arg(long)]
     pub(crate) coupled: bool,
-    /// The group of flows that is to send it.
+    /// The flow group that sends the movie.
     #[arg(long, value_name = "NAME", default_value = "video")]
     pub(crate) flow: String,
-    /// Where it goes; by default it is printed.
+    /// File to write; by default it is printed.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Print JSON: the movie, and how well it fits.

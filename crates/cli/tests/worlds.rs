@@ -122,7 +122,7 @@ fn what_is_no_world_is_refused_in_one_line() {
         (vec!["--worlds", "kernel:nothing"], "no congestion control \"nothing\""),
         (
             vec!["--worlds", "wire", "--set", "flows.bulk.cc=user:mine"],
-            "the control \"mine\" is the user's own",
+            "the control \"mine\" is user-defined",
         ),
         (vec![], "<B>"),
     ] {

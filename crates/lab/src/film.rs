@@ -180,7 +180,7 @@ mod tests {
         }
         std::fs::write(&file, "1 I 0 100\n2 P 40 -3\n").unwrap();
         let e = find(&file, false).unwrap_err().to_string();
-        assert!(e.contains("film.txt:2: \"-3\" is no size of a frame"), "{e}");
+        assert!(e.contains("film.txt:2: \"-3\" is not a frame size"), "{e}");
         std::fs::remove_dir_all(&dir).unwrap();
         assert!(find(&file, false).unwrap_err().to_string().starts_with("cannot read"));
     }

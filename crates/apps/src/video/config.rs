@@ -375,17 +375,17 @@ mod tests {
         starts(r#"{"rate": "unlimited"}"#, STREAM, "rate 0: write a rate in bit/s");
         starts(r#"{"viewer": {"threshold": "0 s"}}"#, STREAM, "viewer.threshold 0: zero");
         starts(r#"{"viewer": {"start": "100000 s"}}"#, STREAM, "viewer.start 0: longer than a day");
-        starts(r#"{"packet": "1500 B"}"#, STREAM, "packet 0: over TCP packets are full segments");
+        starts(r#"{"packet": "1500 B"}"#, STREAM, "packet 0: TCP sends full segments");
         starts(r#"{"packet": "40 B"}"#, UDP, "packet 0: \"40 B\": write a size from 41 B");
-        starts(r#"{"full": "skip-b"}"#, UDP, "full 0: datagrams leave at once");
-        starts(r#"{"coder": {}}"#, UDP, "coder 0: nothing comes back");
+        starts(r#"{"full": "skip-b"}"#, UDP, "full 0: UDP sends datagrams at once");
+        starts(r#"{"coder": {}}"#, UDP, "coder 0: UDP gives the coder no feedback");
         starts(
             r#"{"coder": {"layers": ["80 kbit/s", "2 Mbit/s"]}}"#,
             STREAM,
-            "coder.layers 0: 2000000 bit/s are above",
+            "coder.layers 0: 2000000 bit/s exceeds",
         );
         starts(r#"{"coder": {"least": 2}}"#, STREAM, "coder.least 0: 2: write a number above 0");
-        starts(r#"{"buffer": "9 kB"}"#, STREAM, "buffer 0: it matters only");
+        starts(r#"{"buffer": "9 kB"}"#, STREAM, "buffer 0: only full");
         starts(r#"{"full": "block", "buffer": "0 B"}"#, STREAM, "buffer 0: write a size");
         starts(r#"{"trace": "a.txt"}"#, STREAM, "trace 0: \"a.txt\" cannot be read from here");
         starts(r#"{"text": "5"}"#, STREAM, "text 0: write trace");

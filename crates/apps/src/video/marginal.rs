@@ -313,9 +313,9 @@ mod tests {
         };
         assert!(refused(histogram(&[1], &[]), 1, 9).starts_with("sizes.histogram.shares: 1 edges and 0"));
         assert!(refused(histogram(&[5, 5], &[1.0]), 1, 9).starts_with("sizes.histogram.edges: 5 B"));
-        assert!(refused(histogram(&[5, 6], &[-1.0]), 1, 9).contains("none is negative"));
+        assert!(refused(histogram(&[5, 6], &[-1.0]), 1, 9).contains("write numbers ≥ 0"));
         assert!(refused(histogram(&[5, 6], &[0.0]), 1, 9).contains("above 0"));
-        assert!(refused(histogram(&[0, 1], &[1.0]), 0, 9).starts_with("sizes: in the mean 0.5"));
+        assert!(refused(histogram(&[0, 1], &[1.0]), 0, 9).starts_with("sizes: the mean is 0.5"));
         let lognormal = Marginal::Lognormal { median: 0, sigma: 1.0 };
         assert!(refused(lognormal, 1, 9).starts_with("sizes.lognormal.median"));
     }

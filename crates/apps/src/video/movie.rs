@@ -395,6 +395,6 @@ mod tests {
         let e = optional(&mut serde_json::Deserializer::from_str("\"jaws\"")).unwrap_err().to_string();
         assert!(e.contains("there is no movie \"jaws\""), "{e}");
         let e = optional(&mut serde_json::Deserializer::from_str("-25")).unwrap_err().to_string();
-        assert!(e.contains("-25 is no movie"), "{e}");
+        assert!(e.contains("-25 is not a movie"), "{e}");
     }
 }

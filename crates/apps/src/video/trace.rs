@@ -176,7 +176,7 @@ impl Reading {
             .ok_or_else(|| format!("\"{}\" is not a frame number: write a whole number", shown(text)))?;
         if let Some(last) = self.last.filter(|last| number <= *last) {
             return Err(format!(
-                "frame {number} comes after frame {last}: numbers must ascend, in the order of coding"
+                "frame {number} follows frame {last}: numbers must ascend, in the order of coding"
             ));
         }
         self.last = Some(number);
@@ -277,26 +277,26 @@ mod tests {
         for (text, line, word) in [
             ("", 0, "no frames"),
             ("# only this", 0, "no frames"),
-            ("1 I 0 5\n1 P 40 5", 2, "frame 1 comes after frame 1"),
+            ("1 I 0 5\n1 P 40 5", 2, "frame 1 follows frame 1"),
             ("5 I 0 5\n4 P 40 5", 2, "must ascend"),
-            ("1 I 0 -5", 1, "\"-5\" is no size"),
-            ("1 I 0 5\n2 P 120 5\n3 P 80 5", 3, "80 ms come after 120 ms of the last such frame"),
+            ("1 I 0 -5", 1, "\"-5\" is not a frame size"),
+            ("1 I 0 5\n2 P 120 5\n3 P 80 5", 3, "80 ms follows 120 ms of the last such frame"),
             (
                 "1 I 0 5\n2 P 120 5\n3 B 80 5\n4 B 40 5",
                 4,
                 "of the last B frame: the times of B frames must ascend",
             ),
-            ("1 I -40 5", 1, "\"-40\" is no time"),
-            ("1 I nan 5", 1, "is no time"),
-            ("1 I 1e300 5", 1, "is no time"),
-            ("1 I 99999999999999 5", 1, "is no time"),
+            ("1 I -40 5", 1, "\"-40\" is not a time"),
+            ("1 I nan 5", 1, "is not a time"),
+            ("1 I 1e300 5", 1, "is not a time"),
+            ("1 I 99999999999999 5", 1, "is not a time"),
             ("1 I 0 0", 1, "from 1 to"),
             ("1 I 0 99999999999", 1, "from 1 to"),
             ("1 I 0 99999999999999999999999999", 1, "from 1 to"),
-            ("1 X 0 5", 1, "\"X\" is no type"),
-            ("1 IP 0 5", 1, "\"IP\" is no type"),
-            ("1 P 0 5", 1, "the first frame has to be I"),
-            ("+1 I 0 5", 1, "is no number of a frame"),
+            ("1 X 0 5", 1, "\"X\" is not a frame type"),
+            ("1 IP 0 5", 1, "\"IP\" is not a frame type"),
+            ("1 P 0 5", 1, "the first frame must be I"),
+            ("+1 I 0 5", 1, "is not a frame number"),
             ("1 I 0", 1, "3 columns"),
             ("1 I 0 5 6", 1, "5 columns"),
             ("1 I 0 5\n7", 2, "the same columns"),

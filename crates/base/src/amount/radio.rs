@@ -157,7 +157,7 @@ mod tests {
         let db = |text: &str| text.parse::<Decibels>().unwrap_err().to_string();
         assert_eq!(db("3"), "3 has no unit: write \"3 dB\"");
         assert_eq!(db("-3"), "-3 has no unit: write \"-3 dB\"");
-        assert!(db("3 dBm").contains("is not a power ratio") && db("dB").contains("is not a ratio"));
+        assert!(db("3 dBm").contains("is not a power ratio") && db("dB").contains("is not a power ratio"));
         assert!(db("--3 dB").contains("is not"));
         let baud = |text: &str| text.parse::<SymbolRate>().unwrap_err().to_string();
         assert!(

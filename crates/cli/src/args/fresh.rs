@@ -14,9 +14,9 @@ pub(crate) struct NewArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum NewKind {
-    /// Links, flows, and what is recorded.
+    /// A scenario: links, flows and recorded series.
     Scenario,
-    /// What varies, what is measured, and what is claimed.
+    /// A study: axes, metrics and claims.
     Study,
 }
 

@@ -1,8 +1,8 @@
 //! `skyhaul lab`: the page on which the simulator runs in a browser, at a loopback port.
 //!
-//! The page is built by `make lab` and found when the command is run: beside the program, or in the checkout that it was
-//! built from. It is not a part of the program, so that building that needs no Node and depends on no folder that may or
-//! may not have been built before.
+//! `make lab` builds the page, and the command finds it at run time: beside the program, or in the checkout it was
+//! built from. The page is not part of the program, so that building the program needs neither Node nor a page built
+//! before.
 
 use crate::args::LabArgs;
 use crate::interrupt;
@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use tiny_http::{Header, Method, Response, Server};
 
-/// How often Ctrl-C is looked for.
+/// Polling interval for Ctrl-C.
 const WATCH: Duration = Duration::from_millis(100);
 /// The file that every page has.
 const INDEX: &str = "index.html";
@@ -65,7 +65,7 @@ fn find(named: Option<&Path>) -> Result<PathBuf, Stop> {
     })
 }
 
-/// What is served, by the name in the address. Only these files can be had, whatever is asked for.
+/// The served files, by their names in the URL. No other file is accessible.
 fn read(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>, Stop> {
     let wrong = |path: &Path, e: &std::io::Error| Stop::bad(format!("cannot read {}: {e}", path.display()));
     let mut files = BTreeMap::new();
@@ -117,7 +117,7 @@ fn kind(name: &str) -> &'static str {
     }
 }
 
-/// Opens an address in the user's browser; false if there is nothing to open it with.
+/// Opens an address in the user's browser; false if that is impossible.
 fn browse(url: &str) -> bool {
     let program = match std::env::consts::OS {
         "macos" => "open",

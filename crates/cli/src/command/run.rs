@@ -70,7 +70,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Says behind the results what `skyhaul check` warns of, each line once however many cases it concerns.
+/// Prints the warnings of `skyhaul check` after the results, each line once for all cases.
 fn tell(cases: &[cases::Case]) {
     let mut lines: Vec<String> = Vec::new();
     for w in cases.iter().flat_map(|c| skyhaul_scenario::check(&c.scenario).warnings) {

@@ -67,7 +67,7 @@ pub(crate) fn judge(counts: Counts) -> Result<(), Stop> {
     }
 }
 
-/// Runs what is missing and evaluates.
+/// Runs the missing cells and evaluates the study.
 pub(crate) fn finish(file: StudyFile, cache: Option<PathBuf>, jobs: usize) -> Result<Evaluation, Stop> {
     interrupt::listen();
     let plan = studies::plan(file)?;
@@ -88,7 +88,7 @@ pub(crate) fn finish(file: StudyFile, cache: Option<PathBuf>, jobs: usize) -> Re
     Ok(evaluate(&plan, &cells)?)
 }
 
-/// Refuses to call a study well some of whose cells failed.
+/// An error if some cells of a study failed.
 pub(crate) fn all_ran(e: &Evaluation) -> Result<(), Stop> {
     let Some(first) = e.failed.first() else { return Ok(()) };
     let (n, all) = (e.failed.len(), e.provenance.cells);

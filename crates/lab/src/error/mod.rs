@@ -108,7 +108,7 @@ pub enum LabError {
         text: String,
     },
     /// No study has this name.
-    #[error("{name}: neither a file nor a built-in study (built in: {known})")]
+    #[error("{name}: no such file, and no built-in study of this name (built in: {known})")]
     NoStudy {
         /// The name.
         name: String,

@@ -242,6 +242,6 @@ mod tests {
         assert!(refused("<xml/>".into()).message.contains("JSON or CSV"));
         assert!(refused("A = 1\nnothing".into()).message.contains("nothing"));
         assert!(refused(format!("{},1", csv_text().trim_end())).message.contains("11 values"));
-        assert!(refused(json_text().replace(".0001413", "1.5")).message.contains("no orbit"));
+        assert!(refused(json_text().replace(".0001413", "1.5")).message.contains("not describe an orbit"));
     }
 }

@@ -247,7 +247,7 @@ mod tests {
         let message = |list: &[ModCod]| Table::new(list).unwrap_err().to_string();
         assert!(message(&[]).starts_with("empty"));
         assert!(message(&[own("a", 1.0, 0.0), own("b", 1.0, 3.0)]).contains("\"b\" carries no more"));
-        assert!(message(&[own("a", 1.0, 0.0), own("a", 2.0, 3.0)]).contains("stands twice"));
+        assert!(message(&[own("a", 1.0, 0.0), own("a", 2.0, 3.0)]).contains("appears twice"));
         assert!(message(&[own("a", 0.0, 0.0)]).contains("0 bits per symbol"));
         assert!(message(&[own("a", 1.0, f64::NAN)]).contains("NaN dB"));
         // One that is dominated is skipped.

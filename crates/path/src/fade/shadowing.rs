@@ -425,7 +425,9 @@ mod tests {
     fn chains_without_sense_are_refused() {
         let refused = |states| config(states).validate().unwrap_err().message;
         assert!(refused(vec![state("a", 1.0, 0.0, &[])]).contains("1 states"));
-        assert!(refused(vec![state("a", 1.0, 0.0, &[]), state("a", 1.0, 0.0, &[])]).contains("stands twice"));
+        assert!(
+            refused(vec![state("a", 1.0, 0.0, &[]), state("a", 1.0, 0.0, &[])]).contains("appears twice")
+        );
         assert!(refused(vec![state("a", 0.0, 0.0, &[]), state("b", 1.0, 0.0, &[])]).contains("mean"));
         assert!(refused(vec![state("a", 1.0, -1.0, &[]), state("b", 1.0, 0.0, &[])]).contains("-1 dB"));
         let to =
@@ -433,7 +435,7 @@ mod tests {
         assert!(refused(to(&[("d", 1.0)])).contains("\"d\" is not the name of another state"));
         assert!(refused(to(&[("a", 1.0)])).contains("\"a\" is not the name of another state"));
         assert!(refused(to(&[("b", 0.0)])).contains("above 0"));
-        assert!(refused(to(&[("b", -1.0)])).contains("no weight"));
+        assert!(refused(to(&[("b", -1.0)])).contains("not a weight"));
         let trap = vec![
             state("a", 1.0, 0.0, &[("b", 1.0)]),
             state("b", 1.0, 0.0, &[("a", 1.0)]),

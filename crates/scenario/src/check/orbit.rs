@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn two_satellites_at_a_time_are_told() {
-        for (diversity, words) in [("best", "by the nearer of two"), ("both", "each packet by both")] {
+        for (diversity, words) in [("best", "by the nearer of two"), ("both", "each packet over both")] {
             let orbit = format!(
                 "{{ from = 'London', to = 'Madrid', constellation = 'leo550', diversity = '{diversity}' }}"
             );

@@ -133,7 +133,7 @@ fn what_makes_no_sense_is_refused_with_what_to_write() {
         ),
         (
             "rate = \"unlimited\"\nfade = { kind = \"rain\", carrier = { es-n0 = \"9 dB\" } }\n",
-            "links.sat.fade.carrier.modcod: a carrier cannot change a rate",
+            "links.sat.fade.carrier.modcod: a carrier cannot set the rate",
         ),
         (
             "rate = \"9 Mbit/s\"\nfade = { kind = \"rain\", carrier = { es-n0 = \"9 dB\", symbol-rate = \"5 MBd\" } }\n",

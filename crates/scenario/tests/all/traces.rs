@@ -118,11 +118,11 @@ fn what_is_wrong_with_a_file_is_said_with_its_line() {
         (
             MAHIMAHI,
             "5\n-1\n",
-            "a/t.trace:2: \"-1\" is no time: write a whole number of milliseconds, from 0 to 4294967295, in each line",
+            "a/t.trace:2: \"-1\" is not a time: write a whole number of milliseconds, from 0 to 4294967295, in each line",
         ),
-        (MAHIMAHI, "5\n\n", "a/t.trace:2: \"\" is no time: write a whole"),
-        (MAHIMAHI, "5\n1.5\n", "a/t.trace:2: \"1.5\" is no time"),
-        (MAHIMAHI, "5\n7\n6\n", "a/t.trace:3: 6 comes after 7: times must not descend"),
+        (MAHIMAHI, "5\n\n", "a/t.trace:2: \"\" is not a time: write a whole"),
+        (MAHIMAHI, "5\n1.5\n", "a/t.trace:2: \"1.5\" is not a time"),
+        (MAHIMAHI, "5\n7\n6\n", "a/t.trace:3: 6 follows 7: times must not descend"),
         (MAHIMAHI, "0\n0\n", "a/t.trace:2: the last time is 0, which is not a period: end with a later time"),
         (RATE, "", "a/t.csv: empty: begin with a header such as time_s,rate_bit_s"),
         (
@@ -145,8 +145,8 @@ fn what_is_wrong_with_a_file_is_said_with_its_line() {
         ),
         (RATE, "time_s,rate_bit_s\n0,NaN\n", "a/t.csv:2: rate_bit_s is \"NaN\", which is not a valid number"),
         (RATE, "time_s,rate_bit_s\n5,1\n\n5,2\n", "a/t.csv:4: times must ascend"),
-        (RATE, "time_s,rate_bit_s\n0,1\n5,0\n", "a/t.csv:3: from the end on nothing is ever sent"),
-        (DELAY, "time_s,delay_ms\n0,1\n", "a/t.csv:2: the last time is 0, which is no period to repeat"),
+        (RATE, "time_s,rate_bit_s\n0,1\n5,0\n", "a/t.csv:3: nothing is ever sent after the last time"),
+        (DELAY, "time_s,delay_ms\n0,1\n", "a/t.csv:2: the last time is 0, which is not a period to repeat"),
         (DELAY, "time_s,delay_s\n0,1\n1,3601\n", "a/t.csv:3: a delay of more than an hour"),
     ] {
         let name = if link == MAHIMAHI { "a/t.trace" } else { "a/t.csv" };
@@ -168,7 +168,7 @@ fn what_makes_no_sense_around_a_file_is_refused_with_its_key() {
         (
             "{ trace = \"t.csv\" }",
             "{ trace = \"t.csv\", interpolation = \"linear\" }",
-            "a/geo.toml:6: links.sat.rate.interpolation: a rate holds",
+            "a/geo.toml:6: links.sat.rate.interpolation: rates are steps",
         ),
         (
             "{ trace = \"t.csv\" }",

@@ -192,7 +192,7 @@ mod tests {
             ("title =", "titel =", "2", "titel"),
             ("[\"table1\", \"fig03\"]", "[\"a\", \"a\"]", "3", "twice"),
             ("row = [", "row = [{ id = \"0.9\", says = \"t\" }, ", "4", "twice"),
-            ("row = [{ id = \"0.9\"", "row = [{ id = \"0.9 b\"", "4", "not one word"),
+            ("row = [{ id = \"0.9\"", "row = [{ id = \"0.9 b\"", "4", "not a single word"),
             ("a.rs::t", "a.rs", "8", "names no test"),
             ("\"0.10\"", "\"0.9\"", "11", "twice"),
         ] {

@@ -58,7 +58,7 @@ fn what_names_nothing_is_refused_with_file_line_key_and_choice() {
             ["metric[0].from", "segments", "unique_segments"],
         ),
         ("over = \"sum\"", "group = \"x\"", "group", ["metric[0].group", "x", "bulk"]),
-        ("over = \"sum\"\n", "", "[[metric]]", ["metric[0].over", "how do they become one", "jain"]),
+        ("over = \"sum\"\n", "", "[[metric]]", ["metric[0].over", "how are they aggregated", "jain"]),
         (
             "for_each = [\"loss\"]",
             "for_each = [\"los\"]",

@@ -1,4 +1,4 @@
-//! What an emulation counts, for Prometheus.
+//! Prometheus metrics of an emulation.
 
 use crate::command::metrics::Page;
 use skyhaul_net::emulator::Report;
@@ -13,7 +13,7 @@ const COUNTERS: [(&str, &str, Of); 4] = [
     ("bytes_delivered_total", "Bytes delivered by a link", |c| c.delivered_bytes),
 ];
 
-/// Everything in the report.
+/// All figures of the report.
 pub(super) fn text(report: &Report) -> String {
     let mut page = Page::default();
     let links = || report.lanes.iter().flat_map(|lane| lane.links.iter().map(move |link| (lane, link)));

@@ -1,4 +1,4 @@
-//! What an emulation did, in words and as JSON.
+//! The report of an emulation, as text and as JSON.
 
 use serde_json::{Value, json};
 use skyhaul_base::Duration;
@@ -10,12 +10,12 @@ fn ms(d: Duration) -> f64 {
     d.as_secs_f64() * 1e3
 }
 
-/// Share of one processor.
+/// Fraction of one processor.
 fn processor(lane: &LaneReport, report: &Report) -> f64 {
     lane.cpu.as_secs_f64() / report.duration.as_secs_f64().max(1e-9)
 }
 
-/// One line for each direction: for the view.
+/// One line per direction, for the live view.
 pub(super) fn line(report: &Report) -> String {
     let lane = |l: &LaneReport| {
         let links: Vec<String> = l.links.iter().map(link_words).collect();

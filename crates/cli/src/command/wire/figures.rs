@@ -1,31 +1,31 @@
-//! What a stack has counted: one list, from which follow the page for Prometheus and the key `counters` of JSON.
+//! The counters of a stack: one list for the Prometheus page and the key `counters` of JSON.
 
 use crate::command::metrics::Page;
 use serde_json::{Map, Value, json};
 use skyhaul_net::host::{Counts, Host, Memory};
 use skyhaul_wire::Refusal;
 
-/// A number with what tells it from others of its name.
+/// A value with its label.
 struct Sample {
     label: Option<&'static str>,
     value: f64,
 }
 
-/// Numbers of one name.
+/// The values of one metric.
 struct Figure {
-    /// Ends in `_total` if it only grows.
+    /// Name; ends in `_total` for a counter.
     name: &'static str,
     help: &'static str,
-    /// Name of the label, where there are several.
+    /// Name of the label, if there are several values.
     by: Option<&'static str>,
     samples: Vec<Sample>,
 }
 
-/// All there is of a stack.
+/// All metrics of a stack.
 pub(super) struct Figures(Vec<Figure>);
 
 impl Figures {
-    /// Of a host, its interface and its thread; processor time in seconds.
+    /// The metrics of a host, its interface and its thread; processor time in seconds.
     pub(super) fn of(host: &Host, refused: u64, dropped: u64, cpu: f64) -> Self {
         let mut all = Self(Vec::new());
         all.connections(host);
@@ -159,7 +159,7 @@ impl Figures {
     }
 }
 
-/// Packets and segments discarded, by reason, those that never happened included.
+/// Packets and segments discarded, by reason, including reasons with a count of zero.
 pub(super) fn refusals(c: &Counts, memory: &Memory) -> Vec<(&'static str, u64)> {
     let malformed = Refusal::ALL.iter().map(|why| (why.name(), c.refusals.of(*why)));
     let others = [

@@ -16,11 +16,11 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use toml::Value;
 
-/// iperf3's, because that is what is at the other end most of the time.
+/// The port of iperf3, which is the usual peer.
 pub(super) const PORT: u16 = 5201;
 /// IPv6 asks every link for at least this (RFC 8200 §5), bytes.
 const LEAST_MTU_V6: u16 = 1280;
-/// Less than this holds not even a few connections, bytes.
+/// Least memory limit, bytes; less is not enough for a few connections.
 const LEAST_MEMORY: u64 = 1_000_000;
 /// A flow whose keys the options change, so that they are read as in a scenario file.
 const FLOW: &str = r#"schema = 1
@@ -33,7 +33,7 @@ path = ["wire"]
 endpoint = { preset = "host" }
 "#;
 const AT: &str = "flows.wire.";
-/// What the wire decides, and by which option.
+/// Keys that the wire determines, and the options that set them.
 const ELSEWHERE: [(&str, &str); 4] = [
     ("endpoint.mss", "follows from --mtu and the path"),
     ("endpoint.header", "is what the packets have"),
@@ -41,7 +41,7 @@ const ELSEWHERE: [(&str, &str); 4] = [
     ("endpoint.probe-ids", "is said with --profile"),
 ];
 
-/// All that was asked for.
+/// The requested settings.
 pub(super) struct Stack {
     pub(super) endpoint: Endpoint,
     pub(super) every: Duration,
@@ -49,7 +49,7 @@ pub(super) struct Stack {
     pub(super) marking: Marking,
     tun: TunConfig,
     pcap: Option<PathBuf>,
-    /// Whatever is there.
+    /// Any value.
     force: bool,
 }
 
@@ -92,7 +92,7 @@ impl Stack {
         })
     }
 
-    /// Makes the interface and puts the stack on it. From here on Ctrl-C is ours to answer.
+    /// Creates the interface and puts the stack on it. From here on the program handles Ctrl-C.
     pub(super) fn open(&self) -> Result<Driver, Stop> {
         for (address, length) in &self.tun.addresses {
             if let Some((name, theirs)) = tun::overlap(*address, *length).map_err(Stop::bad)? {
@@ -125,7 +125,7 @@ impl Stack {
         }
     }
 
-    /// Both ends of connections to what the user named.
+    /// The addresses of both ends for the destination.
     pub(super) fn ends(&self, to: &str) -> Result<(SocketAddr, SocketAddr), Stop> {
         let found = find(to)?;
         for remote in &found {

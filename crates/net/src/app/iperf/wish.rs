@@ -86,7 +86,7 @@ mod tests {
         assert!(read(r#"{"tcp":true,"parallel":500}"#).unwrap_err().contains("128"));
         assert!(read(r#"{"udp":true,"len":8192}"#).unwrap_err().contains("16 to 1472"));
         for nonsense in ["nonsense", "{}", r#"{"tcp":true,"udp":true}"#] {
-            assert!(read(nonsense).unwrap_err().contains("no sense"));
+            assert!(read(nonsense).unwrap_err().contains("invalid"));
         }
     }
 
