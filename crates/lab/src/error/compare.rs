@@ -1,4 +1,4 @@
-//! Results that cannot be compared.
+//! Errors of comparisons.
 
 use std::path::PathBuf;
 
@@ -49,7 +49,7 @@ pub enum CompareError {
         /// Engine of the right ones.
         right: String,
     },
-    /// A manifest is of something else.
+    /// A manifest is of an unknown kind.
     #[error("{}: results of an unknown kind, `{kind}`; accepted: run, study, reproduce", manifest.display())]
     UnknownKind {
         /// The manifest.
@@ -57,16 +57,16 @@ pub enum CompareError {
         /// What it says.
         kind: String,
     },
-    /// A reproduction is not complete.
+    /// A reproduction is incomplete.
     #[error("{}: the reproduction was interrupted: run it again to complete it", path.display())]
     Incomplete {
         /// Its folder.
         path: PathBuf,
     },
-    /// A folder is none.
+    /// The path is not a folder.
     #[error("cannot read {}: {words}", path.display())]
     NoFolder {
-        /// What was named.
+        /// The path.
         path: PathBuf,
         /// What is there.
         words: &'static str,
@@ -77,24 +77,24 @@ pub enum CompareError {
         /// The folder.
         path: PathBuf,
     },
-    /// A file has another content than it was given.
+    /// The content of a file is damaged.
     #[error("{}: damaged: {why}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// How that shows.
+        /// The evidence.
         why: String,
     },
-    /// A file lacks something.
+    /// A key of a file is missing or wrong.
     #[error("{}: `{key}`: {what}; accepted: {accepted}", path.display())]
     Key {
         /// The file.
         path: PathBuf,
         /// What.
         key: String,
-        /// How it is wrong.
+        /// The problem.
         what: &'static str,
-        /// What it might be.
+        /// The accepted values.
         accepted: &'static str,
     },
 }

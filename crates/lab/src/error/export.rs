@@ -1,4 +1,4 @@
-//! Results that cannot be written in another format.
+//! Errors of exports.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub enum ExportError {
         /// The folder.
         results: PathBuf,
     },
-    /// A file cannot be made sense of.
+    /// A file cannot be parsed.
     #[error("cannot read {}: {}", path.display(), why.lines().next().unwrap_or_default())]
     Unreadable {
         /// The file.
@@ -39,13 +39,13 @@ pub enum ExportError {
         /// The folder.
         results: PathBuf,
     },
-    /// There is nothing to write.
+    /// There are no tables.
     #[error("{}: there are no tables", results.display())]
     NoTables {
         /// The folder.
         results: PathBuf,
     },
-    /// The format holds single runs.
+    /// The format needs single runs.
     #[error(
         "{}: this format holds single runs: name a results directory of `skyhaul run --out`",
         results.display()
@@ -54,7 +54,7 @@ pub enum ExportError {
         /// The folder.
         results: PathBuf,
     },
-    /// The run did not record what the format holds.
+    /// The run did not record the required series.
     #[error(
         "{}: the run recorded no {without}: run it again with{sample} --set \"record.series=[{all}]\"",
         folder.display()
@@ -62,11 +62,11 @@ pub enum ExportError {
     NotRecorded {
         /// The folder.
         folder: PathBuf,
-        /// What is missing.
+        /// The missing series.
         without: String,
         /// The option that samples, if it is missing.
         sample: &'static str,
-        /// What is to be recorded.
+        /// The series to record.
         all: String,
     },
     /// No flow uses TCP.
@@ -95,7 +95,7 @@ pub enum ExportError {
         /// The link.
         name: String,
     },
-    /// Too many files would be open.
+    /// There would be too many open files.
     #[error(
         "{}: {files} flows exceed the limit of {most} files: select some with --flow GROUP or GROUP[INDEX]",
         folder.display()
@@ -103,12 +103,12 @@ pub enum ExportError {
     TooManyFlows {
         /// The folder.
         folder: PathBuf,
-        /// How many.
+        /// Their number.
         files: usize,
         /// Most.
         most: usize,
     },
-    /// The engine here would make another run.
+    /// This engine would not reproduce the run.
     #[error(
         "{}: `engine`: engine {engine} made this run, and this program would reproduce it differently; accepted: {here}: run \
          the scenario again",
