@@ -6,7 +6,7 @@ use skyhaul_base::Instant;
 use skyhaul_base::amount::{Count, plain};
 use skyhaul_base::dist::{InvalidDistribution, Times};
 
-/// Pages one after the other, each over a new connection.
+/// Pages in sequence, each over a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -14,7 +14,7 @@ pub struct Config {
     #[serde(with = "plain::count")]
     #[schemars(with = "Count")]
     pub segments: u64,
-    /// How many pages; without end by default.
+    /// Number of pages; unlimited by default.
     #[serde(default, with = "short::count", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub count: Option<u64>,

@@ -35,7 +35,7 @@ pub enum Invalid {
     /// How long it is on.
     #[error(transparent)]
     On(InvalidDistribution),
-    /// How long it pauses.
+    /// Duration of the pauses.
     #[error(transparent)]
     Off(InvalidDistribution),
 }

@@ -24,53 +24,53 @@ const LARGEST_FRAME: f64 = (1u64 << 30) as f64;
 /// The film of flows that name none, and its pattern, which traces without types follow.
 const USUAL: (&str, &str) = ("jp-medium", "IBBPBBPBBPBB");
 
-/// Video: frames of an MPEG-4 film, each given to the transport when it is produced, and a viewer at the other end.
+/// Video: frames of an MPEG-4 film, passed to the transport as they are produced, with a viewer at the other end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
-    /// Mean rate of the frames, before headers: sizes are scaled to it. That of the movie or trace by default.
+    /// Mean rate of the frames without headers, to which sizes are scaled; by default that of the movie or trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<RateSpec>,
-    /// The movie: "jp-medium", which is the default, or a table.
+    /// The movie: "jp-medium" (the default) or a table.
     #[serde(default, deserialize_with = "movie::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<NameOrTable>")]
     pub movie: Option<Box<Movie>>,
-    /// In the place of a movie: a file with the sizes of frames that were seen.
+    /// Instead of a movie: a file with measured frame sizes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// The content of that file, in its place.
+    /// The content itself, instead of a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// At its end the trace begins anew: true by default.
+    /// Repeat the trace at its end: true by default.
     #[serde(default = "yes")]
     pub repeat: bool,
-    /// A full packet with its headers: "1000 B" by default over UDP; over TCP a full segment.
+    /// Size of a full packet with its headers: "1000 B" by default over UDP; over TCP a full segment.
     #[serde(default, with = "short::size", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Size>")]
     pub packet: Option<u64>,
-    /// No byte of a frame waits for the next frame to fill a packet: true by default.
+    /// Send the last, partly filled packet of a frame without waiting for the next frame: true by default.
     #[serde(default = "yes")]
     pub flush: bool,
-    /// Frames are filled up to whole packets, as senders do that count in packets: false by default.
+    /// Pad frames to whole packets, as senders that count in packets do: false by default.
     #[serde(default)]
     pub pad: bool,
-    /// When the packets of a frame leave: "burst" by default, or "even".
+    /// When the packets of a frame are sent: "burst" by default, or "even".
     #[serde(default)]
     pub spread: Spread,
-    /// The film starts at a random time within the first group of pictures: true by default.
+    /// Start the film at a random time within the first group of pictures: true by default.
     #[serde(default = "yes")]
     pub phase: bool,
-    /// What happens where more than `buffer` waits: "queue" by default, "block", or "skip-b".
+    /// What happens when more than `buffer` is waiting: "queue" by default, "block", or "skip-b".
     #[serde(default)]
     pub full: Full,
-    /// With "block" and "skip-b": so much may be written and not acknowledged; "64 kB" by default.
+    /// With "block" and "skip-b": largest amount of written but unacknowledged data; "64 kB" by default.
     #[serde(default, with = "short::size", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Size>")]
     pub buffer: Option<u64>,
-    /// A coder that follows the transport; by default the rate is always the same.
+    /// A coder that adapts to the transport; by default the rate is constant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coder: Option<Coder>,
-    /// What the viewer takes for late, and how much film there has to be.
+    /// The viewer: deadlines and playout buffer.
     #[serde(default)]
     pub viewer: Settings,
     /// What [`Kind::resolve`] has made of movie or trace; it fills this in whatever stands here.
@@ -388,9 +388,9 @@ mod tests {
         starts(r#"{"buffer": "9 kB"}"#, STREAM, "buffer 0: only full");
         starts(r#"{"full": "block", "buffer": "0 B"}"#, STREAM, "buffer 0: write a size");
         starts(r#"{"trace": "a.txt"}"#, STREAM, "trace 0: \"a.txt\" cannot be read from here");
-        starts(r#"{"text": "5"}"#, STREAM, "text 0: write trace");
+        starts(r#"{"text": "5"}"#, STREAM, "text 0: also write trace");
         starts(r#"{"trace": "a", "text": "5", "movie": "jp-medium"}"#, STREAM, "trace 0: there is a movie");
-        starts(r#"{"trace": "a", "text": "5\n-3"}"#, STREAM, "trace 2: \"-3\" is no size");
+        starts(r#"{"trace": "a", "text": "5\n-3"}"#, STREAM, "trace 2: \"-3\" is not a frame size");
         let movie = r#"{"movie": {"I": {"sizes": {"gamma": {"shape": 2, "scale": "9 B"}}}}}"#;
         starts(movie, STREAM, "movie.I.step 0: write either");
     }

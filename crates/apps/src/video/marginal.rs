@@ -22,27 +22,27 @@ pub enum Marginal {
     Gamma {
         /// The shape, above 0: the inverse of the square of the coefficient of variation.
         shape: f64,
-        /// The scale: the mean is that times the shape.
+        /// The scale: the mean is scale times shape.
         #[serde(with = "plain::size")]
         #[schemars(with = "Size")]
         scale: u64,
     },
-    /// As a histogram of sizes that were seen has it, each cell filled evenly.
+    /// As in a histogram of measured sizes, uniform within each cell.
     Histogram {
-        /// Bounds of the cells, ascending: one more than shares.
+        /// Bounds of the cells, ascending: one more than `shares`.
         #[serde(with = "plain::sizes")]
         #[schemars(with = "Vec<Size>")]
         edges: Vec<u64>,
-        /// What part of the frames lies in each cell; divided by their sum.
+        /// Weight of each cell; normalised by the sum.
         shares: Vec<f64>,
     },
-    /// The logarithm is normal.
+    /// Lognormal.
     Lognormal {
-        /// Half of the frames are smaller.
+        /// The median.
         #[serde(with = "plain::size")]
         #[schemars(with = "Size")]
         median: u64,
-        /// Deviation of the natural logarithm.
+        /// Standard deviation of the natural logarithm.
         sigma: f64,
     },
 }

@@ -303,7 +303,7 @@ mod tests {
             ("7\n1 I 0 5", 2, "the same columns"),
             ("1 I 0 5\n2 P 0 5", 0, "inf frames per second"),
             ("1 I 0 5\n2 P 999999999 5", 0, "frames per second by its times"),
-            ("\u{1}\u{2}", 1, "\"??\" is no size"),
+            ("\u{1}\u{2}", 1, "\"??\" is not a frame size"),
             (&long, 1, "longer than 400"),
         ] {
             let e = read(text).unwrap_err();

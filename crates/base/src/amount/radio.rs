@@ -1,4 +1,4 @@
-//! The amounts of radio: ratios of powers, rates of symbols, temperatures of noise.
+//! Amounts of radio links: power ratios, symbol rates, noise temperatures.
 
 use super::AmountError;
 #[cfg(feature = "schema")]
@@ -33,12 +33,12 @@ fn split(text: &str) -> Option<(Decimal, &str)> {
     Some((Decimal::parse(&text[..end])?, text[end..].trim()))
 }
 
-/// The sentence about a text that is no amount of kind `T`.
+/// The message about a text that is not an amount of kind `T`.
 fn refuse<T: Amount>(text: &str, what: &'static str) -> AmountError {
     AmountError::NotA { text: text.into(), what, advice: T::advice() }
 }
 
-/// The sentence about a number alone.
+/// The message about a number without a unit.
 fn no_unit<T>(n: &str, unit: &str) -> Result<T, AmountError> {
     Err(AmountError::NoUnit { number: n.into(), advice: format!("write \"{n} {unit}\"") })
 }

@@ -36,15 +36,15 @@ pub struct Config {
     pub code: Option<Code>,
 }
 
-/// Where a bit error rate is found.
+/// Where a bit error rate applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "BerPlace"))]
 pub enum Place {
-    /// After all decoding.
+    /// After decoding.
     #[default]
     Residual,
-    /// On the channel, before a decoder.
+    /// On the channel, before the decoder.
     Channel,
 }
 

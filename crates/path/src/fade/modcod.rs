@@ -1,7 +1,7 @@
 //! Modulations with their codes: how much a symbol carries, and how much signal that takes.
 //!
-//! \[S2\] ETSI EN 302 307-1, "DVB-S2", table 13: with normal frames and without pilots, efficiency in bits per symbol and
-//! the ideal Es/N0 at which one packet of 188 bytes in 10⁷ is lost.
+//! \[S2\] ETSI EN 302 307-1, "DVB-S2", table 13: with normal frames and without pilots, efficiency in bits per symbol
+//! and the ideal Es/N0 at which one of 10⁷ packets of 188 bytes is lost.
 
 use super::Invalid;
 use alloc::borrow::Cow;
@@ -25,7 +25,7 @@ pub struct ModCod {
     pub name: Cow<'static, str>,
     /// Bits per symbol.
     pub efficiency: f64,
-    /// Es/N0 at which one packet of 188 bytes in 10⁷ is lost.
+    /// Es/N0 at which one of 10⁷ packets of 188 bytes is lost.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::decibels"))]
     #[cfg_attr(feature = "schema", schemars(with = "Decibels"))]
     pub es_n0: f64,
@@ -98,7 +98,7 @@ impl Table {
     pub fn new(list: &[ModCod]) -> Result<Self, Invalid> {
         let refuse = |message| Err(Invalid { key: "modcods", message });
         if list.is_empty() {
-            return refuse("empty: write at least one, or leave the key out for the DVB-S2 MODCODs".into());
+            return refuse("empty: write at least one, or leave the key out for the DVB-S2 ModCods".into());
         }
         for (i, m) in list.iter().enumerate() {
             let name = &m.name;

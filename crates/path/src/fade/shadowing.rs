@@ -35,23 +35,23 @@ const MOST: usize = 16;
 pub struct State {
     /// Its name, such as "line of sight".
     pub name: String,
-    /// How long it lasts on average.
+    /// Mean duration.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub mean: Duration,
-    /// Mean attenuation in it; 0 dB by default.
+    /// Mean attenuation; 0 dB by default.
     #[cfg_attr(feature = "serde", serde(default, with = "skyhaul_base::amount::plain::decibels"))]
     #[cfg_attr(feature = "schema", schemars(with = "Decibels"))]
     pub attenuation: f64,
-    /// Deviation of the attenuation from one stay to the next, of which none is below 0 dB; 0 dB by default.
+    /// Standard deviation of the attenuation between stays, which is never below 0 dB; 0 dB by default.
     #[cfg_attr(feature = "serde", serde(default, with = "skyhaul_base::amount::plain::decibels"))]
     #[cfg_attr(feature = "schema", schemars(with = "Decibels"))]
     pub deviation: f64,
-    /// Loss of a packet of 188 bytes besides what the attenuation does to the carrier; 0 by default.
+    /// Additional loss probability of a packet of 188 bytes, besides the effect of the attenuation; 0 by default.
     #[cfg_attr(feature = "serde", serde(default, with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub loss: f64,
-    /// How likely each other state is to follow, as weights by name; by default all others are equally likely.
+    /// Weights of the states that may follow, by name; by default all others are equally likely.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "BTreeMap::is_empty"))]
     pub then: BTreeMap<String, f64>,
 }

@@ -43,7 +43,7 @@ macro_rules! rates {
             $($asked(Arc<$table>),)*
         }
 
-        /// A rate that depends on what there is to send, as a table of keys.
+        /// A rate that depends on the offered traffic.
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RateKindSpec"))]

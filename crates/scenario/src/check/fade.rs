@@ -11,7 +11,7 @@ use std::fmt;
 pub struct FadeCheck {
     /// Its description.
     pub what: String,
-    /// The MODCODs in use, from that under a clear sky downwards.
+    /// The ModCods in use, from that under a clear sky downwards.
     pub modcods: Vec<ModCodCheck>,
     /// Mean rate over the whole time, including outages.
     pub mean_rate_bit_s: Option<f64>,
@@ -21,7 +21,7 @@ pub struct FadeCheck {
     pub loss: f64,
 }
 
-/// A MODCOD in use.
+/// A ModCod in use.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ModCodCheck {
     /// Its name.

@@ -129,7 +129,7 @@ fn what_makes_no_sense_is_refused_with_what_to_write() {
         ("rate = \"1 Mbit/s\"\nfade = \"rain\"\n", "write \"none\", or a table such as"),
         (
             "rate = \"1 Mbit/s\"\nfade = { kind = \"rain\", carrier = { es-n0 = \"9 dB\", modcod = \"QPSK\" } }\n",
-            "links.sat.fade.carrier.modcod: \"QPSK\" is none",
+            "links.sat.fade.carrier.modcod: \"QPSK\" is not a ModCod",
         ),
         (
             "rate = \"unlimited\"\nfade = { kind = \"rain\", carrier = { es-n0 = \"9 dB\" } }\n",
