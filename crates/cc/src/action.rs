@@ -168,6 +168,10 @@ pub struct Policy {
     pub rtt_samples: bool,
     /// Deliver [`RateSample`](crate::RateSample)s with acknowledgements.
     pub rate_samples: bool,
+    /// Judge losses by time (RACK, RFC 8985), whatever the endpoint says, where the connection has SACK and `recovery` repairs by
+    /// the pipe: a retransmission that is lost as well is then found without a timeout, and low-priority data that is overtaken
+    /// is no loss. Read once, when the connection is established.
+    pub rack: bool,
     /// Raise `on_lost`. Needs `rate_samples`, whose records it reads.
     pub loss_events: bool,
     /// Raise `on_sent`.
@@ -199,6 +203,7 @@ impl Default for Policy {
             max_burst: 0,
             rtt_samples: true,
             rate_samples: false,
+            rack: false,
             loss_events: false,
             sent_events: false,
             watch_head: false,

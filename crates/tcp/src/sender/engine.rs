@@ -171,7 +171,7 @@ impl<S: Store> Engine<S> {
         self.limit_probes();
         self.board = Board::new(FIRST, &self.config, smss);
         self.sack = peer.sack;
-        let by_time = self.config.loss_detection == LossDetection::Rack;
+        let by_time = self.config.loss_detection == LossDetection::Rack || self.control.policy().rack;
         self.by_time =
             (by_time && peer.sack && self.mode().uses_pipe()).then(|| Box::new(ByTime::new(&self.config)));
         self.board.keep_times(self.times_matter(), self.by_time.is_some());
