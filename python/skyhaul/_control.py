@@ -54,13 +54,9 @@ class Policy:
     low_priority_data: bool = False
     """Some data is sent with low priority (`priority`); used to warn of routers without priorities."""
     probes: bool = False
-<<<<<<< HEAD
     """Offer probes in the handshake; without this, none can be sent."""
-=======
-    """Offer probes in the handshake; without it none can be sent."""
     rack: bool = False
-    """Judge losses by time (RACK, RFC 8985) whatever the endpoint says; needs SACK and "sack" or "prr"."""
->>>>>>> main
+    """Detect losses by time (RACK, RFC 8985) whatever the endpoint says; needs SACK and "sack" or "prr"."""
 
 
 def spec(controls: Controls | None) -> Spec:

@@ -78,14 +78,9 @@ fn check_ack_cc(at: &str, c: &Config) -> Result<()> {
 fn check_loss_detection(at: &str, c: &Config, cc: &Control) -> Result<()> {
     let at = |k: &str| format!("{at}.{k}");
     if c.loss_detection != LossDetection::Rack {
-<<<<<<< HEAD
-        return if c.tail_loss_probe {
-            let why = "only \"rack\" can evaluate the answer to a tail loss probe: also write loss-detection = \"rack\"";
-=======
         let asked_for = cc.policy(&c.rules).is_some_and(|p| p.rack);
         return if c.tail_loss_probe && !asked_for {
-            let why = "what a probe finds only \"rack\" can tell: write loss-detection = \"rack\" as well";
->>>>>>> main
+            let why = "only \"rack\" can evaluate the answer to a tail loss probe: also write loss-detection = \"rack\"";
             refuse(at("tail-loss-probe"), why)
         } else {
             Ok(())
