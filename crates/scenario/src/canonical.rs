@@ -1,4 +1,5 @@
-//! The resolved scenario as a file: every value explicit, in canonical units, so that it reads back to the same.
+//! The resolved scenario as a file: every value explicit, in canonical units, so that reading it back gives the same
+//! scenario.
 
 use crate::amount::{Count, QueueLimit, RateSpec, Size, Span, Time, Window};
 use crate::memory;
@@ -15,7 +16,7 @@ use skyhaul_path::{Change, Delay, Limit, QueueConfig, arq, rate};
 use std::fmt::Write;
 
 impl Resolved {
-    /// The scenario as a file with nothing left open. Reading and resolving it gives an equal scenario.
+    /// The scenario as a file with every value explicit. Reading and resolving it gives an equal scenario.
     #[must_use]
     pub fn to_model(&self) -> Scenario {
         Scenario {
@@ -86,8 +87,8 @@ impl Resolved {
         toml::to_string(&self.to_model()).expect("a resolved scenario is made of texts, numbers and tables")
     }
 
-    /// A hash that is the same exactly for equal scenarios: 64 hexadecimal digits of SHA-256 over the canonical
-    /// form. It keys caches of results, together with the version of the engine.
+    /// A hash of the scenario: 64 hexadecimal digits of SHA-256 over the canonical form, equal exactly for equal
+    /// scenarios. With the engine version it is the key of cached results.
     ///
     /// # Panics
     /// Never: see [`Self::to_toml`].
@@ -104,7 +105,7 @@ impl Resolved {
         })
     }
 
-    /// An event as files write it; `None` of what no file can say, which courses make as time passes.
+    /// An event as written in a file; `None` for changes by courses, which no file can express.
     fn event(&self, event: &Event) -> Option<EventSpec> {
         let way = if event.forward { "" } else { ".reverse" };
         let key = |k: &str| format!("links.{}{way}.{k}", self.links[event.link].name);
@@ -124,7 +125,7 @@ impl Resolved {
         })
     }
 
-    /// Events of links before what happens to gateways.
+    /// The events of links, followed by those of gateways.
     fn all_events(&self) -> Vec<EventSpec> {
         let links = self.events.iter().filter_map(|e| self.event(e));
         let gateways = self.mishaps.iter().map(|m| EventSpec {
@@ -146,7 +147,7 @@ impl Resolved {
         }
     }
 
-    /// A group with its chain as the file has it.
+    /// A flow group with its chain, as written in a file.
     fn whole_flow(&self, f: &FlowGroup) -> FlowSpec {
         let spec = self.flow(f);
         let Some(chain) = f.chain() else { return spec };
@@ -199,7 +200,7 @@ impl Resolved {
     }
 }
 
-/// As a value in a file.
+/// The value as written in a file.
 fn written(value: impl serde::Serialize) -> toml::Value {
     toml::Value::try_from(value).expect("a resolved value is made of texts, numbers and tables")
 }

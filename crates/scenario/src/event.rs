@@ -1,4 +1,4 @@
-//! What changes during a run.
+//! Events: changes during a run.
 
 use crate::error::{Problem, did_you_mean};
 use crate::model::{EventSpec, is_trace};
@@ -6,12 +6,12 @@ use crate::resolved::{Direction, Event, Link, Misfortune, Mishap, Resolved};
 use skyhaul_path::Change;
 use toml::{Table, Value};
 
-/// What may be changed, for messages.
+/// The keys that may change, for messages.
 const KNOWN: &str =
     "links.NAME.rate, .delay, .error, .queue.limit and .up, and the same of links.NAME.reverse";
 
-/// The changes of all events, in the order in which they happen. `change` resolves the scenario with further
-/// values set, all those of the events before included.
+/// The changes of all events, in order of time. `change` resolves the scenario with the values of an event and of all
+/// events before it.
 pub(crate) fn resolve(
     events: &[EventSpec],
     start: &Resolved,
@@ -32,7 +32,7 @@ pub(crate) fn resolve(
         let mut leaves = Vec::new();
         flatten("", &event.set, &mut leaves);
         if leaves.is_empty() {
-            return refuse(format!("{key}.set"), format!("empty: name what changes ({KNOWN})"));
+            return refuse(format!("{key}.set"), format!("empty: name a key to change ({KNOWN})"));
         }
         for (path, _) in &leaves {
             if !may_change(path) {
@@ -71,7 +71,7 @@ pub(crate) fn resolve(
     Ok(changes)
 }
 
-/// What happens to gateways, in the order in which it happens.
+/// Events of gateways, in order of time.
 pub(crate) fn mishaps(events: &[EventSpec], start: &Resolved) -> Result<Vec<Mishap>, Problem> {
     let mut found = Vec::new();
     for (index, event) in events.iter().enumerate() {
