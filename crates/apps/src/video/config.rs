@@ -389,7 +389,11 @@ mod tests {
         starts(r#"{"full": "block", "buffer": "0 B"}"#, STREAM, "buffer 0: write a size");
         starts(r#"{"trace": "a.txt"}"#, STREAM, "trace 0: \"a.txt\" cannot be read from here");
         starts(r#"{"text": "5"}"#, STREAM, "text 0: also write trace");
-        starts(r#"{"trace": "a", "text": "5", "movie": "jp-medium"}"#, STREAM, "trace 0: there is a movie");
+        starts(
+            r#"{"trace": "a", "text": "5", "movie": "jp-medium"}"#,
+            STREAM,
+            "trace 0: a movie is given too",
+        );
         starts(r#"{"trace": "a", "text": "5\n-3"}"#, STREAM, "trace 2: \"-3\" is not a frame size");
         let movie = r#"{"movie": {"I": {"sizes": {"gamma": {"shape": 2, "scale": "9 B"}}}}}"#;
         starts(movie, STREAM, "movie.I.step 0: write either");
