@@ -1,4 +1,4 @@
-//! Layers that have to be justified: by the rate that the transport allows, and by the film that the viewer holds.
+//! Layers that both the allowed rate and the viewer's buffer have to justify.
 //!
 //! SSVP adds a layer only if both available bandwidth and receiver buffering justify it (Papadimitriou, Tsaoussidis, "SSVP: a
 //! congestion control scheme for real-time video streaming", Computer Networks 51, 2007). Its thresholds are not
@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 use skyhaul_base::amount::{Time, plain};
 use skyhaul_base::{Duration, Instant};
 
-/// When a layer is added and when the top one goes. The sender knows what the viewer holds without delay.
+/// When a layer is added and when the top one is dropped. The sender knows the viewer's buffer without delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "LayerBuffer")]
 pub struct Buffer {
-    /// Film that the viewer has to hold before a layer is added, counted at the rate with it: "2 s" by default.
+    /// Film that the viewer must have buffered before a layer is added, at the rate with that layer: "2 s" by default.
     #[serde(with = "plain::time")]
     #[schemars(with = "Time")]
     pub add: Duration,
-    /// The top layer goes where the viewer holds less and the transport allows less than there is: "0.5 s" by default.
+    /// The top layer is dropped when the viewer has less buffered and the allowed rate is too low: "0.5 s" by default.
     #[serde(with = "plain::time")]
     #[schemars(with = "Time")]
     pub drop: Duration,
-    /// For how many round trips the transport has to allow the rate with another layer first: 2 by default.
+    /// Round trips during which the transport must allow the rate with another layer: 2 by default.
     pub hold: u32,
 }
 

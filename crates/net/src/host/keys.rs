@@ -107,8 +107,8 @@ impl Keys {
 fn foreign() -> ScenarioError {
     refused(
         "cc",
-        "a control of one's own lives in the program that brings it along (Python, Rust), which this command does not run: \
-         choose a built-in one",
+        "a user-defined control runs only inside the program that provides it (Python, Rust), which this command does not \
+         run: choose a built-in one",
     )
 }
 
