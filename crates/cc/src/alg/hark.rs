@@ -295,14 +295,17 @@ impl Hark {
             if let Some(path) = train.path_itself() {
                 self.shift = path.median - self.base;
                 self.jitter = path.beyond_median();
+                // What delayed data was the path, and the probes before displaced nothing.
+                self.displaced = 0;
                 (self.above, self.rival, self.longest) = (0, false, 0.0);
                 self.quiet = self.quiet.max(self.reno);
             }
             return;
         }
-        // Data waited, and probes, which a queue serves last, did not.
-        if !train.too_short() && train.queue_grew() * self.quiet / heard.rtt > 2.0 * target {
-            self.displaced = if through { self.displaced + 1 } else { self.displaced.saturating_sub(1) };
+        // Data waited, and most of the probes, which a queue serves last, did not.
+        if !train.too_short() && train.queue_grew() * self.quiet / heard.rtt > target {
+            let most = train.share() > 0.5;
+            self.displaced = if most { self.displaced + 1 } else { self.displaced.saturating_sub(1) };
         }
         if !self.starting {
             // A path that had room for all is asked for more.
@@ -353,7 +356,7 @@ impl Hark {
             add *= OPENING;
         }
         // The only answer to a loss.
-        if heard.lost && heard.worst > FULL * self.longest && heard.own > target / 4.0 {
+        if heard.lost && heard.worst > FULL * self.longest && heard.own > target {
             add = add.min(-(1.0 - KEPT) * self.quiet);
         }
         let [stalled, before] = self.stalled;

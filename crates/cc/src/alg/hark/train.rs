@@ -52,7 +52,8 @@ impl Asked {
         now.since(self.since) > self.patience
     }
 
-    fn share(&self) -> f64 {
+    /// What share of it was answered.
+    pub(super) fn share(&self) -> f64 {
         f64::from(self.answered) / f64::from(self.count)
     }
 
