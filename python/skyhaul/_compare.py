@@ -1,4 +1,4 @@
-"""Two results side by side."""
+"""Comparison of two results."""
 
 import json
 import os
@@ -15,17 +15,17 @@ from ._run import Result
 from ._study import Outcome
 
 Results = str | os.PathLike[str] | Result | Outcome | Reproduction
-"""A results directory, or what was just computed."""
+"""A results directory, or a result in memory."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A metric that has not the same number on both sides."""
+    """A metric whose value differs between the two sides."""
 
     study: str
-    """The study; empty if there is only one, or runs are compared."""
+    """The study; empty for a single study and for runs."""
     cell: str
-    """The cell in words."""
+    """The label of the cell."""
     metric: str
     a: float | None
     """Mean on the left."""
@@ -36,29 +36,29 @@ class Difference:
     ci95: float | None
     """Half the length of its 95 % interval."""
     n: int
-    """Pairs of runs, or the runs of the smaller side."""
+    """Number of pairs of runs, or of runs on the smaller side."""
     paired: bool
-    """Compared seed by seed."""
+    """Whether runs were compared seed by seed."""
     status: Literal["within", "unknown", "different"]
-    """The interval contains zero; there is none, with one seed each that are not the same; or it does not."""
+    """Whether the interval contains zero; it is unknown with a single, different seed on each side."""
 
 
 class Comparison:
-    """What differs between two results. True as a condition if nothing differs by more than chance."""
+    """The differences between two results. True as a condition if none is significant."""
 
     def __init__(self, values: dict[str, Any], text: str) -> None:
         self.summary = values
-        """All of it as plain values, as `skyhaul compare --json` prints it."""
+        """The whole comparison as plain values, as `skyhaul compare --json` prints it."""
         self._text = text
 
     @property
     def equal(self) -> bool:
-        """Nothing differs by more than chance, and both sides have the same."""
+        """Whether no difference is significant and both sides have the same studies, cells and metrics."""
         return bool(self.summary["equal"])
 
     @cached_property
     def differences(self) -> list[Difference]:
-        """All metrics that are not identical; `status` says which differ by more than chance."""
+        """All metrics that are not identical; `status` says which differ significantly."""
         return [Difference(study=s["name"], **d) for s in self.summary["studies"] for d in s["differences"]]
 
     def __bool__(self) -> bool:
@@ -86,9 +86,9 @@ class Comparison:
 
 
 def compare(a: Results, b: Results, *, across_versions: bool = False) -> Comparison:
-    """What differs between two results by more than chance, as `skyhaul compare` finds it.
+    """Finds the significant differences between two results, as `skyhaul compare` does.
 
-    Each side is a results directory, a `Result`, an `Outcome` or a `Reproduction`; both have to be of one
+    Each side is a results directory, a `Result`, an `Outcome` or a `Reproduction`; both must be of the same
     kind. Equal seeds are compared seed by seed. Results of different engines are compared only with
     `across_versions`.
     """
@@ -105,7 +105,7 @@ def compare(a: Results, b: Results, *, across_versions: bool = False) -> Compari
 
 
 def _folder(side: Results, stack: ExitStack) -> Path:
-    """Where the results are; those that are in memory only are written into a folder for the time being."""
+    """The folder of the results; results in memory are written into a temporary folder."""
     if isinstance(side, Reproduction):
         return side.folder
     if not isinstance(side, Result | Outcome):

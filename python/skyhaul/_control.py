@@ -1,4 +1,4 @@
-"""Congestion controls of one's own: what is passed as `controls`, and which version of a class that is."""
+"""User-defined congestion controls: the argument `controls`, and fingerprints of classes."""
 
 import difflib
 import hashlib
@@ -14,35 +14,35 @@ from . import _core
 from ._core import Control
 
 Controls = Mapping[str, type[Control]]
-"""Names, as scenarios use them, and classes."""
+"""Classes, by the names that scenarios use."""
 
 Spec = list[tuple[str, type[Control], str | None]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """What a control asks of the sender: the class attribute `policy`, or a dict of the same keys there.
+    """What a control requires of the sender: the class attribute `policy`, an instance or a dict of its keys.
 
-    The sender reads it before the handshake, and again after `on_start` and after it has turned out that the
-    peer answers no probes; it must not change at any other time.
+    The sender reads it before the handshake, after `on_start`, and when the peer turns out not to answer
+    probes; it must not change at any other time.
     """
 
     recovery: Literal["tahoe", "reno", "newreno", "sack", "prr"] = "sack"
     """How losses are repaired (RFC 5681, 6582, 6675, 9937)."""
     recovery_end: Literal["all-outstanding", "triggering-segment"] = "all-outstanding"
-    """When a recovery is over: one reduction per window of data, or per lost segment."""
+    """When a recovery ends: one reduction per window of data, or per lost segment."""
     gate_on_flight: bool = False
     """With "sack", compare cwnd with FlightSize instead of the pipe."""
     pipe: Literal["scoreboard", "counter", "counter-partial-extra"] = "scoreboard"
     """How the pipe is estimated: RFC 6675, or Fall, Floyd 1996 (the last as ns-2 does it)."""
     max_burst: int = 0
-    """Most segments per run of the send loop; 0 is unlimited."""
+    """Largest number of segments per run of the send loop; 0 is unlimited."""
     rtt_samples: bool = True
-    """Fill in `Ack.rtt`; a control that does not read it makes the sender faster with False."""
+    """Fill in `Ack.rtt`; a control that does not read it saves time with False."""
     rate_samples: bool = False
     """Fill in `Ack.rate`."""
     receiver_rate: bool = False
-    """Have the peer measure the rate at which data arrives: `Ack.receiver_rate`."""
+    """Make the peer measure the arrival rate of data: `Ack.receiver_rate`."""
     loss_events: bool = False
     """Raise `on_lost`. Set for classes that define it."""
     sent_events: bool = False
@@ -52,13 +52,15 @@ class Policy:
     transmit_events: bool = False
     """Raise `on_transmit`. Set for classes that define it."""
     low_priority_data: bool = False
-    """Some data leaves with low priority (`priority`): for warnings about routers without priorities."""
+    """Some data is sent with low priority (`priority`); used to warn of routers without priorities."""
     probes: bool = False
-    """Offer probes in the handshake; without it none can be sent."""
+    """Offer probes in the handshake; without this, none can be sent."""
+    rack: bool = False
+    """Detect losses by time (RACK, RFC 8985) whatever the endpoint says; needs SACK and "sack" or "prr"."""
 
 
 def spec(controls: Controls | None) -> Spec:
-    """Checks what was passed as `controls`."""
+    """Checks the argument `controls`."""
     checked: Spec = []
     for name, cls in (controls or {}).items():
         if not (isinstance(cls, type) and issubclass(cls, Control)):
@@ -73,19 +75,21 @@ def spec(controls: Controls | None) -> Spec:
 
 
 def _known_methods(name: str, cls: type[Control]) -> None:
-    """A public method that nothing calls is a slip: an error if its name is close to one that is called."""
+    """Warns of public methods that are never called; an error if the name resembles one that is called."""
     known = [n for n in dir(Control) if not n.startswith("_")]
     bases = itertools.takewhile(lambda c: c is not Control, cls.__mro__)
     own = {n for c in bases if issubclass(c, Control) for n, v in vars(c).items() if inspect.isfunction(v)}
     for method in sorted(n for n in own if not n.startswith("_") and n not in known):
         where = f'controls["{name}"]: nothing calls {cls.__name__}.{method}'
         if close := difflib.get_close_matches(method, known, n=1, cutoff=0.75):
-            raise TypeError(f"{where}: did you mean {close[0]}? (a helper of your own begins with _)")
-        warnings.warn(f"{where}: if it is a helper of your own, let its name begin with _", stacklevel=4)
+            raise TypeError(
+                f"{where}: did you mean {close[0]}? (the names of your own helpers must begin with _)"
+            )
+        warnings.warn(f"{where}: if it is your own helper, begin its name with _", stacklevel=4)
 
 
 def refused_options(cls: type[Control], options: dict[str, Any]) -> str | None:
-    """Why the class does not take these options, before anything runs; None if it does."""
+    """Why the class rejects these options, before anything runs; None if it accepts them."""
     if cls.__init__ is object.__init__:
         if not options:
             return None
@@ -94,7 +98,7 @@ def refused_options(cls: type[Control], options: dict[str, Any]) -> str | None:
         signature = inspect.signature(cls.__init__)
         signature.bind(None, **options)
     except ValueError:
-        return None  # No signature to be had: the call will tell.
+        return None  # There is no signature: the call itself checks.
     except TypeError as e:
         known = ", ".join(list(signature.parameters)[1:]) or "none"
         return f"options of {cls.__name__}: {e} (known: {known})"
@@ -111,16 +115,16 @@ def interrupt(threads: list[int]) -> None:
 
 
 class _Unknown(Exception):
-    """Something of which no text says whether it is still the same."""
+    """An object without a text that identifies its version."""
 
 
 def fingerprint(cls: type[Control]) -> str | None:
-    """A hash of the source of a class: what tells results of one version from those of another.
+    """A hash of the source of a class, which identifies the version that made a result.
 
-    It covers the class and its bases up to `skyhaul.Control`, values of class attributes, and the functions,
-    classes and constants of its module that its methods name, and those that these name in turn. It does not
-    cover other modules. None if there is no source, or a method uses an object of which nothing says whether
-    it is the same.
+    It covers the class and its bases up to `skyhaul.Control`, the values of class attributes, and the
+    functions, classes and constants of its module that its methods name, directly or indirectly. It does not
+    cover other modules. None if there is no source, or if a method uses an object whose version cannot be
+    determined.
     """
     digest = hashlib.sha256()
     try:
@@ -152,7 +156,7 @@ def _class(cls: type, seen: set[int]) -> Iterator[str]:
 
 
 def _value(value: object, module: str, seen: set[int]) -> Iterator[str]:
-    """What a name in a method stands for."""
+    """The value that a name in a method refers to."""
     if _constant(value):
         yield _shown(value)
         return
@@ -167,10 +171,10 @@ def _value(value: object, module: str, seen: set[int]) -> Iterator[str]:
         yield from _class(value, seen)
         return
     seen.add(id(value))
-    # Methods that dataclasses and the like generate have no source of their own: their class has.
+    # Generated methods, such as those of dataclasses, have no source of their own; their class has.
     if value.__code__.co_filename != "<string>":
         yield inspect.getsource(value)
-    # A file that was edited and not loaded again is not what runs.
+    # The code that runs may differ from a file that was edited later.
     yield from _code(value.__code__)
     for default in (value.__defaults__ or ()) + tuple((value.__kwdefaults__ or {}).values()):
         yield from _value(default, module, seen)
@@ -198,7 +202,7 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 def _shown(value: object) -> str:
-    # Sets of texts come in another order in every process.
+    # The order of a set of strings differs between processes.
     return repr(sorted(value, key=repr) if isinstance(value, set | frozenset) else value)
 
 
@@ -211,7 +215,7 @@ def _constant(value: object) -> bool:
 
 
 def run_cell(job: str, controls: Spec) -> str:
-    """Runs a cell of a study in whatever process it finds itself."""
-    # What arrived by value has no source here; then the hash that came with it has to do.
+    """Runs a cell of a study in the current process."""
+    # A class that arrived by value has no source here: use the hash that came with it.
     known = [(name, cls, fingerprint(cls) or sent) for name, cls, sent in controls]
     return _core.run_cell(job, known)

@@ -1,4 +1,4 @@
-"""What Python needs from the Rust crates, and nothing more."""
+"""The part of the Rust crates that Python needs."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -51,7 +51,7 @@ __all__ = [
 __version__: str
 
 class SkyhaulError(Exception):
-    """Something that Skyhaul refuses."""
+    """Base class of the errors that Skyhaul raises."""
 
 class ScenarioError(SkyhaulError):
     """A scenario that cannot be run; one line with file, line, key and accepted forms."""
@@ -84,7 +84,7 @@ class RateSample:
         """`delivered / interval`, bit/s; None where the interval is shorter than the minimum RTT."""
     @property
     def app_limited(self) -> bool:
-        """The application limited the sender meanwhile."""
+        """Whether the application limited the sender during the interval."""
     @property
     def prior_delivered(self) -> int:
         """`Control.delivered` when the newest segment of the sample was sent, bytes."""
@@ -101,7 +101,7 @@ class Ack:
 
     @property
     def kind(self) -> Literal["new", "partial", "full", "duplicate"]:
-        """What it means: advances outside of a recovery; advances within one; ends one; does not advance."""
+        """Advances outside a recovery; advances within one; ends one; does not advance."""
     @property
     def acked(self) -> float:
         """Newly acknowledged cumulatively, segments."""
@@ -119,16 +119,16 @@ class Ack:
         """Delivery-rate sample, if the policy asks for them (`rate_samples`)."""
     @property
     def receiver_rate(self) -> int | None:
-        """Rate that the receiver measured, bit/s, if it reports one."""
+        """Arrival rate that the receiver measured, bit/s, if it reports one."""
     @property
     def ece(self) -> bool:
         """It carries an ECN echo."""
     @property
     def cwnd_limited(self) -> bool:
-        """The window was in use before it came (RFC 7661); always true where the endpoint does not look."""
+        """The window was in use before it arrived (RFC 7661); always true if the endpoint does not check."""
     @property
     def duplicates(self) -> int:
-        """Duplicates in a row, this one included; 0 if it is none."""
+        """Duplicates in a row, including this one; 0 if it is not a duplicate."""
     @property
     def new_sack(self) -> bool:
         """A duplicate with selective acknowledgements not seen before."""
@@ -142,21 +142,21 @@ class Loss:
 
     @property
     def kind(self) -> Literal["loss", "ecn", "corruption", "timeout"]:
-        """Found by duplicate or selective acknowledgements; an ECN echo; declared corruption; a timeout."""
+        """Detected by duplicate or selective acknowledgements; an ECN echo; corruption; a timeout."""
 
 @final
 class Start:
-    """Why data begins to leave."""
+    """Why the sender starts to send."""
 
     @property
     def kind(self) -> Literal["established", "idle"]:
         """The connection is established; or nothing was outstanding for longer than the RTO."""
     @property
     def rtt(self) -> float | None:
-        """RTT of the handshake, s; None if it was not modelled or its SYN was sent again."""
+        """RTT of the handshake, s; None if it was not modelled or its SYN was retransmitted."""
     @property
     def syn_lost(self) -> bool:
-        """The SYN was sent again: RFC 5681 then wants a first window of one segment."""
+        """The SYN was retransmitted: RFC 5681 then requires an initial window of one segment."""
 
 @final
 class Probe:
@@ -164,16 +164,16 @@ class Probe:
 
     @property
     def supported(self) -> bool:
-        """False: the peer turned out not to answer, and none will be sent any more."""
+        """False: the peer does not answer, so no more will be sent."""
     @property
     def count(self) -> int:
-        """Probes that this answer stands for."""
+        """Number of probes that this answer acknowledges."""
     @property
     def stale(self) -> bool:
-        """They left before the current recovery or start began."""
+        """They were sent before the current recovery or start began."""
     @property
     def newly_acked(self) -> int:
-        """Bytes of the stream that the payload of the probe delivered."""
+        """Bytes of the stream that the probe's payload delivered."""
 
 @final
 class Lost:
@@ -181,10 +181,10 @@ class Lost:
 
     @property
     def length(self) -> int:
-        """Bytes of it."""
+        """Its payload, bytes."""
     @property
     def in_flight(self) -> int:
-        """Bytes in the network when it was sent, itself included."""
+        """Bytes in flight when it was sent, itself included."""
     @property
     def lost(self) -> int:
         """Bytes marked lost between that moment and now, itself included."""
@@ -197,14 +197,14 @@ class Lost:
 
 @final
 class Sent:
-    """A data segment that left."""
+    """A data segment that was sent."""
 
     @property
     def length(self) -> int:
         """Payload, bytes."""
     @property
     def retransmission(self) -> bool:
-        """It was sent before."""
+        """Whether it is a retransmission."""
 
 @final
 class Transmit:
@@ -212,7 +212,7 @@ class Transmit:
 
     @property
     def sent(self) -> int:
-        """Data segments that left, without the one that fast retransmit forces."""
+        """Data segments sent, without the one that fast retransmit forces."""
     @property
     def clock(self) -> Literal["ack", "probe", "timer", "app"]:
         """What made it run."""
@@ -233,15 +233,15 @@ class Random:
     def exponential(self, mean: float) -> float:
         """Exponentially distributed."""
     def normal(self) -> float:
-        """Normally distributed with mean 0 and deviation 1."""
+        """Normally distributed with mean 0 and standard deviation 1."""
 
 @disjoint_base
 class Control:
-    """A congestion control of your own: derive a class and override what differs from NewReno with SACK.
+    """Base class of your own congestion controls: override what differs from NewReno with SACK.
 
     There is one instance per connection; options of the scenario are keyword arguments of `__init__`. The
-    simple way is `increase` and `reduction`; every event can be overridden as well, and `super()` does what
-    is usual. Windows are numbers of segments, times are seconds of simulated time, rates are bit/s.
+    simplest way is to override `increase` and `reduction`; every event can be overridden too, and `super()`
+    does what is usual. Windows are numbers of segments, times are seconds of simulated time, rates are bit/s.
 
     Events of one arriving segment come in this order: `on_ack`, `on_probe`, then `on_recovered` or
     `on_congestion`, `on_sent` per segment, `on_transmit`. A method that the class does not define costs
@@ -249,7 +249,7 @@ class Control:
     """
 
     policy: ClassVar[Policy | dict[str, Any] | None]
-    """Mechanisms of the sender that the control wants; see `Policy`. Repair by SACK if it says nothing."""
+    """Sender mechanisms that the control requires; see `Policy`. Recovery with SACK by default."""
 
     cwnd: float
     """Congestion window, segments; finite, 1 or more."""
@@ -282,10 +282,10 @@ class Control:
         """FlightSize of RFC 5681, segments."""
     @property
     def pipe(self) -> float:
-        """What is in the network by the scoreboard (RFC 6675), segments; FlightSize without SACK."""
+        """Data in the network according to the scoreboard (RFC 6675), segments; FlightSize without SACK."""
     @property
     def queued(self) -> float:
-        """Data written and not yet sent once, segments; infinite for a greedy source."""
+        """Data written but not yet sent, segments; infinite for a greedy source."""
     @property
     def srtt(self) -> float | None:
         """Smoothed RTT (RFC 6298), s; None before the first sample."""
@@ -309,13 +309,13 @@ class Control:
         """Age of the oldest outstanding segment's last copy, s; None unless the policy has `watch_head`."""
     @property
     def head_retransmissions(self) -> int | None:
-        """How often that segment was sent again."""
+        """Number of retransmissions of that segment."""
     @property
     def phase(self) -> Literal["open", "recovery", "loss"]:
-        """No loss is being repaired; one found by acknowledgements is; one found by a timeout is."""
+        """No loss is being repaired; one detected by acknowledgements is; one detected by a timeout is."""
     @property
     def after_timeout(self) -> bool:
-        """The slow start that follows a timeout is in progress: until the window reaches the threshold."""
+        """Whether the slow start after a timeout is in progress, that is, until cwnd reaches ssthresh."""
     @property
     def app_limited(self) -> bool:
         """The application, not the window, limits the sender."""
@@ -329,7 +329,7 @@ class Control:
     def probe_now(
         self, count: int, source: Literal["last-segment", "unacked-round-robin"] | None = None
     ) -> None:
-        """Sends probes after this event: copies of the last segment, or data not yet acknowledged in turn."""
+        """Sends probes after this event: copies of the last segment, or unacknowledged data in turn."""
     def train(
         self,
         count: int,
@@ -343,51 +343,51 @@ class Control:
     def wake_at(self, time: float | None) -> None:
         """Asks for `on_wake` at a simulated time, s; replaces an earlier request, None cancels."""
     def retransmit_head(self) -> None:
-        """Judges the oldest outstanding segment lost; outside of a recovery `on_congestion` follows."""
+        """Marks the oldest outstanding segment lost; outside a recovery `on_congestion` follows."""
     def rewind(self) -> None:
-        """Goes back to the oldest outstanding segment without backing the timer off."""
+        """Goes back to the oldest outstanding segment without backing off the timer."""
 
     def increase(self, ack: Ack) -> float:
         """Segments to add to cwnd in congestion avoidance; Reno's one per window.
 
-        Called once per acknowledgement that advances, outside of fast recovery, while the window is in use.
+        Called once per acknowledgement that advances, outside fast recovery, while the window is in use.
         """
     def slow_start(self, ack: Ack) -> float:
-        """The same below ssthresh; what the endpoint preset says (RFC 5681, RFC 3465)."""
+        """Segments to add to cwnd below ssthresh; by default by the endpoint preset (RFC 5681, RFC 3465)."""
     def reduction(self, loss: Loss) -> float:
-        """What a loss leaves; 0.5 is Reno.
+        """The window after a loss; 0.5 is Reno.
 
-        Below 1: the fraction of the window that is kept (of cwnd or of FlightSize, as the preset says, at
-        least two segments); from 1 on: the new window in segments. After a timeout it sets ssthresh, and cwnd
-        is one segment.
+        A value below 1 is the fraction of the window that is kept (of cwnd or of FlightSize, as the preset
+        says, at least two segments); a value of 1 or more is the new window in segments. After a timeout it
+        sets ssthresh, and cwnd is one segment.
         """
 
     def on_start(self, start: Start) -> None:
-        """The connection is established, or data is about to leave after silence. Sets the first window."""
+        """The connection is established, or about to send after idling. Sets the initial window."""
     def on_ack(self, ack: Ack) -> None:
         """An acknowledgement was processed. Calls `slow_start` or `increase`."""
     def on_probe(self, probe: Probe) -> None:
         """A probe was answered, or the peer turned out not to answer. Does nothing."""
     def on_congestion(self, loss: Loss) -> None:
-        """A loss was found: once per episode, before the retransmission. Calls `reduction`."""
+        """A loss was detected: once per episode, before the retransmission. Calls `reduction`."""
     def on_recovered(self) -> None:
-        """The recovery is over. Back to the window that the reduction chose."""
+        """The recovery is over. Sets the window that the reduction chose."""
     def on_timeout(self, backoff: int) -> None:
         """The retransmission timer expired, `backoff` times in a row. Calls `reduction` the first time."""
     def on_undo(self) -> None:
-        """The last reduction was spurious. Takes it back."""
+        """The last reduction was spurious. Reverts it."""
     def on_lost(self, lost: Lost) -> None:
         """A segment was marked lost. Raised only for classes that define it."""
     def on_sent(self, sent: Sent) -> None:
-        """A data segment left. Raised only for classes that define it."""
+        """A data segment was sent. Raised only for classes that define it."""
     def on_transmit(self, transmit: Transmit) -> None:
         """The send loop has run. Raised only for classes that define it."""
     def on_wake(self) -> None:
-        """The time asked for with `wake_at` has come."""
+        """The time set with `wake_at` has come."""
     def priority(self, offset: int, retransmission: bool) -> Literal["normal", "low"]:
         """Network priority of the segment that starts `offset` bytes into the stream."""
     def telemetry(self) -> dict[str, float]:
-        """Variables worth a series `telemetry.NAME` where the scenario records `telemetry`."""
+        """Variables to record as series `telemetry.NAME` if the scenario records `telemetry`."""
 
 @final
 class Table:

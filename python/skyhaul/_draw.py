@@ -1,11 +1,11 @@
-"""Pictures of figures, drawn offline with vl-convert where that is installed."""
+"""Rendering of figures, offline, with vl-convert if it is installed."""
 
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-HINT = "pictures need vl-convert: pip install 'skyhaul[plot]'"
+HINT = "rendering figures needs vl-convert: pip install 'skyhaul[plot]'"
 
 
 def renderer() -> Callable[[str, Path], None] | None:
@@ -19,7 +19,7 @@ def draw(spec: str, path: Path) -> None:
 
 
 def picture(spec: str, kind: str) -> bytes:
-    """The picture itself."""
+    """The rendered figure."""
     try:
         import vl_convert
     except ImportError as e:
@@ -33,4 +33,4 @@ def picture(spec: str, kind: str) -> bytes:
         case "pdf":
             return bytes(converter.vegalite_to_pdf(spec))
         case _:
-            raise ValueError(f'a figure cannot be drawn as "{kind}" (known: png, svg, pdf)')
+            raise ValueError(f'figures cannot be rendered as "{kind}" (known: png, svg, pdf)')

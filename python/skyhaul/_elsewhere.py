@@ -1,15 +1,15 @@
-"""Cells that run elsewhere: in other processes, on other machines."""
+"""Execution of cells elsewhere: in other processes or on other machines."""
 
 import queue
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 IN_FLIGHT = 512
-"""Jobs handed out at a time: enough for the workers of a cluster, little enough to keep a scheduler quick."""
+"""Jobs in flight at a time: enough for the workers of a cluster, few enough to keep a scheduler fast."""
 
 
 class Executor(Protocol):
-    """Whatever runs functions elsewhere: an executor of concurrent.futures, a client of Dask.
+    """Anything that runs functions elsewhere: an executor of concurrent.futures, a client of Dask.
 
     Its futures have `result()`, `cancel()` and `add_done_callback()`.
     """
@@ -21,9 +21,9 @@ class Executor(Protocol):
 def answers(
     executor: Executor, work: Callable[[str], str], jobs: Iterable[str], in_flight: int = IN_FLIGHT
 ) -> Iterator[tuple[str, str]]:
-    """Jobs, no two of them equal, with their answers, in the order in which they are done.
+    """Yields jobs with their answers, in the order of completion; no two jobs may be equal.
 
-    A bounded number is handed out at a time, so that a study of any size needs little memory here and on a
+    A bounded number is in flight at a time, so that a study of any size needs little memory here and on a
     scheduler. When the caller stops, or something fails, what has not begun is cancelled.
     """
     done: queue.SimpleQueue[Any] = queue.SimpleQueue()

@@ -1,4 +1,4 @@
-"""A figure with its data inside."""
+"""Figures with embedded data."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from ._draw import picture
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure with its data inside. Notebooks show it as it is."""
+    """A figure with embedded data. Notebooks show it directly."""
 
     name: str
     title: str
@@ -19,7 +19,7 @@ class Figure:
     """The Vega-Lite specification."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes a picture (PNG, SVG, PDF) or the specification (JSON), by the ending of the path.
+        """Writes an image (PNG, SVG, PDF) or the specification (JSON), by the suffix of the path.
 
         Returns the path.
         """

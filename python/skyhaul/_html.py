@@ -1,14 +1,14 @@
-"""What notebooks show of results: small tables of HTML, with everything in them escaped."""
+"""HTML that notebooks show for results: small tables with escaped text."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
 
 MOST = 30
-"""Most rows that are shown."""
+"""Largest number of rows shown."""
 
 
 def number(value: object) -> str:
-    """A value as a reader wants it: fractions in four digits; what is missing as a dash."""
+    """A value for display: fractions with four digits, missing values as a dash."""
     if value is None or value == "":
         return "–"
     if isinstance(value, bool):
@@ -22,7 +22,7 @@ def number(value: object) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table: numbers on the right, text on the left; more than `MOST` rows are counted only."""
+    """A table: numbers right-aligned, text left-aligned; rows beyond `MOST` are only counted."""
     rows = list(rows)
 
     def cell(value: object) -> str:

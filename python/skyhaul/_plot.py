@@ -1,4 +1,4 @@
-"""Figures of what a run recorded."""
+"""Figures of the recorded series of a run."""
 
 import fnmatch
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from ._figure import Figure
 from ._table import Table
 
 POINTS = 1200
-"""Most samples of a curve that are drawn: more than a plot has pixels across."""
+"""Largest number of samples drawn per curve: more than a plot is pixels wide."""
 
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255"]
-"""Okabe and Ito's, as in the figures of studies."""
+"""The palette of Okabe and Ito, as in the figures of studies."""
 
 DASHES: list[list[int]] = [[], [6, 3], [2, 3], [8, 3, 2, 3], [12, 4]]
-"""Beside the colours, so that colour is never the only difference; no pair comes twice in 40 curves."""
+"""Dash patterns, so that curves never differ by colour alone; no combination repeats within 40 curves."""
 
 Sample = tuple[float, float | None]
 
@@ -47,7 +47,7 @@ class Plots:
         units = {name: _unit(name) for name in names}
         if len(set(units.values())) > 1:
             said = ", ".join(f"{name} ({unit or 'a count'})" for name, unit in units.items())
-            raise _core.SkyhaulError(f"series of different units have no common axis: {said}")
+            raise _core.SkyhaulError(f"series with different units cannot share an axis: {said}")
         curves = self._curves(names, of)
         if not curves:
             objects = ", ".join(sorted(set(self._table["object"])))
@@ -74,7 +74,7 @@ class Plots:
         return self("cwnd", of=of, title=title)
 
     def queue(self, *, of: str | None = None, title: str | None = None) -> Figure:
-        """A figure of the packets that wait, over simulated time."""
+        """A figure of the queue lengths over simulated time."""
         return self("queue", of=of, title=title)
 
     def __dir__(self) -> list[str]:
@@ -96,7 +96,7 @@ class Plots:
         return name
 
     def _curves(self, names: list[str], of: str | None) -> dict[str, list[Sample]]:
-        """Samples by the name of the curve, in the order of the table."""
+        """The samples of each curve by its name, in the order of the table."""
         curves: dict[str, list[Sample]] = {}
         table = self._table
         columns = (table[c] for c in ("time_s", "object", "series", "value"))
@@ -125,12 +125,12 @@ def _unit(series: str) -> str:
 
 
 def _steps(names: list[str]) -> bool:
-    """Whether the value holds until the next sample, as that of a link that is up or down does."""
+    """Whether the value holds until the next sample, such as the up/down state of a link."""
     return set(names) <= {"rate", "up"}
 
 
 def _is(thing: str, of: str) -> bool:
-    """Whether an object is the one asked for: in full, without its kind, as a group, or as a pattern."""
+    """Whether an object matches: by full name, without its kind, by its group, or by a pattern."""
     short = thing.split(".", 1)[-1]
     group = short.split("[", 1)[0]
     return of in (thing, short, group, short.split(".", 1)[0]) or fnmatch.fnmatchcase(
@@ -139,9 +139,9 @@ def _is(thing: str, of: str) -> bool:
 
 
 def _thin(samples: list[Sample]) -> list[Sample]:
-    """At most about `POINTS` samples: of each stretch of time the smallest and the largest, in their order.
+    """At most about `POINTS` samples: the smallest and the largest of each time slot, in order of time.
 
-    A mean would hide the very peaks and cuts that a window is drawn for.
+    A mean would hide the peaks and reductions of a window.
     """
     if len(samples) <= POINTS:
         return samples

@@ -1,4 +1,4 @@
-"""How far a study has come: a bar in a notebook, one line on a terminal, few lines in a pipe or a file."""
+"""Progress of a study: a bar in a notebook, one line on a terminal, a few lines in a pipe or a file."""
 
 import shutil
 import sys
@@ -8,17 +8,17 @@ from html import escape
 from typing import Any
 
 Progress = Callable[[int, int, str], None]
-"""Called with the number of finished cells, of all cells, and the last one in words."""
+"""Called with the number of finished cells, the number of all cells, and the label of the last cell."""
 
 AGAIN = 0.1
-"""Least time between two updates of what is looked at, s."""
+"""Least time between two updates of a display, s."""
 
 STEPS = 10
-"""Most lines of what is kept, beside the last."""
+"""Largest number of lines written to a pipe or file, without the last."""
 
 
 def teller(progress: bool | Progress) -> Progress | None:
-    """What to call for each cell: a function as it is, or for True whatever suits the place."""
+    """The function to call for each cell: the one given, or for True one that suits the output."""
     if not isinstance(progress, bool):
         return progress
     if not progress:
@@ -29,14 +29,14 @@ def teller(progress: bool | Progress) -> Progress | None:
 
 
 def _in_notebook() -> bool:
-    """Whether the interpreter is the kernel of a notebook; IPython on a terminal has none."""
+    """Whether the interpreter is a notebook kernel; IPython on a terminal is not."""
     shell = sys.modules.get("IPython")
     here = shell.get_ipython() if shell else None
     return getattr(here, "kernel", None) is not None
 
 
 class _Terminal:
-    """One line that is written over, no longer than the terminal is wide: a longer one would not go away."""
+    """One line that overwrites itself, cut to the terminal's width: a longer one could not be erased."""
 
     def __init__(self) -> None:
         self._next = 0.0
@@ -66,7 +66,7 @@ class _Lines:
 
 
 class _Notebook:
-    """A bar below the cell of the notebook, which stays as one output."""
+    """A bar below the notebook cell, updated in place."""
 
     def __init__(self) -> None:
         self._next = 0.0

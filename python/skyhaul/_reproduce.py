@@ -1,4 +1,4 @@
-"""All studies, and one report over them."""
+"""Reproduction: all studies, and one report about them."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from ._table import Table
 
 
 class Reproduction:
-    """What came out of a reproduction."""
+    """The results of a reproduction."""
 
     def __init__(self, core: _core.Reproduced) -> None:
         self._core = core
@@ -29,7 +29,7 @@ class Reproduction:
 
     @property
     def page(self) -> Path:
-        """The report: one HTML file that needs nothing else."""
+        """The report: one self-contained HTML file."""
         return self.folder / "report.html"
 
     @cached_property
@@ -40,7 +40,7 @@ class Reproduction:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many claims have which verdict.
+        """The number of claims per verdict.
 
         `holds`, `differs`, `undecided`, `not_evaluable`, `not_in_profile`, `elsewhere` (a unit test proves
         them), `open`, and `total`.
@@ -50,12 +50,12 @@ class Reproduction:
 
     @cached_property
     def claims(self) -> Table:
-        """A row per claim and reading, as in `claims.parquet`."""
+        """One row per claim and reading, as in `claims.parquet`."""
         return Table(self._core.claims())
 
     @property
     def refused(self) -> dict[str, str]:
-        """Studies that could not be run, by name, and why; the others ran."""
+        """The studies that could not be run, by name, with the reason; the others ran."""
         return dict(self._core.refused())
 
     @property
@@ -90,18 +90,18 @@ def reproduce(
 ) -> Reproduction:
     """Runs all studies, or those named (`"peach-2001"`, `"peach-2001/fig11"`), and writes one report.
 
-    It does what the command `skyhaul reproduce` does and writes the same files; only dates and durations
-    differ. `quick` is the quick profile: fewer seeds and shorter runs, as each study says; `seeds` the number
-    of seeds instead of theirs; `max_cells` the most cells of a study; `studies` a folder with studies of your
-    own, not those that come with the package; `out` the folder for the report, by default `results/reproduce`
+    It does the same as the command `skyhaul reproduce` and writes the same files; only dates and durations
+    differ. `quick` selects the quick profile of each study: fewer seeds and shorter runs. `seeds` replaces
+    the studies' numbers of seeds, and `max_cells` their limits of cells. `studies` is a folder with your own
+    studies, instead of the built-in ones. `out` is the folder for the report, by default `results/reproduce`
     or `results/reproduce-quick`.
 
-    `jobs`, `executor` and `progress` are those of `Study.run`: cells run on threads here, on an executor of
-    concurrent.futures, or on a Dask cluster. Unlike there, finished cells are always kept: `cache` None is
-    the command's folder (`$SKYHAUL_CACHE`, `$XDG_CACHE_HOME/skyhaul`, `~/.cache/skyhaul`). Whatever ends
-    this early, the same call goes on where it stopped.
+    `jobs`, `executor` and `progress` are those of `Study.run`: cells run on local threads, on an executor of
+    concurrent.futures, or on a Dask cluster. Unlike there, finished cells are always kept: with `cache` None
+    in the command's folder (`$SKYHAUL_CACHE`, `$XDG_CACHE_HOME/skyhaul`, `~/.cache/skyhaul`). After an
+    interruption, the same call continues where it stopped.
 
-    A study that cannot be read, and a cell that fails, is told as a warning; the others go on.
+    A study that cannot be read, or a cell that fails, raises a warning; the others continue.
     """
 
     def path(folder: str | os.PathLike[str] | None) -> Path | None:
@@ -130,11 +130,11 @@ def _run_on(executor: Executor, core: _core.Reproduction, tell: Progress | None)
     sizes = core.sizes()
     total = sum(sizes)
     done = 0
-    # What is out, and of which study it is: no two studies have equal jobs, their names are inside.
+    # The jobs in flight and their studies: a job contains the name of its study, so no two are equal.
     study_of: dict[str, int] = {}
 
     def todo() -> Iterator[str]:
-        # A study is opened when the one before it has been handed out: only few are in memory.
+        # A study is opened once all jobs of the previous one are in flight: few studies are in memory.
         nonlocal done
         for number, size in enumerate(sizes):
             cells, warnings = core.jobs(number)

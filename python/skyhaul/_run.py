@@ -15,7 +15,7 @@ from ._table import Table
 
 
 class _Pickled:
-    """What a result says that has been pickled."""
+    """The contents of a pickled result."""
 
     def __init__(self, tables: dict[str, Table], summary: str, report: str, scenario: str) -> None:
         self._tables = tables
@@ -41,12 +41,12 @@ class _Pickled:
 
     def save(self, folder: Path) -> None:
         raise _core.SkyhaulError(
-            "a result that was pickled cannot be saved: save it where it was made, or run its scenario"
+            "a pickled result cannot be saved: save it before pickling, or run its scenario again"
         )
 
 
 class Result:
-    """What a run measured. It can be pickled: tables and texts are then all that is kept."""
+    """The results of a run. Pickling keeps only its tables and texts."""
 
     def __init__(self, core: _core.RunResult | _Pickled) -> None:
         self._core = core
@@ -62,28 +62,28 @@ class Result:
 
     @cached_property
     def flows(self) -> Table:
-        """A row per flow."""
+        """One row per flow."""
         return self._table(self._core.flows())
 
     @cached_property
     def links(self) -> Table:
-        """A row per direction of a link, with losses by their true cause."""
+        """One row per link direction, with losses by their true cause."""
         return self._table(self._core.links())
 
     @cached_property
     def series(self) -> Table:
-        """What was sampled: a row per time, object and series."""
+        """The samples: one row per time, object and series."""
         return self._table(self._core.series())
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """Groups of flows summed up, and all of the above, as plain values."""
+        """A summary per flow group, and all of the above, as plain values."""
         summary: dict[str, Any] = json.loads(self._core.summary_json())
         return summary
 
     @property
     def scenario(self) -> str:
-        """The scenario with nothing left open, as TOML; runs again to the same result."""
+        """The fully resolved scenario as TOML; running it gives the same result."""
         return self._core.scenario_toml()
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
@@ -94,7 +94,7 @@ class Result:
 
     @cached_property
     def plot(self) -> Plots:
-        """Figures of what was recorded: `r.plot("queue")`, `r.plot.cwnd()`."""
+        """Figures of the recorded series: `r.plot("queue")`, `r.plot.cwnd()`."""
         return Plots(self.series, str(self.summary["title"] or ""))
 
     def _repr_html_(self) -> str:
@@ -135,11 +135,11 @@ def run(
 ) -> Result:
     """Runs a scenario: a file or "preset:NAME".
 
-    `set` changes keys, such as `{"flows.bulk.cc": "peach", "links.sat.rate": "10 Mbit/s"}`; `seed` takes the
-    place of the scenario's; `digest` computes the hash of all events, for `summary["digest"]`. With `text`
-    the scenario is this text and the first argument a name for messages.
+    `set` changes keys, such as `{"flows.bulk.cc": "peach", "links.sat.rate": "10 Mbit/s"}`; `seed` replaces
+    the scenario's seed; `digest` adds a hash of all events, `summary["digest"]`. With `text`, the scenario is
+    this text and the first argument is only a name for messages.
 
-    `controls` are congestion controls of your own: with `{"mine": MyControl}` the scenario may say
+    `controls` are your own congestion controls: with `{"mine": MyControl}` the scenario may say
     `cc = "user:mine"`, or `{ name = "user", control = "mine", options = { … } }` with keyword arguments for
     the class. An exception in one of them raises `ControlError`.
     """
@@ -149,7 +149,7 @@ def run(
 
 
 class Check(dict[str, Any]):
-    """What follows from a scenario, as plain values; as a string, the text of `skyhaul check`."""
+    """What a scenario implies, as plain values; as a string, the output of `skyhaul check`."""
 
     def __init__(self, values: dict[str, Any], text: str) -> None:
         super().__init__(values)
@@ -157,7 +157,7 @@ class Check(dict[str, Any]):
 
     @property
     def warnings(self) -> list[str]:
-        """What may be unintended, in words."""
+        """Warnings of likely mistakes, as text."""
         return [f"{w['key']}: {w['message']}" for w in self["warnings"]]
 
     def _repr_html_(self) -> str:
@@ -210,9 +210,9 @@ def check(
     text: str | None = None,
     controls: Controls | None = None,
 ) -> Check:
-    """What follows from a scenario before it runs: BDP, RTT, queue in time, bounds, warnings.
+    """Computes what a scenario implies before it runs: BDP, RTT, queueing delay, bounds, warnings.
 
-    `controls` as for `run`; names that nobody provides and options that a class does not take are refused.
+    `controls` as for `run`; unknown names and options that a class does not accept are refused.
     """
     values, words = _core.check(os.fspath(scenario), text, settings(set), spec(controls))
     return Check(json.loads(values), words)
@@ -225,20 +225,20 @@ def schema(kind: str) -> dict[str, Any]:
 
 
 class Quantity(NamedTuple):
-    """Something that a run measures."""
+    """A quantity that a run measures."""
 
     of: str
-    """What it is measured of: "flow", "group", "link", "run", or "series"."""
+    """The object it describes: "flow", "group", "link", "run", or "series"."""
     name: str
     """Its name, as in the metrics of studies."""
     column: str
-    """Its name in tables and in `Result.summary`: with the unit behind, where the name does not say it."""
+    """Its name in tables and in `Result.summary`: with the unit appended, unless the name implies it."""
     unit: str
-    """Its unit; empty for what is counted."""
+    """Its unit; empty for counts."""
     says: str
-    """What it is."""
+    """Its definition."""
 
 
 def quantities() -> list[Quantity]:
-    """All that a run measures."""
+    """All quantities that a run measures."""
     return [Quantity(*row) for row in _core.quantities()]

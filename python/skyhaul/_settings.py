@@ -1,4 +1,4 @@
-"""Python values as the TOML of `--set`."""
+"""Python values as TOML, as `--set` takes them."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from typing import TypeAlias
 from ._core import SkyhaulError
 
 Value: TypeAlias = "bool | int | float | str | PathLike[str] | Sequence[Value] | Mapping[str, Value]"
-"""What a key of a scenario may be set to."""
+"""The types that a key of a scenario accepts."""
 
 
 def toml(value: Value) -> str:
@@ -27,7 +27,7 @@ def toml(value: Value) -> str:
     if isinstance(value, Sequence):
         return "[" + ", ".join(toml(v) for v in value) + "]"
     if isinstance(value, float) or not isinstance(value, int):
-        # Numbers of numpy as well.
+        # NumPy numbers too.
         number = float(value)
         if number.is_integer() and not isinstance(value, float):
             return str(int(number))
@@ -41,7 +41,7 @@ def settings(values: Mapping[str, Value] | None) -> list[tuple[str, str]]:
 
 
 def count(name: str, value: int | None, least: int = 1) -> int | None:
-    """The argument `name`, which is a whole number of at least `least` where it is given."""
+    """The argument `name`: None, or a whole number of at least `least`."""
     if value is None:
         return None
     number = operator.index(value)

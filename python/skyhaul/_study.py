@@ -24,20 +24,20 @@ from ._table import Table
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of a paper and what became of it."""
+    """A statement of a paper, with its verdict."""
 
     id: str
     says: str
     verdict: str
-    """"holds", "differs", "undecided", "not-evaluable" or, of the quick profile, "not-in-profile"."""
+    """"holds", "differs", "undecided", "not-evaluable" or, in the quick profile, "not-in-profile"."""
     ours: str
-    """What was measured, in one line."""
+    """Our measurement, in one line."""
     paper: str | None
-    """What the source gives."""
+    """The value that the source gives."""
     where: str | None
-    """Where the source says it."""
+    """The place in the source."""
     outcomes: list[dict[str, Any]]
-    """Each reading, case by case."""
+    """The outcome of each reading, case by case."""
 
 
 @dataclass(frozen=True)
@@ -45,23 +45,23 @@ class FailedCell:
     """A cell without a result."""
 
     cell: str
-    """The combination in words."""
+    """The label of the combination."""
     seed: int
     message: str
-    """Why, in one line, with the simulated time."""
+    """The error in one line, with the simulated time."""
     traceback: str | None
-    """Where in Python, if it was there."""
+    """The Python traceback, if Python code failed."""
 
 
 class Outcome:
-    """What came out of a study."""
+    """The results of a study."""
 
     def __init__(self, core: _core.Outcome) -> None:
         self._core = core
 
     @cached_property
     def cells(self) -> Table:
-        """A row per cell: reading, axes, seed, metrics; if some failed, `failed` says why."""
+        """One row per cell: reading, axes, seed, metrics; if cells failed, the column `failed` says why."""
         return Table(self._core.cells())
 
     @cached_property
@@ -101,8 +101,8 @@ class Outcome:
     def report(self, path: str | os.PathLike[str]) -> list[Path]:
         """Writes the report; returns the files written.
 
-        A path that ends in `.html` is one page that needs nothing else; any other is a results directory with
-        page, figures, pictures and tables.
+        A path that ends in `.html` gets one self-contained page; any other path becomes a results directory
+        with the page, figures, images and tables.
         """
         path = Path(path)
         if path.suffix == ".html":
@@ -133,7 +133,7 @@ class Outcome:
 
 
 def _means(values: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]:
-    """Head and rows of a table of means: the values of the axes, then the metrics with their intervals."""
+    """Header and rows of the table of means: values of the axes, then metrics with their intervals."""
     several = len({v["reading"] for v in values}) > 1
     axes = list(values[0]["at"])
     metrics = list(dict.fromkeys(name for v in values for name in v["metrics"]))
@@ -156,7 +156,7 @@ def _means(values: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]
 
 
 class Study:
-    """A study, resolved and checked: everything that can be wrong with it has been found."""
+    """A study, resolved and fully checked."""
 
     def __init__(self, core: _core.Study, controls: Spec) -> None:
         self._core = core
@@ -185,15 +185,15 @@ class Study:
         progress: bool | Progress = False,
         executor: Executor | None = None,
     ) -> Outcome:
-        """Runs what is missing and evaluates.
+        """Runs the missing cells and evaluates the study.
 
-        `jobs` is the number of threads (0: one per processor); `cache` a folder that keeps finished cells, so
-        that an interrupted study goes on where it stopped, or True for the one that the command uses;
-        `progress` True for a bar in a notebook, a line on a terminal or a few lines in a pipe, or a function.
-        An `executor` runs the cells elsewhere: one of concurrent.futures, or a client of Dask; its workers
-        need the same version of this package, and refuse work of another. Cells are stored as they come in.
+        `jobs` is the number of threads (0: one per processor). `cache` is a folder that keeps finished cells,
+        so that an interrupted study can continue, or True for the folder that the command uses. `progress` is
+        a function, or True for a bar in a notebook, a line on a terminal or a few lines in a pipe. An
+        `executor` runs the cells elsewhere: an executor of concurrent.futures or a Dask client. Its workers
+        need the same version of this package and refuse jobs of another. Cells are stored as they finish.
 
-        A cell that fails is told as a warning and listed in `Outcome.failed`; the others go on.
+        A cell that fails raises a warning and is listed in `Outcome.failed`; the others continue.
         """
         tell = teller(progress)
         if isinstance(cache, bool):
@@ -225,7 +225,7 @@ class Study:
         return outcome
 
     def _explain(self, error: Exception) -> None:
-        """Turns what an executor says about a class that it cannot send into what to do."""
+        """Explains the error of an executor that cannot send a class, and what to do about it."""
         if isinstance(error, SkyhaulError):
             return
         for name, cls, _ in self._controls:
@@ -251,14 +251,14 @@ def study(
     text: str | None = None,
     controls: Controls | None = None,
 ) -> Study:
-    """Reads a study: a file, or the name of one that comes with the package (see `studies()`).
+    """Reads a study: a file, or the name of a built-in study (see `studies()`).
 
-    `set` changes keys of its scenario, `seeds` the number of seeds. With `text` the study is this text and
-    the first argument a name for messages.
+    `set` changes keys of its scenario, `seeds` the number of seeds. With `text`, the study is this text and
+    the first argument is only a name for messages.
 
-    `controls` are congestion controls of your own, as for `run`: an axis may have `"user:mine"` beside
-    `"sack"`. Cells that use one are cached under the source of its class, and not at all where there is no
-    source.
+    `controls` are your own congestion controls, as for `run`: an axis may list `"user:mine"` next to
+    `"sack"`. The cache identifies their cells by the source code of the class; without source code, they are
+    not cached.
     """
     own = spec(controls)
     return Study(

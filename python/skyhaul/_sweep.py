@@ -1,4 +1,4 @@
-"""A study in one call: a scenario, what varies, what is measured."""
+"""A study in one call: a scenario, the keys to vary and the metrics."""
 
 import itertools
 import math
@@ -15,10 +15,10 @@ from ._settings import Value, toml
 from ._study import Outcome, study
 
 Values = Sequence[Value] | Mapping[str, Value]
-"""Values of an axis, or names of values with the values."""
+"""Values of an axis, or a mapping from names to values."""
 
 MOST_FIGURES = 12
-"""Most figures per metric, where more than two axes vary."""
+"""Largest number of figures per metric if more than two axes vary."""
 
 
 def sweep(
@@ -39,15 +39,15 @@ def sweep(
     """Runs a scenario with every combination of values and every seed.
 
     `axes` are keys of the scenario and their values: `{"flows.bulk.cc": ["sack", "peach"]}`, or with names
-    `{"links.sat.delay": {"GEO": "275 ms", "LEO": "25 ms"}}`. In the table of cells an axis is called by the
-    last part of its key, or by the whole key with `_` for dots where two would be called the same.
+    `{"links.sat.delay": {"GEO": "275 ms", "LEO": "25 ms"}}`. In the table of cells, an axis has the name of
+    the last part of its key, or of the whole key with `_` for dots if two names would collide.
 
-    `metrics` are expressions of studies, with or without names: `"sum(flow.goodput)"`,
-    `{"busy": "link.sat.forward.utilization"}`. A quantity of flows without a function, `"flow.goodput"`, is
-    the mean over the flows.
+    `metrics` are expressions as in studies, with or without names: `"sum(flow.goodput)"`,
+    `{"busy": "link.sat.forward.utilization"}`. A flow quantity without a function, `"flow.goodput"`, is the
+    mean over the flows.
 
-    What comes back is that of a study without claims: `cells.to_pandas()` has a row per run, `figures` one
-    per metric, drawn over the first axis with numbers. `set`, `controls`, `jobs`, `cache`, `progress` and
+    The result is that of a study without claims: `cells.to_pandas()` has one row per run, and `figures` one
+    figure per metric, drawn over the first numeric axis. `set`, `controls`, `jobs`, `cache`, `progress` and
     `executor` are those of `study` and `Study.run`.
     """
     if not axes:
@@ -66,7 +66,7 @@ def _text(
     """The study as TOML."""
     base = os.fspath(scenario)
     if not base.startswith("preset:"):
-        # A study looks for its scenario beside itself, and this one is in no folder.
+        # A study looks for its scenario in its own folder, and this study is in none.
         base = str(Path(base).absolute())
     names = _names(axes)
     lines = ["schema = 1", f"title = {toml(title)}", f"scenario = {toml(base)}"]
@@ -80,7 +80,7 @@ def _text(
         if isinstance(values, Mapping):
             shown = [{"label": label, "value": value} for label, value in values.items()]
         elif any(isinstance(v, Mapping) for v in values):
-            # A table could be taken for one with a label.
+            # A table could be mistaken for one with a label.
             shown = [{"value": value} for value in values]
         lines += [
             "[[axis]]",
@@ -101,7 +101,7 @@ def _text(
 
 
 def _names(axes: Mapping[str, Values]) -> dict[str, str]:
-    """Names of axes by their keys."""
+    """The names of the axes, by their keys."""
     short = {path: path.rsplit(".", 1)[-1] for path in axes}
     taken = list(short.values())
     return {
@@ -113,7 +113,7 @@ def _names(axes: Mapping[str, Values]) -> dict[str, str]:
 
 
 def _name(expression: str) -> str:
-    """A name for an expression: its last quantity."""
+    """A name for an expression: that of its last quantity."""
     quantities = re.findall(r"(?:flow|link|run|series)[\w\[\]-]*\.([\w.-]+)", expression)
     return quantities[-1].rsplit(".", 1)[-1] if quantities else "value"
 
@@ -123,7 +123,7 @@ def _flows(expression: str) -> bool:
 
 
 def _unit(expression: str) -> str:
-    """The unit of an expression that is one quantity, summed or averaged; of others nothing is said."""
+    """The unit of an expression that is one quantity, summed or averaged; unknown for others."""
     number = r"(?:(?:sum|mean|min|max)\()?"
     found = re.fullmatch(
         number + r"(flow|link|run)(?:\[[^\]]*\])?\.(?:[\w.-]+\.)?([\w-]+)\)?", expression.strip()
@@ -135,7 +135,7 @@ def _unit(expression: str) -> str:
 
 
 def _figures(metric: str, axes: Mapping[str, Values]) -> list[str]:
-    """Figures of a metric: one, or one for each combination of what is neither along x nor a series."""
+    """The figures of a metric: one for each combination of the axes that are neither x nor series."""
 
     def numbers(values: Values) -> list[float]:
         plain = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class _Columns:
-    """What a table holds that has been pickled."""
+    """The contents of a pickled table."""
 
     def __init__(self, values: dict[str, list[Any]]) -> None:
         self._values = values
@@ -34,9 +34,9 @@ class _Columns:
 
 
 class Table:
-    """Named columns of equal length, in memory of Arrow.
+    """Named columns of equal length, in Arrow memory.
 
-    Whatever takes Arrow tables takes this one as it is: `polars.DataFrame(table)`, `pyarrow.table(table)`.
+    Anything that accepts Arrow tables accepts this one: `polars.DataFrame(table)`, `pyarrow.table(table)`.
     """
 
     def __init__(self, core: "_core.Table | _Columns") -> None:
@@ -72,13 +72,13 @@ class Table:
         return self._core.column_names
 
     def to_arrow(self) -> "pyarrow.Table":
-        """As a table of pyarrow."""
+        """The table as a pyarrow table."""
         import pyarrow
 
         return pyarrow.table(self)
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """As a frame of pandas."""
+        """The table as a pandas data frame."""
         import pandas
 
         if hasattr(pandas.DataFrame, "from_arrow"):
@@ -86,7 +86,7 @@ class Table:
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> "polars.DataFrame":
-        """As a frame of polars."""
+        """The table as a polars data frame."""
         import polars
 
         return polars.DataFrame(self)

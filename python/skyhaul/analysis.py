@@ -1,13 +1,13 @@
-"""Closed forms of TCP over long, asymmetric and lossy paths: what a simulation must come out near to.
+"""Closed forms of TCP over long, asymmetric and lossy paths: reference values for a simulation.
 
     from skyhaul import analysis
 
     analysis.pftk(p=1e-2, rtt=0.55, t0=1.0, wm=64)  # 21.1 packets/s
 
-Times are seconds, rates packets per second or bit/s as said, sizes bytes or bits as said. `p` is the loss
-probability of a packet, `b` the number of data packets per acknowledgement, `t0` the first retransmission
-timeout, `wm` the largest window in packets. An argument outside of the domain raises `ValueError`;
-nothing returns NaN. The functions take numbers; for arrays there is `numpy.vectorize`:
+Times are in seconds, rates in packets per second or bit/s as stated, sizes in bytes or bits as stated. `p`
+is the loss probability of a packet, `b` the number of data packets per acknowledgement, `t0` the first
+retransmission timeout, `wm` the largest window in packets. An argument outside the domain raises
+`ValueError`; no function returns NaN. The functions take numbers; for arrays use `numpy.vectorize`:
 
     np.vectorize(analysis.pftk)(np.logspace(-4, -1), rtt=0.55, t0=1.0)
 
@@ -67,29 +67,29 @@ __all__ = [
 _form = _core.closed_form
 
 MATHIS_PERIODIC: Final = math.sqrt(3 / 2)
-"""Constant of `mathis` for periodic losses, an acknowledgement per packet."""
+"""Constant of `mathis` for periodic losses, with one acknowledgement per packet."""
 MATHIS_PERIODIC_DELAYED: Final = math.sqrt(3 / 4)
-"""The same, an acknowledgement for two packets."""
+"""The same with one acknowledgement per two packets."""
 MATHIS_RANDOM: Final = 1.31
-"""Constant of `mathis` for independent random losses, an acknowledgement per packet, limit for p → 0."""
+"""Constant of `mathis` for independent random losses, one acknowledgement per packet; limit for p → 0."""
 MATHIS_RANDOM_DELAYED: Final = 0.93
-"""The same, an acknowledgement for two packets."""
+"""The same with one acknowledgement per two packets."""
 
 
 def slow_start_time(rtt: float, rate: float, bits: float = 8000) -> float:
-    """Seconds of slow start until `rate` bit/s, from one packet of `bits` bits ([Peach] Eq. 1)."""
+    """Seconds that slow start takes to reach `rate` bit/s from one packet of `bits` bits ([Peach] Eq. 1)."""
     return _form("slow_start_time", rtt, rate, bits)
 
 
 def slow_start_rounds(n: int, w1: float = 1, growth: float = 2) -> int:
-    """Round trips that `n` packets take without loss from a window of `w1`; growth 1.5 with delayed ACKs."""
+    """Round trips for `n` packets without loss from a window of `w1`; growth 1.5 with delayed ACKs."""
     return int(_form("slow_start_rounds", n, w1, growth))
 
 
 def transfer_time(n: int, rtt: float, w1: float = 1, growth: float = 2, *, handshake: bool = False) -> float:
-    """Seconds of such a transfer; a handshake takes one more RTT."""
+    """Seconds of such a transfer; a handshake adds one RTT."""
     if not (math.isfinite(rtt) and rtt > 0):
-        raise ValueError(f"rtt is {rtt}: it has to be a number above 0")
+        raise ValueError(f"rtt is {rtt}: write a number above 0")
     return (slow_start_rounds(n, w1, growth) + handshake) * rtt
 
 
@@ -99,17 +99,17 @@ def transient_rate(w0: float, duration: float, rtt: float, b: float = 1) -> floa
 
 
 def window_limit(window: float, rtt: float) -> float:
-    """A window per RTT, in the unit of `window` per second."""
+    """One window per RTT, in the unit of `window` per second."""
     return _form("window_limit", window, rtt)
 
 
 def window_knee(rate: float, rtt: float) -> float:
-    """Bytes of window beyond which a larger one adds nothing on a link of `rate` bit/s."""
+    """Window in bytes that fills a link of `rate` bit/s; a larger one adds nothing."""
     return _form("window_knee", rate, rtt)
 
 
 def transfer_floor(size: float, window: float, rtt: float, rate: float = math.inf) -> float:
-    """Least seconds of `size` bytes with a window of `window` bytes at `rate` bit/s, without start-up."""
+    """Least seconds for `size` bytes with a window of `window` bytes at `rate` bit/s, without slow start."""
     return _form("transfer_floor", size, window, rtt, rate)
 
 
@@ -124,7 +124,7 @@ def asymmetry(forward: float, reverse: float, packet: float = 1000, ack: float =
 
 
 def aimd(p: float, rtt: float, alpha: float, beta: float, b: float = 1) -> float:
-    """Packets/s of AIMD under periodic losses; beta is what a loss leaves, Reno is (1, 0.5) ([YL])."""
+    """Packets/s of AIMD under periodic losses, which multiply the window by beta; Reno is (1, 0.5) ([YL])."""
     return _form("aimd", p, rtt, b, alpha, beta)
 
 
@@ -134,12 +134,12 @@ def aimd_timeouts(p: float, rtt: float, t0: float, alpha: float, beta: float, b:
 
 
 def friendly_alpha(beta: float) -> float:
-    """Packets per RTT as strong as Reno's one where losses end in timeouts: 4(1 - beta²)/3 ([YL])."""
+    """TCP-friendly increase in packets per RTT if losses end in timeouts: 4(1 - beta²)/3 ([YL])."""
     return _form("friendly_alpha", beta)
 
 
 def friendly_alpha_without_timeouts(beta: float) -> float:
-    """The same where they never do: 3(1 - beta)/(1 + beta)."""
+    """The same if they never do: 3(1 - beta)/(1 + beta)."""
     return _form("friendly_alpha_without_timeouts", beta)
 
 
@@ -164,17 +164,17 @@ def tfrc(p: float, rtt: float, t0: float | None = None, b: float = 1) -> float:
 
 
 def clean_utilization(bdp: float, buffer: float, beta: float = 0.5) -> float:
-    """Share of a clean drop-tail link that flows in phase use; `bdp` and `buffer` in packets."""
+    """Utilization of a loss-free drop-tail link by synchronized flows; `bdp` and `buffer` in packets."""
     return _form("clean_utilization", bdp, buffer, beta)
 
 
 def sawtooth_period(flows: float, rtt: float, bdp: float, buffer: float, beta: float = 0.5) -> float:
-    """Seconds from loss to loss of those flows."""
+    """Seconds between losses of these flows."""
     return _form("sawtooth_period", flows, rtt, bdp, buffer, beta)
 
 
 def lossy_utilization(flows: float, x: float, p: float, capacity: float) -> float:
-    """Share of a link (`capacity` packets/s) that flows use which send `x` packets/s and lose `p` of them."""
+    """Utilization of a link (`capacity` packets/s) by flows that send `x` packets/s and lose `p` of them."""
     return _form("lossy_utilization", flows, x, p, capacity)
 
 
@@ -184,15 +184,15 @@ def critical_loss(bdp: float, c: float = MATHIS_PERIODIC) -> float:
 
 
 def rtt_bias(short: float, long: float) -> tuple[float, float]:
-    """Bounds of the ratio of rates in favour of the shorter RTT at a shared drop-tail queue ([LM])."""
+    """Bounds of the rate ratio that favours the shorter RTT at a shared drop-tail queue ([LM])."""
     ratio = goodput_ratio(long, short)
     if not ratio >= 1:
-        raise ValueError(f"long is {long}: it has to be no shorter than the other RTT")
+        raise ValueError(f"long is {long}: write an RTT not shorter than the other one")
     return ratio, ratio * ratio
 
 
 def packet_loss(ber: float, size: float) -> float:
-    """Probability that a packet of `size` bytes has a wrong bit."""
+    """Probability that a packet of `size` bytes has a bit error."""
     return _form("packet_loss", ber, size)
 
 
@@ -212,7 +212,7 @@ def tail_cost(p: float, rtt: float, t0: float) -> float:
 
 
 def steady_run(p: float, x: float) -> float:
-    """Least seconds of a run to compare with a steady state: 50 losses of a flow that sends `x` packets/s."""
+    """Least seconds of a run that represents a steady state: 50 losses of a flow sending `x` packets/s."""
     return _form("steady_run", p, x)
 
 
@@ -227,7 +227,7 @@ def goodput_ratio(x: float, y: float) -> float:
 
 
 def normalized_throughput(x: float, capacity: float, flows: float) -> float:
-    """Mean rate of a class over an equal share of `capacity` among all `flows` ([PapTsa] §4.2)."""
+    """Mean rate of a class divided by a fair share of `capacity` among all `flows` ([PapTsa] §4.2)."""
     return _form("normalized_throughput", x, capacity, flows)
 
 
@@ -255,7 +255,7 @@ class Period:
     length: float
     """The longest of them, s."""
     governs: Literal["acks", "data", "rtt"]
-    """Which one that is."""
+    """Which of them is the longest."""
 
 
 @dataclass(frozen=True)
@@ -282,13 +282,13 @@ class AsymmetricPath:
         return Period(*_core.transmission_period(*path, w, acks, d))
 
     def rate(self, w: float, acks: float | None = None, d: float = 0.0) -> float:
-        """Bit/s of that window."""
+        """Rate of that window, bit/s."""
         return 8 * self.packet * w / self.period(w, acks, d).length
 
     def data_time_after_loss(self, w: float, beta: float) -> float:
         """T(k+1), s: the window of `w` packets after a loss that leaves the fraction `beta` (Eq. 6)."""
         if not 0 < beta < 1:
-            raise ValueError(f"beta is {beta}: it has to lie between 0 and 1, both excluded")
+            raise ValueError(f"beta is {beta}: write a number between 0 and 1, both excluded")
         return beta * self.period(w).data
 
     def acks_by_timer(self, w: float, d: float) -> float:

@@ -1,4 +1,4 @@
-"""Learned congestion control: a satellite path as an environment of Gymnasium.
+"""Learned congestion control: a satellite path as a Gymnasium environment.
 
     import gymnasium as gym
     import skyhaul.rl
@@ -7,8 +7,8 @@
     observation, info = env.reset(seed=1)
     observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
 
-It needs Gymnasium: `pip install 'skyhaul[rl]'`. What an agent sees, does and is rewarded for is on the page
-"Learned congestion control" of the documentation.
+It needs Gymnasium: `pip install 'skyhaul[rl]'`. The page "Learned congestion control" of the documentation
+describes observations, actions and rewards.
 """
 
 import math
@@ -33,7 +33,7 @@ except ImportError as e:
 __all__ = ["OBSERVATION", "SatelliteEnv"]
 
 OBSERVATION = ("goodput", "delay", "loss", "window", "in_flight", "action")
-"""What the numbers of an observation are, in their order."""
+"""The names of the numbers in an observation, in order."""
 
 LEAST = np.array([0, 0, 0, 0, 0, -1], dtype=np.float32)
 MOST = np.array([10, 100, 1, 100, 10, 1], dtype=np.float32)
@@ -43,11 +43,11 @@ CONTROL = "gymnasium-agent"
 
 
 class _Stopped(Exception):
-    """Ends a run that nobody waits for any more."""
+    """Ends a run that is no longer needed."""
 
 
 class _Seen(NamedTuple):
-    """What a connection looks like when a decision is due."""
+    """The state of a connection when a decision is due."""
 
     time: float
     delivered: int
@@ -60,14 +60,14 @@ class _Seen(NamedTuple):
 
 
 class _Link:
-    """What the run, in a thread of its own, and the environment say to each other, in turns."""
+    """The channel between the environment and the run in its own thread; they take turns."""
 
     def __init__(self) -> None:
         self.seen: queue.SimpleQueue[_Seen | Result | BaseException] = queue.SimpleQueue()
         self.factor: queue.SimpleQueue[float | None] = queue.SimpleQueue()
 
     def decide(self, seen: _Seen) -> float:
-        """Hands over what is seen, and waits for the factor of the window."""
+        """Hands over the observed state, and waits for the window's factor."""
         self.seen.put(seen)
         factor = self.factor.get()
         if factor is None:
@@ -76,10 +76,10 @@ class _Link:
 
 
 def _control(link: _Link, interval: float) -> type[Control]:
-    """A class of controls that ask a link what to do."""
+    """A control class that asks a channel for decisions."""
 
     class Agent(Control):
-        """Leaves the window to the agent; losses are repaired (RFC 6675), and only a timeout is answered."""
+        """Leaves the window to the agent: losses are repaired (RFC 6675), but only a timeout reduces it."""
 
         policy: ClassVar[Policy | dict[str, Any] | None] = Policy()
 
@@ -119,18 +119,19 @@ def _control(link: _Link, interval: float) -> type[Control]:
 class SatelliteEnv(gymnasium.Env[Any, Any]):
     """One connection over the links of a scenario, whose congestion window the agent sets.
 
-    Every `interval` the agent sees what happened since and multiplies the congestion window by `2 ** action`.
+    Every `interval` the agent observes the last interval and multiplies the congestion window by
+    `2 ** action`.
 
-    Observation, `Box` of six `float32`, in the order of `OBSERVATION`: payload delivered in the interval as a
-    share of the rate; smoothed RTT over the smallest, less 1; bytes found lost as a share of bytes delivered
-    or lost; congestion window over the bandwidth-delay product; data in flight over the window; the last
-    action.
+    Observation, a `Box` of six `float32` in the order of `OBSERVATION`: goodput of the interval as a fraction
+    of the rate; smoothed RTT divided by the minimum RTT, minus 1; bytes marked lost as a fraction of bytes
+    delivered or lost; congestion window divided by the bandwidth-delay product; data in flight divided by the
+    window; the last action.
 
-    Action, `Box(-1, 1)` of one `float32`: 1 doubles the window, 0 keeps it, -1 halves it. It stays between
-    one segment and the limit of the receiver.
+    Action, a `Box(-1, 1)` of one `float32`: 1 doubles the window, 0 keeps it, -1 halves it. The window stays
+    between one segment and the receiver's limit.
 
-    Reward per step: `goodput - delay_weight * delay - loss_weight * loss`, of the first three numbers of the
-    observation.
+    Reward per step: `goodput - delay_weight * delay - loss_weight * loss`, from the first three numbers of
+    the observation.
 
     An episode ends, as `truncated`, with the scenario; then `info["result"]` is the `Result` of the run.
     """
@@ -149,17 +150,19 @@ class SatelliteEnv(gymnasium.Env[Any, Any]):
         delay_weight: float = 0.25,
         loss_weight: float = 1.0,
     ) -> None:
-        """The agent is the flow `flow[0]`; its group is given one flow, the other groups stay as they are.
+        """The agent is the flow `flow[0]`; its group gets one flow, and the other groups are unchanged.
 
-        `set` and `text` are those of `run`. `interval` is the time between two decisions, s: by default one
-        RTT without queues; `rate` what goodput is a share of, bit/s: by default that of the bottleneck.
+        `set` and `text` are those of `run`. `interval` is the time between two decisions, s, by default the
+        base RTT. `rate` is the reference rate for goodput, bit/s, by default that of the bottleneck.
         """
         own: dict[str, Value] = {f"flows.{flow}.count": 1, **(set or {})}
-        # What follows from the path does not depend on the control.
+        # The base RTT and the rate do not depend on the control.
         found = check(scenario, set=own, text=text)
         group = next(f for f in found["flows"] if f["name"] == flow)
         if group["count"] != 1:
-            raise ScenarioError(f"set: flows.{flow}.count: an agent is one connection: write 1, or nothing")
+            raise ScenarioError(
+                f"set: flows.{flow}.count: an agent controls one connection: write 1, or omit it"
+            )
         self._interval = _positive("interval", interval, group["base_rtt_s"])
         self._rate = _positive("rate", rate, _bottleneck(found, group))
         self._bdp: float = max(1.0, self._rate * group["base_rtt_s"] / 8 / group["packet_bytes"])
@@ -182,13 +185,13 @@ class SatelliteEnv(gymnasium.Env[Any, Any]):
 
     @property
     def bdp(self) -> float:
-        """Bandwidth-delay product that the window is a share of, packets."""
+        """Bandwidth-delay product that observations divide the window by, packets."""
         return self._bdp
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Starts a run, with a seed of its own, up to the first decision."""
+        """Starts a run with its own seed, up to the first decision."""
         super().reset(seed=seed, options=options)
         self.close()
         of_run = int(self.np_random.integers(2**31))
@@ -216,10 +219,10 @@ class SatelliteEnv(gymnasium.Env[Any, Any]):
         return self._observation.copy(), {"time_s": seen.time, "cwnd": seen.cwnd, "seed": of_run}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Sets the window and lets the run go on to the next decision, or to its end."""
+        """Sets the window and continues the run to the next decision, or to its end."""
         if self._link is None or self._last is None:
             raise gymnasium.error.ResetNeeded(
-                "call reset() before step(), and again after the end of an episode"
+                "call reset() before the first step(), and after the end of each episode"
             )
         chosen = float(np.clip(np.asarray(action, dtype=np.float64).reshape(-1)[0], -1.0, 1.0))
         if math.isnan(chosen):
@@ -227,7 +230,7 @@ class SatelliteEnv(gymnasium.Env[Any, Any]):
         self._link.factor.put(2.0**chosen)
         seen = self._next(self._link)
         if isinstance(seen, Result):
-            # Nothing is seen of the last part, shorter than an interval: it is rewarded as the one before.
+            # The last part is shorter than an interval and not observed: the previous reward is repeated.
             info = {"time_s": float(seen.summary["duration_s"]), "cwnd": self._last.cwnd, "result": seen}
             self.close()
             return self._observation.copy(), self._reward(), False, True, info
@@ -282,11 +285,11 @@ class SatelliteEnv(gymnasium.Env[Any, Any]):
 
 
 def _positive(name: str, value: float | None, otherwise: float | None) -> float:
-    """A number above 0, or what follows from the scenario."""
+    """A number above 0, or the default from the scenario."""
     if value is None:
         value = otherwise
     if value is None:
-        raise ScenarioError(f"{name}: it does not follow from the scenario: write a number above 0")
+        raise ScenarioError(f"{name}: the scenario does not determine it: write a number above 0")
     number = float(value)
     if not 0 < number < math.inf:
         raise ScenarioError(f"{name}: {number:g}: write a number above 0")
@@ -294,7 +297,7 @@ def _positive(name: str, value: float | None, otherwise: float | None) -> float:
 
 
 def _bottleneck(found: Mapping[str, Any], group: Mapping[str, Any]) -> float | None:
-    """Rate of the slowest link of a group of flows, bit/s, where one has a constant rate."""
+    """Rate of the slowest link of a flow group, bit/s, among the links with a constant rate."""
     name = (group["bottleneck"] or {}).get("link")
     return next((link["forward"]["rate_bit_s"] for link in found["links"] if link["name"] == name), None)
 

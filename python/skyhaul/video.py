@@ -1,4 +1,4 @@
-"""Movies from traces of video.
+"""Movie models fitted to video traces.
 
     from skyhaul import video
 
@@ -23,56 +23,56 @@ __all__ = ["Aggregates", "Fit", "Type", "fit"]
 
 @dataclass(frozen=True)
 class Type:
-    """Frames of one type, and how well they were met."""
+    """Frames of one type, and how well the model fits them."""
 
     type: str
     """I, P or B."""
     frames: int
-    """How many the trace has."""
+    """Number of frames of this type in the trace."""
     mean_bytes: float
     variation: float
-    """Coefficient of variation of their sizes."""
+    """Coefficient of variation of the frame sizes."""
     least_bytes: int
     most_bytes: int
     autocorrelation_error: float
-    """Root of the mean squared difference between the two below."""
+    """Root mean square difference between the two autocorrelations below."""
     autocorrelation_trace: list[float]
-    """At lags from 1 on, in frames of the type."""
+    """Autocorrelation of the trace at lags 1, 2, …, in frames of the type."""
     autocorrelation_model: list[float]
 
 
 @dataclass(frozen=True)
 class Aggregates:
-    """A film over all its frames."""
+    """Statistics of all frames of a film."""
 
     frames: int
     mean_bytes: float
     variation: float
     largest_bytes: float
     group_variation: float
-    """Coefficient of variation of the bytes of a group of pictures."""
+    """Coefficient of variation of the size of a group of pictures."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A movie, and how near it comes to the trace."""
+    """A movie model, and how well it fits the trace."""
 
     movie: dict[str, Any]
-    """As a scenario takes it."""
+    """The movie as a scenario takes it."""
     types: list[Type]
     trace: Aggregates
     played: Aggregates
-    """Of as many frames of the movie."""
+    """Statistics of the same number of frames of the movie."""
     group_variation_other_mode: float
-    """That of the groups of pictures of the movie in its other mode."""
+    """`group_variation` of the movie in its other mode."""
     scenario: str
-    """Lines of a scenario that send the movie."""
+    """Lines of a scenario that sends the movie."""
 
 
 def fit(trace: str | PathLike[str], *, coupled: bool = False, flow: str = "video") -> Fit:
-    """The movie that comes nearest to a trace; with `coupled` large frames of all types come together.
+    """Fits a movie model to a trace; with `coupled`, large frames of all types occur together.
 
-    `flow` is the group of flows that the lines of `Fit.scenario` are for.
+    `flow` is the flow group in the lines of `Fit.scenario`.
     """
     text, scenario = _core.fit_video(Path(trace), coupled, flow)
     found = json.loads(text)

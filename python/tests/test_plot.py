@@ -1,4 +1,4 @@
-"""Figures of what a run recorded."""
+"""Figures of the recorded series of a run."""
 
 import json
 

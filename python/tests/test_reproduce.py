@@ -235,8 +235,8 @@ def test_a_damaged_cell_runs_again_and_a_broken_study_is_told(studies, tmp_path)
 @pytest.mark.parametrize(
     ("names", "options", "words"),
     [
-        (["luigi"], {}, "luigi: there is no such paper; there are: .*peach-2001"),
-        (["peach-2001/fig99"], {}, "no such study; there are: .*peach-2001/fig11"),
+        (["luigi"], {}, "luigi: there is no such paper \\(known: .*peach-2001"),
+        (["peach-2001/fig99"], {}, "no such study \\(known: .*peach-2001/fig11"),
         ([], {"studies": "nowhere"}, "nowhere: no such file or directory"),
         ([], {"seeds": 0}, "seeds: 0: write a whole number from 1 to"),
     ],

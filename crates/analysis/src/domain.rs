@@ -8,7 +8,7 @@ pub struct DomainError {
     pub argument: &'static str,
     /// What it was.
     pub value: f64,
-    /// What it has to be.
+    /// What to write instead.
     pub needs: &'static str,
 }
 
@@ -21,7 +21,7 @@ const LARGEST: f64 = 1e100;
 
 /// A number above 0.
 pub(crate) fn positive(argument: &'static str, x: f64) -> Result<(), DomainError> {
-    need(x > 0.0 && x <= LARGEST, argument, x, "it has to be a number above 0 (and not above 1e100)")
+    need(x > 0.0 && x <= LARGEST, argument, x, "write a number above 0, at most 1e100")
 }
 
 /// A number above 0 that may be infinite.
@@ -30,18 +30,18 @@ pub(crate) fn limit(argument: &'static str, x: f64) -> Result<(), DomainError> {
         x > 0.0 && (x <= LARGEST || x.is_infinite()),
         argument,
         x,
-        "it has to be above 0, or infinite for no limit",
+        "write a number above 0, or infinity for no limit",
     )
 }
 
 /// A finite number from 0.
 pub(crate) fn not_negative(argument: &'static str, x: f64) -> Result<(), DomainError> {
-    need((0.0..=LARGEST).contains(&x), argument, x, "it has to be 0 or above (and not above 1e100)")
+    need((0.0..=LARGEST).contains(&x), argument, x, "write a number from 0 to 1e100")
 }
 
 /// A finite number from 1.
 pub(crate) fn at_least_one(argument: &'static str, x: f64) -> Result<(), DomainError> {
-    need((1.0..=LARGEST).contains(&x), argument, x, "it has to be 1 or above (and not above 1e100)")
+    need((1.0..=LARGEST).contains(&x), argument, x, "write a number from 1 to 1e100")
 }
 
 /// A probability.
@@ -56,7 +56,7 @@ pub(crate) fn some_loss(argument: &'static str, x: f64) -> Result<(), DomainErro
 
 /// A fraction strictly between 0 and 1.
 pub(crate) fn fraction(argument: &'static str, x: f64) -> Result<(), DomainError> {
-    need(x > 0.0 && x < 1.0, argument, x, "it has to lie between 0 and 1, both excluded")
+    need(x > 0.0 && x < 1.0, argument, x, "write a number between 0 and 1, both excluded")
 }
 
 /// A whole number of packets from `least`.
@@ -65,7 +65,7 @@ pub(crate) fn whole(argument: &'static str, x: f64, least: f64) -> Result<(), Do
         x.is_finite() && x >= least && skyhaul_base::math::floor(x) == x && x <= 1e9,
         argument,
         x,
-        "it has to be a whole number of packets, no larger than 1e9 and no smaller than the formula's least",
+        "write a whole number of packets, at most 1e9 and at least the formula's minimum",
     )
 }
 

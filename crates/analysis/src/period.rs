@@ -207,7 +207,7 @@ impl Path {
             });
         }
         if w.is_nan() {
-            return Err(DomainError { argument: "w", value: w, needs: "it has to be a number" });
+            return Err(DomainError { argument: "w", value: w, needs: "write a number" });
         }
         Ok(w.max(1.0).min(mws / self.packet))
     }

@@ -70,7 +70,7 @@ pub fn rtt_bias(short: f64, long: f64) -> Result<(f64, f64), DomainError> {
         return Err(DomainError {
             argument: "long",
             value: long,
-            needs: "it has to be no shorter than the other RTT",
+            needs: "write an RTT not shorter than the other one",
         });
     }
     Ok((long / short, (long / short) * (long / short)))

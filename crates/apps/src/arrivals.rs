@@ -6,15 +6,15 @@ use skyhaul_base::amount::{Frequency, plain};
 use skyhaul_base::dist::{InvalidDistribution, Sizes};
 use skyhaul_base::{Duration, Instant, Rng};
 
-/// Short transfers at random times (a Poisson process), each over a new connection.
+/// Short transfers that arrive at random (a Poisson process), each over a new connection.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// How many per time, on average.
+    /// Mean arrival rate.
     #[serde(with = "plain::frequency")]
     #[schemars(with = "Frequency")]
     pub rate: f64,
-    /// Bytes of a transfer.
+    /// Size of a transfer.
     #[serde(deserialize_with = "short::deserialize")]
     #[schemars(with = "short::OrText<Sizes>")]
     pub size: Sizes,
@@ -70,7 +70,7 @@ impl Kind for Config {
     }
     fn words(&self, number: &dyn Fn(f64) -> String) -> String {
         let (often, size) = (number(self.rate), number(self.size.mean() / 1e3));
-        format!("{often} transfers per second at random times, {size} kB in the mean")
+        format!("{often} transfers per second at random times, {size} kB on average")
     }
 }
 

@@ -1,10 +1,10 @@
-//! Data without end.
+//! Unlimited data.
 
 use crate::workload::{Demand, Kind, Outcome, Start, Stop, Transport, Workload};
 use core::convert::Infallible;
 use skyhaul_base::Instant;
 
-/// Data without end.
+/// Unlimited data.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]

@@ -46,7 +46,7 @@ use skyhaul_base::Instant;
 /// from one to the other.
 macro_rules! applications {
     ($($name:literal $variant:ident($config:ty)),* $(,)?) => {
-        /// What a sender has to send. Short form: "bulk".
+        /// The application of a sender. Short form: "bulk".
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(tag = "kind")]
         #[schemars(rename = "AppSpec")]
@@ -237,7 +237,7 @@ applications! {
 }
 
 impl Config {
-    /// Data without end.
+    /// Unlimited data.
     pub const BULK: Self = Self::Bulk(bulk::Config {});
 }
 

@@ -16,11 +16,11 @@ pub struct Config {
     #[serde(default, with = "short::size", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Size>")]
     pub packet: Option<u64>,
-    /// How long it is on; it begins so.
+    /// Duration of the on periods; the source starts in one.
     #[serde(deserialize_with = "short::deserialize")]
     #[schemars(with = "short::OrText<Times>")]
     pub on: Times,
-    /// How long it pauses.
+    /// Duration of the pauses.
     #[serde(deserialize_with = "short::deserialize")]
     #[schemars(with = "short::OrText<Times>")]
     pub off: Times,
@@ -53,7 +53,7 @@ impl Kind for Config {
     fn words(&self, number: &dyn Fn(f64) -> String) -> String {
         let mbit = number(stream::bits(self.rate) as f64 / 1e6);
         let (on, off) = (number(self.on.mean()), number(self.off.mean()));
-        format!("{mbit} Mbit/s while on, {on} s on and {off} s off in the mean")
+        format!("{mbit} Mbit/s while on, on average {on} s on and {off} s off")
     }
 }
 

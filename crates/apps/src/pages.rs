@@ -6,7 +6,7 @@ use skyhaul_base::Instant;
 use skyhaul_base::amount::{Count, plain};
 use skyhaul_base::dist::{InvalidDistribution, Times};
 
-/// Pages one after the other, each over a new connection.
+/// Pages in sequence, each over a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -14,7 +14,7 @@ pub struct Config {
     #[serde(with = "plain::count")]
     #[schemars(with = "Count")]
     pub segments: u64,
-    /// How many pages; without end by default.
+    /// Number of pages; unlimited by default.
     #[serde(default, with = "short::count", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub count: Option<u64>,
@@ -28,7 +28,7 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
     /// A page without data.
-    #[error("a page has at least 1 segment")]
+    #[error("a page needs at least 1 segment")]
     NoSegments,
     /// No page.
     #[error("0 pages do nothing: write at least 1")]
@@ -97,7 +97,7 @@ impl Kind for Config {
     fn words(&self, number: &dyn Fn(f64) -> String) -> String {
         let pause = match self.idle {
             None => String::new(),
-            Some(times) => format!(", {} s apart in the mean", number(times.mean())),
+            Some(times) => format!(", {} s apart on average", number(times.mean())),
         };
         format!("pages of {} segments, one after the other{pause}", self.segments)
     }

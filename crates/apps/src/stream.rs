@@ -24,10 +24,10 @@ pub enum Invalid {
         least: u64,
     },
     /// Too many packets per second, or none.
-    #[error("no rate that can be sent: write, say, \"1 Mbit/s\"")]
+    #[error("not a rate to send at: write, say, \"1 Mbit/s\"")]
     NoSuchRate,
     /// No rate at all.
-    #[error("a source needs a rate, such as \"1 Mbit/s\"; data without end is app = \"bulk\"")]
+    #[error("a source needs a rate, such as \"1 Mbit/s\"; for unlimited data write app = \"bulk\"")]
     Unlimited,
     /// Phases of no length.
     #[error("a source that is never on sends nothing: write a time above zero")]
@@ -35,7 +35,7 @@ pub enum Invalid {
     /// How long it is on.
     #[error(transparent)]
     On(InvalidDistribution),
-    /// How long it pauses.
+    /// Duration of the pauses.
     #[error(transparent)]
     Off(InvalidDistribution),
 }

@@ -12,11 +12,11 @@ const LARGEST_SIZE: u64 = 1 << 60;
 /// The longest time: a year.
 const LONGEST_TIME: Duration = Duration::from_secs(366 * 86_400);
 
-/// Parameters of a distribution that make no sense.
+/// Invalid parameters of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum InvalidDistribution {
-    /// An upper bound that is none.
-    #[error("not above min: write a larger size")]
+    /// An upper bound not above the lower.
+    #[error("must be above min: write a larger size")]
     Bounds,
     /// No size to choose from.
     #[error("empty: name at least one size")]
@@ -25,12 +25,12 @@ pub enum InvalidDistribution {
     #[error("longer than a year")]
     LongTime,
     /// A shape at which the distribution has no mean.
-    #[error("{0} is no shape with a mean: write a number above 1, such as 1.5")]
+    #[error("a shape of {0} has no mean: write a number above 1, such as 1.5")]
     NoMean(f64),
-    /// A size that no transfer has; the key where it stands.
-    #[error("a transfer has from 1 B to 2^60 B")]
+    /// A size that is not possible for a transfer, with its key.
+    #[error("a transfer must have from 1 B to 2^60 B")]
     NoTransfer(&'static str),
-    /// A shape that is none.
+    /// An invalid shape.
     #[error("{0}: write a number above 0, such as 1.2")]
     Shape(f64),
     /// A deviation out of bounds.
@@ -39,7 +39,7 @@ pub enum InvalidDistribution {
 }
 
 impl InvalidDistribution {
-    /// The key that the sentence is about, as a path within the distribution; empty where it is about the whole.
+    /// The key concerned, as a path within the distribution; empty for the whole.
     #[must_use]
     pub const fn key(&self) -> &'static str {
         match self {
@@ -76,7 +76,7 @@ pub enum Times {
         #[cfg_attr(feature = "serde", serde(with = "plain::time"))]
         #[cfg_attr(feature = "schema", schemars(with = "Time"))]
         mean: Duration,
-        /// The shape, more than 1: the smaller, the heavier the tail; the variance is infinite up to 2.
+        /// The shape, above 1: the smaller, the heavier the tail; the variance is infinite up to 2.
         shape: f64,
     },
 }
@@ -90,10 +90,10 @@ impl Times {
         }
     }
 
-    /// Refuses parameters that are outside their domain, and times that are longer than a year.
+    /// Refuses parameters outside their domain, and times longer than a year.
     ///
     /// # Errors
-    /// The key, and a sentence that says what to write instead.
+    /// The key, and a message that says what to write instead.
     pub fn validate(&self) -> Result<(), InvalidDistribution> {
         match *self {
             Self::Pareto { shape, .. } if !(shape > 1.0 && shape.is_finite()) => {
@@ -104,7 +104,7 @@ impl Times {
         }
     }
 
-    /// A draw (inverse transform: one draw of the stream, none for a constant).
+    /// A sample (inverse transform: one draw from the stream, none for a constant).
     pub fn draw(&self, rng: &mut Rng) -> Duration {
         match *self {
             Self::Constant(time) => time,
@@ -135,7 +135,7 @@ pub enum Sizes {
         #[cfg_attr(feature = "schema", schemars(with = "Size"))]
         u64,
     ),
-    /// One of these, each as likely.
+    /// One of these, with equal probability.
     List(
         #[cfg_attr(feature = "serde", serde(with = "plain::sizes"))]
         #[cfg_attr(feature = "schema", schemars(with = "Vec<Size>"))]
@@ -143,7 +143,7 @@ pub enum Sizes {
     ),
     /// The logarithm is normal.
     Lognormal {
-        /// Half of the sizes are below.
+        /// The median.
         #[cfg_attr(feature = "serde", serde(with = "plain::size"))]
         #[cfg_attr(feature = "schema", schemars(with = "Size"))]
         median: u64,
@@ -160,13 +160,13 @@ pub enum Sizes {
         #[cfg_attr(feature = "serde", serde(with = "plain::size"))]
         #[cfg_attr(feature = "schema", schemars(with = "Size"))]
         max: u64,
-        /// The shape, more than 0: the smaller, the heavier the tail.
+        /// The shape, above 0: the smaller, the heavier the tail.
         shape: f64,
     },
 }
 
 impl Sizes {
-    /// The mean in bytes; that of a lognormal size does not know the largest transfer that is simulated.
+    /// The mean in bytes; for a lognormal size, without regard to the largest simulated transfer.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match *self {
@@ -185,10 +185,10 @@ impl Sizes {
         }
     }
 
-    /// Refuses parameters that are outside their domain, and sizes that are no transfer.
+    /// Refuses parameters outside their domain, and sizes that are not possible for a transfer.
     ///
     /// # Errors
-    /// The key, and a sentence that says what to write instead.
+    /// The key, and a message that says what to write instead.
     pub fn validate(&self) -> Result<(), InvalidDistribution> {
         let transfer = |key, n: u64| {
             let good = (1..=LARGEST_SIZE).contains(&n);
@@ -214,7 +214,7 @@ impl Sizes {
         }
     }
 
-    /// A draw: one of the stream, two for a lognormal size, none for a constant.
+    /// A sample: one draw from the stream, two for a lognormal size, none for a constant.
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         let size = match *self {
             Self::Constant(size) => return size,

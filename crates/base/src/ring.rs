@@ -1,7 +1,7 @@
-//! A queue in a ring whose size is a power of two: a place is found by masking, without a branch.
+//! A ring buffer whose size is a power of two: a slot is found by masking, without a branch.
 //!
-//! The queues of links see several calls per packet. Places that are free hold default values, so that elements can
-//! be taken out by value.
+//! The queues of links see several calls per packet. Free slots hold default values, so that elements can be taken
+//! out by value.
 
 use alloc::vec::Vec;
 
@@ -32,7 +32,7 @@ impl<T> Ring<T> {
     pub fn capacity(&self) -> usize {
         self.places.capacity()
     }
-    /// Gives the room back, if nothing is in it.
+    /// Releases the memory if the queue is empty.
     pub fn trim(&mut self) {
         if self.len == 0 {
             self.places = Vec::new();

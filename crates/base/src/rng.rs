@@ -77,7 +77,7 @@ impl Rng {
         -mean * math::ln(1.0 - self.unit())
     }
 
-    /// Normally distributed with mean 0 and deviation 1 (Box–Muller, always two draws).
+    /// Normally distributed with mean 0 and standard deviation 1 (Box–Muller, always two draws).
     pub fn normal(&mut self) -> f64 {
         let r = math::sqrt(-2.0 * math::ln(1.0 - self.unit()));
         r * math::cos(core::f64::consts::TAU * self.unit())

@@ -168,6 +168,10 @@ pub struct Policy {
     pub rtt_samples: bool,
     /// Deliver [`RateSample`](crate::RateSample)s with acknowledgements.
     pub rate_samples: bool,
+    /// Judge losses by time (RACK, RFC 8985), whatever the endpoint says, where the connection has SACK and `recovery` repairs by
+    /// the pipe: a retransmission that is lost as well is then found without a timeout, and low-priority data that is overtaken
+    /// is no loss. Read once, when the connection is established.
+    pub rack: bool,
     /// Raise `on_lost`. Needs `rate_samples`, whose records it reads.
     pub loss_events: bool,
     /// Raise `on_sent`.
@@ -184,6 +188,9 @@ pub struct Policy {
     /// Mark the data's waves and have the peer report their rate, if it does such a thing:
     /// [`Ack::receiver_rate`](crate::Ack::receiver_rate) (TCP-Real).
     pub receiver_rate: bool,
+    /// Losses say nothing of how much the path carries: the first timeout in a row does not put off the next one, and what
+    /// waited behind a hole gives no sample of the RTT.
+    pub losses_are_errors: bool,
     /// What the connection takes over from an earlier one on the path, if the driver remembers one.
     pub path_cache: PathCache,
 }
@@ -199,6 +206,7 @@ impl Default for Policy {
             max_burst: 0,
             rtt_samples: true,
             rate_samples: false,
+            rack: false,
             loss_events: false,
             sent_events: false,
             watch_head: false,
@@ -206,6 +214,7 @@ impl Default for Policy {
             probes: false,
             low_priority_data: false,
             receiver_rate: false,
+            losses_are_errors: false,
             path_cache: PathCache::Unused,
         }
     }

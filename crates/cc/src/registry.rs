@@ -235,6 +235,8 @@ algorithms! {
     "peach" Peach: peach::Peach,
     /// TCP-Peach+ (Akyildiz, Zhang, Fang 2002): probes that carry data.
     "peach-plus" PeachPlus: peach_plus::PeachPlus,
+    /// Hark, this project's own: a window by delay and low-priority probes; losses are repaired, not answered.
+    "hark" Hark: hark::Hark,
 }
 
 #[cfg(test)]

@@ -16,10 +16,10 @@ pub(crate) use wire::*;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// TCP over satellite paths, simulated: scenarios, and studies that compare with what papers state.
+/// Simulate TCP over satellite paths: run scenarios, and check the claims of papers with studies.
 #[derive(Debug, Parser)]
 #[command(name = "skyhaul", version, arg_required_else_help = true, disable_help_subcommand = true)]
-#[command(after_help = "First figure in seconds: skyhaul demo")]
+#[command(after_help = "For a first figure within seconds: skyhaul demo")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -27,82 +27,82 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Goodput of TCP-Peach against loss, beside what the paper states, with picture and page.
+    /// Reproduce one figure of a paper: the goodput of TCP-Peach against the loss rate.
     #[command(after_help = "Example:\n  skyhaul demo --out results/demo")]
     Demo(DemoArgs),
-    /// Print what a shell needs to complete this command.
+    /// Print a completion script for a shell.
     #[command(
         after_help = "Example:\n  skyhaul completions bash > ~/.local/share/bash-completion/completions/skyhaul"
     )]
     Completions(CompletionsArgs),
-    /// Show what follows from a scenario (BDP, RTT, queue in time), and what looks wrong.
+    /// Show what a scenario implies (RTT, BDP, queueing delay), and warn of likely mistakes.
     #[command(
         after_help = "Examples:\n  skyhaul check preset:peach-geo --set links.sat.error.p=1e-2\n  skyhaul check preset:leo-walker-550 --figure passes.svg"
     )]
     Check(CheckArgs),
-    /// Compare two results directories: which metrics differ by more than chance, which verdicts changed.
+    /// Compare two results directories: metrics that differ significantly, and verdicts that changed.
     #[command(
         after_help = "Examples:\n  skyhaul compare results/before results/after\n  skyhaul compare geo.toml --worlds sim,wire,kernel:reno,kernel:cubic,kernel:bbr --out results/worlds"
     )]
     Compare(CompareArgs),
-    /// Look at what this machine can do for `emulate`; status 1 if emulation is not possible.
+    /// Check whether this machine can run `emulate`; exit status 1 if it cannot.
     #[cfg(target_os = "linux")]
     #[command(after_help = "Example:\n  skyhaul doctor --json")]
     Doctor(DoctorArgs),
-    /// Let real programs cross a scenario's links, in real time (Linux, as root).
+    /// Emulate a scenario's links in real time, for real programs (Linux, as root).
     #[cfg(target_os = "linux")]
     #[command(after_help = EMULATE_EXAMPLES)]
     Emulate(EmulateArgs),
-    /// The first process of an enclosure: what emulate starts to start a program.
+    /// The first process of an enclosure: emulate starts it, and it starts the program.
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     EnclosureInit(EnclosureInitArgs),
-    /// A gateway that splits TCP connections at a satellite link (Linux, as root).
+    /// Run a gateway that splits TCP connections at a satellite link (Linux, as root).
     #[cfg(target_os = "linux")]
     #[command(subcommand)]
     Gateway(GatewayCommand),
-    /// Show which satellites serve a link of a scenario, and write its delay over time as CSV.
+    /// Show which satellites serve a link of a scenario, or print its delay over time as CSV.
     #[command(after_help = "Example:\n  skyhaul orbit preset:leo-walker-550 --csv > delay.csv")]
     Orbit(OrbitArgs),
     /// Run a scenario.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
-    /// Studies: scenarios × axes × seeds, with claims and figures.
+    /// Run studies: scenarios × axes × seeds, with claims and figures.
     #[command(subcommand)]
     Study(StudyCommand),
-    /// Run all studies and write one report over them: which claims of which paper hold.
+    /// Run all studies and write one report: which claims of which paper hold.
     #[command(after_help = REPRODUCE_EXAMPLES)]
     Reproduce(ReproduceArgs),
-    /// Write the tables of a results directory in another format.
+    /// Convert a results directory to another format.
     #[command(after_help = "Example:\n  skyhaul export results/geo --format csv --out results/geo-csv")]
     Export(ExportArgs),
-    /// Turn measured profiles of links into a scenario.
+    /// Turn measured link profiles into a scenario.
     #[command(subcommand)]
     Import(ImportCommand),
-    /// Open the page on which the simulator runs in a browser, served at a loopback port.
+    /// Serve the simulator as a web page on a loopback port, and open it in the browser.
     #[command(after_help = "Example:\n  skyhaul lab --no-open --port 0")]
     Lab(LabArgs),
-    /// List what there is: presets, studies, congestion controls, or what runs measure.
+    /// List presets, studies, congestion controls, or the metrics of a run.
     #[command(after_help = "Examples:\n  skyhaul list controls\n  skyhaul list metrics --json")]
     List(ListArgs),
-    /// Write the manual: a page for each command.
+    /// Write manual pages, one for each command.
     #[command(hide = true)]
     Man(ManArgs),
-    /// Begin a scenario or a study: a file with comments, which runs as it is.
+    /// Create a scenario or a study file with comments, ready to run.
     #[command(
         after_help = "Examples:\n  skyhaul new scenario geo.toml\n  skyhaul new study question.toml\n  skyhaul new scenario | skyhaul check -"
     )]
     New(NewArgs),
-    /// List the scenarios that come with the program, or print one.
+    /// List the built-in scenarios, or print one.
     #[command(after_help = "Examples:\n  skyhaul presets\n  skyhaul presets geo-today > mine.toml")]
     Presets(PresetsArgs),
-    /// Films that flows of video send.
+    /// Fit video models to traces of frame sizes.
     #[command(subcommand)]
     Video(VideoCommand),
-    /// The same transport on the wire (Linux): a TCP stack of our own over a TUN interface, with real programs.
+    /// Run the simulator's TCP stack on real packets, over a TUN interface (Linux).
     #[command(subcommand)]
     Wire(WireCommand),
-    /// Print the JSON Schema of a kind of file.
+    /// Print the JSON Schema of scenario, study or paper files.
     #[command(after_help = "Example:\n  skyhaul schema scenario > scenario.schema.json")]
     Schema(SchemaArgs),
 }
@@ -114,10 +114,10 @@ const RUN_EXAMPLES: &str = "Examples:
 
 #[derive(Args, Debug)]
 pub(crate) struct Scenario {
-    /// A scenario file, preset:NAME, or - for the standard input.
+    /// A scenario file, preset:NAME, or - for standard input.
     #[arg(value_name = "FILE|preset:NAME")]
     pub(crate) scenario: String,
-    /// Change a key of the scenario; may be repeated. The value is TOML, quotes around words may be left out.
+    /// Change a key of the scenario; may be repeated. The value is TOML; words need no quotes.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Print JSON.
@@ -147,50 +147,50 @@ pub(crate) struct EmulateArgs {
     /// Seed of the random streams, instead of the scenario's.
     #[arg(long, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
     pub(crate) seed: Option<u64>,
-    /// Group of flows whose path is emulated [default: the first].
+    /// Flow group whose path is emulated [default: the first].
     #[arg(long, value_name = "NAME")]
     pub(crate) flow: Option<String>,
-    /// End after this time, such as 60s or 500ms [default: with the program, or with Ctrl-C].
+    /// Stop after this time, such as 60s or 500ms [default: when the program exits, or on Ctrl-C].
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) duration: Option<skyhaul_base::Duration>,
-    /// Data of the scenario comes to the client; by default it comes from there.
+    /// The client receives the scenario's data; by default it sends it.
     #[arg(long)]
     pub(crate) download: bool,
-    /// Longest packet, bytes.
+    /// Largest packet (MTU), bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..=65535))]
     pub(crate) mtu: u16,
-    /// Addresses are 10.83.N.1 and fd00:5348:0:N::1 at the client, .2 and ::2 at the other end; N is decimal, and
-    /// hexadecimal for IPv6.
+    /// Number of the networks: the client has 10.83.N.1 and fd00:5348:0:N::1, the other end .2 and ::2. N is decimal in
+    /// IPv4 addresses, hexadecimal in IPv6.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) net: u8,
-    /// Write forward.pcapng and reverse.pcapng into this folder; the cause of a loss is a comment.
+    /// Write forward.pcapng and reverse.pcapng into this folder; a comment gives the cause of each loss.
     #[arg(long, value_name = "DIR")]
     pub(crate) pcap: Option<PathBuf>,
-    /// Overwrite the files of --pcap even if they are no captures of this program.
+    /// Overwrite the files of --pcap even if this program did not write them.
     #[arg(long, requires = "pcap")]
     pub(crate) force: bool,
-    /// Counters for Prometheus at this address, such as 127.0.0.1:9100; port 0 chooses one.
+    /// Serve Prometheus metrics at this address, such as 127.0.0.1:9100; port 0 picks a free one.
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) metrics: Option<std::net::SocketAddr>,
-    /// Join two interfaces of these names, which the command makes here, without addresses: routes are yours.
+    /// Create two interfaces with these names, joined by the links; addresses and routes are left to you.
     #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["program", "ns_client", "ns_server"])]
     pub(crate) interfaces: Vec<String>,
-    /// Show counters while it runs, if standard error is a terminal.
+    /// Show live counters if standard error is a terminal.
     #[arg(long)]
     pub(crate) live: bool,
-    /// End with status 2 as soon as a packet leaves more than a millisecond late.
+    /// Exit with status 2 as soon as a packet leaves more than a millisecond late.
     #[arg(long)]
     pub(crate) strict: bool,
-    /// How long before a release threads wait awake instead of asleep, microseconds.
+    /// Busy-wait for this long before each release instead of sleeping, microseconds.
     #[arg(long = "spin", value_name = "MICROSECONDS", default_value_t = 50)]
     pub(crate) spin_us: u16,
-    /// Network namespace of the client, by name or process id [default: that of the command].
+    /// Network namespace of the client, by name or process id [default: the current one].
     #[arg(long, value_name = "NAME|PID", conflicts_with = "program")]
     pub(crate) ns_client: Option<String>,
-    /// Network namespace of the server, by name or process id [default: that of the command].
+    /// Network namespace of the server, by name or process id [default: the current one].
     #[arg(long, value_name = "NAME|PID", conflicts_with = "program")]
     pub(crate) ns_server: Option<String>,
-    /// A program, and its arguments: it runs in a network of its own whose only way out is the link.
+    /// Program to run, with its arguments, in a network namespace whose only way out is the link.
     #[arg(last = true, value_name = "CMD")]
     pub(crate) program: Vec<std::ffi::OsString>,
 }
@@ -202,7 +202,7 @@ pub(crate) struct EnclosureInitArgs {
     pub(crate) arguments: Vec<std::ffi::OsString>,
 }
 
-/// A time with its unit.
+/// Parses a time with its unit.
 #[cfg(target_os = "linux")]
 fn time(text: &str) -> Result<skyhaul_base::Duration, ArgumentError> {
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
@@ -221,13 +221,13 @@ fn time(text: &str) -> Result<skyhaul_base::Duration, ArgumentError> {
 
 #[derive(Args, Debug)]
 pub(crate) struct LabArgs {
-    /// Say where the page is, and open no browser.
+    /// Print the address, but open no browser.
     #[arg(long)]
     pub(crate) no_open: bool,
-    /// Port at 127.0.0.1; 0 chooses one.
+    /// Port on 127.0.0.1; 0 picks a free one.
     #[arg(long, value_name = "PORT", default_value_t = 8550)]
     pub(crate) port: u16,
-    /// Folder of the page that make lab has built [default: share/skyhaul/lab beside the program's folder, or the checkout].
+    /// Folder of the page, as `make lab` builds it [default: share/skyhaul/lab beside the program's folder, or the checkout].
     #[arg(long, value_name = "DIR")]
     pub(crate) page: Option<PathBuf>,
 }
@@ -236,8 +236,8 @@ pub(crate) struct LabArgs {
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) scenario: Scenario,
-    /// Draw the first link over satellites, elevation, delay and outages over the run: .svg or .png through vl-convert, or
-    /// .json, its input.
+    /// Draw the elevation, delay and outages of the first satellite link over the run: .svg or .png (with vl-convert), or
+    /// .json for its Vega-Lite specification.
     #[arg(long, value_name = "FILE")]
     pub(crate) figure: Option<PathBuf>,
 }
@@ -246,7 +246,7 @@ pub(crate) struct CheckArgs {
 pub(crate) struct OrbitArgs {
     #[command(flatten)]
     pub(crate) scenario: Scenario,
-    /// The link [default: the first over satellites].
+    /// The link [default: the first with satellites].
     #[arg(long, value_name = "NAME")]
     pub(crate) link: Option<String>,
     /// Print the series as CSV: time_s, satellite, elevation_deg (at the senders' end), delay_ms (one way), up.
@@ -256,29 +256,29 @@ pub(crate) struct OrbitArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
-    /// Results of run, study or reproduce; with --worlds a scenario file, or preset:NAME.
+    /// Results of run, study or reproduce; with --worlds, a scenario file or preset:NAME.
     #[arg(value_name = "A")]
     pub(crate) a: PathBuf,
     /// Results of the same kind.
     #[arg(value_name = "B", required_unless_present = "worlds", conflicts_with = "worlds")]
     pub(crate) b: Option<PathBuf>,
-    /// Compare results of different engines too.
+    /// Compare results even if different engine versions made them.
     #[arg(long, conflicts_with = "worlds")]
     pub(crate) across_versions: bool,
-    /// Run a scenario in several worlds, in real time: sim, wire (our transport over the emulated links),
-    /// wire-to-kernel, kernel:NAME (the kernel's congestion control NAME). All its flows run, whatever they carry.
+    /// Run a scenario in several worlds, in real time: sim (the simulator), wire (the same transport over emulated links),
+    /// wire-to-kernel, kernel:NAME (the kernel's TCP with congestion control NAME). All flows run.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) worlds: Vec<String>,
-    /// How many seeds each world runs, from the scenario's on.
+    /// Number of seeds per world, starting from the scenario's.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "worlds", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) repeat: u16,
-    /// Runs in real time at the same time; by default one for every two processors, four at most.
+    /// Concurrent real-time runs; by default one for every two processors, at most four.
     #[arg(long, value_name = "N", requires = "worlds", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
-    /// Change a key of the scenario; may be repeated. Several values with commas run every combination.
+    /// Change a key of the scenario; may be repeated. Values separated by commas run every combination.
     #[arg(long = "set", value_name = "KEY=VALUE", requires = "worlds")]
     pub(crate) set: Vec<String>,
-    /// Write a page with the figures, and the samples, into this folder.
+    /// Write a page with figures, and the samples, into this folder.
     #[arg(long, value_name = "DIR", requires = "worlds")]
     pub(crate) out: Option<PathBuf>,
     /// Print JSON.
@@ -288,7 +288,7 @@ pub(crate) struct CompareArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// Several values with commas in --set run every combination.
+    /// Values separated by commas in --set run every combination.
     #[command(flatten)]
     pub(crate) scenario: Scenario,
     /// Seed of the random streams, instead of the scenario's.
@@ -297,43 +297,43 @@ pub(crate) struct RunArgs {
     /// Write a results directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Runs at the same time; by default one per processor.
+    /// Number of concurrent runs; by default one per processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
-    /// Compute the hash of all events, which is equal exactly for equal runs.
+    /// Print a hash of all events: equal hashes mean equal runs.
     #[arg(long)]
     pub(crate) digest: bool,
-    /// Write the packets as a capture file (pcapng), as Wireshark reads it; the cause of a loss is its comment.
+    /// Capture the packets in a pcapng file for Wireshark; a comment gives the cause of each loss.
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
-    /// Where packets are captured: sender, receiver, links.NAME, links.NAME.forward; may be repeated [default: sender].
+    /// Where to capture: sender, receiver, links.NAME, links.NAME.forward; may be repeated [default: sender].
     #[arg(long, value_name = "PLACE", requires = "pcap")]
     pub(crate) pcap_at: Vec<String>,
-    /// Whose packets are captured: a group, or GROUP[INDEX]; may be repeated [default: all].
+    /// Flows to capture: a group, or GROUP[INDEX]; may be repeated [default: all].
     #[arg(long, value_name = "FLOW", requires = "pcap")]
     pub(crate) pcap_flow: Vec<String>,
-    /// Bytes kept of each packet; headers are kept in any case. With all of them Wireshark can verify the checksums.
+    /// Bytes captured per packet; headers are always captured. Wireshark can verify checksums only in whole packets.
     #[arg(long, value_name = "BYTES", requires = "pcap", default_value_t = 100)]
     pub(crate) pcap_snaplen: u16,
-    /// Overwrite the file of --pcap even if it is no capture of this program.
+    /// Overwrite the file of --pcap even if this program did not write it.
     #[arg(long, requires = "pcap")]
     pub(crate) force: bool,
 }
 
-/// A file can express no larger seed.
+/// The largest seed that a file can express.
 const MAX_SEED: u64 = i64::MAX as u64;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StudyCommand {
-    /// Run what is missing of a study and show its metrics and verdicts.
+    /// Run the missing cells of a study and show its metrics and verdicts.
     #[command(
         after_help = "Example:\n  skyhaul study run studies/peach-2001/fig11.toml --seeds 5 --out results/fig11"
     )]
     Run(StudyArgs),
-    /// As run, and end with status 1 if a claim differs or is undecided, 2 if one could not be evaluated.
+    /// Same as run, but exit with status 1 if a claim differs or is undecided, 2 if one could not be evaluated.
     #[command(after_help = "Example:\n  skyhaul study check studies/peach-2001/fig11.toml")]
     Check(StudyArgs),
-    /// Run what is missing of a study and write its report: figures and one HTML page.
+    /// Run the missing cells of a study and write its report: figures and one HTML page.
     #[command(
         after_help = "Example:\n  skyhaul study report studies/peach-2001/fig11.toml --out results/fig11"
     )]
@@ -342,7 +342,7 @@ pub(crate) enum StudyCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct StudyArgs {
-    /// A study file, the name of one that comes with the program, or - for the standard input.
+    /// A study file, the name of a built-in study, or - for standard input.
     #[arg(value_name = "FILE|NAME")]
     pub(crate) study: String,
     /// Change a key of the study's scenario; may be repeated.
@@ -351,19 +351,19 @@ pub(crate) struct StudyArgs {
     /// First seed, instead of the study's.
     #[arg(long, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
     pub(crate) seed: Option<u64>,
-    /// How many seeds, instead of the study's.
+    /// Number of seeds, instead of the study's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) seeds: Option<u32>,
-    /// Most cells that the study may have, instead of what it says.
+    /// Largest number of cells, instead of the study's limit.
     #[arg(long, value_name = "N")]
     pub(crate) max_cells: Option<u64>,
-    /// Runs at the same time; by default one per processor.
+    /// Number of concurrent runs; by default one per processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
-    /// Where results and report go.
+    /// Folder for the results and the report.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Where finished cells are kept; by default $SKYHAUL_CACHE, or skyhaul in the user's folder of caches.
+    /// Cache of finished cells; by default $SKYHAUL_CACHE, or skyhaul in the user's cache folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
     /// Print JSON.
@@ -378,31 +378,31 @@ const REPRODUCE_EXAMPLES: &str = "Examples:
 
 #[derive(Args, Debug)]
 pub(crate) struct ReproduceArgs {
-    /// Papers (all their studies) and studies, such as peach-2001 or peach-2001/fig11; by default all.
+    /// Papers (with all their studies) or single studies, such as peach-2001 or peach-2001/fig11; by default all.
     #[arg(value_name = "PAPER|STUDY")]
     pub(crate) names: Vec<String>,
-    /// The quick profile: fewer seeds, shorter runs, no other readings, as each study says.
+    /// Use the quick profile of each study: fewer seeds, shorter runs, no alternative readings.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Studies of this folder (PAPER/STUDY.toml) instead of those that come with the program.
+    /// Run the studies in this folder (PAPER/STUDY.toml) instead of the built-in ones.
     #[arg(long, value_name = "DIR")]
     pub(crate) studies: Option<PathBuf>,
-    /// How many seeds, instead of those of the studies.
+    /// Number of seeds, instead of each study's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) seeds: Option<u32>,
-    /// Most cells that a study may have, instead of what it says.
+    /// Largest number of cells per study, instead of each study's limit.
     #[arg(long, value_name = "N")]
     pub(crate) max_cells: Option<u64>,
-    /// Runs at the same time; by default one per processor.
+    /// Number of concurrent runs; by default one per processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
-    /// Where the report and the results go; by default results/reproduce, or results/reproduce-quick.
+    /// Folder for the report and the results; by default results/reproduce, or results/reproduce-quick.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Where finished cells are kept; by default $SKYHAUL_CACHE, or skyhaul in the user's folder of caches.
+    /// Cache of finished cells; by default $SKYHAUL_CACHE, or skyhaul in the user's cache folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
-    /// End with status 1 if a claim differs or is undecided, 2 if one could not be evaluated.
+    /// Exit with status 1 if a claim differs or is undecided, 2 if one could not be evaluated.
     #[arg(long)]
     pub(crate) check: bool,
     /// Print JSON.
@@ -412,13 +412,13 @@ pub(crate) struct ReproduceArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct DemoArgs {
-    /// The other readings of the paper, too; takes minutes.
+    /// Run the alternative readings of the paper too; takes minutes.
     #[arg(long)]
     pub(crate) full: bool,
-    /// Where picture, page and tables go.
+    /// Folder for the figure, the page and the tables.
     #[arg(long, value_name = "DIR", default_value = "results/demo")]
     pub(crate) out: PathBuf,
-    /// Runs at the same time; by default one per processor.
+    /// Number of concurrent runs; by default one per processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
     /// Print JSON.
@@ -428,26 +428,26 @@ pub(crate) struct DemoArgs {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum VideoCommand {
-    /// Find the movie that comes nearest to a trace of frame sizes, and print it as part of a scenario.
+    /// Fit a movie model to a trace of frame sizes, and print it as part of a scenario.
     #[command(after_help = "Example:\n  skyhaul video fit film.txt --flow video > movie.toml")]
     Fit(VideoFitArgs),
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct VideoFitArgs {
-    /// A trace: lines of number, type, milliseconds and bytes, or of bytes alone.
+    /// A trace: lines of frame number, type, milliseconds and bytes, or of bytes alone.
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
-    /// Large frames of all types come together, as in films.
+    /// Correlate the frame types: large frames of all types occur together, as in films.
     #[arg(long)]
     pub(crate) coupled: bool,
-    /// The group of flows that is to send it.
+    /// The flow group that sends the movie.
     #[arg(long, value_name = "NAME", default_value = "video")]
     pub(crate) flow: String,
-    /// Where it goes; by default it is printed.
+    /// File to write; by default it is printed.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// JSON: the movie, and how near it comes.
+    /// Print JSON: the movie, and how well it fits.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -460,35 +460,35 @@ pub(crate) struct ExportArgs {
     /// Format of the files.
     #[arg(long)]
     pub(crate) format: ExportFormat,
-    /// Where the files go; by default beside the tables.
+    /// Folder for the files; by default that of the tables.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Whose events qlog holds: a group, or GROUP[INDEX]; may be repeated [default: all].
+    /// Flows in the qlog: a group, or GROUP[INDEX]; may be repeated [default: all].
     #[arg(long, value_name = "FLOW")]
     pub(crate) flow: Vec<String>,
 }
 
-/// What a results directory can become.
+/// The formats that a results directory can be exported to.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// A file per table (RFC 4180), units in the names of the columns.
+    /// One CSV file per table (RFC 4180), with units in the column names.
     Csv,
-    /// A data file of flent (version 4) per run.
+    /// One flent data file (version 4) per run.
     Flent,
-    /// The layout of `iperf3 -J`, a file per run and group of flows.
+    /// The layout of `iperf3 -J`, one file per run and flow group.
     Iperf3,
-    /// A trace of Mahimahi per direction of a link: when packets could leave.
+    /// One Mahimahi trace per link direction: the times when packets could leave.
     Mahimahi,
-    /// A log of events (JSON-SEQ) per flow; runs the scenario again.
+    /// One event log (JSON-SEQ) per flow; runs the scenario again.
     Qlog,
-    /// The tables as they are, a Parquet file each.
+    /// The tables unchanged, one Parquet file each.
     Parquet,
 }
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum ImportCommand {
-    /// Profiles of ERRANT (Trevisan, Khatouni, Mellia 2020): a CSV file of mean rates and latencies. Without a profile the
-    /// command lists them.
+    /// Import a profile of ERRANT (Trevisan, Khatouni, Mellia 2020) from a CSV file of mean rates and latencies. Without
+    /// PROFILE, list the profiles.
     #[command(
         after_help = "Examples:\n  skyhaul import errant profiles.csv\n  skyhaul import errant profiles.csv telenor/norway/4G/good > mobile.toml"
     )]
@@ -497,47 +497,47 @@ pub(crate) enum ImportCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct ErrantArgs {
-    /// The file of profiles.
+    /// The CSV file of profiles.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// A profile: operator, country, technology and signal quality, with slashes between.
+    /// A profile: operator/country/technology/signal quality.
     #[arg(value_name = "PROFILE")]
     pub(crate) profile: Option<String>,
-    /// The deviation of the latency becomes jitter of single packets, which may overtake each other.
+    /// Apply the standard deviation of the latency as per-packet jitter, which may reorder packets.
     #[arg(long)]
     pub(crate) jitter: bool,
-    /// Where the scenario goes; by default it is printed.
+    /// File for the scenario; by default it is printed.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct PresetsArgs {
-    /// The one to print.
+    /// The preset to print.
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// JSON: names and titles.
+    /// Print JSON: names and titles.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct SchemaArgs {
-    /// Which file.
+    /// The kind of file.
     pub(crate) kind: SchemaKind,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum SchemaKind {
-    /// What to run.
+    /// A scenario: what to run.
     Scenario,
-    /// What to vary, to measure and to claim.
+    /// A study: what to vary, to measure and to claim.
     Study,
-    /// What belongs to a folder of studies.
+    /// A paper: what its folder of studies shares.
     Paper,
 }
 
-/// How many runs at a time: what was asked for, or one per processor.
+/// The number of concurrent runs: the one asked for, or one per processor.
 pub(crate) fn jobs(asked: Option<u16>) -> usize {
     asked.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
 }

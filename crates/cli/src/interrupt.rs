@@ -1,23 +1,24 @@
-//! Ctrl-C, and SIGTERM as service managers send it: the first one asks for an orderly end, the second one ends at once.
+//! Ctrl-C, and SIGTERM from service managers: the first signal requests an orderly end, the second ends the program
+//! at once.
 //!
-//! They are listened to one by one. A terminal sends Ctrl-C to every program in its foreground, a service manager sends
-//! SIGTERM to the one that it started: whoever has started others has to tell them of the latter. Signals that somebody
-//! has decided to ignore (SIGHUP under `nohup`) are left alone, and handlers do not outlive `exec`: programs that we start
-//! meet all of them as usual.
+//! The two are handled separately. A terminal sends Ctrl-C to every program in its foreground, but a service manager
+//! sends SIGTERM only to the process that it started, which must pass it on to its children. Signals that are set to
+//! be ignored (SIGHUP under `nohup`) are left alone, and handlers do not survive `exec`: child programs see the usual
+//! signals.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 static TERMINATED: AtomicBool = AtomicBool::new(false);
-/// Wakes whoever waits for something else than signals.
+/// Wakes a thread that waits for something other than signals.
 static WAKE: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 
-/// Exit status of whoever was stopped: 128 and the number of the signal.
+/// Exit status after a signal: 128 plus its number.
 const BY_CTRL_C: u8 = 130;
 const BY_SIGTERM: u8 = 143;
 
-/// Starts to listen. Without effect if that is not possible: then the signals end the program as usual.
+/// Starts to listen. If that is impossible, the signals end the program as usual.
 pub(crate) fn listen() {
     static ONCE: OnceLock<()> = OnceLock::new();
     ONCE.get_or_init(|| {
@@ -34,7 +35,7 @@ pub(crate) fn listen() {
     });
 }
 
-/// One of the signals has come.
+/// Handles one of the signals.
 fn ask() {
     if REQUESTED.swap(true, Ordering::SeqCst) {
         std::process::exit(status().into());
@@ -61,13 +62,13 @@ pub(crate) fn requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
 }
 
-/// True once SIGTERM has come: programs that we have started do not know of it.
+/// True once SIGTERM has come, of which child programs do not know.
 #[cfg(target_os = "linux")]
 pub(crate) fn terminated() -> bool {
     TERMINATED.load(Ordering::SeqCst)
 }
 
-/// Exit status of a program that was stopped before its end.
+/// Exit status of a program stopped before its end.
 pub(crate) fn status() -> u8 {
     if TERMINATED.load(Ordering::SeqCst) { BY_SIGTERM } else { BY_CTRL_C }
 }

@@ -1,8 +1,9 @@
-//! The `skyhaul` command: arguments, what is printed, and the exit status. What it does is in `skyhaul-lab`, and for real
-//! packets in `skyhaul-net`. The binary of `cargo install` and the entry point of the Python package call the same [`run`].
+//! The `skyhaul` command: arguments, output and exit status. Its work is done in `skyhaul-lab`, and for real packets
+//! in `skyhaul-net`. The binary of `cargo install` and the entry point of the Python package call the same [`run`].
 //!
-//! Exit status: 0 all is well; 1 a claim does not hold, or results differ; 2 wrong input, output that cannot be
-//! written, or a claim that could not be evaluated, with one line on standard error; 130 stopped with Ctrl-C, 143 with SIGTERM.
+//! Exit status: 0 success; 1 a claim does not hold, or results differ; 2 wrong input, output that cannot be written,
+//! or a claim that could not be evaluated, with one line on standard error; 130 stopped with Ctrl-C, 143 with
+//! SIGTERM.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -18,7 +19,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use stop::Stop;
 
-/// Runs the command that `args` says, the name of the program first, and returns the exit status.
+/// Runs the command in `args`, whose first element is the name of the program, and returns the exit status.
 pub fn run(args: impl IntoIterator<Item = OsString>, renderer: Option<&dyn FigureRenderer>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
     let arguments = args.len().saturating_sub(1);
@@ -30,7 +31,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, renderer: Option<&dyn Figur
     finish(command::run(&cli.command, renderer, arguments))
 }
 
-/// What clap wants to say: help as it is, an error in one line.
+/// Prints clap's output: help unchanged, an error in one line.
 fn usage(e: &clap::Error) -> Result<(), Stop> {
     if !e.use_stderr() || e.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let text = e.render().to_string();

@@ -1,11 +1,11 @@
-//! What is said on standard output and standard error.
+//! Standard output and standard error.
 
 use crate::stop::Stop;
 use skyhaul_study::io_words;
 use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
 
-/// Text for a terminal: what would steer it (titles and labels come from files) is shown as `\u{1b}`.
+/// Text for a terminal: control characters (titles and labels come from files) are shown as `\u{1b}`.
 pub(crate) fn tame(text: &str) -> Cow<'_, str> {
     let steers = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.contains(steers) {
@@ -23,7 +23,7 @@ pub(crate) fn tame(text: &str) -> Cow<'_, str> {
 /// Writes to standard output.
 ///
 /// # Errors
-/// If that is not possible; a reader that went away is no error of ours.
+/// If that is impossible; a reader that closed the pipe is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Stop> {
     let mut out = std::io::stdout().lock();
     out.write_all(tame(text).as_bytes()).and_then(|()| out.flush()).map_err(|e| match e.kind() {
@@ -32,7 +32,7 @@ pub(crate) fn print(text: &str) -> Result<(), Stop> {
     })
 }
 
-/// One line on standard error that stops nothing.
+/// A warning: one line on standard error.
 pub(crate) fn warn(message: &str) {
     let _ = writeln!(std::io::stderr(), "skyhaul: {}", tame(message));
 }

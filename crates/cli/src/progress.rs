@@ -1,4 +1,4 @@
-//! Bars on the terminal; invisible where standard error is none.
+//! Progress bars, invisible if standard error is not a terminal.
 
 use crate::interrupt;
 use crate::output::warn;
@@ -8,7 +8,7 @@ use skyhaul_lab::run::Watch;
 use skyhaul_study::run::Progress;
 use std::sync::Mutex;
 
-/// A bar of so many steps.
+/// A bar with this number of steps.
 pub(crate) fn progress(length: u64) -> ProgressBar {
     let bar = ProgressBar::new(length);
     let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {elapsed} of about {duration}  {msg}");
@@ -70,16 +70,16 @@ impl Progress for Bar {
     }
 }
 
-/// Shows a run of many studies: on a terminal as a bar; elsewhere as a line now and then.
+/// Shows the progress of many studies: on a terminal as a bar, elsewhere as an occasional line.
 #[derive(Debug)]
 pub(crate) struct Whole {
     bar: ProgressBar,
     watch: Stopwatch,
-    /// Cells at the beginning, and when the last line was written (s).
+    /// Cells finished at the start, and the time of the last line (s).
     said: Mutex<(usize, u64)>,
 }
 
-/// Seconds between lines where there is no terminal.
+/// Seconds between lines without a terminal.
 const BETWEEN: u64 = 30;
 
 impl Whole {
@@ -92,7 +92,7 @@ impl Whole {
         Self { bar, watch: Stopwatch::start(), said: Mutex::new((0, 0)) }
     }
 
-    /// A line for a log, if the last one is old.
+    /// A line for a log, if the last one is old enough.
     fn line(&self, done: usize, total: usize) -> Option<String> {
         let now = self.watch.elapsed().as_secs();
         let mut said = self.said.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

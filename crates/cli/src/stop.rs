@@ -1,4 +1,4 @@
-//! Why the program ends other than well, and with which exit status.
+//! Abnormal ends of the program, with their exit statuses.
 
 use crate::interrupt;
 use skyhaul_lab::LabError;
@@ -6,28 +6,28 @@ use skyhaul_study::StudyError;
 use std::fmt;
 use std::path::Path;
 
-/// Why the program ends other than well.
+/// An abnormal end of the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Stop {
-    /// Wrong input, or output that cannot be written: one line that says what and where. Status 2.
+    /// Wrong input, or output that cannot be written: one line with the problem and its place. Status 2.
     #[error("{0}")]
     Bad(String),
-    /// Everything went well, but a claim does not hold. Status 1.
+    /// Everything ran, but a claim does not hold. Status 1.
     #[error("a claim does not hold")]
     Claim,
-    /// Everything went well, but two results differ. Status 1.
+    /// Everything ran, but two results differ. Status 1.
     #[error("the results differ")]
     Different,
-    /// The user asked to stop: what is kept and how to go on. Status 130, or 143 after SIGTERM.
+    /// Stopped by the user: what is kept and how to continue. Status 130, or 143 after SIGTERM.
     #[error("{0}")]
     Interrupted(String),
-    /// Nobody reads our output any more. Status 0.
-    #[error("nobody reads the output")]
+    /// The reader closed the output. Status 0.
+    #[error("the reader closed the output")]
     Closed,
-    /// Said already: a program that we ran ended with this status, or a check failed.
+    /// Already reported: a child program ended with this status, or a check failed.
     #[error("ended with status {0}")]
     Status(u8),
-    /// No command was given: the help. Status 2.
+    /// No command was given: print the help. Status 2.
     #[error("{0}")]
     Usage(String),
 }

@@ -168,7 +168,7 @@ fn a_table_that_was_cut_is_named() {
     middle[4..40].fill(0xff);
     for broken in [&whole[..0], &whole[..40], &whole[..whole.len() / 2], &whole[..whole.len() - 1], &middle] {
         fs::write(&table, broken).expect("writable");
-        refused(&here, &["compare", "a", "b"], &["b/cells.parquet: it is damaged: "]);
+        refused(&here, &["compare", "a", "b"], &["b/cells.parquet: damaged: "]);
         refused(&here, &["export", "b", "--format", "csv", "--out", "c"], &["cannot read b/cells.parquet: "]);
     }
     fs::remove_file(&table).expect("a file");

@@ -316,7 +316,7 @@ fn transfers_that_arrive_at_random_are_whole_connections() {
 fn what_cannot_be_captured_is_refused_in_one_line() {
     let folder = folder("capture-refused");
     for (more, words) in [
-        (&["--pcap-at", "links.moon"][..], "no such place"),
+        (&["--pcap-at", "links.moon"][..], "no such capture point"),
         (&["--pcap-flow", "bulk[99]"], "no such flow"),
         (&["--set", "flows.bulk.cc=sack,peach"], "captures one run"),
     ] {

@@ -178,10 +178,10 @@ fn wrong_input_is_refused_in_one_line() {
     for (args, words) in [
         (&["--flow", "nope", "--", "true"][..], &["--flow", "nope", "bulk, other"][..]),
         (&["--ns-client", "no-such-namespace"], &["no-such-namespace", "ip netns add"]),
-        (&[], &["nothing to join", "-- CMD"]),
+        (&[], &["nothing to connect", "-- CMD"]),
         (
             &["--interfaces", "sky1", "much-too-long-a-name"],
-            &["\"much-too-long-a-name\" is no name for an interface"],
+            &["\"much-too-long-a-name\" is not an interface name"],
         ),
         (&["--interfaces", "sky1", "sky1"], &["\"sky1\" exists already"]),
         (

@@ -239,7 +239,7 @@ fn the_report_has_everything_and_needs_nothing() {
         "id=\"old--one--claim-0\"",
         "href=\"#old--one--claim-0\"",
         "href=\"data:text/plain;charset=utf-8,schema",
-        "are thinned to what a screen can show",
+        "are thinned for the screen",
         "@media print",
         "prefers-color-scheme: dark",
     ] {
@@ -337,8 +337,8 @@ fn check_is_a_status_and_wrong_names_are_refused() {
         (&["reproduce", "--studies", "nowhere"], &["nowhere", "no such file or directory"]),
         (&["reproduce", "--studies", "the-cache"], &["the-cache", "holds no studies"]),
         (&["reproduce", "--studies", "studies", "--out", "studies"], &["studies", "manifest.json"]),
-        (&["compare", "out", "nowhere"], &["nowhere", "no such directory"]),
-        (&["compare", "out", "studies"], &["studies", "no results directory"]),
+        (&["compare", "out", "nowhere"], &["nowhere", "there is no such directory"]),
+        (&["compare", "out", "studies"], &["studies", "not a results directory"]),
         (&["compare", "out", "out/studies/a/b"], &["a reproduction", "a study", "same kind"]),
     ] {
         let (status, told, said) = run(&here, args);

@@ -132,11 +132,7 @@ fn a_sender_takes_back_what_it_has_not_sent_and_closes() {
     }
     terminate(&child);
     let (status, rest, errors) = ended(child, out);
-    assert_eq!(
-        (status, errors.as_str()),
-        (Some(143), "skyhaul: stopped before the end that was asked for\n"),
-        "{rest}"
-    );
+    assert_eq!((status, errors.as_str()), (Some(143), "skyhaul: stopped early\n"), "{rest}");
     assert!(rest.contains(": closed in order\n") && rest.contains("packets: "), "{rest}");
     assert!(kernel.join().expect("ends").expect("a FIN, no reset") > 0);
     assert_eq!(interfaces(&ns), 1);

@@ -314,7 +314,7 @@ fn ctrl_c_ends_in_order() {
     out.read_to_string(&mut rest).expect("text");
     let errors = child.wait_with_output().expect("ends");
     assert_eq!(errors.status.code(), Some(130), "{rest}");
-    assert_eq!(text(&errors.stderr), "skyhaul: stopped before the end that was asked for\n");
+    assert_eq!(text(&errors.stderr), "skyhaul: stopped early\n");
     assert!(rest.contains(": closed in order\n") && rest.contains("packets: "), "{rest}");
     assert!(is_pattern(&kernel.join().expect("ends")));
     // A server has no other end; a peer that goes on sending does not keep it.
@@ -350,9 +350,9 @@ fn whoever_asks_for_what_cannot_be_gets_one_line() {
     let send = |more: &[&str]| wire(&[&["send", "10.84.0.1", "--time", "1s"], more].concat());
     bad(
         &send(&["--tun", "sixteen-letters-"]),
-        "\"sixteen-letters-\" is no name for an interface: 1 to 15 letters, digits, dots, dashes",
+        "\"sixteen-letters-\" is not an interface name: write 1 to 15 letters, digits, dots or dashes",
     );
-    bad(&send(&["--tun", "lo"]), "an interface \"lo\" exists already and is in use: choose another name");
+    bad(&send(&["--tun", "lo"]), "interface \"lo\" exists already and is in use: choose another name");
     bad(
         &send(&["--kernel-address", "127.0.0.5/8", "--address", "127.0.0.6"]),
         "--kernel-address: the network of 127.0.0.5/8 is in use already, lo has 127.0.0.1: choose another one, and \
@@ -360,7 +360,7 @@ fn whoever_asks_for_what_cannot_be_gets_one_line() {
     );
     bad(
         &send(&["--address", "10.84.0.1"]),
-        "--address 10.84.0.1: the kernel's side has it (/24): choose another one",
+        "--address 10.84.0.1: the kernel's side has this address (/24): choose another one",
     );
     bad(
         &send(&["--address", "10.85.0.1"]),
@@ -373,19 +373,19 @@ fn whoever_asks_for_what_cannot_be_gets_one_line() {
     );
     bad(
         &wire(&["send", "10.84.0.2", "--time", "1s"]),
-        "10.84.0.2: that is the stack itself; the kernel's side is 10.84.0.1",
+        "10.84.0.2: this is the stack's own address; the kernel's side is 10.84.0.1",
     );
     bad(
         &wire(&["send", "10.84.0.1:0", "--time", "1s"]),
-        "10.84.0.1:0: \"0\" is no port: write a number from 1 to 65535",
+        "10.84.0.1:0: \"0\" is not a port: write a number from 1 to 65535",
     );
     bad(
         &wire(&["send", "10.84.0.1:9", "--time", "1s"]),
-        "10.84.0.1:9: connection refused: nobody listens there",
+        "10.84.0.1:9: connection refused: nothing listens there",
     );
     bad(
         &wire(&["send", "10.84.0.9", "--time", "1s", "--set", "endpoint.max-retransmissions=1"]),
-        "10.84.0.9:5201: it does not answer: is there a route to it, and one back?",
+        "10.84.0.9:5201: no answer: are there routes in both directions?",
     );
     bad(
         &send(&["--pcap", "/no/such/folder/x"]),
@@ -393,7 +393,7 @@ fn whoever_asks_for_what_cannot_be_gets_one_line() {
     );
     bad(
         &send(&["--cc", "user:mine"]),
-        "--cc user:mine: a control of one's own lives in the program that brings it along (Python, Rust), which this \
+        "--cc user:mine: a user-defined control runs only inside the program that provides it (Python, Rust), which this \
          command does not run: choose a built-in one",
     );
     bad(
@@ -439,7 +439,7 @@ fn whoever_asks_for_what_cannot_be_gets_one_line() {
         fs::remove_file(&public).expect("there");
         bad(
             &out,
-            "make a TUN interface needs CAP_NET_ADMIN: run it as root, or in a user namespace of your own (unshare -Urn)",
+            "create a TUN interface needs CAP_NET_ADMIN: run it as root, or in your own user namespace (unshare -Urn)",
         );
     }
 }

@@ -72,7 +72,7 @@ impl Running {
         self.child.stdout.take().expect("piped").read_to_string(&mut out).expect("text");
         let mut errors = String::new();
         self.said.read_to_string(&mut errors).expect("text");
-        let stopped = "skyhaul: stopped before the end that was asked for\n";
+        let stopped = "skyhaul: stopped early\n";
         assert!(errors.is_empty() || errors == stopped, "{errors}");
         (self.child.wait().expect("ends").code(), out)
     }

@@ -115,11 +115,14 @@ fn what_is_no_world_is_refused_in_one_line() {
     std::fs::write(&file, SHORT).unwrap();
     let file = file.to_str().unwrap();
     for (args, says) in [
-        (vec!["--worlds", "moon"], "\"moon\" is no world; write sim, wire, wire-to-kernel, or kernel:NAME"),
+        (
+            vec!["--worlds", "moon"],
+            "\"moon\" is not a world; write sim, wire, wire-to-kernel, or kernel:NAME",
+        ),
         (vec!["--worlds", "kernel:nothing"], "no congestion control \"nothing\""),
         (
             vec!["--worlds", "wire", "--set", "flows.bulk.cc=user:mine"],
-            "the control \"mine\" is the user's own",
+            "the control \"mine\" is user-defined",
         ),
         (vec![], "<B>"),
     ] {

@@ -1,8 +1,8 @@
 //! `run --pcap`: the packets of a run as a capture file.
 //!
-//! Every flow has addresses of its own: 10.0.0.1 and up for senders, 10.128.0.1 and up for receivers, in the order of
-//! the result; each of its connections has a port of its own. A packet's headers are those of the wire, written by
-//! `skyhaul-wire`; its payload is zeros.
+//! Every flow has its own addresses: 10.0.0.1 and up for senders, 10.128.0.1 and up for receivers, in the order of
+//! the result; each of its connections has its own port. Packets have real headers, written by `skyhaul-wire`, and a
+//! payload of zeros.
 
 use crate::cases::Case;
 use crate::error::{CaptureError, LabError};
@@ -23,12 +23,11 @@ use std::path::{Path, PathBuf};
 
 /// First port of receivers.
 const RECEIVER_PORT: u16 = 5001;
-/// First of the senders' ports: those that nobody registers.
+/// First port of senders, in the unregistered range.
 const FIRST_PORT: u16 = 49_152;
-/// How many ports senders have.
+/// Number of sender ports.
 const SENDER_PORTS: u64 = (u16::MAX - FIRST_PORT) as u64 + 1;
-/// Connections of a transfer that are remembered for each that may follow under the same number: packets of older
-/// ones have long arrived.
+/// Number of earlier connections remembered under the same transfer number: packets of older ones have long arrived.
 const REMEMBERED: u16 = 64;
 
 /// What to capture.
@@ -40,15 +39,15 @@ pub struct CaptureOptions {
     pub at: Vec<String>,
     /// Groups, or single flows `GROUP[INDEX]`; all if empty.
     pub flows: Vec<String>,
-    /// Bytes kept of each packet, but never less than its headers.
+    /// Bytes captured per packet, at least its headers.
     pub snaplen: u32,
 }
 
-/// What is known of a flow.
+/// A captured flow.
 #[derive(Clone, Debug)]
 struct FlowCapture {
     agreed: Agreement,
-    /// Its packets are datagrams.
+    /// Whether its packets are datagrams.
     udp: bool,
     /// Interfaces at the sender and at the receiver.
     ends: [Option<u32>; 2],
@@ -67,9 +66,9 @@ pub struct PcapTap {
     flows: Vec<Option<FlowCapture>>,
     links: Vec<LinkCapture>,
     link_names: Vec<String>,
-    /// Flow and number within it of each transfer's connection, by what its packets are called.
+    /// The flow of each transfer's connection and its number within it, by the id of its packets.
     transfers: BTreeMap<(u32, u16), (u32, u64)>,
-    /// For each packet on its way, by key, the records that wait for its fate, and its identification.
+    /// For each packet in flight, by key: the records that wait for its outcome, and its identification.
     open: Vec<(Vec<Ticket>, u16)>,
     failed: Option<LabError>,
 }
@@ -134,10 +133,10 @@ impl PcapTap {
         Ok(Self { path, capture, flows, links, link_names, transfers, open, failed: None })
     }
 
-    /// Writes what waits.
+    /// Writes all pending records.
     ///
     /// # Errors
-    /// What went wrong while packets were written, or now.
+    /// An earlier write error, or one of this call.
     pub fn finish(self) -> Result<(), LabError> {
         if let Some(e) = self.failed {
             return Err(e);
@@ -153,7 +152,7 @@ impl PcapTap {
             .ok()
     }
 
-    /// The fate of a packet: lost for a reason, or not.
+    /// The outcome of a packet: lost for a reason, or delivered.
     fn settle(&mut self, key: u32, comment: Option<&str>) {
         let Some((tickets, _)) = self.open.get_mut(key as usize) else { return };
         let mut tickets = core::mem::take(tickets);
@@ -283,7 +282,7 @@ pub fn addresses(flow: u32, number: u64) -> (SocketAddr, SocketAddr) {
     (SocketAddr::from(([10, b & 0x7f, c, d], port)), SocketAddr::from(([10, b | 0x80, c, d], peer)))
 }
 
-/// Ports of sender and receiver of a flow's connection `number`: no other has the same two until all are used up.
+/// Ports of sender and receiver of a flow's connection `number`: pairs repeat only after all have been used.
 fn ports(number: u64) -> (u16, u16) {
     let receivers = u64::from(u16::MAX - RECEIVER_PORT) + 1;
     let port = |first: u16, n: u64| first + n as u16;
@@ -348,10 +347,10 @@ pub(crate) fn choose(
     words.iter().map(|w| one(w).ok_or_else(|| refuse(w))).collect()
 }
 
-/// Refuses a place for a capture where there is none, or where it would replace something else, unless by `force`.
+/// Refuses a capture path in a missing folder, or one that would replace another file, unless `force` is set.
 ///
 /// # Errors
-/// If the folder does not exist, or the file is there and is no capture of ours.
+/// If the folder does not exist, or the file exists and is not a capture of Skyhaul.
 pub fn check_path(path: &Path, force: bool) -> Result<(), CaptureError> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
     match folder {
@@ -360,10 +359,11 @@ pub fn check_path(path: &Path, force: bool) -> Result<(), CaptureError> {
     }
 }
 
-/// Refuses to replace something else than a capture, unless by `force`. What cannot be read is told when it is written.
+/// Refuses to replace a file that is not a capture, unless `force` is set. A file that cannot be read fails later,
+/// when written.
 ///
 /// # Errors
-/// If the file is there and is no capture of ours.
+/// If the file exists and is not a capture of Skyhaul.
 pub fn check_overwritten(path: &Path, force: bool) -> Result<(), CaptureError> {
     if force || !path.is_file() {
         return Ok(());

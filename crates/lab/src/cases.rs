@@ -1,4 +1,4 @@
-//! Cases of a scenario: one, or one per combination of values given with commas.
+//! Cases of a scenario: one, or one per combination of comma-separated values.
 
 use crate::error::LabError;
 use skyhaul_scenario::{Document, LoadError, Resolved};
@@ -9,7 +9,7 @@ use skyhaul_study::io_words;
 /// One run to make.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What was chosen for it where `--set` gave several values: key and value as written.
+    /// Its choice among several values of `--set`: key and value as written.
     pub choice: Vec<(String, String)>,
     /// The scenario.
     pub scenario: Resolved,
@@ -18,18 +18,18 @@ pub struct Case {
 }
 
 impl Case {
-    /// The choice in words.
+    /// Label of the choice.
     #[must_use]
     pub fn label(&self) -> String {
         self.choice.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// Opens a scenario, for `-` that of the standard input, and resolves all combinations of what `sets` says; several values of a key are separated by
-/// commas outside quotes and brackets. Nothing runs before everything is resolved.
+/// Opens a scenario (`-` is standard input) and resolves all combinations of the values in `sets`; commas outside
+/// quotes and brackets separate several values of a key. Nothing runs before everything is resolved.
 ///
 /// # Errors
-/// One line that says where and what.
+/// One line with the place and the problem.
 pub fn resolve(path: &str, sets: &[String], seed: Option<u64>) -> Result<Vec<Case>, LabError> {
     let named = |file: &str| match file {
         STDIN if path == STDIN => read_stdin().map_err(|e| LoadError::System(io_words(&e))),

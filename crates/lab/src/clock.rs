@@ -2,19 +2,19 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A moment to measure from.
+/// A stopwatch.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch(std::time::Instant);
 
 impl Stopwatch {
-    /// This moment.
+    /// Starts now.
     #[expect(clippy::disallowed_methods, reason = "how long a run took is told to the user, not used")]
     #[must_use]
     pub fn start() -> Self {
         Self(std::time::Instant::now())
     }
 
-    /// How long ago it was.
+    /// The elapsed time.
     #[must_use]
     pub fn elapsed(self) -> Duration {
         self.0.elapsed()

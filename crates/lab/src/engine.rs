@@ -1,4 +1,4 @@
-//! The simulator that runs everything here.
+//! The simulator used by all commands.
 
 use skyhaul_study::engine::Simulator;
 use std::sync::OnceLock;

@@ -1,10 +1,10 @@
-//! Profiles of ERRANT: what was measured of real access networks, as scenarios.
+//! Profiles of ERRANT: measurements of real access networks, as scenarios.
 //!
-//! M. Trevisan, A. Safari Khatouni, D. Giordano, "ERRANT: Realistic emulation of radio access networks", Computer Networks
-//! 176, 2020. Their table has a line for each profile: operator, country, technology, quality of the signal, mean rates of
-//! download and upload in kbit/s, mean and standard deviation of the latency in milliseconds, which is a round-trip time. The
-//! deviation is that of measurements at different times and places, so that a link of a scenario keeps the mean; as jitter of
-//! single packets it is used if asked for.
+//! M. Trevisan, A. Safari Khatouni, D. Giordano, "ERRANT: Realistic emulation of radio access networks", Computer
+//! Networks 176, 2020. Their table has one line per profile: operator, country, technology, signal quality, mean
+//! download and upload rates in kbit/s, mean and standard deviation of the latency in milliseconds, which is a
+//! round-trip time. The deviation is between measurements at different times and places, so a link of a scenario has
+//! the mean latency; on request, the deviation becomes per-packet jitter.
 
 use crate::error::LabError;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// Mean of the absolute value of a normal variable of deviation 1: √(2/π).
 const MEAN: f64 = 0.797_884_560_802_865_4;
-/// Its deviation: √(1 − 2/π).
+/// Its standard deviation: √(1 − 2/π).
 const DEVIATION: f64 = 0.602_810_274_989_086_9;
 
 /// The slowest and the fastest rate that a profile may name, kbit/s.
@@ -51,14 +51,14 @@ fn parse(text: &str) -> Result<Vec<Profile>, (usize, String)> {
         let profile: Profile = row.map_err(|e| {
             let line = e.position().map_or(1, |p| p.line() as usize);
             let header = "operator,country,rat,signal_quality,download_kbps,upload_kbps,latency_ms_avg,latency_ms_stdev";
-            (line, format!("no profile: the columns are {header}, the last four of them numbers"))
+            (line, format!("not a profile: the columns are {header}, the last four of them numbers"))
         })?;
         let line = profiles.len() + 2;
         profile.check().map_err(|message| (line, message))?;
         profiles.push(profile);
     }
     if profiles.is_empty() {
-        return Err((0, "no profiles: write a header and a line for each".to_owned()));
+        return Err((0, "no profiles: write a header and one line per profile".to_owned()));
     }
     Ok(profiles)
 }
@@ -79,7 +79,7 @@ pub fn find<'a>(path: &Path, profiles: &'a [Profile], name: &str) -> Result<&'a 
 }
 
 impl Profile {
-    /// Operator, country, technology and signal quality, with slashes between.
+    /// Operator, country, technology and signal quality, separated by slashes.
     #[must_use]
     pub fn name(&self) -> String {
         [&*self.operator, &self.country, &self.rat, &self.signal_quality].join("/")
@@ -101,8 +101,8 @@ impl Profile {
         Ok(())
     }
 
-    /// Smallest delay one way and deviation of the normal variable, ms, of the kind of delay `normal`: half the mean, and a
-    /// deviation of the round trip as measured where that is possible without delays below 0.
+    /// Smallest one-way delay and deviation of the normal variable, ms, for the delay kind `normal`: half the mean,
+    /// and the measured deviation of the round trip where that needs no negative delays.
     fn jitter(&self) -> (f64, f64) {
         let mean = self.latency_ms_avg / 2.0;
         let sigma = self.latency_ms_stdev / 2f64.sqrt() / DEVIATION;
@@ -110,8 +110,8 @@ impl Profile {
         if base >= 0.0 { (base, sigma) } else { (0.0, mean / MEAN) }
     }
 
-    /// A scenario: a download over a link with the rates and the latency of the profile. With `jitter` the deviation of the
-    /// latency is that of single packets, which may then overtake each other, as they do in netem.
+    /// A scenario: a download over a link with the rates and the latency of the profile. With `jitter`, the deviation
+    /// of the latency becomes per-packet jitter, which may reorder packets as in netem.
     #[must_use]
     pub fn scenario(&self, jitter: bool) -> String {
         let (delay, reorder) = if jitter {
@@ -125,7 +125,7 @@ impl Profile {
         let mut text = String::new();
         let _ = write!(
             text,
-            "# Profile {name} of ERRANT: {down:.0} kbit/s to the user, {up:.0} kbit/s back, latency {mean:.1} ms in the mean\n\
+            "# Profile {name} of ERRANT: {down:.0} kbit/s downlink, {up:.0} kbit/s uplink, mean round-trip latency {mean:.1} ms\n\
              # with a deviation of {deviation:.1} ms, round trip. The buffers, of one BDP, are not measured.\n\
              schema   = 1\ntitle    = {title}\nduration = \"60 s\"\nseed     = 1\n\n\
              [links.access]\nrate    = \"{down:.3} kbit/s\"\ndelay   = {delay}{reorder}\nqueue   = \"1 BDP\"\n\

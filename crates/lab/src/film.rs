@@ -1,4 +1,4 @@
-//! A movie from a trace of video: `skyhaul video fit`, and `skyhaul.video` in Python.
+//! A movie model from a video trace: `skyhaul video fit`, and `skyhaul.video` in Python.
 
 use crate::error::LabError;
 use serde_json::{Value, json};
@@ -12,13 +12,13 @@ use std::path::Path;
 /// Frames per second of traces without times, and the pattern of traces without types.
 const USUAL: (f64, &str) = (25.0, "IBBPBBPBBPBB");
 
-/// A movie that was found in a trace.
+/// A movie fitted to a trace.
 #[derive(Debug)]
 pub struct Found {
     fit: Fit,
 }
 
-/// Reads a trace and finds the movie that comes nearest to it; `coupled`: large frames of all types come together.
+/// Reads a trace and fits a movie to it; with `coupled`, large frames of all types occur together.
 ///
 /// # Errors
 /// If the file cannot be read, with its line, or has too few frames.
@@ -39,7 +39,8 @@ impl Found {
         &self.fit.movie
     }
 
-    /// The lines of a scenario that send the movie in flows of the group `flow`; what was found stands above as comments.
+    /// The lines of a scenario that sends the movie in flows of the group `flow`, with the results of the fit as
+    /// comments above.
     #[must_use]
     pub fn scenario(&self, flow: &str) -> String {
         let mut text: String =
@@ -59,7 +60,7 @@ impl Found {
         text
     }
 
-    /// How near the movie comes to the trace, for people.
+    /// The quality of the fit, as text.
     #[must_use]
     pub fn report(&self) -> String {
         let Fit { trace, played, types, other_mode, movie } = &self.fit;
@@ -82,7 +83,7 @@ impl Found {
             let _ = writeln!(
                 text,
                 "{}: {} frames, mean {:.0} B, variation {:.2}, {} to {} B; TES{sign}, xi {xi}, {step}; \
-                 autocorrelations off by {:.3} in the mean square over {} lags",
+                 autocorrelation error {:.3} (root mean square) over {} lags",
                 t.kind.letter(),
                 t.count,
                 t.mean,
@@ -104,12 +105,12 @@ impl Found {
         let other = if movie.mode == Mode::Coupled { "independent" } else { "coupled" };
         let _ = writeln!(text, "groups of pictures with mode = \"{other}\": {other_mode:.2}");
         text.push_str(
-            "A TES process forgets exponentially, a film does not: where long dependence matters, replay the trace.\n",
+            "The autocorrelation of a TES process decays exponentially, that of a film more slowly: where long-range dependence matters, replay the trace.\n",
         );
         text
     }
 
-    /// Everything that was found.
+    /// All results of the fit.
     #[must_use]
     pub fn json(&self) -> Value {
         let Fit { trace, played, types, other_mode, movie } = &self.fit;
@@ -180,7 +181,7 @@ mod tests {
         }
         std::fs::write(&file, "1 I 0 100\n2 P 40 -3\n").unwrap();
         let e = find(&file, false).unwrap_err().to_string();
-        assert!(e.contains("film.txt:2: \"-3\" is no size of a frame"), "{e}");
+        assert!(e.contains("film.txt:2: \"-3\" is not a frame size"), "{e}");
         std::fs::remove_dir_all(&dir).unwrap();
         assert!(find(&file, false).unwrap_err().to_string().starts_with("cannot read"));
     }

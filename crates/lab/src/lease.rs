@@ -1,8 +1,9 @@
-//! A folder for results while somebody writes into it: one program at a time, and what an older one left goes when the new results
-//! are complete.
+//! The lock of a results folder: one program writes at a time, and results of an older one are removed once the new
+//! results are complete.
 //!
-//! A file `.skyhaul` in the folder says that it is ours, even if the program that made it was killed, and lists what was written. A
-//! lock on it keeps others out; the system lifts it when the program ends, however it ends.
+//! A file `.skyhaul` marks the folder as Skyhaul's, even if the program that created it was killed, and lists the
+//! files written. A lock on this file keeps other programs out; the system releases it when the program ends in any
+//! way.
 
 use crate::error::LabError;
 use crate::results::{CACHE, MANIFEST};
@@ -11,7 +12,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 
-/// The file that marks, locks and lists.
+/// The file with the mark, the lock and the list.
 const MARK: &str = ".skyhaul";
 
 /// The right to write into a folder. It ends when this is dropped.
@@ -22,10 +23,10 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Makes the folder and takes it.
+    /// Creates the folder and locks it.
     ///
     /// # Errors
-    /// If it cannot be made, holds files but no results, or another program writes into it.
+    /// If it cannot be created, holds files but no results, or another program writes into it.
     pub fn take(folder: &Path) -> Result<Self, LabError> {
         let wrong = |source| LabError::Results { folder: folder.to_owned(), source };
         prepare(folder)?;
@@ -44,7 +45,8 @@ impl Lease {
         }
     }
 
-    /// The results are complete: what an older program wrote and this one did not is removed, with folders that are empty then.
+    /// Completes the results: removes files that an older program wrote and this one did not, with folders that
+    /// become empty.
     ///
     /// # Errors
     /// If the list cannot be read or written, or an old file cannot be removed.
@@ -70,7 +72,7 @@ impl Lease {
     }
 }
 
-/// Prepares a folder for results: makes it, and refuses one that holds something else.
+/// Prepares a results folder: creates it, and refuses one with other files.
 fn prepare(folder: &Path) -> Result<(), LabError> {
     let wrong = |source| LabError::Results { folder: folder.to_owned(), source };
     match fs::read_dir(folder) {
@@ -93,7 +95,7 @@ fn is_ours(folder: &Path) -> bool {
     [MARK, MANIFEST].iter().any(|name| folder.join(name).is_file())
 }
 
-/// Whether a line of the list names something below the folder.
+/// Whether a line of the list names a path below the folder.
 fn is_inside(name: &str) -> bool {
     !name.is_empty() && Path::new(name).components().all(|c| matches!(c, Component::Normal(_)))
 }

@@ -1,8 +1,8 @@
-//! What the command and the Python package both do: cases of a scenario and their runs, results directories, what a run
-//! measured as tables, JSON and text, captures, exports, studies, reproductions, comparisons.
+//! The work shared by the command and the Python package: cases of a scenario and their runs, results directories,
+//! measurements as tables, JSON and text, captures, exports, studies, reproductions, comparisons.
 //!
-//! Nothing here reads arguments or writes to a terminal. Who is told how a run goes, and may stop it, is an argument:
-//! [`run::Watch`] for runs, [`skyhaul_study::run::Progress`] for studies, a function for lines that stop nothing.
+//! Nothing here reads arguments or writes to a terminal. Observers are arguments: [`run::Watch`] for runs, which may
+//! also stop them, [`skyhaul_study::run::Progress`] for studies, and a function for warnings.
 #![forbid(unsafe_code)]
 
 pub mod capture;

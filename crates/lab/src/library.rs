@@ -1,4 +1,4 @@
-//! The studies to reproduce: those that come with the program, or those of a folder, by paper.
+//! The studies to reproduce: the built-in ones, or those of a folder, by paper.
 
 use crate::error::LabError;
 use crate::studies::{PAPERS, STUDIES};
@@ -12,16 +12,16 @@ use std::path::{Path, PathBuf};
 pub struct Shelf {
     /// Name of the folder.
     pub name: String,
-    /// What it belongs to.
+    /// The paper or subject.
     pub paper: Paper,
     /// Names, and the studies, or why one cannot be read; in the order of the paper.
     pub studies: Vec<(String, Result<StudyFile, StudyError>)>,
 }
 
-/// What comes with the program.
+/// The built-in studies.
 ///
 /// # Errors
-/// None: the tests read all of it.
+/// None: the tests read all of them.
 pub fn embedded() -> Result<Vec<Shelf>, LabError> {
     let mut shelves: Vec<Shelf> = Vec::new();
     for (name, text) in STUDIES {
@@ -87,7 +87,7 @@ pub fn folder(dir: &Path) -> Result<Vec<Shelf>, LabError> {
     Ok(in_order(shelves))
 }
 
-/// What others published first, then subjects of our own; by name.
+/// Orders publications before other subjects, each by name.
 fn in_order(mut shelves: Vec<Shelf>) -> Vec<Shelf> {
     shelves.sort_by_key(|s| (s.paper.published.is_none(), s.name.clone()));
     shelves
@@ -104,8 +104,8 @@ impl Shelf {
     }
 }
 
-/// Leaves only what is named, as `PAPER` or `PAPER/STUDY`; everything if nothing is. Statements beside the studies
-/// stay only with whole papers.
+/// Keeps only the named papers and studies (`PAPER` or `PAPER/STUDY`), or all without names. Statements outside the
+/// studies are kept only with whole papers.
 ///
 /// # Errors
 /// If a name is not known.

@@ -1,4 +1,4 @@
-//! What a run measured, as tables and as text.
+//! Measurements of a run, as tables and as text.
 
 use crate::text::{Grid, bit_rate, percent, seconds, short};
 use skyhaul_base::Duration;
@@ -9,7 +9,7 @@ use skyhaul_sim::result::direction;
 use skyhaul_sim::{LinkResult, RunResult};
 use skyhaul_study::table::{Column, Table};
 
-/// A group of flows with what they measured together, by column.
+/// A flow group with its joint measurements, by column.
 pub(crate) struct Group<'a> {
     pub(crate) name: &'a str,
     pub(crate) cc: String,
@@ -23,7 +23,7 @@ impl Group<'_> {
         found.unwrap_or_else(|| unreachable!("a group has a column `{column}`")).1.real()
     }
 
-    /// A count in words.
+    /// A count as text.
     fn count(&self, column: &str) -> String {
         format!("{:.0}", self.real(column))
     }
@@ -40,7 +40,7 @@ pub(crate) fn groups<'a>(scenario: &'a Resolved, result: &RunResult) -> Vec<Grou
     scenario.flows.iter().map(of).collect()
 }
 
-/// The table `flows`: a row per flow.
+/// The table `flows`: one row per flow.
 #[must_use]
 pub fn flow_table(result: &RunResult) -> Table {
     let flows = &result.flows;
@@ -51,7 +51,7 @@ pub fn flow_table(result: &RunResult) -> Table {
     table(keys, FLOW, flows, result.duration)
 }
 
-/// The table `links`: a row per direction of a link.
+/// The table `links`: one row per link direction.
 #[must_use]
 pub fn link_table(result: &RunResult) -> Table {
     let links = &result.links;
@@ -62,7 +62,7 @@ pub fn link_table(result: &RunResult) -> Table {
     table(keys, LINK, links, result.duration)
 }
 
-/// Columns that say what a row is of, then one per quantity.
+/// Columns that identify a row, then one per quantity.
 fn table<T>(keys: Vec<(String, Column)>, list: &[Quantity<T>], rows: &[T], duration: Duration) -> Table {
     let column = |q: &Quantity<T>| match q.of {
         Source::Count(of) => Column::Count(rows.iter().map(|r| of(r, duration)).collect()),
@@ -75,9 +75,9 @@ fn table<T>(keys: Vec<(String, Column)>, list: &[Quantity<T>], rows: &[T], durat
     Table::new(keys.into_iter().chain(quantities).collect())
 }
 
-/// The table `series`: a row per time, object and series. Objects are called as in the scenario:
-/// `flows.bulk[3]`, `links.sat.forward`; the variables of a congestion control are series `telemetry.NAME`. A
-/// flow has no values before it starts.
+/// The table `series`: one row per time, object and series. Objects have their names in the scenario:
+/// `flows.bulk[3]`, `links.sat.forward`; the variables of a congestion control are series `telemetry.NAME`. A flow
+/// has no values before it starts.
 #[must_use]
 pub fn series_table(result: &RunResult) -> Table {
     let objects = result.flows.iter().map(|f| format!("flows.{}[{}]", f.group, f.index));
@@ -115,7 +115,7 @@ pub fn series_table(result: &RunResult) -> Table {
     ])
 }
 
-/// What the cuts of the window truly answered; in brackets those by timeout.
+/// The true causes of window reductions; in brackets those by timeout.
 fn cut_lines(groups: &[Group<'_>]) -> String {
     let mut cuts = Grid::new(&["window cuts after", "link error", "congestion", "outage", "no loss"]);
     for g in groups {
@@ -131,7 +131,7 @@ fn cut_lines(groups: &[Group<'_>]) -> String {
     cuts.lines(0)
 }
 
-/// What `run` prints: tables of flow groups, of the causes of window cuts, of pages, and of links.
+/// The output of `run`: tables of flow groups, of the causes of window reductions, of pages, and of links.
 #[must_use]
 pub fn report(scenario: &Resolved, seed: u64, result: &RunResult) -> String {
     let title = if scenario.title.is_empty() { String::new() } else { format!("{} · ", scenario.title) };

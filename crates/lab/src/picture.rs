@@ -1,4 +1,4 @@
-//! Pictures of figures through the command `vl-convert`, for a program that was installed without Python.
+//! Rendering of figures with the command `vl-convert`, for a program installed without Python.
 
 use skyhaul_study::RenderError;
 use skyhaul_study::figure::FigureRenderer;
@@ -6,8 +6,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{self, Stdio};
 
-/// How to get pictures where there is no renderer.
-pub(crate) const HOW_TO: &str = "no pictures: install vl-convert, or use `pip install 'skyhaul[plot]'`; \
+/// The message without a renderer.
+pub(crate) const HOW_TO: &str = "no figure files: install vl-convert, or use `pip install 'skyhaul[plot]'`; \
                                  the page report.html shows the same figures";
 
 /// The command `vl-convert`.
@@ -15,7 +15,7 @@ pub(crate) const HOW_TO: &str = "no pictures: install vl-convert, or use `pip in
 pub(crate) struct Command(PathBuf);
 
 impl Command {
-    /// Looks for it in the folders of `PATH`.
+    /// Searches for it in the folders of `PATH`.
     pub(crate) fn find() -> Option<Self> {
         let name = format!("vl-convert{}", std::env::consts::EXE_SUFFIX);
         let folders = std::env::var_os("PATH")?;

@@ -1,5 +1,5 @@
 //! A reproduction: all studies, or those that are named, and one report over them. The command and the Python package
-//! do the same here; they differ in who runs the cells.
+//! share this code; they differ in how cells run.
 
 use crate::clock::{self, Stopwatch};
 use crate::engine::simulator;
@@ -34,32 +34,32 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// What to reproduce, and where the report goes.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// Papers and studies; all if none is named.
+    /// Papers and studies; all if empty.
     pub names: Vec<String>,
     /// Fewer seeds and shorter runs, as each study says.
     pub quick: bool,
-    /// Studies of this folder instead of those that come with the program.
+    /// Studies of this folder instead of the built-in ones.
     pub studies: Option<PathBuf>,
-    /// Number of seeds instead of those of the studies.
+    /// Number of seeds, instead of each study's.
     pub seeds: Option<u32>,
-    /// Most cells of a study, instead of what it says.
+    /// Largest number of cells per study, instead of each study's limit.
     pub max_cells: Option<u64>,
     /// The folder; by default `results/reproduce` or `results/reproduce-quick`.
     pub out: Option<PathBuf>,
 }
 
-/// Studies under way.
+/// A reproduction in progress.
 #[derive(Debug)]
 pub struct Reproduction {
     profile: Profile,
     folder: PathBuf,
-    /// Held as long as this is.
+    /// The lock of the folder.
     _lease: Lease,
     papers: Vec<Planned>,
     /// Paper and study of each plan, by number.
     places: Vec<(usize, usize)>,
     plans: Vec<Plan>,
-    /// What became of each study of each paper so far.
+    /// The outcomes so far, by paper and study.
     outcomes: Mutex<Outcomes>,
     watch: Stopwatch,
 }
@@ -76,11 +76,11 @@ struct Planned {
 type Outcomes = Vec<Vec<Option<Result<Evaluation, Refused>>>>;
 
 impl Reproduction {
-    /// Reads and plans the studies and makes the folder. Studies that cannot be read or planned are told with `warn`;
-    /// the report names them.
+    /// Reads and plans the studies and creates the folder. Studies that cannot be read or planned are reported with
+    /// `warn`, and listed in the report.
     ///
     /// # Errors
-    /// Names that nobody has, a folder without studies, or one that cannot take results.
+    /// Unknown names, a folder without studies, or an unsuitable results folder.
     pub fn begin(request: &Request, warn: &mut dyn FnMut(&str)) -> Result<Self, LabError> {
         let profile = if request.quick { Profile::Quick } else { Profile::Full };
         if request.seeds == Some(0) {
@@ -147,7 +147,7 @@ impl Reproduction {
         format!("{}/{}", self.papers[s].name, self.papers[s].studies[k])
     }
 
-    /// Where the report goes.
+    /// The folder of the report.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -157,7 +157,7 @@ impl Reproduction {
         self.outcomes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Evaluates a study whose cells are there, and writes its results directory.
+    /// Evaluates a study whose cells have run, and writes its results directory.
     ///
     /// # Errors
     /// The file that cannot be written.
@@ -182,8 +182,8 @@ impl Reproduction {
         run_all(simulator(), &self.plans, options, &finished)
     }
 
-    /// Draws the figures, if something can draw, and writes the report over all studies. What cannot be drawn is told
-    /// with `warn`.
+    /// Renders the figures, if there is a renderer, and writes the report over all studies. Figures that cannot be
+    /// rendered are reported with `warn`.
     ///
     /// # Errors
     /// The file that cannot be written.
@@ -200,17 +200,17 @@ impl Reproduction {
     }
 }
 
-/// The cache that the command takes if none is named, or this one; made if it is not there.
+/// The given cache, or the default cache of the command; created if necessary.
 ///
 /// # Errors
-/// If it cannot be made.
+/// If it cannot be created.
 pub fn cache(dir: Option<PathBuf>) -> Result<Cache, LabError> {
     let cache = Cache::new(dir.unwrap_or_else(Cache::default_dir));
     fs::create_dir_all(cache.dir()).map_err(LabError::write(cache.dir()))?;
     Ok(cache)
 }
 
-/// Takes the studies of an older reproduction out of the folder.
+/// Removes the studies of an older reproduction from the folder.
 fn prepare(folder: &Path, profile: Profile) -> Result<(), LabError> {
     let old = folder.join("studies");
     for paper in fs::read_dir(&old).into_iter().flatten().flatten() {
@@ -266,7 +266,7 @@ fn bind(papers: Vec<Planned>, outcomes: Outcomes, profile: Profile) -> Book {
     }
 }
 
-/// Draws the figures of all studies, if something can draw.
+/// Renders the figures of all studies, if there is a renderer.
 fn pictures(book: &Book, folder: &Path, renderer: Option<&dyn FigureRenderer>, warn: &mut dyn FnMut(&str)) {
     let command = picture::Command::find();
     let Some(renderer) = renderer.or(command.as_ref().map(|c| c as &dyn FigureRenderer)) else { return };

@@ -20,12 +20,12 @@ use skyhaul_study::runner::CellRunner;
 use skyhaul_study::table::{Table, TableWriter};
 use std::path::{Path, PathBuf};
 
-/// In every folder of results.
+/// Name of the manifest in every results folder.
 pub const MANIFEST: &str = "manifest.json";
-/// Finished cells, where somebody keeps them beside the results.
+/// Name of the cache folder next to the results.
 pub const CACHE: &str = "cache";
 
-/// Writes the results of one run into a folder that somebody holds ([`Lease`](crate::lease::Lease)); returns the files.
+/// Writes the results of one run into a locked folder ([`Lease`](crate::lease::Lease)); returns the files.
 ///
 /// # Errors
 /// The file that could not be written, and why.
@@ -61,7 +61,7 @@ pub fn write(
     Ok(paths.into())
 }
 
-/// Writes a folder with one folder of results per case.
+/// Writes a folder with one results folder per case.
 ///
 /// # Errors
 /// As [`write()`].
@@ -87,7 +87,7 @@ pub fn write_all(
     Ok(written)
 }
 
-/// Key → value of what `--set` chose for this case.
+/// Key → value chosen by `--set` for this case.
 #[must_use]
 pub fn choice(case: &Case) -> Value {
     case.choice
@@ -97,7 +97,7 @@ pub fn choice(case: &Case) -> Value {
         .into()
 }
 
-/// Where a result comes from, as far as it is the same for everything.
+/// The provenance common to all results.
 #[must_use]
 pub fn manifest(command: &str) -> Value {
     json!({
@@ -113,7 +113,7 @@ pub fn manifest(command: &str) -> Value {
     })
 }
 
-/// A name that every file system takes.
+/// A name that every file system accepts.
 fn plain(text: &str) -> String {
     let keep = |c: char| if c.is_ascii_alphanumeric() || "=._-+".contains(c) { c } else { '_' };
     text.chars().map(keep).take(100).collect()
@@ -135,7 +135,7 @@ pub fn json_file(path: &Path, value: &impl Serialize) -> Result<(), LabError> {
     text(path, &json_text(value))
 }
 
-/// JSON for people and programs, with a line break at the end.
+/// Indented JSON with a final line break.
 ///
 /// # Panics
 /// Never for what this crate writes: all its keys are strings.

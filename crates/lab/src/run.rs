@@ -10,9 +10,9 @@ use skyhaul_trace::{Digest, Null};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Told how runs go, from several threads, and asked whether they are to go on.
+/// Observer of runs, called from several threads; it may stop them.
 pub trait Watch: Sync {
-    /// Before the first step: how many there are.
+    /// Before the first step: the number of steps.
     fn begin(&self, steps: u64) {
         let _ = steps;
     }
@@ -20,7 +20,7 @@ pub trait Watch: Sync {
     fn step(&self) {}
     /// After the last step.
     fn end(&self) {}
-    /// True if the runs are to stop.
+    /// True to stop the runs.
     fn stopped(&self) -> bool {
         false
     }
@@ -32,7 +32,7 @@ pub struct Unwatched;
 
 impl Watch for Unwatched {}
 
-/// Portions into which a run is cut, to tell how it goes and to ask whether it is to go on.
+/// Number of steps of a run, between which progress is reported and a stop is checked.
 const STEPS: u64 = 200;
 
 /// Runs all cases, at most `jobs` at a time; results are in the order of the cases.
@@ -66,7 +66,7 @@ pub fn execute(
     done.into_iter().map(|d| d.unwrap_or(Err(LabError::Stopped))).collect()
 }
 
-/// Runs one case with users' own controls.
+/// Runs one case with user-defined controls.
 ///
 /// # Errors
 /// If it cannot be simulated, a control fails, or it is stopped.
@@ -82,7 +82,7 @@ pub fn single(
     result
 }
 
-/// Runs one case and captures its packets. Whatever ends the run, what was captured until then is readable.
+/// Runs one case and captures its packets. If the run ends early, the capture so far is readable.
 ///
 /// # Errors
 /// As [`execute`], and if the capture cannot be written.
@@ -112,7 +112,7 @@ pub fn captured(
     }
 }
 
-/// Runs one case with a recorder of one's own.
+/// Runs one case with the caller's recorder.
 ///
 /// # Errors
 /// As [`execute`].

@@ -1,4 +1,4 @@
-//! A figure of what satellites do to a link during a run: elevation and delay of who serves, and when nobody does.
+//! A figure of a satellite link during a run: elevation and delay of the serving satellite, and outages.
 
 use crate::LabError;
 use crate::error::FigureError;
@@ -10,26 +10,25 @@ use skyhaul_scenario::check::orbit::{Sample, series};
 use skyhaul_study::figure::{FigureRenderer, PALETTE};
 use std::path::Path;
 
-/// More points of a curve than that show nothing more.
+/// Largest number of points of a curve; more would not be visible.
 const POINTS: usize = 2_000;
 
-/// More names of satellites than that would cover each other.
+/// Largest number of satellite names; more would overlap.
 const NAMES: usize = 12;
 
-/// Draws the first link over satellites of a scenario: SVG or PNG through `vl-convert`, or the specification itself as
-/// JSON, by the ending of the path.
+/// Draws the first satellite link of a scenario: SVG or PNG with `vl-convert`, or the specification as JSON, by the
+/// extension of the path.
 ///
 /// # Errors
-/// If no link has satellites, the ending is unknown, nothing can draw, or the file cannot be written.
+/// If no link has satellites, the extension is unknown, there is no renderer, or the file cannot be written.
 pub fn figure(scenario: &Resolved, path: &Path) -> Result<(), LabError> {
     let refuse = |why| LabError::from(FigureError { path: path.into(), why });
-    let spec = spec(scenario).ok_or_else(|| refuse("no link of the scenario has satellites".into()))?;
+    let spec = spec(scenario).ok_or_else(|| refuse("no link of the scenario uses satellites".into()))?;
     let text = spec.to_string();
     match path.extension().and_then(|e| e.to_str()) {
         Some("json") => std::fs::write(path, text).map_err(LabError::write(path)),
         Some("svg" | "png") => {
-            let missing =
-                "nothing here can draw: install vl-convert, or write a name that ends in .json for its input";
+            let missing = "cannot draw: install vl-convert, or write a name that ends in .json for the Vega-Lite specification";
             let command = Command::find().ok_or_else(|| refuse(missing.into()))?;
             command.render(&text, path).map_err(|e| refuse(e.to_string()))
         }
@@ -37,7 +36,7 @@ pub fn figure(scenario: &Resolved, path: &Path) -> Result<(), LabError> {
     }
 }
 
-/// The Vega-Lite specification, with the data inside; `None` if no link has satellites.
+/// The Vega-Lite specification with embedded data; `None` if no link has satellites.
 #[must_use]
 pub fn spec(scenario: &Resolved) -> Option<Value> {
     let (link, orbit) = scenario.links.iter().find_map(|l| Some((l, l.forward.orbit.as_ref()?)))?;
@@ -46,7 +45,7 @@ pub fn spec(scenario: &Resolved) -> Option<Value> {
     series(orbit, duration, &mut |s| samples.push(s.clone()));
     let title = format!("Link {}: {} - {}", link.name, config.from, config.to);
     let said = format!(
-        "Elevation at {}, delay one way; colours change with the satellite, grey where there is none",
+        "Elevation at {} and one-way delay; the colour changes with the satellite, grey means none",
         config.from
     );
     let panel = |field: &str, y: &str, names: bool| panel(field, y, names, &Passes::of(&samples, duration));
@@ -58,7 +57,7 @@ pub fn spec(scenario: &Resolved) -> Option<Value> {
     }))
 }
 
-/// Points of curves, from when to when each satellite serves, and when none does.
+/// Points of curves, the serving time of each satellite, and the outages.
 #[derive(Debug, Default)]
 struct Passes {
     points: Vec<Value>,
@@ -101,7 +100,7 @@ impl Passes {
     }
 }
 
-/// One curve over time, with the times without a satellite behind it.
+/// One curve over time, with the outages in the background.
 fn panel(field: &str, title: &str, names: bool, of: &Passes) -> Value {
     let x = json!({
         "field": "t", "type": "quantitative", "title": if names { Value::Null } else { json!("Time (s)") },

@@ -1,4 +1,4 @@
-//! Studies: those that come with the program, running them, and what is shown of them.
+//! Built-in studies, running studies, and their output.
 
 use crate::engine::simulator;
 use crate::error::LabError;
@@ -14,21 +14,21 @@ use skyhaul_study::output::{self, OutputOptions};
 use skyhaul_study::plan::Plan;
 use std::path::{Path, PathBuf};
 
-/// Name and text of the studies and papers inside the program, by name.
+/// Names and texts of the built-in studies and papers, by name.
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/studies.rs"));
 }
 pub(crate) use embedded::{PAPERS, STUDIES};
 
-/// Names of the studies that come with the program.
+/// Names of the built-in studies.
 pub fn names() -> impl Iterator<Item = &'static str> {
     STUDIES.iter().map(|s| s.0)
 }
 
-/// Reads a study: a file, for `-` the standard input, or one that comes with the program.
+/// Reads a study: a file, `-` for standard input, or a built-in study.
 ///
 /// # Errors
-/// If it is not there, or says something that cannot be.
+/// If it does not exist or is invalid.
 pub fn open(name: &str) -> Result<StudyFile, LabError> {
     if name == STDIN {
         // What it names is looked for in the present folder.
@@ -50,10 +50,10 @@ pub fn open(name: &str) -> Result<StudyFile, LabError> {
     Ok(StudyFile::read(path)?)
 }
 
-/// Changes a key of the study's scenario, as `--set` says it.
+/// Changes a key of the study's scenario, as `--set` does.
 ///
 /// # Errors
-/// If there is no `=`. Whether the key exists shows when the study is planned.
+/// If there is no `=`. Planning the study checks whether the key exists.
 pub fn set(file: &mut StudyFile, assignment: &str) -> Result<(), LabError> {
     let Some((path, value)) = assignment.split_once('=') else {
         return Err(LabError::NoValue { text: assignment.to_owned() });
@@ -67,13 +67,13 @@ pub fn set(file: &mut StudyFile, assignment: &str) -> Result<(), LabError> {
 /// Resolves and checks a study.
 ///
 /// # Errors
-/// If it is not there, or says something that cannot be.
+/// If it does not exist or is invalid.
 pub fn plan(file: StudyFile) -> Result<Plan, LabError> {
     Ok(skyhaul_study::plan::plan(simulator(), file)?)
 }
 
-/// Writes the results directory of a study, then draws the figures as PNG and SVG. A picture that cannot be
-/// drawn is told with `warn`, in one line, and stops nothing. Returns the files written.
+/// Writes the results directory of a study, then draws the figures as PNG and SVG. A figure that cannot be rendered
+/// is reported with `warn`, in one line. Returns the files written.
 ///
 /// # Errors
 /// The file that cannot be written.
@@ -101,7 +101,7 @@ pub fn write(
     Ok(written)
 }
 
-/// Draws the figures of a study as PNG and SVG; those that could be drawn.
+/// Renders the figures of a study as PNG and SVG; returns those that succeeded.
 pub(crate) fn pictures(
     e: &Evaluation,
     folder: &Path,
@@ -122,8 +122,8 @@ pub(crate) fn pictures(
     written
 }
 
-/// Means with intervals under the default reading: a table per metric, the last axis across and all others
-/// down; with a single axis, or none, one table of all metrics.
+/// Means with intervals under the default reading: one table per metric, with the last axis across and all others
+/// down; with one axis or none, a single table of all metrics.
 #[must_use]
 pub fn values(e: &Evaluation, metrics: impl Fn(&str) -> bool) -> String {
     let v = &e.values;

@@ -1,7 +1,7 @@
 //! The whole result of a run as JSON: the content of `summary.json` and of `run --json`.
 //!
-//! Keys are in the order of their names at every level. Rows of flows and links are written one after the other and never
-//! held together: a run may have tens of thousands of them.
+//! Keys are sorted by name at every level. Rows of flows and links are streamed, since a run may have tens of
+//! thousands of them.
 
 use crate::measure::groups;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
@@ -13,7 +13,7 @@ use skyhaul_sim::result::direction;
 use skyhaul_sim::{FlowResult, LinkResult, RunResult};
 use skyhaul_study::runner::CellRunner;
 
-/// What a run measured, ready to be written. Quantities have the names of columns.
+/// The measurements of a run, ready to be written. Quantities have the names of columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Summary<'a> {
     /// What was run.
@@ -22,7 +22,7 @@ pub struct Summary<'a> {
     pub seed: u64,
     /// What came of it.
     pub result: &'a RunResult,
-    /// What of a matrix of runs was chosen, if it is one of several.
+    /// The choice in a matrix of runs, if it is one of several.
     pub choice: Option<&'a Value>,
 }
 
@@ -78,14 +78,14 @@ impl Serialize for Summary<'_> {
     }
 }
 
-/// A key that says which row it is.
+/// A key that identifies the row.
 type Name<T> = (&'static str, fn(&T) -> Value);
 
-/// What a row says under a key.
+/// The value of a key in a row.
 enum Cell<T: 'static> {
-    /// Which row it is.
+    /// The identifying keys of the row.
     Name(fn(&T) -> Value),
-    /// What was measured.
+    /// Its measurements.
     Quantity(&'static Quantity<T>),
 }
 
@@ -93,7 +93,7 @@ enum Cell<T: 'static> {
 struct Rows<'a, T: 'static> {
     rows: &'a [T],
     duration: Duration,
-    /// In the order of their names.
+    /// The rows, in the order of their names.
     keys: Vec<(String, Cell<T>)>,
 }
 
@@ -116,7 +116,7 @@ impl<T> Serialize for Rows<'_, T> {
     }
 }
 
-/// One of them.
+/// One row.
 struct Row<'a, T: 'static> {
     rows: &'a Rows<'a, T>,
     row: &'a T,

@@ -17,7 +17,7 @@ pub fn short(x: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
 }
 
-/// A rate in bit/s with the prefix that suits it.
+/// A rate in bit/s with a suitable prefix.
 #[must_use]
 pub fn bit_rate(x: f64) -> String {
     let (by, unit) = match x {
@@ -29,20 +29,20 @@ pub fn bit_rate(x: f64) -> String {
     format!("{} {unit}", short(x / by))
 }
 
-/// A time in seconds with the prefix that suits it.
+/// A time in seconds with a suitable prefix.
 #[must_use]
 pub fn seconds(x: f64) -> String {
     if x != 0.0 && x < 0.9995 { format!("{} ms", short(x * 1e3)) } else { format!("{} s", short(x)) }
 }
 
-/// A share in per cent.
+/// A fraction in per cent.
 #[must_use]
 pub fn percent(x: f64) -> String {
     format!("{} %", short(x * 100.0))
 }
 
-/// Rows of cells; the first row is the head. Columns are as wide as they need to be, the first is aligned to
-/// the left, all others to the right.
+/// Rows of cells; the first row is the header. Columns are as wide as necessary; the first is left-aligned, all
+/// others right-aligned.
 #[derive(Clone, Debug, Default)]
 pub struct Grid {
     rows: Vec<Vec<String>>,
@@ -50,7 +50,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// A grid with this head.
+    /// A grid with this header.
     #[must_use]
     pub fn new(head: &[&str]) -> Self {
         Self { rows: vec![head.iter().map(|h| (*h).into()).collect()], left: vec![0] }
@@ -68,7 +68,7 @@ impl Grid {
         self.rows.push(cells);
     }
 
-    /// The lines, each ended, indented by `indent` blanks.
+    /// The lines, each terminated and indented by `indent` spaces.
     #[must_use]
     pub fn lines(&self, indent: usize) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);

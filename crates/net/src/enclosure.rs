@@ -9,7 +9,7 @@
 //! after SIGKILL; and with the last process an anonymous network namespace goes, and with their descriptors the devices.
 //!
 //! Only a process that is born in the namespace can be its first, and no safe code runs between `fork` and `exec`. So we
-//! start ourselves once more: [`start`] runs a command line of the caller's, which has to call [`init`].
+//! start skyhaul again: [`start`] runs a command line of the caller's, which has to call [`init`].
 
 use crate::device::Namespace;
 use crate::error::NetError;
@@ -66,9 +66,9 @@ pub fn start(namespace: &Namespace, again: &[OsString], program: &[OsString]) ->
     let waiting = std::thread::spawn(move || {
         let born = (|| {
             namespace.enter()?;
-            let fail = |e: Errno| NetError::os("make a namespace of processes", e);
+            let fail = |e: Errno| NetError::os("create a PID namespace", e);
             unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS).map_err(fail)?;
-            command.spawn().map_err(|e| NetError::os("start ourselves once more", e))
+            command.spawn().map_err(|e| NetError::os("start skyhaul again", e))
         })();
         match born {
             Ok(mut child) => {
@@ -156,7 +156,7 @@ fn front(program: OsString, mut line: Vec<OsString>, arguments: usize) -> Vec<Os
 /// To be called before the process has any other thread.
 pub fn init(arguments: &[OsString]) -> u8 {
     let [parent, program, rest @ ..] = arguments else {
-        eprintln!("skyhaul: this command is for the program itself");
+        eprintln!("skyhaul: this command is internal");
         return NO_INIT;
     };
     match oversee(parent, program, rest) {
@@ -171,10 +171,10 @@ pub fn init(arguments: &[OsString]) -> u8 {
 fn oversee(parent: &OsStr, program: &OsStr, rest: &[OsString]) -> Result<u8, NetError> {
     let fail = |what: &'static str| move |e: Errno| NetError::os(what, e);
     if Pid::this().as_raw() != 1 {
-        let e = io::Error::other("this process is not the first of a namespace");
+        let e = io::Error::other("this process is not the first of its namespace");
         return Err(NetError::os("enclose a program", e));
     }
-    set_pdeathsig(Signal::SIGKILL).map_err(fail("ask to be ended with the parent"))?;
+    set_pdeathsig(Signal::SIGKILL).map_err(fail("request a signal when the parent ends"))?;
     // It may have died before we asked. What is left of a dead process has no namespaces.
     let mut alive = std::path::PathBuf::from("/proc");
     alive.extend([parent, OsStr::new("ns/net")]);

@@ -8,33 +8,33 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum NetError {
     /// Neither root nor the capability.
-    #[error("{what} needs CAP_NET_ADMIN: run it as root, or in a user namespace of your own (unshare -Urn)")]
+    #[error("{what} needs CAP_NET_ADMIN: run it as root, or in your own user namespace (unshare -Urn)")]
     Privileges {
         /// What was tried.
         what: String,
     },
     /// Refused although the process is in a user namespace of its own, where it has all capabilities.
     #[error(
-        "the kernel refuses to {what} in this user namespace: run it as root (and look at the mode of /dev/net/tun)"
+        "the kernel refuses to {what} in this user namespace: run it as root (and check the permissions of /dev/net/tun)"
     )]
     Rootless {
         /// What was tried.
         what: String,
     },
     /// There is no TUN driver.
-    #[error("there is no /dev/net/tun: load the driver (modprobe tun), or give the container the device")]
+    #[error("there is no /dev/net/tun: load the driver (modprobe tun), or pass the device to the container")]
     NoTun,
     /// The name of a device is taken.
-    #[error("an interface {0:?} exists already and is in use: choose another name")]
+    #[error("interface {0:?} exists already and is in use: choose another name")]
     NameInUse(String),
     /// The name of a device is no name of one.
-    #[error("{0:?} is no name for an interface: 1 to 15 letters, digits, dots, dashes")]
+    #[error("{0:?} is not an interface name: write 1 to 15 letters, digits, dots or dashes")]
     BadName(String),
     /// No device of that name.
     #[error("there is no interface {0:?}; `ip link` lists those that exist")]
     NoInterface(String),
     /// No namespace of that name.
-    #[error("there is no network namespace {0:?}: `ip netns add {0}` makes one; a number is a process id")]
+    #[error("there is no network namespace {0:?}: `ip netns add {0}` creates one; a number is a process id")]
     NoNamespace(String),
     /// The address is in use.
     #[error("{what} is in use already: choose another one")]
@@ -43,13 +43,13 @@ pub enum NetError {
         what: String,
     },
     /// The table of ways through the links is full.
-    #[error("the groups of flows take too many different ways: fewer groups, or shorter paths")]
+    #[error("the flow groups use too many different routes: write fewer groups, or shorter paths")]
     TooManyWays,
     /// Another end than we took the device away.
-    #[error("the interface {0:?} has gone: somebody removed it")]
+    #[error("interface {0:?} was removed")]
     DeviceGone(String),
     /// A packet of a strict emulation left too late.
-    #[error("a packet left {:.3} ms late, more than the {:.3} ms allowed: this machine cannot keep up now", .by.as_secs_f64() * 1e3, .limit.as_secs_f64() * 1e3)]
+    #[error("a packet left {:.3} ms late, more than the {:.3} ms allowed: this machine cannot keep up", .by.as_secs_f64() * 1e3, .limit.as_secs_f64() * 1e3)]
     TooLate {
         /// How late.
         by: skyhaul_base::Duration,

@@ -220,7 +220,7 @@ fn a_run_in_which_nothing_crosses_is_not_trusted() {
         return;
     };
     let r = p.emulation.finish().unwrap();
-    assert_eq!(r.doubts(), ["no packet entered the links in either direction: nothing was measured"]);
+    assert_eq!(r.doubts(), ["no packet entered the links in either direction, so nothing was measured"]);
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn names_that_are_taken_and_namespaces_that_are_not_there_are_refused() {
         TunConfig { name: Some("sky7".into()), addresses: addresses(true), mtu: 1500, offload: false };
     let first = End::open(&ns, &config).unwrap();
     let e = End::open(&ns, &config).unwrap_err().to_string();
-    assert_eq!(e, "an interface \"sky7\" exists already and is in use: choose another name");
+    assert_eq!(e, "interface \"sky7\" exists already and is in use: choose another name");
     drop(first);
     // It vanished with its last user.
     End::open(&ns, &config).unwrap();

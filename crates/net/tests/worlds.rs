@@ -127,10 +127,10 @@ fn what_only_the_simulator_can_do_is_refused() {
     let udp = "transport = \"udp\"\napp = { kind = \"cbr\", rate = \"8 kbit/s\", packet = \"40 B\" }\n";
     for world in [World::Ours, World::Kernel("reno".into())] {
         let e = refused(udp, &world);
-        assert!(e.starts_with("flows.bulk: a datagram carries its number and its time on a wire"), "{e}");
+        assert!(e.starts_with("flows.bulk: a real datagram carries its sequence number"), "{e}");
     }
     let e = refused("cc = \"user:mine\"\n", &World::Ours);
-    assert!(e.starts_with("flows.bulk: the control \"mine\" is the user's own"), "{e}");
+    assert!(e.starts_with("flows.bulk: the control \"mine\" is user-defined"), "{e}");
     let e = refused("", &World::Kernel("no-such".into()));
     assert!(e.starts_with("this kernel has no congestion control \"no-such\"; it has: "), "{e}");
     assert_eq!(World::parse("kernel:bbr"), Some(World::Kernel("bbr".into())));

@@ -25,27 +25,28 @@ pub struct Config {
     pub from: Station,
     /// The station at the receivers' end.
     pub to: Station,
-    /// The satellites: the name of a known constellation, a table, or a list of these, all of which may serve.
+    /// The satellites: the name of a known constellation, a table, or a list of these, which may all serve.
     pub constellation: Shells,
-    /// When the run starts, for elements, which are of a date. Without it the Earth has not turned at the start.
+    /// Start time of the run (UTC), required for orbital elements. Without it, the Earth's rotation angle is 0 at the
+    /// start.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub epoch: Option<Epoch>,
-    /// How long satellites and Earth have already moved when the run starts; 0 by default.
+    /// Time offset of the orbits and the Earth's rotation at the start of the run; 0 by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time", default))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub offset: Duration,
     /// What satellites do with packets; "bent-pipe" by default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub relay: Relay,
-    /// Time that each satellite on the way takes; 0 by default for a bent pipe, otherwise 1 ms.
+    /// Processing delay of each satellite on the path; by default 0 for a bent pipe, otherwise 1 ms.
     #[cfg_attr(
         feature = "serde",
         serde(with = "optional_time", default, skip_serializing_if = "Option::is_none")
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Time>"))]
     pub processing: Option<Duration>,
-    /// How often the delay is computed; straight lines lie between. By default 100 ms for low orbits, 1 s for medium
-    /// ones, 60 s for geostationary ones.
+    /// Interval at which the delay is computed, with linear interpolation between. By default 100 ms for low orbits,
+    /// 1 s for medium and 60 s for geostationary ones.
     #[cfg_attr(
         feature = "serde",
         serde(with = "optional_time", default, skip_serializing_if = "Option::is_none")
@@ -56,18 +57,18 @@ pub struct Config {
     #[cfg_attr(feature = "serde", serde(deserialize_with = "policy::read", default))]
     #[cfg_attr(feature = "schema", schemars(schema_with = "policy::schema"))]
     pub handover: Policy,
-    /// How often that is decided, from the start of the run on; 1 s by default.
+    /// Interval of handover decisions, from the start of the run; 1 s by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time", default = "second"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub interval: Duration,
-    /// How a link changes from one satellite to another; "hard" by default.
+    /// Handover between satellites; "hard" by default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub switch: Switch,
-    /// For how long a hard change interrupts it; 100 ms by default.
+    /// Interruption by a hard handover; 100 ms by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time", default = "tenth"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub interruption: Duration,
-    /// How many satellites serve at a time; "none" by default.
+    /// Satellite diversity: how many satellites serve at a time; "none" by default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub diversity: Diversity,
 }
@@ -86,23 +87,23 @@ const fn tenth() -> Duration {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RelaySpec"))]
 pub enum Relay {
-    /// One satellite, which both stations see, sends down what comes up.
+    /// One satellite, visible from both stations, relays packets.
     #[default]
     BentPipe,
-    /// Satellites pass packets on to their neighbours, two in their own plane and one in each plane beside it, on the way
-    /// of the shortest delay, which is looked for each second.
+    /// Satellites relay packets over inter-satellite links to their neighbours, two in their own plane and one in
+    /// each adjacent plane, on the path of least delay, recomputed every second.
     InterSatellite,
 }
 
-/// How a link changes from one satellite to another.
+/// Handover between satellites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SwitchSpec"))]
 pub enum Switch {
-    /// The link is interrupted, and what is in flight is lost unless the link says otherwise.
+    /// The link is interrupted, and packets in flight are lost unless the link says otherwise.
     #[default]
     Hard,
-    /// What is in flight arrives, and what follows takes the new way at once.
+    /// Packets in flight arrive, and later packets take the new path at once.
     Soft,
 }
 
@@ -210,7 +211,7 @@ impl Config {
             ));
         }
         if self.relay == Relay::InterSatellite && self.diversity != Diversity::None {
-            let message = "two ways at a time need relay = \"bent-pipe\": leave this out, or write \"none\"";
+            let message = "two paths at a time need relay = \"bent-pipe\": leave this out, or write \"none\"";
             return Err(Invalid::new("diversity", message));
         }
         Ok(())
@@ -248,7 +249,7 @@ mod policy {
             Policy::find(text)
                 .ok_or_else(|| format!("there is no policy \"{text}\" (known: {})", NAMES.join(", ")))
         };
-        let bare = |n: &str| -> String { format!("{n} is no policy: write one of {}", NAMES.join(", ")) };
+        let bare = |n: &str| -> String { format!("{n} is not a policy: write one of {}", NAMES.join(", ")) };
         text_or_table(d, "a policy such as \"max-elevation\", or a table with its kind", find, bare)
     }
 
@@ -256,7 +257,7 @@ mod policy {
     pub(super) fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let table = generator.subschema_for::<Policy>();
         schemars::json_schema!({
-            "description": "Which of the satellites in sight serves; \"max-elevation\" by default.",
+            "description": "Which of the visible satellites serves; \"max-elevation\" by default.",
             "anyOf": [{ "type": "string", "enum": NAMES }, table],
         })
     }
@@ -274,7 +275,7 @@ mod shells {
     const EXPECTED: &str = "a constellation such as \"leo550\", a table with its kind, or a list of these";
 
     fn bare(n: &str) -> String {
-        format!("{n} is no constellation: write {EXPECTED}")
+        format!("{n} is not a constellation: write {EXPECTED}")
     }
 
     /// One of a list.

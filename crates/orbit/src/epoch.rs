@@ -64,7 +64,7 @@ impl fmt::Display for Epoch {
 
 /// A text that is no point in time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is no time of UTC: write such as \"2026-11-22T12:00:00Z\"")]
+#[error("\"{0}\" is not a UTC time: write, say, \"2026-11-22T12:00:00Z\"")]
 pub struct NotATime(alloc::string::String);
 
 impl FromStr for Epoch {

@@ -55,7 +55,7 @@ impl Station {
                     alike => alloc::format!(" (known with this letter: {alike})"),
                 };
                 Err(UnknownCity(alloc::format!(
-                    "there is no city \"{name}\" in the list: write {{ latitude = \"38.12 deg\", longitude = \
+                    "the list has no city \"{name}\": write {{ latitude = \"38.12 deg\", longitude = \
                      \"13.36 deg\" }}{known}"
                 )))
             }
@@ -126,7 +126,7 @@ mod file {
 
     impl<'de> Deserialize<'de> for Station {
         fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-            let bare = |n: &str| alloc::format!("{n} is no place: write a city or its coordinates");
+            let bare = |n: &str| alloc::format!("{n} is not a place: write a city or its coordinates");
             let expected =
                 "a city, such as \"Palermo\", or { latitude = \"38.12 deg\", longitude = \"13.36 deg\" }";
             text_or_table(d, expected, |text| Station::city(text).map(Form), bare).map(|f: Form| f.0)
@@ -155,7 +155,7 @@ impl schemars::JsonSchema for Station {
                 {
                     "type": "object",
                     "properties": {
-                        "name": { "type": "string", "description": "What it is called in tables." },
+                        "name": { "type": "string", "description": "Its name in tables." },
                         "latitude": latitude,
                         "longitude": longitude,
                     },

@@ -37,7 +37,7 @@ pub enum Feedback {
 
 /// A window into which nothing goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("nothing could ever be sent: write a window of 1 packet or more")]
+#[error("nothing could be sent: write a window of at least 1 packet")]
 pub struct NoWindow;
 
 impl Refusal for NoWindow {

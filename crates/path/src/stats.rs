@@ -79,7 +79,7 @@ impl Counters {
     pub fn total(&self) -> KindCounters {
         self.kinds.iter().fold(KindCounters::default(), KindCounters::and)
     }
-    /// Packets that are not of low priority.
+    /// Packets without low priority.
     #[must_use]
     pub fn high(&self) -> KindCounters {
         self.kinds.iter().step_by(2).fold(KindCounters::default(), KindCounters::and)

@@ -33,9 +33,9 @@ pub(crate) fn read(text: &str, what: &str, units: &[(&str, u64)]) -> Result<(Poi
             (Some(column), None) => Ok(column),
             (None, _) => broken(
                 at,
-                format!("the header names no {what}: write one of {}, as in {example}", names(units)),
+                format!("the header has no column of {what}: write one of {}, as in {example}", names(units)),
             ),
-            _ => broken(at, format!("the header names two columns of {what}: leave one out")),
+            _ => broken(at, format!("the header has two columns of {what}: leave one out")),
         }
     };
     let (time, value) = (find("time", TIMES)?, find(what, units)?);
@@ -51,12 +51,9 @@ pub(crate) fn read(text: &str, what: &str, units: &[(&str, u64)]) -> Result<(Poi
             let number = Decimal::parse(word).and_then(|d| d.times(unit));
             number.ok_or_else(|| {
                 let message = if word.starts_with('-') {
-                    format!("{name} is {}, which is negative: write a number, 0 or more", shown(word))
+                    format!("{name} is {}, which is negative: write a number ≥ 0", shown(word))
                 } else {
-                    format!(
-                        "{name} is {}, which is no number that fits: write a number, 0 or more",
-                        shown(word)
-                    )
+                    format!("{name} is {}, which is not a valid number: write a number ≥ 0", shown(word))
                 };
                 Broken { line, message }
             })

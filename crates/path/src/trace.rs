@@ -23,10 +23,10 @@ pub enum TraceError {
     #[error("times must ascend")]
     NotAscending(usize),
     /// It is to begin anew, but its last point is at 0.
-    #[error("the last time is 0, which is no period to repeat: end with a later time")]
+    #[error("the last time is 0, which is not a period to repeat: end with a later time")]
     NoPeriod,
     /// From some time on nothing is ever sent.
-    #[error("from the end on nothing is ever sent: end with a rate above 0, or repeat the trace")]
+    #[error("nothing is ever sent after the last time: end with a rate above 0, or repeat the trace")]
     NeverSends,
 }
 

@@ -68,9 +68,9 @@ pub(crate) fn bits(rate: RateSpec, packet: u64) -> Result<RateSpec, Invalid> {
         RateSpec::Bits(r) if r.bits_per_sec() > 0 => Ok(RateSpec::Bits(r)),
         RateSpec::Packets(n) => match n.times(packet * 8) {
             Some(bits) if bits > 0 => Ok(RateSpec::Bits(Rate::from_bits_per_sec(bits))),
-            _ => Err(Invalid::Rate("no rate that can be sent: write, say, \"1 Mbit/s\"")),
+            _ => Err(Invalid::Rate("not a rate to send at: write, say, \"1 Mbit/s\"")),
         },
-        RateSpec::Bits(_) => Err(Invalid::Rate("no rate that can be sent: write, say, \"1 Mbit/s\"")),
+        RateSpec::Bits(_) => Err(Invalid::Rate("not a rate to send at: write, say, \"1 Mbit/s\"")),
     }
 }
 

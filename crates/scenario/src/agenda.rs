@@ -1,4 +1,4 @@
-//! What changes on the links of a scenario: what its events say, and what happens to links by themselves.
+//! Changes of links during a run: the events of the scenario, and changes by models such as orbits and rain.
 
 use crate::resolved::{Direction, Link, Resolved};
 use skyhaul_base::{Instant, Rng};
@@ -6,13 +6,14 @@ use skyhaul_path::agenda::Due;
 use skyhaul_path::{Agenda, Change, Course};
 
 impl Direction {
-    /// True if it changes by itself as time passes: a satellite moves, it rains.
+    /// Whether it changes by itself over time: a satellite moves, it rains.
     #[must_use]
     pub fn moves(&self) -> bool {
         self.orbit.is_some() || self.fade.is_some()
     }
 
-    /// What happens to it by itself in run `seed`. `link` is the link that it belongs to and `way` "forward" or "reverse".
+    /// The courses that change it by themselves in run `seed`. `link` is its link, and `way` is "forward" or
+    /// "reverse".
     fn courses(&self, seed: u64, link: &Link, way: &str) -> Vec<Box<dyn Course>> {
         let mut courses: Vec<_> = self.orbit.iter().map(|orbit| orbit.course()).collect();
         if let Some(fade) = &self.fade {
@@ -29,8 +30,8 @@ impl Direction {
 }
 
 impl Resolved {
-    /// What changes in run `seed` on the directed links that `mine` picks by their index and whether they are forward, and
-    /// what is so from the start. A directed link has the number 2 · index, and one more in reverse.
+    /// The changes in run `seed` of the directed links that `mine` selects by index and direction, with their state
+    /// at the start. A directed link has the number 2 · index, plus one in reverse.
     pub fn agenda(&self, seed: u64, mine: impl Fn(usize, bool) -> bool) -> (Agenda, Vec<(u32, Change)>) {
         let number = |link: usize, forward: bool| (2 * link + usize::from(!forward)) as u32;
         let events = self.events.iter().filter(|e| mine(e.link, e.forward)).map(|e| Due {

@@ -1,4 +1,5 @@
-//! The resolved scenario as a file: every value explicit, in canonical units, so that it reads back to the same.
+//! The resolved scenario as a file: every value explicit, in canonical units, so that reading it back gives the same
+//! scenario.
 
 use crate::amount::{Count, QueueLimit, RateSpec, Size, Span, Time, Window};
 use crate::memory;
@@ -8,14 +9,14 @@ use crate::model::{
     Short, StartSpec,
 };
 use crate::resolve::chain::spec_of;
-use crate::resolved::{Direction, Event, FlowGroup, Gateway, Resolved, Start, Transport};
+use crate::resolved::{Direction, Event, FlowGroup, Gateway, Misfortune, Resolved, Start, Transport};
 use crate::trace;
 use sha2::{Digest, Sha256};
 use skyhaul_path::{Change, Delay, Limit, QueueConfig, arq, rate};
 use std::fmt::Write;
 
 impl Resolved {
-    /// The scenario as a file with nothing left open. Reading and resolving it gives an equal scenario.
+    /// The scenario as a file with every value explicit. Reading and resolving it gives an equal scenario.
     #[must_use]
     pub fn to_model(&self) -> Scenario {
         Scenario {
@@ -86,8 +87,8 @@ impl Resolved {
         toml::to_string(&self.to_model()).expect("a resolved scenario is made of texts, numbers and tables")
     }
 
-    /// A hash that is the same exactly for equal scenarios: 64 hexadecimal digits of SHA-256 over the canonical
-    /// form. It keys caches of results, together with the version of the engine.
+    /// A hash of the scenario: 64 hexadecimal digits of SHA-256 over the canonical form, equal exactly for equal
+    /// scenarios. With the engine version it is the key of cached results.
     ///
     /// # Panics
     /// Never: see [`Self::to_toml`].
@@ -104,7 +105,7 @@ impl Resolved {
         })
     }
 
-    /// An event as files write it; `None` of what no file can say, which courses make as time passes.
+    /// An event as written in a file; `None` for changes by courses, which no file can express.
     fn event(&self, event: &Event) -> Option<EventSpec> {
         let way = if event.forward { "" } else { ".reverse" };
         let key = |k: &str| format!("links.{}{way}.{k}", self.links[event.link].name);
@@ -116,16 +117,22 @@ impl Resolved {
             Change::Up(up) => (key("up"), toml::Value::Boolean(*up)),
             Change::Fade(_) | Change::Visible(_) | Change::Way(..) | Change::Handover(_) => return None,
         };
-        Some(EventSpec { at: Time(event.at), set: [(key, value)].into_iter().collect(), crash: None })
+        Some(EventSpec {
+            at: Time(event.at),
+            set: [(key, value)].into_iter().collect(),
+            crash: None,
+            reroute: None,
+        })
     }
 
-    /// Events of links before what happens to gateways.
+    /// The events of links, followed by those of gateways.
     fn all_events(&self) -> Vec<EventSpec> {
         let links = self.events.iter().filter_map(|e| self.event(e));
         let gateways = self.mishaps.iter().map(|m| EventSpec {
             at: Time(m.at),
             set: toml::Table::new(),
-            crash: Some(self.gateways[m.gateway].name.clone()),
+            crash: (m.what == Misfortune::Crash).then(|| self.gateways[m.gateway].name.clone()),
+            reroute: (m.what == Misfortune::Reroute).then(|| self.gateways[m.gateway].name.clone()),
         });
         links.chain(gateways).collect()
     }
@@ -140,7 +147,7 @@ impl Resolved {
         }
     }
 
-    /// A group with its chain as the file has it.
+    /// A flow group with its chain, as written in a file.
     fn whole_flow(&self, f: &FlowGroup) -> FlowSpec {
         let spec = self.flow(f);
         let Some(chain) = f.chain() else { return spec };
@@ -153,6 +160,8 @@ impl Resolved {
                 gateways: chain.gateways.iter().map(name).collect(),
                 open: Some(chain.open),
                 ack_mode: Some(chain.ack_mode),
+                asym: Some(chain.asym).filter(|a| *a > 0.0),
+                encrypted: chain.encrypted.then_some(true),
                 legs: legs
                     .map(|(g, &l)| (name(g), spec_of(&self.flows[l], &self.flow(&self.flows[l]))))
                     .collect(),
@@ -191,7 +200,7 @@ impl Resolved {
     }
 }
 
-/// As a value in a file.
+/// The value as written in a file.
 fn written(value: impl serde::Serialize) -> toml::Value {
     toml::Value::try_from(value).expect("a resolved value is made of texts, numbers and tables")
 }

@@ -1,18 +1,20 @@
-//! How connections are cut at gateways: words of files that mean the same when resolved.
+//! Splitting of connections at gateways: values that mean the same in files and in the resolved scenario.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What stands between the two ends of a flow.
+/// What lies between the two ends of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChainKind {
     /// Nothing: one connection over the whole path.
     #[default]
     E2e,
-    /// The first gateway ends the sender's connection and opens one to the receiver.
+    /// The first gateway acknowledges on behalf of the receiver, within one connection, and retransmits what is lost behind it.
+    Spoof,
+    /// The first gateway terminates the sender's connection and opens one to the receiver.
     Split2,
-    /// The first gateway ends the sender's connection, the second one opens that to the receiver.
+    /// The first gateway terminates the sender's connection, and the second opens the one to the receiver.
     Split3,
 }
 
@@ -22,16 +24,17 @@ impl ChainKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::E2e => "e2e",
+            Self::Spoof => "spoof",
             Self::Split2 => "split2",
             Self::Split3 => "split3",
         }
     }
-    /// So many gateways it takes.
+    /// The number of gateways it needs.
     #[must_use]
     pub const fn gateways(self) -> usize {
         match self {
             Self::E2e => 0,
-            Self::Split2 => 1,
+            Self::Spoof | Self::Split2 => 1,
             Self::Split3 => 2,
         }
     }
@@ -41,29 +44,30 @@ impl ChainKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Open {
-    /// Once the leg before is established.
+    /// Once the previous leg is established.
     #[default]
     Sequential,
-    /// As soon as the leg before is asked for.
+    /// As soon as the SYN of the previous leg arrives.
     Early,
 }
 
-/// When a gateway acknowledges what it has received.
+/// When a gateway acknowledges the data that it has received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AckMode {
-    /// At once, in the name of the receiver.
+    /// At once, on behalf of the receiver.
     #[default]
     Early,
-    /// Once the next leg has acknowledged it: the gateway answers for nothing, and only sends again.
+    /// Once the next leg has acknowledged it: the gateway takes no responsibility for data and only retransmits
+    /// locally.
     Late,
 }
 
-/// What a gateway does with connections for which it has no room.
+/// What a gateway does with connections beyond its capacity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overload {
-    /// Lets them pass uncut.
+    /// Forwards them without splitting.
     #[default]
     Bypass,
     /// Resets them.

@@ -6,13 +6,13 @@ use crate::model::{Scenario, expand, expand_default, fill, is_trace, tags};
 use crate::{Resolved, event, explain, memory, preset, resolve};
 use toml::{Table, Value};
 
-/// Longest chain of files that extend each other.
+/// Longest chain of files linked by `extends`.
 const MAX_LAYERS: usize = 16;
 
-/// Reads the file at a path, or says why not. This crate itself never touches a file system.
+/// Reads the file at a path, or returns why it cannot. This crate itself never touches a file system.
 pub type Load<'a> = &'a dyn Fn(&str) -> Result<String, LoadError>;
 
-/// What reads a scenario that stands alone: there are no files.
+/// A loader without files, for a scenario that stands alone.
 ///
 /// # Errors
 /// Always [`LoadError::NoFiles`].
@@ -20,11 +20,11 @@ pub fn no_files(_path: &str) -> Result<String, LoadError> {
     Err(LoadError::NoFiles)
 }
 
-/// A scenario as written, all layers merged, not yet resolved. Cheap to clone and change: a study makes one
-/// per cell.
+/// A scenario as written: all layers merged, but not resolved. It is cheap to clone and change: a study makes one per
+/// cell.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// The file itself first, then what it extends.
+    /// The file itself, then the files it extends.
     layers: Vec<Layer>,
     merged: Table,
     /// Paths of the overrides.
@@ -43,12 +43,12 @@ impl Document {
     /// file that names them.
     ///
     /// # Errors
-    /// If a text is no TOML, or a file is missing or extends itself.
+    /// If a text is not TOML, or a file is missing or extends itself.
     pub fn parse(file: &str, text: &str, load: Load<'_>) -> Result<Self, ScenarioError> {
         let mut layers = vec![Layer::parse(file, text)?];
         let of_study = ["scenario", "schema"].iter().all(|key| layers[0].table.contains_key(*key));
         if of_study {
-            let message = "this is a study, which holds or names a scenario: skyhaul study run takes it";
+            let message = "this is a study, not a scenario: run it with skyhaul study run";
             return Err(layers[0].error("scenario", message.into()));
         }
         while let Some(base) = layers[layers.len() - 1].extends()? {
@@ -57,11 +57,11 @@ impl Document {
             let is_preset = base.starts_with(preset::PREFIX);
             let name = if is_preset { base.clone() } else { beside(&from.file, &base) };
             if layers.iter().any(|l| l.file == name) {
-                return refuse(format!("\"{base}\" extends this file in turn"));
+                return refuse(format!("\"{base}\" extends this file: the files form a loop"));
             }
             if layers.len() >= MAX_LAYERS {
                 return refuse(format!(
-                    "more than {MAX_LAYERS} files in a row extend each other: join some of them"
+                    "the chain of `extends` is longer than {MAX_LAYERS} files: merge some of them"
                 ));
             }
             let text = if let Some(name) = base.strip_prefix(preset::PREFIX) {
@@ -117,11 +117,11 @@ impl Document {
         Self::parse(path, &text, load)
     }
 
-    /// Applies an override as it stands on a command line: `links.sat.error.p=1e-2`, `flows.bulk.cc=peach`. The
-    /// value is TOML; what is no TOML is a text, so that quotes can be left out.
+    /// Applies an override as written on a command line: `links.sat.error.p=1e-2`, `flows.bulk.cc=peach`. The value
+    /// is TOML; anything that is not TOML is a string, so that quotes can be left out.
     ///
     /// # Errors
-    /// If there is no `=`, the value is broken, or the path leads nowhere.
+    /// If there is no `=`, the value is invalid, or the path does not exist.
     pub fn set(&mut self, assignment: &str) -> Result<(), ScenarioError> {
         let Some((path, value)) = assignment.split_once('=') else {
             return Err(overridden(assignment, "write KEY=VALUE, such as links.sat.error.p=1e-2".into()));
@@ -137,11 +137,11 @@ impl Document {
         self.set_value(path, value)
     }
 
-    /// Sets one key, given as a path with dots. A short form on the way, such as `cc = "peach"`, becomes a
-    /// table; the value replaces what was there.
+    /// Sets one key, given as a path with dots. A short form on the path, such as `cc = "peach"`, becomes a table;
+    /// the value replaces the previous one.
     ///
     /// # Errors
-    /// If the path leads nowhere. Whether the value is acceptable shows when resolving.
+    /// If the path does not exist. The value itself is checked by [`Self::resolve`].
     pub fn set_value(&mut self, path: &str, value: Value) -> Result<(), ScenarioError> {
         let keys: Vec<&str> = path.split('.').collect();
         if keys.iter().any(|k| k.is_empty()) {
@@ -180,8 +180,8 @@ impl Document {
         Ok(())
     }
 
-    /// Reads the files of values (`trace`, `mahimahi`) that overrides name; those that the scenario's own files name were
-    /// read with them. Paths are given to `load` as they are.
+    /// Reads the trace files (`trace`, `mahimahi`) that overrides name; those that the scenario's own files name have
+    /// been read already. `load` gets the paths unchanged.
     ///
     /// # Errors
     /// If one cannot be read.
@@ -192,18 +192,18 @@ impl Document {
         })
     }
 
-    /// The value at a path, in short or long form as it was written.
+    /// The value at a path, in short or long form as written.
     #[must_use]
     pub fn value(&self, path: &str) -> Option<&Value> {
         lookup(&self.merged, path)
     }
 
-    /// Names of the file and of what it extends.
+    /// Names of the file and of the files it extends.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.layers.iter().map(|l| l.file.as_str())
     }
 
-    /// The scenario as typed values, still without defaults.
+    /// The scenario as typed values, without defaults.
     ///
     /// # Errors
     /// If a key is unknown or a value has the wrong form.
@@ -222,7 +222,7 @@ impl Document {
     /// Fills in defaults and checks everything.
     ///
     /// # Errors
-    /// One line that says where and what.
+    /// One line with the place and the problem.
     pub fn resolve(&self) -> Result<Resolved, ScenarioError> {
         let model = self.model()?;
         let place = |problem| self.place(problem);
@@ -249,7 +249,7 @@ impl Document {
         Ok(resolved)
     }
 
-    /// Finds file and line of a problem: the nearest key that is written somewhere.
+    /// Finds the file and line of a problem: those of the nearest key that is written.
     fn place(&self, problem: Problem) -> ScenarioError {
         let Problem { key, message, file } = problem;
         if let Some((file, line)) = file {
@@ -280,10 +280,10 @@ impl Document {
     }
 }
 
-/// Parses, resolves and checks in one go.
+/// Parses, resolves and checks in one step.
 ///
 /// # Errors
-/// One line that says where and what.
+/// One line with the place and the problem.
 pub fn resolve_text(
     file: &str,
     text: &str,
@@ -297,7 +297,7 @@ pub fn resolve_text(
     document.resolve()
 }
 
-/// Refuses what would need more memory than it may.
+/// Refuses a scenario that needs more memory than allowed.
 fn fits(scenario: &Resolved, limit: Option<Size>) -> Result<(), Problem> {
     let (memory, limit) = (memory::estimate(scenario), limit.map_or(memory::USUAL_LIMIT, |s| s.0));
     if memory.total() <= limit as f64 {
@@ -396,8 +396,8 @@ fn lookup<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
     Some(value)
 }
 
-/// Lays `over` on top of `base`. Tables merge; a table whose tag differs (another `kind`, another `name`), a
-/// short form and any other value replace what was there. Satellites and a delay replace each other.
+/// Lays `over` on top of `base`. Tables merge; a table with a different tag (`kind`, `name`), a short form and any
+/// other value replace the previous value. `orbit` and `delay` replace each other.
 fn merge(base: &mut Table, over: &Table) {
     match (over.contains_key("orbit"), over.contains_key("delay")) {
         (true, false) => {

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, in one line.
+//! Errors of scenarios, in one line.
 
 use core::fmt;
 use skyhaul_base::amount::AmountError;
@@ -13,9 +13,9 @@ pub struct ScenarioError {
     pub file: String,
     /// Line in the file, from 1, if known.
     pub line: Option<usize>,
-    /// The key, as a path from the top of the file; empty where the file as a whole is meant.
+    /// The key, as a path from the top of the file; empty for the file as a whole.
     pub key: String,
-    /// What is wrong and what to write instead.
+    /// The problem, and what to write instead.
     pub message: String,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for ScenarioError {
 impl std::error::Error for ScenarioError {}
 
 impl ScenarioError {
-    /// The same for a face on which overrides are called otherwise than on the command line.
+    /// The same for an interface whose overrides have another name than `--set`.
     #[must_use]
     pub fn with_overrides_called(mut self, name: &str) -> Self {
         if self.file == OVERRIDE {
@@ -48,39 +48,39 @@ impl ScenarioError {
 /// Why a file that a scenario names cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
-    /// Whoever reads the scenario has no files.
-    #[error("there are no files here, only presets")]
+    /// The reader of the scenario has no access to files.
+    #[error("files cannot be read here, only presets")]
     NoFiles,
-    /// The system refuses, in its words.
+    /// An error of the system, in its words.
     #[error("{0}")]
     System(String),
 }
 
-/// A value that cannot stand where it stands.
+/// A value that is not accepted at its place.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum ValueError {
-    /// No amount of the kind asked for.
+    /// Not an amount of the expected kind.
     #[error(transparent)]
     Amount(#[from] AmountError),
-    /// Not one of the words accepted here.
+    /// Not one of the accepted words.
     #[error("\"{text}\" is not accepted here: write {expected}")]
     NotAccepted { text: String, expected: &'static str },
-    /// A name that stands for nothing.
+    /// An unknown name.
     #[error("\"{name}\" is not {what}{hint} (known: {known})")]
     UnknownName { name: String, what: &'static str, hint: String, known: String },
     /// A packet of more than 65535 bytes.
-    #[error("\"{0} B\" is larger than a packet can be (65535 B)")]
+    #[error("\"{0} B\" is more than the largest packet (65535 B)")]
     LargePacket(u64),
     /// A window below one segment.
     #[error("{0} segments are too few: write at least \"1 segment\"")]
     FewSegments(f64),
-    /// An operating system whose maker recommends nothing over satellites.
-    #[error("nothing is recommended over satellites for \"{0}\": write buffers = \"default\" or \"max\"")]
+    /// An operating system without recommended buffers for satellites.
+    #[error("no satellite buffer sizes are documented for \"{0}\": write buffers = \"default\" or \"max\"")]
     NoSatelliteBuffers(&'static str),
 }
 
 impl ValueError {
-    /// `name` is none of `known`, which are `what`; `more` stands after the known ones.
+    /// `name` is not in `known`, the list of all `what`; `more` is appended to the list.
     pub(crate) fn unknown<'a>(
         name: &str,
         what: &'static str,
@@ -93,12 +93,12 @@ impl ValueError {
     }
 }
 
-/// A problem whose file is not yet known: a key and what is wrong with it.
+/// A problem whose file is not yet known: a key and a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) key: String,
     pub(crate) message: String,
-    /// Another file that it is in, and the line, or 0.
+    /// The file if it is another one, with the line, or 0.
     pub(crate) file: Option<(String, usize)>,
 }
 
@@ -108,7 +108,7 @@ impl Problem {
     }
 }
 
-/// The candidate that `word` was probably meant to be.
+/// The candidate that was probably meant by `word`.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase().replace('_', "-");
     candidates

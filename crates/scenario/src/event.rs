@@ -1,17 +1,17 @@
-//! What changes during a run.
+//! Events: changes during a run.
 
 use crate::error::{Problem, did_you_mean};
 use crate::model::{EventSpec, is_trace};
-use crate::resolved::{Direction, Event, Link, Mishap, Resolved};
+use crate::resolved::{Direction, Event, Link, Misfortune, Mishap, Resolved};
 use skyhaul_path::Change;
 use toml::{Table, Value};
 
-/// What may be changed, for messages.
+/// The keys that may change, for messages.
 const KNOWN: &str =
     "links.NAME.rate, .delay, .error, .queue.limit and .up, and the same of links.NAME.reverse";
 
-/// The changes of all events, in the order in which they happen. `change` resolves the scenario with further
-/// values set, all those of the events before included.
+/// The changes of all events, in order of time. `change` resolves the scenario with the values of an event and of all
+/// events before it.
 pub(crate) fn resolve(
     events: &[EventSpec],
     start: &Resolved,
@@ -24,7 +24,7 @@ pub(crate) fn resolve(
     let mut changes = Vec::new();
     for index in order {
         let event = &events[index];
-        if event.crash.is_some() && event.set.is_empty() {
+        if (event.crash.is_some() || event.reroute.is_some()) && event.set.is_empty() {
             continue;
         }
         let key = format!("event[{index}]");
@@ -32,7 +32,7 @@ pub(crate) fn resolve(
         let mut leaves = Vec::new();
         flatten("", &event.set, &mut leaves);
         if leaves.is_empty() {
-            return refuse(format!("{key}.set"), format!("empty: name what changes ({KNOWN})"));
+            return refuse(format!("{key}.set"), format!("empty: name a key to change ({KNOWN})"));
         }
         for (path, _) in &leaves {
             if !may_change(path) {
@@ -71,20 +71,25 @@ pub(crate) fn resolve(
     Ok(changes)
 }
 
-/// What happens to gateways, in the order in which it happens.
+/// Events of gateways, in order of time.
 pub(crate) fn mishaps(events: &[EventSpec], start: &Resolved) -> Result<Vec<Mishap>, Problem> {
     let mut found = Vec::new();
     for (index, event) in events.iter().enumerate() {
-        let Some(name) = &event.crash else { continue };
-        let Some(gateway) = start.gateways.iter().position(|g| g.name == *name) else {
-            let names: Vec<&str> = start.gateways.iter().map(|g| g.name.as_str()).collect();
-            let hint = did_you_mean(name, names.iter().copied());
-            let known = if names.is_empty() { "none".into() } else { names.join(", ") };
-            let message =
-                format!("there is no gateway \"{name}\"{hint} (known: {known}): write one of these names");
-            return Err(Problem::new(format!("event[{index}].crash"), message));
-        };
-        found.push(Mishap { at: event.at.0, gateway });
+        let named =
+            [("crash", &event.crash, Misfortune::Crash), ("reroute", &event.reroute, Misfortune::Reroute)];
+        for (key, name, what) in named {
+            let Some(name) = name else { continue };
+            let Some(gateway) = start.gateways.iter().position(|g| g.name == *name) else {
+                let names: Vec<&str> = start.gateways.iter().map(|g| g.name.as_str()).collect();
+                let hint = did_you_mean(name, names.iter().copied());
+                let known = if names.is_empty() { "none".into() } else { names.join(", ") };
+                let message = format!(
+                    "there is no gateway \"{name}\"{hint} (known: {known}): write one of these names"
+                );
+                return Err(Problem::new(format!("event[{index}].{key}"), message));
+            };
+            found.push(Mishap { at: event.at.0, gateway, what });
+        }
     }
     found.sort_by_key(|m| m.at);
     Ok(found)

@@ -1,4 +1,4 @@
-//! From what the deserialiser says to what a user can act on.
+//! Turns messages of the deserialiser into messages that a user can act on.
 
 use crate::error::did_you_mean;
 use toml::{Table, Value};
@@ -6,9 +6,9 @@ use toml::{Table, Value};
 /// A failure: path of the value and message.
 type Failure = (String, String);
 
-/// Narrows a failure down to the key that causes it. The deserialiser buffers tables whose meaning depends on
-/// a tag (`kind`, `name`) and then reports only the table as a whole; the key without which the table fails
-/// differently, or not at all, is the one meant.
+/// Finds the key that causes a failure. The deserialiser buffers tables whose meaning depends on a tag (`kind`,
+/// `name`) and reports only the table as a whole; the culprit is the key without which the table fails differently,
+/// or not at all.
 pub(crate) fn locate(
     table: &Table,
     path: String,
@@ -69,10 +69,7 @@ pub(crate) fn rewrite(path: &str, message: &str) -> Failure {
         }
         let known = quoted(rest);
         if known.is_empty() {
-            return (
-                key_in(name),
-                "unknown key: this table has no keys besides the one that names it".into(),
-            );
+            return (key_in(name), "unknown key: this table takes no other keys".into());
         }
         let hint = did_you_mean(name, known.iter().copied());
         return (key_in(name), format!("unknown key{hint} (known: {})", known.join(", ")));
@@ -102,7 +99,7 @@ pub(crate) fn rewrite(path: &str, message: &str) -> Failure {
     (path.to_owned(), message.to_owned())
 }
 
-/// What stands between backquotes.
+/// The parts between backquotes.
 fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
@@ -121,10 +118,10 @@ fn found_text(found: &str) -> String {
 
 fn expected_text(expected: &str) -> String {
     match expected {
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more".into(),
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number ≥ 0".into(),
         "f64" => "a number".into(),
         "a boolean" => "true or false".into(),
-        "a string" | "string" => "a text in quotes".into(),
+        "a string" | "string" => "a string in quotes".into(),
         "a sequence" => "a list in brackets".into(),
         "a map" => "a table".into(),
         _ if expected.starts_with("struct ") || expected.starts_with("internally tagged") => "a table".into(),

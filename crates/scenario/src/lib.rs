@@ -5,7 +5,7 @@
 //!         (extends, presets)            (--set)             (defaults,               (derived values,
 //!                                                            validation)              warnings)
 //! ```
-//! The crate touches no file system: files that a scenario extends are read by a closure of the caller.
+//! The crate touches no file system: a closure of the caller reads the files that a scenario extends.
 #![forbid(unsafe_code)]
 
 mod agenda;

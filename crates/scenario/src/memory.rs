@@ -1,25 +1,25 @@
-//! What a run will hold in memory: an estimate before it starts, so that a slip of the keyboard is refused and not found out by
-//! the system's killer of processes.
+//! Memory that a run will need: an estimate before it starts, so that a typing error is refused instead of ending in
+//! an out-of-memory kill.
 
 use crate::resolved::{FlowGroup, Resolved, Series};
 use serde::Serialize;
 
-/// What a flow takes from its beginning on, bytes: both ends of a connection, and what is counted of it. Measured with a million
-/// of them.
+/// Memory of a flow from its start, bytes: both ends of a connection, and its counters. Measured with a million
+/// flows.
 const FLOW: f64 = 6500.0;
-/// What a row of a series takes beside its values: time and number of the flow or link.
+/// Bytes of a row of a series besides its values: the time and the number of the flow or link.
 const ROW: f64 = 12.0;
-/// Columns grow by doubling: the old and the new one are there at the same time.
+/// Columns grow by doubling, and the old and the new one exist at the same time.
 const GROWTH: f64 = 2.0;
-/// Most that a scenario may need that does not say otherwise, bytes.
+/// Default memory limit of a scenario, bytes.
 pub(crate) const USUAL_LIMIT: u64 = 4_000_000_000;
 
-/// Memory that a run will take, by what takes it, bytes. Packets in flight are left out: links bound them.
+/// Memory that a run will need, by purpose, bytes. Packets in flight are not counted: links bound them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Memory {
-    /// Flows that are there from the start.
+    /// Flows that exist from the start.
     pub flows: f64,
-    /// Short transfers that arrive faster than the path carries them, and so pile up.
+    /// Short transfers that arrive faster than the path can carry them and accumulate.
     pub arrivals: f64,
     /// Series over time.
     pub samples: f64,
@@ -32,19 +32,19 @@ impl Memory {
         self.flows + self.arrivals + self.samples
     }
 
-    /// What takes most, and what would make it less.
+    /// The largest item, and how to reduce it.
     pub(crate) fn worst(&self) -> (&'static str, &'static str, &'static str) {
         if self.samples >= self.flows.max(self.arrivals) {
-            ("record.sample", "samples", "sample less often, or fewer series")
+            ("record.sample", "samples", "a longer sampling interval, or fewer series")
         } else if self.arrivals >= self.flows {
-            ("flows", "transfers that arrive faster than the path carries them", "a lower rate of arrivals")
+            ("flows", "transfers that arrive faster than the path can carry them", "a lower arrival rate")
         } else {
             ("flows", "flows", "fewer of them")
         }
     }
 }
 
-/// What a run of this scenario will take.
+/// The memory that a run of this scenario will need.
 pub(crate) fn estimate(scenario: &Resolved) -> Memory {
     let count: f64 = scenario.flows.iter().map(|f| f64::from(f.count)).sum();
     let duration = scenario.duration.as_secs_f64();
@@ -52,13 +52,13 @@ pub(crate) fn estimate(scenario: &Resolved) -> Memory {
     Memory { flows: FLOW * count, arrivals: FLOW * arrivals, samples: samples(scenario, count, duration) }
 }
 
-/// The limit that a scenario has to name, if it is one that needs more than usual.
+/// The limit that a scenario must state if it needs more than the default.
 pub(crate) fn needed_limit(scenario: &Resolved) -> Option<u64> {
     let bytes = estimate(scenario).total().ceil() as u64;
     (bytes > USUAL_LIMIT).then_some(bytes)
 }
 
-/// Transfers of a group that have arrived, and are not over, at the end of the run.
+/// Transfers of a group that have arrived but not finished at the end of the run.
 fn piled_up(scenario: &Resolved, group: &FlowGroup, duration: f64) -> f64 {
     let (Some(opened), Some(offered)) = (group.app.opens(), group.app.offered()) else { return 0.0 };
     let slowest = group.path.iter().filter_map(|&i| scenario.links[i].forward.rate.mean());
@@ -77,7 +77,7 @@ fn samples(scenario: &Resolved, flows: f64, duration: f64) -> f64 {
     GROWTH * rows * (flows * row(&of_flows) + links * row(&of_links))
 }
 
-/// Whether it is sampled of each direction of a link, not of each flow.
+/// Whether the series is sampled per direction of a link instead of per flow.
 fn of_link(series: Series) -> bool {
     use Series::{Delay, Marked, Queue, Rate, Up, Utilization};
     matches!(series, Delay | Marked | Queue | Rate | Up | Utilization)
@@ -125,7 +125,7 @@ mod tests {
         assert!(e.starts_with("big.toml:8: record.sample: this run needs about "), "{e}");
         assert!(
             e.contains("more than 4 GB")
-                && e.ends_with("sample less often, or fewer series, or write max-memory"),
+                && e.ends_with("a longer sampling interval, or fewer series, or write max-memory"),
             "{e}"
         );
         let many = "[flows.a]\npath = [\"sat\"]\ncount = 1000000";

@@ -1,4 +1,4 @@
-//! Links over satellites, as a scenario asks for them.
+//! Satellite links of a scenario.
 
 use crate::error::Problem;
 use skyhaul_base::{Duration, Instant};
@@ -6,7 +6,7 @@ use skyhaul_orbit::{Config, Diversity, Flight, Invalid, Sky, Switch, first_path}
 use skyhaul_path::Course;
 use std::sync::Arc;
 
-/// Satellites between the stations of a link. Equal if their configurations are.
+/// Satellites between the stations of a link. Two are equal if their configurations are.
 #[derive(Clone, Debug)]
 pub struct Orbit {
     config: Config,
@@ -20,7 +20,7 @@ impl PartialEq for Orbit {
 }
 
 impl Orbit {
-    /// What was written, with everything as usual filled in.
+    /// The configuration, with defaults filled in.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
@@ -30,22 +30,22 @@ impl Orbit {
     pub fn sky(&self) -> &Arc<Sky> {
         &self.sky
     }
-    /// A handover loses what is in flight, unless the link says otherwise.
+    /// Whether a handover loses the packets in flight, unless the link says otherwise.
     pub(crate) fn cuts(&self) -> bool {
         self.config.switch == Switch::Hard
     }
-    /// Packets leave over two satellites at a time.
+    /// Whether packets are sent over two satellites at a time.
     pub(crate) fn both_carry(&self) -> bool {
         self.config.diversity == Diversity::Both
     }
-    /// What the link becomes as satellites move.
+    /// The changes of the link as satellites move.
     pub(crate) fn course(&self) -> Box<dyn Course> {
         Box::new(Flight::new(&self.config, self.sky.clone()))
     }
 }
 
-/// The satellites of a table, and the one-way delay at the beginning of a run of this duration, or when one is in sight
-/// for the first time.
+/// The satellites of a table, and the one-way delay at the start of a run of this duration, or when a path first
+/// exists.
 pub(crate) fn resolve(key: &str, config: &Config, run: Duration) -> Result<(Orbit, Duration), Problem> {
     let sky = Arc::new(Sky::new(config).map_err(|e| refused(key, e))?);
     match first_path(config, &sky, run) {
@@ -58,7 +58,7 @@ fn refused(key: &str, e: Invalid) -> Problem {
     Problem { key: format!("{key}.{}", e.key), message: e.message, file: e.file }
 }
 
-/// What is wrong with stations between which there is no way.
+/// The message for stations between which there is no path.
 fn nothing_in_sight(config: &Config, sky: &Sky, searched: Duration) -> String {
     let start = sky.moment(Instant::ZERO);
     let mut of_one = Vec::new();
@@ -68,7 +68,7 @@ fn nothing_in_sight(config: &Config, sky: &Sky, searched: Duration) -> String {
     });
     let (from, to) = (&config.from, &config.to);
     let seen = match &mut counts {
-        [0, 0] => "neither sees one at the start".into(),
+        [0, 0] => "neither sees a satellite at the start".into(),
         [a, b] => format!("at the start {from} sees {a} and {to} {b}"),
     };
     let remedy = match config.relay {
@@ -79,7 +79,7 @@ fn nothing_in_sight(config: &Config, sky: &Sky, searched: Duration) -> String {
         skyhaul_orbit::Relay::InterSatellite => "write a lower elevation, or more satellites",
     };
     format!(
-        "no way between {from} and {to} within {} s: no satellite, or chain of them, is seen from both ({seen}): {remedy}",
+        "no path between {from} and {to} within {} s: no satellite or chain of satellites is visible from both ({seen}): {remedy}",
         searched.as_secs_f64()
     )
 }

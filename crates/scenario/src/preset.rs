@@ -1,4 +1,4 @@
-//! Scenarios that come with the program.
+//! Built-in scenarios.
 
 /// Names and texts of the presets, by name.
 const PRESETS: &[(&str, &str)] = &[
@@ -29,7 +29,7 @@ const PRESETS: &[(&str, &str)] = &[
     ("satcom-wifi", include_str!("../../../presets/satcom-wifi.toml")),
 ];
 
-/// What stands before the name of a preset where a file is expected.
+/// Prefix of the name of a preset where a file is expected.
 pub const PREFIX: &str = "preset:";
 
 /// Names of all presets.
@@ -43,7 +43,7 @@ pub fn text(name: &str) -> Option<&'static str> {
     PRESETS.iter().find(|p| p.0 == name).map(|p| p.1)
 }
 
-/// What the preset called `name` is, in one line: its title.
+/// The title of the preset called `name`.
 #[must_use]
 pub fn title(name: &str) -> Option<String> {
     let table: toml::Table = text(name)?.parse().ok()?;

@@ -1,5 +1,5 @@
-//! The resolved scenario: what simulator and emulator are built from. No defaults, no references, no units
-//! left; every value is typed.
+//! The resolved scenario, from which simulator and emulator are built. It has no defaults, references or units left;
+//! every value is typed.
 
 use skyhaul_base::Duration;
 use skyhaul_path as path;
@@ -14,7 +14,7 @@ pub use skyhaul_base::dist::{Sizes, Times};
 pub use skyhaul_path::{Change, Delay, Limit};
 pub use skyhaul_relay::Transport as LegTransport;
 
-/// A scenario in which nothing is open any more.
+/// A fully resolved scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
     /// One line for figures and reports; may be empty.
@@ -25,81 +25,96 @@ pub struct Resolved {
     pub seed: u64,
     /// Links, sorted by name: the order in the file does not matter.
     pub links: Vec<Link>,
-    /// Groups of flows, sorted by name. Never empty. Each leg of a chain is one.
+    /// Flow groups, sorted by name; never empty. Each leg of a chain is a group.
     pub flows: Vec<FlowGroup>,
     /// Gateways, sorted by name.
     pub gateways: Vec<Gateway>,
     /// What to record.
     pub record: Record,
-    /// What changes during the run, in the order in which it happens.
+    /// Changes during the run, in order of time.
     pub events: Vec<Event>,
-    /// What happens to gateways, in the order in which it happens.
+    /// Events of gateways, in order of time.
     pub mishaps: Vec<Mishap>,
 }
 
-/// A gateway at which connections can be cut.
+/// A gateway at which connections can be split.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gateway {
     /// Name in the file.
     pub name: String,
-    /// Index of the link behind which it stands.
+    /// Index of the link that precedes it.
     pub behind: usize,
-    /// What it holds for a connection in each direction, bytes, if the file says so; see [`Chain::buffers`].
+    /// Its buffer per connection and direction, bytes, if given; see [`Chain::buffers`].
     pub buffer: Option<u64>,
-    /// How long it takes to pass data on.
+    /// Its forwarding delay.
     pub delay: Duration,
-    /// Connections of senders that it takes at a time.
+    /// Largest number of connections that it splits at a time.
     pub connections: Option<u64>,
-    /// What it does with more of them.
+    /// What it does with further connections.
     pub overload: Overload,
 }
 
-/// Something that happens to a gateway.
+/// An event of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mishap {
-    /// When, from the beginning of the run.
+    /// Time since the start of the run.
     pub at: Duration,
     /// Index into [`Resolved::gateways`].
     pub gateway: usize,
+    /// What happens.
+    pub what: Misfortune,
 }
 
-/// What a group has to do with a chain of connections.
+/// What happens to a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misfortune {
+    /// It crashes, and is there again at once: it knows none of its connections.
+    Crash,
+    /// Packets of its connections take a way past it, and past all other gateways.
+    Reroute,
+}
+
+/// The part of a group in a chain of connections.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
-    /// It is the first leg, and has what is to be sent.
+    /// The first leg, which has the application.
     Head(Chain),
-    /// It is another leg.
+    /// Another leg.
     Leg {
-        /// What the gateway at which it begins takes to pass data on.
+        /// Forwarding delay of the gateway at which it begins.
         delay: Duration,
-        /// What carries its data.
+        /// Its transport.
         transport: LegTransport,
     },
 }
 
 /// A chain of connections.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Chain {
-    /// What stands between the ends.
+    /// What lies between the ends.
     pub kind: ChainKind,
     /// The links of all legs, in order.
     pub path: Vec<usize>,
-    /// The gateways at which it is cut, in order.
+    /// The gateways at which it is split, in order.
     pub gateways: Vec<usize>,
     /// The groups of the legs that begin there.
     pub legs: Vec<usize>,
-    /// What each gateway holds for a connection in each direction, bytes.
+    /// Buffer of each gateway per connection and direction, bytes.
     pub buffers: Vec<u64>,
     /// When a gateway opens the next leg.
     pub open: Open,
     /// When a gateway acknowledges.
     pub ack_mode: AckMode,
+    /// Probability that an acknowledgement passes by a gateway that answers in the receiver's name.
+    pub asym: f64,
+    /// No gateway can read it.
+    pub encrypted: bool,
 }
 
-/// A duplex link: two directions that share nothing but their name.
+/// A duplex link: two directions that share only their name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
-    /// Name in the file; random streams are called after it.
+    /// Name in the file; random streams are named after it.
     pub name: String,
     /// From senders to receivers: data.
     pub forward: Direction,
@@ -112,77 +127,76 @@ pub struct Link {
 pub struct Direction {
     /// Rate of the transmitter.
     pub rate: path::rate::Config,
-    /// Propagation delay; of a link over satellites that at the start.
+    /// Propagation delay; for a satellite link the delay at the start.
     pub delay: Delay,
-    /// Satellites that move; the same of both directions.
+    /// The satellites, the same in both directions.
     pub orbit: Option<Arc<Orbit>>,
     /// Packets may overtake each other in flight.
     pub allow_reorder: bool,
     /// The queue in front of the transmitter.
     pub queue: path::QueueConfig,
-    /// Losses of the channel.
+    /// Channel losses.
     pub error: path::error::Config,
-    /// The channel's losses apply to pure acknowledgements too (default). If false those never get lost by
-    /// `error`, nor are they counted by it.
+    /// Channel losses also apply to pure acknowledgements (default). If false, `error` neither loses nor counts them.
     pub ack_errors: bool,
-    /// It is up from the start.
+    /// Whether it is up at the start.
     pub up: bool,
-    /// What is in flight is lost when it goes down.
+    /// Packets in flight are lost when it goes down.
     pub drop_in_flight: bool,
-    /// What rain or shadowing does to it.
+    /// Rain or shadowing.
     pub fade: Option<Box<path::fade::Config>>,
     /// Forward error correction.
     pub fec: Option<path::fec::Config>,
-    /// Repeats on request.
+    /// ARQ.
     pub arq: Option<path::arq::Config>,
-    /// Bytes that a pure acknowledgement of TCP takes where headers are compressed; `None`: its own size.
+    /// Size of a pure TCP acknowledgement with compressed headers, bytes; `None` without compression.
     pub ack_size: Option<u32>,
-    /// Acknowledgements are made anew at the far side, one for so many bytes; `None`: they are not.
+    /// Regenerate acknowledgements at the far end, one per this many bytes; `None` for no regeneration.
     pub reconstruct_acks: Option<u32>,
 }
 
 /// A change of one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// When, from the beginning of the run.
+    /// Time since the start of the run.
     pub at: Duration,
     /// Index into [`Resolved::links`].
     pub link: usize,
     /// The direction from senders to receivers.
     pub forward: bool,
-    /// What it becomes.
+    /// The new value.
     pub change: Change,
 }
 
-/// A group of like flows.
+/// A group of identical flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowGroup {
-    /// Name in the file; random streams are called after it.
+    /// Name in the file; random streams are named after it.
     pub name: String,
-    /// How many flows, at least 1.
+    /// Number of flows, at least 1.
     pub count: u32,
-    /// Links that data crosses, as indices into [`Resolved::links`], in this order in the forward direction;
-    /// acknowledgements cross them backwards in the reverse direction. Never empty, no link twice.
+    /// The path of data, as indices into [`Resolved::links`] in forward order; acknowledgements take it backwards in
+    /// the reverse direction. It is never empty and has no link twice.
     pub path: Vec<usize>,
-    /// Delay of the access on top of the links, in each direction.
+    /// Access delay in each direction, in addition to the links.
     pub extra_delay: Duration,
-    /// What carries the data.
+    /// The transport.
     pub transport: Transport,
-    /// Congestion control; of meaning over TCP only.
+    /// Congestion control; used over TCP only.
     pub cc: skyhaul_cc::Config,
-    /// Endpoint, the same at both ends. `receive_buffer` holds `rwnd`. Of datagrams only the sizes have a meaning.
+    /// Endpoint, the same at both ends. `receive_buffer` holds `rwnd`. For datagrams only the sizes matter.
     pub endpoint: skyhaul_tcp::Config,
-    /// What the sender has to send.
+    /// The application of the sender.
     pub app: App,
     /// When each flow starts.
     pub start: Start,
-    /// When the source stops to produce data; `None`: at the end of the run.
+    /// When the application stops; `None` for the end of the run.
     pub stop: Option<Duration>,
     /// Connections open with a handshake; otherwise both ends are established at the start.
     pub handshake: bool,
-    /// What a sender without handshake takes as its first RTT sample; `None` exactly if `handshake`.
+    /// First RTT sample of a sender without handshake; `None` exactly if `handshake`.
     pub known_rtt: Option<Duration>,
-    /// What it has to do with a chain of connections; nothing, if the file does not say.
+    /// Its part in a chain of connections, if any.
     pub part: Option<Box<Part>>,
 }
 
@@ -193,9 +207,9 @@ pub enum Start {
     At(Duration),
     /// Each at its own time, uniform on [`from`, `to`).
     Uniform {
-        /// Earliest.
+        /// Earliest time.
         from: Duration,
-        /// Latest, not before `from`.
+        /// Latest time, not before `from`.
         to: Duration,
     },
 }
@@ -205,12 +219,12 @@ pub enum Start {
 pub struct Record {
     /// Interval between samples of the series, never zero; `None`: no series.
     pub sample: Option<Duration>,
-    /// Sorted, without repetitions.
+    /// The series, sorted, without duplicates.
     pub series: Vec<Series>,
 }
 
 impl FlowGroup {
-    /// The chain that it heads.
+    /// The chain of which it is the first leg.
     #[must_use]
     pub fn chain(&self) -> Option<&Chain> {
         match self.part.as_deref() {
@@ -218,7 +232,7 @@ impl FlowGroup {
             _ => None,
         }
     }
-    /// What carries its data, if it is a leg with a transport of its own kind.
+    /// Its transport, if it is a leg without TCP.
     #[must_use]
     pub fn rate_leg(&self) -> Option<&skyhaul_relay::xtp::Config> {
         match self.part.as_deref() {
@@ -226,12 +240,12 @@ impl FlowGroup {
             _ => None,
         }
     }
-    /// It is a leg of another group's chain, and has nothing to send of its own.
+    /// Whether it is a leg of another group's chain, without an application of its own.
     #[must_use]
     pub fn is_leg(&self) -> bool {
         matches!(self.part.as_deref(), Some(Part::Leg { .. }))
     }
-    /// What it is called in results: the congestion control, or `udp`, `tfrc`, `ssvp-reconstructed`.
+    /// Its label in results: the congestion control, or `udp`, `tfrc`, `ssvp-reconstructed`.
     #[must_use]
     pub fn label(&self) -> std::borrow::Cow<'static, str> {
         match self.transport {
@@ -244,7 +258,7 @@ impl FlowGroup {
 }
 
 impl Resolved {
-    /// RTT of a flow group without queueing: propagation both ways and access, without serialisation.
+    /// RTT of a flow group without queueing and serialisation: propagation and access delay in both directions.
     #[must_use]
     pub fn propagation_rtt(&self, flow: &FlowGroup) -> Duration {
         let links = flow.path.iter().map(|&i| &self.links[i]);
@@ -255,7 +269,7 @@ impl Resolved {
 }
 
 impl Direction {
-    /// A link as a part of a chain, with what concerns acknowledgements.
+    /// A link as a hop of a path, with its handling of acknowledgements.
     #[must_use]
     pub fn hop<P: path::PacketView>(&self, link: path::Link<P>) -> path::Hop<P> {
         let hop = path::Hop::new(link, !self.ack_errors);
@@ -269,7 +283,7 @@ impl Direction {
             None => hop,
         }
     }
-    /// The same as the link model takes it. What concerns acknowledgements is not part of it: see [`Self::hop`].
+    /// The configuration of the link model. The handling of acknowledgements is not part of it: see [`Self::hop`].
     #[must_use]
     pub fn link_config(&self) -> path::LinkConfig {
         path::LinkConfig {

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 /// The schema of a scenario file, draft 2020-12.
 ///
-/// A file that extends another may leave out what the other gives; therefore nothing is required but the keys
-/// that say which kind a table is.
+/// A file that extends another may leave out keys of the other; therefore only the keys that give the kind of a table
+/// are required.
 ///
 /// # Panics
 /// Never: a schema is made of values that JSON can express.
@@ -19,7 +19,7 @@ pub fn scenario_schema() -> Value {
     schema
 }
 
-/// Optional keys are left out, never null: TOML has no such value.
+/// Removes null from the schema: TOML has no such value, so optional keys are left out instead.
 fn drop_null(schema: &mut Value) {
     match schema {
         Value::Object(map) => {

@@ -1,4 +1,4 @@
-//! What can be sampled over time.
+//! Series: quantities sampled over time.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,32 +9,33 @@ use serde::{Deserialize, Serialize};
 pub enum Series {
     /// Distinct segments acknowledged so far, per flow.
     Acked,
-    /// Rate that the sender may send at in bit/s, per flow of datagrams that keep to one.
+    /// Allowed sending rate in bit/s, per flow with rate-controlled datagrams.
     AllowedRate,
-    /// Film that the viewer has and has not seen, in seconds, per flow with video.
+    /// Playout buffer of the viewer in seconds, per video flow.
     Buffered,
-    /// Bandwidth that the congestion control estimates, in bit/s of payload, per flow; no value of one that estimates none.
+    /// Bandwidth estimate of the congestion control in bit/s of payload, per flow; no value if it estimates none.
     Bwe,
-    /// Payload acknowledged to the sender and not yet by the receiver, in bytes, per flow with a chain of connections.
+    /// Payload acknowledged to the sender but not yet by the receiver, in bytes, per flow with a chain of
+    /// connections.
     Custody,
     /// Congestion window in segments, per flow.
     Cwnd,
-    /// Smallest propagation delay as it is now, in seconds, per direction of a link; without jitter.
+    /// Current smallest propagation delay in seconds, per direction of a link; without jitter.
     Delay,
     /// Data outstanding in segments, per flow.
     InFlight,
-    /// Loss event rate as the sender knows it, per flow of TFRC.
+    /// Loss event rate known to the sender, per TFRC flow.
     LossEventRate,
-    /// Packets that the queue has marked so far (ECN), per direction of a link.
+    /// Packets that the queue has ECN-marked so far, per direction of a link.
     Marked,
-    /// Estimate of what is in the network, in segments, per flow.
+    /// Estimate of the data in the network (pipe) in segments, per flow.
     Pipe,
-    /// Packets waiting, per direction of a link.
+    /// Queue length in packets, per direction of a link.
     Queue,
-    /// Rate of the transmitter in bit/s, per direction of a link: as it is now, or where it follows a trace the
-    /// mean since the last sample. No value for an infinitely fast one; 0 while the link is down.
+    /// Rate of the transmitter in bit/s, per direction of a link: the current rate, or with a trace the mean since
+    /// the last sample. No value if unlimited; 0 while the link is down.
     Rate,
-    /// Segments sent again so far, per flow.
+    /// Segments retransmitted so far, per flow.
     Retransmissions,
     /// Retransmission timeout, per flow.
     Rto,
@@ -42,13 +43,13 @@ pub enum Series {
     Srtt,
     /// Slow start threshold in segments, per flow.
     Ssthresh,
-    /// How long the film of a viewer has stood still so far, in seconds, per flow with video.
+    /// Time that the viewer's playout has stalled so far in seconds, per video flow.
     Stalled,
     /// Internal variables of the congestion control, per flow.
     Telemetry,
     /// 1 while the link is up, 0 while it is down, per direction of a link.
     Up,
-    /// Share of time the transmitter was busy since the last sample, per direction of a link.
+    /// Fraction of time that the transmitter was busy since the last sample, per direction of a link.
     Utilization,
 }
 

@@ -1,5 +1,5 @@
-//! Rates and delays that follow files, as a scenario asks for them. A resolved scenario holds the content of the file, so that
-//! its hash covers it and nothing needs the files.
+//! Rates and delays from trace files. A resolved scenario holds the content of the file, so that its hash covers the
+//! content and the files are no longer needed.
 
 use crate::error::Problem;
 use crate::model::{EndSpec, FadeSpec, SeriesSpec, TraceSpec};
@@ -9,19 +9,19 @@ use skyhaul_path::delay::{DelayTrace, Interpolation};
 use skyhaul_path::fade::{self, Series};
 use skyhaul_path::rate::{self, End};
 
-/// What canonical texts are called in messages.
+/// The name of canonical texts in messages.
 const CANONICAL: &str = "trace";
 /// The key that names a file with delays.
 const DELAYS: &str = "trace";
 /// The key that names a file with attenuations.
 const FADES: &str = "trace";
 
-/// The rate that a table in a scenario asks for. `key` is that of the table.
+/// Resolves the rate in a table of a scenario. `key` is that of the table.
 pub(crate) fn resolve_rate(key: &str, spec: &TraceSpec, run: Duration) -> Result<rate::Config, Problem> {
     let file = File::of(key, spec)?;
     let no_end = rate::no_end(file.kind);
     if spec.interpolation.is_some_and(|i| i != Interpolation::Hold || no_end.is_some()) {
-        let message = "a rate holds until the next: leave this out (only delays interpolate)";
+        let message = "rates are steps and never interpolated: leave this out (only delays interpolate)";
         return Err(Problem::new(format!("{key}.interpolation"), message));
     }
     if let (Some(why), Some(EndSpec::Error | EndSpec::Hold)) = (no_end, spec.end) {
@@ -32,11 +32,11 @@ pub(crate) fn resolve_rate(key: &str, spec: &TraceSpec, run: Duration) -> Result
     Ok(rate)
 }
 
-/// The delay that a table in a scenario asks for.
+/// Resolves the delay in a table of a scenario.
 pub(crate) fn resolve_delay(key: &str, spec: &TraceSpec, run: Duration) -> Result<DelayTrace, Problem> {
     let file = File::of(key, spec)?;
     if file.kind != DELAYS {
-        let message = format!("this gives a rate, and no delay: write {DELAYS} = \"FILE.csv\"");
+        let message = format!("this file gives a rate, not a delay: write {DELAYS} = \"FILE.csv\"");
         return Err(Problem::new(file.key, message));
     }
     let interpolation = spec.interpolation.unwrap_or_default();
@@ -45,7 +45,7 @@ pub(crate) fn resolve_delay(key: &str, spec: &TraceSpec, run: Duration) -> Resul
     Ok(trace)
 }
 
-/// The fade that a table with a file in a scenario asks for.
+/// Resolves the fade in a table with a file.
 pub(crate) fn resolve_fade(key: &str, spec: &SeriesSpec, run: Duration) -> Result<Series, Problem> {
     let rates = TraceSpec {
         files: vec![(FADES, spec.trace.clone())],
@@ -59,7 +59,7 @@ pub(crate) fn resolve_fade(key: &str, spec: &SeriesSpec, run: Duration) -> Resul
     Ok(series)
 }
 
-/// A fade as a table with its content, which reads back to the same.
+/// A fade as a table with its content, which reads back as the same fade.
 pub(crate) fn fade_spec(fade: &fade::Config) -> FadeSpec {
     let (fade::Config::Series(series), Some(carrier)) = (fade, fade.carrier()) else {
         return FadeSpec::Model(Box::new(fade.clone()));
@@ -79,9 +79,9 @@ fn end(spec: &TraceSpec) -> End {
     }
 }
 
-/// A file that a scenario names, with its content.
+/// A trace file of a scenario, with its content.
 struct File<'a> {
-    /// The key that names it, whole and alone.
+    /// The full path of the key that names it, and the key alone.
     key: String,
     kind: &'static str,
     name: &'a str,
@@ -107,13 +107,13 @@ impl<'a> File<'a> {
         Problem { key: self.key.clone(), message: e.message, file: Some((self.name.to_owned(), e.line)) }
     }
 
-    /// Refuses a trace that must not end before the run does.
+    /// Refuses a trace that ends before the run although it must not.
     fn long_enough(&self, spec: &TraceSpec, last: Duration, run: Duration) -> Result<(), Problem> {
         if spec.end != Some(EndSpec::Error) || last >= run {
             return Ok(());
         }
         let message = format!(
-            "the trace ends at {} s and the run at {} s: write end = \"hold\" or \"loop\", or a shorter duration",
+            "the trace ends at {} s, but the run at {} s: write end = \"hold\" or \"loop\", or a shorter duration",
             last.as_secs_f64(),
             run.as_secs_f64()
         );
@@ -121,7 +121,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// A rate that changes by itself as a table with its content, which reads back to the same.
+/// A rate trace as a table with its content, which reads back as the same rate.
 pub(crate) fn rate_spec(rate: &rate::Config) -> TraceSpec {
     let Some((kind, text, end)) = rate.write() else { return TraceSpec::default() };
     TraceSpec {
@@ -132,7 +132,7 @@ pub(crate) fn rate_spec(rate: &rate::Config) -> TraceSpec {
     }
 }
 
-/// A delay as a table with its content, which reads back to the same.
+/// A delay as a table with its content, which reads back as the same delay.
 pub(crate) fn delay_spec(trace: &DelayTrace) -> TraceSpec {
     TraceSpec {
         files: vec![(DELAYS, CANONICAL.into())],

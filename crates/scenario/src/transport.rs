@@ -1,4 +1,4 @@
-//! What carries the data of flows.
+//! Transports of flows.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
@@ -8,7 +8,7 @@ use skyhaul_rate::{Config, Invalid, ssvp, tfrc};
 /// Headers of IPv4 and UDP (RFC 791, RFC 768), in bytes.
 pub const UDP_HEADER: u32 = 28;
 
-/// What carries the data. Short form: "tcp".
+/// The transport. Short form: "tcp".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[schemars(rename = "TransportSpec")]
@@ -16,11 +16,11 @@ pub enum Transport {
     /// A connection with congestion control.
     #[default]
     Tcp,
-    /// Datagrams: nothing is repeated, and nothing reacts to losses.
+    /// Datagrams without retransmission and without reaction to losses.
     Udp,
-    /// Datagrams at a rate that yields: nothing is repeated.
+    /// Rate-controlled datagrams without retransmission.
     Tfrc(tfrc::Config),
-    /// Datagrams at a rate that yields: nothing is repeated.
+    /// Rate-controlled datagrams without retransmission.
     Ssvp(ssvp::Config),
 }
 
@@ -35,7 +35,7 @@ impl Transport {
             Self::Ssvp(_) => "ssvp",
         }
     }
-    /// The transport of this name, with all of its options as usual.
+    /// The transport of this name, with default options.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
@@ -46,12 +46,12 @@ impl Transport {
             _ => return None,
         })
     }
-    /// Data goes in datagrams, of which none is repeated.
+    /// Whether data goes in datagrams, without retransmission.
     #[must_use]
     pub fn sends_datagrams(&self) -> bool {
         *self != Self::Tcp
     }
-    /// What keeps datagrams to a rate, if something does.
+    /// The rate control of datagrams, if any.
     #[must_use]
     pub fn rate(&self) -> Option<Config> {
         match *self {
@@ -60,7 +60,7 @@ impl Transport {
             Self::Ssvp(c) => Some(Config::Ssvp(c)),
         }
     }
-    /// Without defaults, for an application with packets of `usual` bytes that offers so many bit/s.
+    /// Fills in the defaults, for an application with packets of `usual` bytes that offers this rate in bit/s.
     pub(crate) fn resolve(&self, usual: Option<u64>, offered: Option<f64>) -> Result<Self, Invalid> {
         let Some(rate) = self.rate() else { return Ok(*self) };
         Ok(match rate.resolve(usual, offered, UDP_HEADER)? {
@@ -68,7 +68,7 @@ impl Transport {
             Config::Ssvp(c) => Self::Ssvp(c),
         })
     }
-    /// The same for a workload, whose full segments have `mss` bytes of payload.
+    /// The transport as a workload sees it; full segments have `mss` bytes of payload.
     #[must_use]
     pub fn for_apps(&self, mss: u32) -> Over {
         match self {

@@ -1,4 +1,4 @@
-//! Workloads: what senders have to send, over what. Each is defined where it is at work ([`skyhaul_apps`]).
+//! Workloads of senders. Each is defined in [`skyhaul_apps`].
 
 use crate::error::Problem;
 use crate::transport::Transport;
@@ -6,7 +6,7 @@ use skyhaul_apps::{Config, Refusal};
 
 pub use crate::transport::UDP_HEADER;
 
-/// From the file: `key` is that of the application, `mss` the payload of a full segment.
+/// Resolves a workload: `key` is that of the application, `mss` the payload of a full segment.
 pub(crate) fn resolve(
     key: &str,
     spec: Option<&Config>,
@@ -18,14 +18,14 @@ pub(crate) fn resolve(
         // What keeps datagrams to a rate can send as fast as that allows.
         if !spec.sends_datagrams() && *spec != Config::BULK {
             let message = format!(
-                "transport = \"{}\" carries datagrams, of which none is repeated, and this needs a byte stream: write app = \
+                "transport = \"{}\" carries datagrams without retransmission, and this app needs a byte stream: write app = \
                  \"bulk\", kind = \"cbr\", \"on-off\" or \"video\", or transport = \"tcp\"",
                 transport.name()
             );
             return Err(Problem::new(key, message));
         }
     } else if transport == Transport::Udp && !spec.sends_datagrams() {
-        let message = "transport = \"udp\" sends at a rate of its own, and nothing again: write app = { kind = \"cbr\", rate = \
+        let message = "transport = \"udp\" needs an app that sets its own rate: write app = { kind = \"cbr\", rate = \
                        \"1 Mbit/s\" }, or kind = \"on-off\" or \"video\", or transport = \"tcp\"";
         return Err(Problem::new(key, message));
     }

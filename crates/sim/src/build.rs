@@ -81,8 +81,11 @@ impl<R: Tap> Sim<R> {
                 records.push(Record::new(g, index, begins, stop));
             }
         }
-        let chains =
-            if agents == Agents::Scenario { chains(scenario, &mut flows, &mut links)? } else { Vec::new() };
+        let chains = if agents == Agents::Scenario {
+            chains(scenario, seed, &mut flows, &mut links)?
+        } else {
+            Vec::new()
+        };
         let named_flows = u32::try_from(flows.len()).map_err(|_| BuildError::TooLarge)?;
         let named = 2 * scenario.links.len();
         // A fixed window reacts to nothing.
@@ -140,7 +143,12 @@ impl<R: Tap> Sim<R> {
 
 /// When a flow starts.
 /// The chains of all groups that head one, and which flows head them.
-fn chains(scenario: &Resolved, flows: &mut [Flow], links: &mut Links) -> Result<Vec<Chain>, BuildError> {
+fn chains(
+    scenario: &Resolved,
+    seed: u64,
+    flows: &mut [Flow],
+    links: &mut Links,
+) -> Result<Vec<Chain>, BuildError> {
     // The first flow of each group.
     let first: Vec<u32> = scenario
         .flows
@@ -159,7 +167,8 @@ fn chains(scenario: &Resolved, flows: &mut [Flow], links: &mut Links) -> Result<
             let legs = core::iter::once(g).chain(chain.legs.iter().copied()).map(|l| first[l] + index);
             let head = &mut flows[(first[g] + index) as usize];
             head.chain = u32::try_from(chains.len()).map_err(|_| BuildError::TooLarge)?;
-            chains.push(Chain::new(chain, legs.collect(), (head.forward, head.reverse), past));
+            let rng = Rng::stream(seed, &format!("flows.{}[{index}].asym", group.name));
+            chains.push(Chain::new(chain, legs.collect(), (head.forward, head.reverse), past, rng));
         }
     }
     Ok(chains)

@@ -1,6 +1,6 @@
 //! What a run knows of a chain of connections.
 
-use skyhaul_base::{Duration, Instant};
+use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_relay::{Count, Relay};
 use skyhaul_scenario::resolved;
 use skyhaul_tcp::{Segment, Seq};
@@ -30,6 +30,14 @@ pub(crate) struct Chain {
     pub(crate) past: (u16, u16),
     /// Those of the first leg.
     pub(crate) own: (u16, u16),
+    /// Its gateway answers in the receiver's name; what share of the acknowledgements passes it by, and the draws for that.
+    pub(crate) spoofs: bool,
+    pub(crate) asym: f64,
+    pub(crate) rng: Rng,
+    /// No gateway can read it.
+    pub(crate) encrypted: bool,
+    /// Its packets take the way past all gateways.
+    pub(crate) rerouted: bool,
     pub(crate) early: bool,
     pub(crate) late_acks: bool,
     /// It counts among the connections of its gateways.
@@ -59,7 +67,14 @@ pub(crate) struct Told {
 
 impl Chain {
     /// A chain over these legs, not yet open.
-    pub(crate) fn new(chain: &resolved::Chain, legs: Vec<u32>, own: (u16, u16), past: (u16, u16)) -> Self {
+    pub(crate) fn new(
+        chain: &resolved::Chain,
+        legs: Vec<u32>,
+        own: (u16, u16),
+        past: (u16, u16),
+        rng: Rng,
+    ) -> Self {
+        let spoofs = chain.kind == resolved::ChainKind::Spoof;
         let n = chain.gateways.len();
         Self {
             in_use: legs.len(),
@@ -74,8 +89,13 @@ impl Chain {
             past,
             own,
             // Who answers only once the next leg has answered must have asked it.
+            spoofs,
+            asym: chain.asym,
+            rng,
+            encrypted: chain.encrypted,
+            rerouted: false,
             early: chain.open == resolved::Open::Early || chain.ack_mode == resolved::AckMode::Late,
-            late_acks: chain.ack_mode == resolved::AckMode::Late,
+            late_acks: chain.ack_mode == resolved::AckMode::Late && !spoofs,
             counted: false,
             dead: false,
             began: Instant::ZERO,

@@ -10,10 +10,18 @@ use skyhaul_trace::{Event, LinkChange};
 /// Size of the packets that the recorded share of losses is about, in bytes.
 const NOTED_SIZE: u32 = 1000;
 
-/// Makes the changes that are due; returns when the next is.
+/// Makes the changes that are due; returns when the next is. Directed links that go down are put into `down`.
 #[cold]
-pub(crate) fn make<R: Tap>(now: Instant, agenda: &mut Agenda, net: &mut Network<R>) -> Instant {
+pub(crate) fn make<R: Tap>(
+    now: Instant,
+    agenda: &mut Agenda,
+    net: &mut Network<R>,
+    down: &mut Vec<u32>,
+) -> Instant {
     while let Some((hop, change)) = agenda.take(now) {
+        if matches!(change, Change::Up(false) | Change::Visible(false)) {
+            down.push(hop);
+        }
         if R::ENABLED {
             net.note(now, hop, &change);
         }

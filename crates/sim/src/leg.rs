@@ -2,6 +2,7 @@
 
 use crate::ends::Ends;
 use crate::rate_leg::{Inlet, Outlet, RateLeg};
+use crate::spoof::Spoof;
 use skyhaul_base::{Instant, Rng};
 use skyhaul_cc::Algorithm;
 use skyhaul_relay::{Count, End, Fifo, Relay};
@@ -14,6 +15,9 @@ pub(crate) struct Leg {
     pub(crate) ends: Ends,
     /// What carries the data instead of `ends`, where that is no TCP.
     pub(crate) rated: Option<Box<RateLeg>>,
+    /// The box at its beginning that answers in the receiver's name, where one does: this leg then has the receiver's end of the
+    /// connection and the one before it the sender's.
+    pub(crate) spoof: Option<Box<Spoof>>,
     /// The chain that it belongs to.
     pub(crate) chain: u32,
     /// Its place there, from 0.
@@ -44,10 +48,14 @@ impl Leg {
     }
     /// When one of its ends wants to be called.
     pub(crate) fn next_timeout(&self) -> Instant {
-        self.rated.as_ref().map_or_else(|| self.ends.next_timeout(), |r| r.sender.next_timeout())
+        let own = self.rated.as_ref().map_or_else(|| self.ends.next_timeout(), |r| r.sender.next_timeout());
+        self.spoof.as_ref().map_or(own, |s| own.min(s.next_timeout()))
     }
     /// Handles the deadlines that have passed.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<Judgement> {
+        if let Some(spoof) = &mut self.spoof {
+            spoof.expire(now);
+        }
         match &mut self.rated {
             Some(rated) => {
                 rated.sender.handle_timeout(now);

@@ -42,6 +42,8 @@ pub mod result;
 mod sampler;
 mod samples;
 mod sim;
+mod spoof;
+mod spoofing;
 mod tap;
 mod transfer;
 mod truth;

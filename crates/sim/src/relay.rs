@@ -30,7 +30,13 @@ impl<R: Tap> Sim<R> {
             .gateways
             .iter()
             .find(|&&g| self.run.gateways[g].connections.is_some_and(|most| self.taken[g] >= most));
+        let unread = chain.encrypted || chain.rerouted;
         let refused = match full.map(|&g| self.run.gateways[g].overload) {
+            _ if unread => {
+                chain.told.bypassed += u64::from(!chain.gateways.is_empty());
+                chain.in_use = 1;
+                false
+            }
             None => {
                 chain.counted = !chain.gateways.is_empty();
                 chain.gateways.iter().for_each(|&g| self.taken[g] += 1);
@@ -50,6 +56,10 @@ impl<R: Tap> Sim<R> {
         let flow = &mut self.flows[head as usize];
         (flow.forward, flow.reverse) = if uncut { past } else { own };
         self.open_leg(c, 0);
+        if self.spoofs(c) {
+            self.open_leg(c, 1);
+            self.install_spoof(c);
+        }
         if let Agent::Leg(leg) = &mut self.flows[head as usize].agent {
             if refused {
                 leg.ends.receiver.abort(now);
@@ -91,13 +101,19 @@ impl<R: Tap> Sim<R> {
         if rated.is_some() {
             flow.header = XTP_HEADER;
         }
-        let leg = Leg { ends, rated, chain: c, number: number as u8 };
+        let leg = Leg { ends, rated, spoof: None, chain: c, number: number as u8 };
         flow.agent = Agent::Leg(Box::new(leg));
     }
 
     /// A segment of a leg has reached one of its ends.
     pub(crate) fn leg_arrival(&mut self, parcel: Parcel, segment: &Segment) {
         let (now, index, backward) = (self.now, parcel.flow(), parcel.backward());
+        let Agent::Leg(leg) = &mut self.flows[index as usize].agent else { return };
+        let (c, to_gateway) = (leg.chain, backward == (leg.number > 0));
+        if to_gateway && self.spoofs(c) {
+            self.spoof_arrival(c, backward, segment);
+            return;
+        }
         let Agent::Leg(leg) = &mut self.flows[index as usize].agent else { return };
         if leg.ends.end(backward).handle(now, segment, &[]).is_err() {
             self.records[index as usize].rejected += 1;
@@ -112,6 +128,11 @@ impl<R: Tap> Sim<R> {
     pub(crate) fn carry(&mut self, index: u32) {
         let Agent::Leg(leg) = &self.flows[index as usize].agent else { return };
         let c = leg.chain;
+        if self.spoofs(c) {
+            self.spoof_flush(c);
+            self.look_at(c);
+            return;
+        }
         for gateway in 0..self.chains[c as usize].in_use - 1 {
             self.pass_on(c, gateway);
         }
@@ -214,11 +235,10 @@ impl<R: Tap> Sim<R> {
             _ => None,
         };
         let last = leg(chain.in_use - 1);
-        (
-            leg(0).map_or(0, |l| l.acked()),
-            last.map_or(0, |l| l.acked()),
-            last.map_or(0, |l| l.ends.receiver.receiver().payload_received()),
-        )
+        let arrived = last.map_or(0, |l| l.ends.receiver.receiver().payload_received());
+        // Within one connection the receiver acknowledges what it has; nobody else counts that.
+        let by_receiver = if self.spoofs(c) { arrived } else { last.map_or(0, |l| l.acked()) };
+        (leg(0).map_or(0, |l| l.acked()), by_receiver, arrived)
     }
 
     /// Notes what is to be reported of a chain, and whether it is over.
@@ -235,8 +255,9 @@ impl<R: Tap> Sim<R> {
         }
         let head = chain.legs[0];
         if told.setup.is_none() && chain.opened == chain.in_use {
+            let counts = if chain.spoofs { 1 } else { chain.in_use };
             let up = |&i: &u32| matches!(&self.flows[i as usize].agent, Agent::Leg(l) if l.established());
-            if chain.legs[..chain.in_use].iter().all(up) {
+            if chain.legs[..counts].iter().all(up) {
                 chain.told.setup = Some(now - chain.began);
             }
         }
@@ -317,6 +338,11 @@ impl<R: Tap> Sim<R> {
             let chain = &self.chains[c as usize];
             let cut = chain.in_use > 1;
             let Some(k) = chain.gateways.iter().position(|&g| g == gateway).filter(|_| cut) else { continue };
+            if self.spoofs(c) {
+                self.forget_spoof(c);
+                self.chains[c as usize].told.crashes += 1;
+                continue;
+            }
             let (legs, last) = ([chain.legs[k], chain.legs[k + 1]], k + 2 == chain.in_use);
             if last {
                 // The sender of the last leg is about to be forgotten, with its counts.
@@ -329,6 +355,48 @@ impl<R: Tap> Sim<R> {
             chain.cut[k] = true;
             chain.held[k].clear();
             chain.told.crashes += 1;
+        }
+    }
+
+    /// The path of the connections at a gateway changes: packets take the whole way past it and the other gateways. Who gets
+    /// them there knows nothing of the connection, and resets it.
+    #[cold]
+    pub(crate) fn reroute(&mut self, gateway: usize) {
+        for c in 0..self.chains.len() as u32 {
+            let chain = &mut self.chains[c as usize];
+            let concerned = chain.gateways.contains(&gateway) && !chain.rerouted;
+            if !concerned {
+                continue;
+            }
+            chain.rerouted = true;
+            if chain.in_use == 1 || chain.opened == 0 {
+                continue;
+            }
+            chain.told.crashes += 1;
+            let (past, legs) = (chain.past, chain.legs[..chain.opened].to_vec());
+            if self.spoofs(c) {
+                self.forget_spoof(c);
+                continue;
+            }
+            let (_, by_receiver, _) = self.reached(c);
+            let chain = &mut self.chains[c as usize];
+            chain.acked += by_receiver;
+            chain.cut.iter_mut().for_each(|cut| *cut = true);
+            chain.held.iter_mut().for_each(|held| held.clear());
+            let last = legs.len() - 1;
+            for (n, &index) in legs.iter().enumerate() {
+                if n == 0 || n == last {
+                    let flow = &mut self.flows[index as usize];
+                    (flow.forward, flow.reverse) = past;
+                }
+                // What the receiver has of the last leg, and the sender of the first, they keep.
+                if n < last {
+                    self.forget(index, false);
+                }
+                if n > 0 {
+                    self.forget(index, true);
+                }
+            }
         }
     }
 

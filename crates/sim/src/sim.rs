@@ -19,7 +19,7 @@ use skyhaul_apps::{App, Outcome, Start, Stop, Streams};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::{Agenda, PacketView};
-use skyhaul_scenario::resolved::{FlowGroup, Gateway, Mishap, Transport};
+use skyhaul_scenario::resolved::{FlowGroup, Gateway, Misfortune, Mishap, Transport};
 use skyhaul_tcp::config::LossClassifier;
 use skyhaul_tcp::{Config, Extras, Flags, Head, Segment};
 use skyhaul_trace::Event;
@@ -158,11 +158,32 @@ impl<R: Tap> Sim<R> {
                 self.timers.set(due.slot, next);
             }
             1 => {
-                let next = change::make(self.now, &mut self.agenda, &mut self.net);
+                let mut down = Vec::new();
+                let next = change::make(self.now, &mut self.agenda, &mut self.net, &mut down);
+                down.into_iter().for_each(|hop| self.tell_of_outage(hop as usize / 2));
                 let next = next.min(self.suffer());
                 self.timers.set(due.slot, next);
             }
             _ => self.wake(due.slot),
+        }
+    }
+
+    /// A link has gone down: senders whose path crosses it and who want to hear of it do.
+    #[cold]
+    fn tell_of_outage(&mut self, link: usize) {
+        let now = self.now;
+        for index in 0..self.flows.len() as u32 {
+            let group = &self.run.groups[self.records[index as usize].group];
+            if group.endpoint.outage_probe.is_none() || !group.path.contains(&link) {
+                continue;
+            }
+            match &mut self.flows[index as usize].agent {
+                Agent::OneWay(ends) => ends.source.sender_mut().outage(now),
+                Agent::Connections(ends) => ends.sender.outage(now),
+                Agent::Leg(leg) => leg.ends.sender.outage(now),
+                Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => continue,
+            }
+            self.arm(index);
         }
     }
 
@@ -174,7 +195,10 @@ impl<R: Tap> Sim<R> {
                 return next;
             }
             if let Some(mishap) = self.run.mishaps.pop() {
-                self.crash(mishap.gateway);
+                match mishap.what {
+                    Misfortune::Crash => self.crash(mishap.gateway),
+                    Misfortune::Reroute => self.reroute(mishap.gateway),
+                }
             }
         }
     }

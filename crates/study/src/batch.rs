@@ -1,7 +1,7 @@
 //! Runs the cells of several studies together on all cores.
 //!
-//! All cells stand in one queue, study by study; a study is handed over as soon as its last cell is there, so that
-//! only the cells of few studies are in memory at a time. Results are those of [`crate::run::run`].
+//! All cells wait in one queue, study by study. A study is handed over as soon as its last cell has finished, so that
+//! few studies are in memory at a time. Results are those of [`crate::run::run`].
 
 use crate::cache::Entry;
 use crate::error::StudyError;
@@ -13,18 +13,18 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// How it went.
+/// Totals of a run over several studies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// All cells.
     pub cells: usize,
-    /// Cells that are in the cache, or ran, failed ones included.
+    /// Cells that were in the cache or ran, including failed ones.
     pub done: usize,
-    /// It was stopped before all were done.
+    /// Whether it was stopped before all cells had finished.
     pub interrupted: bool,
 }
 
-/// What a study has so far.
+/// The cells of a study so far.
 #[derive(Default)]
 struct Gathered {
     observed: BTreeMap<usize, Observed>,
@@ -32,7 +32,7 @@ struct Gathered {
     cached: usize,
 }
 
-/// A study with what its cells need.
+/// A study, and the data that its cells need.
 struct Work<'a> {
     plan: &'a Plan,
     cells: Vec<Cell>,
@@ -40,11 +40,11 @@ struct Work<'a> {
     gathered: Mutex<Gathered>,
 }
 
-/// Runs the cells that the cache does not have. `finished` gets the number of each study and its cells, on any
-/// thread, once they are complete.
+/// Runs the cells that are not in the cache. Once a study is complete, `finished` gets its number and its cells, on
+/// any thread.
 ///
 /// # Errors
-/// If the cache cannot be written, or what `finished` says. Finished cells are in the cache then.
+/// If the cache cannot be written, or the error of `finished`. Finished cells stay in the cache.
 ///
 /// # Panics
 /// If `finished` does.
@@ -130,7 +130,7 @@ impl Work<'_> {
         self.plan.key(self.runs[cell.run], cell.seed)
     }
 
-    /// Its result may be kept.
+    /// Whether its result may be cached.
     fn is_cacheable(&self, number: usize) -> bool {
         self.runs[self.cells[number].run].version.is_ok()
     }
@@ -139,7 +139,7 @@ impl Work<'_> {
         self.is_cacheable(number) && options.cache.is_some_and(|c| c.path(&self.key(number)).is_file())
     }
 
-    /// Gets a cell from the cache or runs it; true if it was the last one. `None`: it was stopped.
+    /// Gets a cell from the cache or runs it; true if it was the last one, `None` if stopped.
     fn cell<R: CellRunner>(
         &self,
         runner: &R,
@@ -178,7 +178,7 @@ impl Work<'_> {
         Ok(Some(g.observed.len() + g.failed.len() == self.cells.len()))
     }
 
-    /// What was gathered.
+    /// Takes the gathered cells.
     fn take(&self) -> Cells {
         let g = std::mem::take(&mut *self.gathered.lock().expect("no thread panics while it holds the lock"));
         let Gathered { mut observed, failed, cached } = g;

@@ -1,4 +1,4 @@
-//! Everything that came out of a set of studies, by paper: what one report shows.
+//! The results of a set of studies, by paper: the content of one report.
 
 use crate::claim::{Decided, Outcome};
 use crate::evaluation::{Counts, Evaluation};
@@ -15,7 +15,7 @@ pub struct Book {
     pub version: String,
     /// Version and fingerprint of the engine.
     pub engine: String,
-    /// When, for people; nothing else in a book depends on it.
+    /// Date, for readers; nothing else in a book depends on it.
     pub created: String,
     /// The papers, in order.
     pub chapters: Vec<Chapter>,
@@ -26,18 +26,18 @@ pub struct Book {
 pub struct Chapter {
     /// Name of the folder.
     pub name: String,
-    /// What it belongs to.
+    /// The paper or subject.
     pub paper: Paper,
     /// Its studies, in the order of the paper.
     pub parts: Vec<Part>,
 }
 
-/// A study, or why there is none.
+/// A study, or why it could not be run.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Name of the file, without ending.
+    /// Name of the file, without extension.
     pub name: String,
-    /// What came out; `Err`: why it could not be run.
+    /// The results; `Err`: why it could not be run.
     pub outcome: Result<Evaluation, Refused>,
 }
 
@@ -49,7 +49,7 @@ pub struct Refused {
     pub line: String,
 }
 
-/// What became of the claims of several studies.
+/// The outcomes of the claims of several studies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Verdicts.
@@ -90,7 +90,7 @@ impl Chapter {
         self.parts.iter().filter_map(|p| p.outcome.as_ref().ok())
     }
 
-    /// What became of its claims.
+    /// The outcomes of its claims.
     #[must_use]
     pub fn tally(&self) -> Tally {
         let counts = self.evaluations().map(Evaluation::counts).fold(Counts::default(), Counts::add);
@@ -99,7 +99,7 @@ impl Chapter {
 }
 
 impl Book {
-    /// What became of all claims.
+    /// The outcomes of all claims.
     #[must_use]
     pub fn tally(&self) -> Tally {
         self.chapters.iter().map(Chapter::tally).fold(Tally::default(), Tally::add)
@@ -166,7 +166,7 @@ impl Book {
         })
     }
 
-    /// A row per claim and reading; claims that a unit test proves and open ones have one row each.
+    /// One row per claim and reading; claims proved by a unit test and open claims have one row each.
     #[must_use]
     pub fn claims(&self) -> Table {
         let names = [

@@ -4,8 +4,8 @@
 //! {"format":1,"engine":"…","quantities":"…","key":"…","sha256":"…"}\n
 //! {…what the cell measured…}\n
 //! ```
-//! The key covers scenario, seed and engine version, so entries never go stale. An entry written before a quantity
-//! came to the list of what is measured lacks it, and counts as absent; a damaged entry is reported as well. Several processes may share a cache.
+//! The key covers scenario, seed and engine version, so entries never become stale. An entry from before a quantity
+//! was added lacks it and counts as absent; a damaged entry is also reported. Several processes may share a cache.
 
 use crate::error::{EntryError, StudyError};
 use crate::files::write_atomically;
@@ -33,26 +33,26 @@ struct Header {
 
 const FORMAT: u32 = 1;
 
-/// What the cache has under a key.
+/// The entry of the cache under a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
     /// Nothing.
     Absent,
-    /// A file that cannot be used; one line that names it.
+    /// A file that cannot be used; one line with its name and the reason.
     Damaged(String),
-    /// What the cell measured.
+    /// The measurements of the cell.
     Found(Box<Observed>),
 }
 
 impl Cache {
-    /// The cache in a folder, which is made when the first cell is stored.
+    /// The cache in a folder, which is created with the first cell stored.
     #[must_use]
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into() }
     }
 
-    /// Where to cache by default: `$SKYHAUL_CACHE`, `$XDG_CACHE_HOME/skyhaul`, `$HOME/.cache/skyhaul`, or
-    /// `.cache/skyhaul` here.
+    /// The default folder: `$SKYHAUL_CACHE`, `$XDG_CACHE_HOME/skyhaul`, `$HOME/.cache/skyhaul`, or `.cache/skyhaul`
+    /// in the current folder.
     #[must_use]
     pub fn default_dir() -> PathBuf {
         let var = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
@@ -92,7 +92,7 @@ impl Cache {
         }
     }
 
-    /// Stores a cell; other processes see either nothing or all of it.
+    /// Stores a cell atomically for other processes.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -101,7 +101,7 @@ impl Cache {
     }
 }
 
-/// The text of an entry: what a worker on another machine sends back.
+/// The text of an entry, which a worker on another machine sends back.
 #[must_use]
 pub fn encode(engine: &str, key: &str, observed: &Observed) -> String {
     let body = serde_json::to_string(observed).expect("maps with string keys and numbers are JSON");
@@ -120,7 +120,7 @@ pub fn encode(engine: &str, key: &str, observed: &Observed) -> String {
 /// Reads the text of an entry.
 ///
 /// # Errors
-/// If it is damaged, or not what is asked for.
+/// If it is damaged, or belongs to another cell or engine.
 pub fn decode(text: &str, engine: &str, key: &str) -> Result<Observed, EntryError> {
     let (header, body) = text.split_once('\n').ok_or(EntryError::CutOff)?;
     let header: Header = serde_json::from_str(header).map_err(|_| EntryError::Header)?;

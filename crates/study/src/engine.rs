@@ -25,7 +25,7 @@ pub struct Simulator {
     controls: Controls,
 }
 
-/// Every algorithm over a lossy satellite link for a while: what this run does is the engine's fingerprint.
+/// A short run of every algorithm over a lossy satellite link: the hash of its events is the engine's fingerprint.
 const FINGERPRINT: &str = r#"
 schema = 1
 duration = "25 s"
@@ -41,8 +41,8 @@ impl Simulator {
     /// The simulator of engine `version`.
     ///
     /// The version in keys also carries a fingerprint: the hash of all events of a short reference run of every
-    /// algorithm. An engine that was changed without a new version, or a machine that calculates differently,
-    /// does not meet results of another one in a cache or on a cluster.
+    /// algorithm. It keeps apart the results of an engine that was changed without a new version, or of a machine
+    /// that calculates differently, in a cache or on a cluster.
     ///
     /// # Panics
     /// If the engine cannot run its reference, which the tests exclude.
@@ -61,7 +61,7 @@ impl Simulator {
         Self { engine: format!("{version}-{:08x}", digest >> 32), controls: Controls::default() }
     }
 
-    /// The same simulator with users' own controls. Results of scenarios that use one are cached under its
+    /// The same simulator with user-defined controls. Results of scenarios that use one are cached under its
     /// [fingerprint](skyhaul_cc::user::Factory::fingerprint) as well.
     #[must_use]
     pub fn with_controls(&self, controls: Controls) -> Self {
@@ -94,7 +94,7 @@ impl CellRunner for Simulator {
             }
             _ => {
                 let accepted = ["\"preset:<name>\"", "a path", "a table"].map(str::to_owned).to_vec();
-                let message = "the scenario is a name or a table".to_owned();
+                let message = "the scenario must be a name or a table".to_owned();
                 return Err(Problem { message, accepted, path: None });
             }
         }
@@ -137,7 +137,7 @@ impl CellRunner for Simulator {
             if let Config::User(own) = &group.cc {
                 let name = own.control.as_str();
                 let version = self.controls.fingerprint(name).ok_or_else(|| Unversioned {
-                    why: format!("nothing tells one version of the control \"{name}\" from another"),
+                    why: format!("the control \"{name}\" has no version, so its cells cannot be cached"),
                 })?;
                 all.insert(name, version);
             }
@@ -154,7 +154,7 @@ impl CellRunner for Simulator {
     }
 }
 
-/// File name of a scenario that stands in the study itself.
+/// File name of a scenario inside the study itself.
 const INLINE: &str = "(scenario)";
 
 fn problem(e: ScenarioError) -> Problem {
@@ -208,7 +208,7 @@ fn curves(series: &skyhaul_trace::Series, entities: usize, group: impl Fn(u32) -
     all
 }
 
-/// The scenario in words, for the report.
+/// Description of the scenario, for the report.
 fn words(s: &Resolved) -> Vec<(String, String)> {
     let number = crate::format::number;
     let ms = |d: Duration| format!("{} ms", number(1e3 * d.as_secs_f64()));
@@ -261,7 +261,7 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
             Change::Limit(limit) => match limit {
                 Limit::Packets(n) => format!("queue of {n} packets"),
                 Limit::Bytes(n) => format!("queue of {n} B"),
-                Limit::Unlimited => "queue of any length".to_owned(),
+                Limit::Unlimited => "queue of unlimited length".to_owned(),
             },
             Change::Up(true) => "up".to_owned(),
             Change::Up(false) => "down".to_owned(),

@@ -1,12 +1,12 @@
-//! What can go wrong with a study.
+//! Errors of studies.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-/// An error of a study: one line that says where and what to do.
+/// An error of a study: one line with the place and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// The file is no TOML of the expected form.
+    /// The file is not TOML of the expected form.
     #[error("{}{}: {message}", path.display(), at(*line))]
     Parse {
         /// The file.
@@ -16,7 +16,7 @@ pub enum StudyError {
         /// What is wrong.
         message: String,
     },
-    /// The study says something that cannot be.
+    /// The study has an invalid value.
     #[error("{}{}: `{key}`: {message}{}", path.display(), at(*line), list(accepted))]
     Invalid {
         /// The file.
@@ -27,7 +27,7 @@ pub enum StudyError {
         key: String,
         /// What is wrong.
         message: String,
-        /// What would be accepted.
+        /// The accepted values.
         accepted: Vec<String>,
     },
     /// A file cannot be read.
@@ -38,7 +38,7 @@ pub enum StudyError {
         /// Why.
         source: std::io::Error,
     },
-    /// A file cannot be written; what was stored before stays.
+    /// A file cannot be written; what was stored before is kept.
     #[error("cannot write {}: {}", path.display(), write_problem(source))]
     Write {
         /// The file.
@@ -54,18 +54,18 @@ pub enum StudyError {
         /// Why.
         source: RenderError,
     },
-    /// A cell came back from elsewhere with something that is not its result.
-    #[error("the answer for {label} cannot be used: {source}")]
+    /// The result of a remote cell is invalid.
+    #[error("the result for {label} cannot be used: {source}")]
     Answer {
-        /// The cell in words.
+        /// Label of the cell.
         label: String,
         /// Why.
         source: EntryError,
     },
-    /// A cell came back from elsewhere that was never asked for.
-    #[error("the answer for {label} cannot be used: nobody asked for this cell")]
+    /// A remote cell returned a result that was not requested.
+    #[error("the result for {label} cannot be used: this cell was not requested")]
     Unasked {
-        /// The cell in words.
+        /// Label of the cell.
         label: String,
     },
 }
@@ -76,7 +76,7 @@ pub enum RenderError {
     /// It cannot be reached.
     #[error("{}", io_words(.0))]
     Io(#[from] std::io::Error),
-    /// What it says.
+    /// Its message.
     #[error("{0}")]
     Said(String),
 }
@@ -84,22 +84,22 @@ pub enum RenderError {
 /// Why the text of an entry cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum EntryError {
-    /// It is of another engine, or other quantities are measured now.
-    #[error("the answer is of another engine")]
+    /// It is from another engine, or the list of quantities has changed.
+    #[error("the result is from another engine")]
     Foreign,
     /// Part of it is missing.
-    #[error("the entry is cut off")]
+    #[error("the entry is truncated")]
     CutOff,
-    /// Its first line says nothing.
+    /// Its first line is invalid.
     #[error("its first line is damaged")]
     Header,
-    /// Its key is another one.
+    /// Its key belongs to another cell.
     #[error("it belongs to another cell")]
     OtherCell,
-    /// Its content is not what was written.
+    /// Its checksum does not match.
     #[error("its checksum is wrong")]
     Checksum,
-    /// Its content is not that of a cell.
+    /// Its content cannot be parsed.
     #[error("it cannot be read ({0})")]
     Unreadable(serde_json::Error),
     /// It is not UTF-8.
@@ -107,16 +107,16 @@ pub enum EntryError {
     NotText,
 }
 
-/// What the system says, without the number that nobody knows.
+/// The error message of the system, without its number.
 #[must_use]
 pub fn io_words(e: &std::io::Error) -> String {
     match e.kind() {
         ErrorKind::NotFound => "no such file or directory".into(),
         ErrorKind::PermissionDenied => "permission denied".into(),
         ErrorKind::StorageFull => "the disk is full".into(),
-        ErrorKind::NotADirectory => "it is no directory".into(),
-        ErrorKind::IsADirectory => "it is a directory".into(),
-        ErrorKind::InvalidData if e.get_ref().is_none() => "it is not text in UTF-8".into(),
+        ErrorKind::NotADirectory => "not a directory".into(),
+        ErrorKind::IsADirectory => "is a directory".into(),
+        ErrorKind::InvalidData if e.get_ref().is_none() => "not UTF-8 text".into(),
         _ => {
             let text = e.to_string();
             text.split(" (os error").next().unwrap_or(&text).to_owned()
@@ -135,7 +135,7 @@ fn list(accepted: &[String]) -> String {
 fn write_problem(e: &std::io::Error) -> String {
     match e.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            "the disk is full; finished cells are kept, free some space and run again to go on".to_owned()
+            "the disk is full; finished cells are kept: free some space and run again to continue".to_owned()
         }
         _ => format!("{}; finished cells are kept", io_words(e)),
     }

@@ -1,4 +1,4 @@
-//! Everything that came out of a study, without the machinery behind it: what reports, files and bindings show.
+//! The results of a study without the machinery behind it, for reports, files and bindings.
 
 use crate::claim::{self, ClaimResult, Verdict};
 use crate::error::StudyError;
@@ -18,25 +18,25 @@ use serde_json::{Value, json};
 /// The outcome of a study.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
-    /// Name: the file without ending.
+    /// Name: the file without extension.
     pub name: String,
     /// Title.
     pub title: String,
     /// What it reproduces.
     pub source: Option<String>,
-    /// What is asked and how.
+    /// The question and the method.
     pub about: Option<String>,
-    /// Where everything came from.
+    /// Provenance.
     pub provenance: Provenance,
-    /// The base scenario in words.
+    /// Description of the base scenario.
     pub words: Vec<(String, String)>,
-    /// What varies: heading of each axis and the labels of its values.
+    /// The axes: heading and labels of the values of each.
     pub axes: Vec<(String, Vec<String>)>,
     /// The base scenario, resolved.
     pub scenario_text: String,
     /// The study file.
     pub study_text: String,
-    /// Readings: label and what is read differently; the default first.
+    /// Readings: label and difference; the default first.
     pub readings: Vec<(String, String)>,
     /// Claims in the order of the study.
     pub claims: Vec<ClaimResult>,
@@ -46,7 +46,7 @@ pub struct Evaluation {
     pub tables: Vec<Tabulated>,
     /// Means with intervals.
     pub values: Values,
-    /// One row per cell; if some failed, with a column that says why.
+    /// One row per cell; if some failed, a column gives the reason.
     pub cells: Table,
     /// Cells that have not run.
     pub missing: usize,
@@ -57,7 +57,7 @@ pub struct Evaluation {
 /// A cell without a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailedCell {
-    /// The combination in words.
+    /// Label of the combination.
     pub cell: String,
     /// The seed.
     pub seed: u64,
@@ -67,7 +67,7 @@ pub struct FailedCell {
     pub detail: Option<String>,
 }
 
-/// Where results came from; nothing in it depends on the machine.
+/// Provenance of results; nothing in it depends on the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Provenance {
     /// Version of this software.
@@ -108,7 +108,7 @@ pub struct ValueRow {
     pub metrics: Vec<Estimate>,
 }
 
-/// How many claims have which verdict under the default reading.
+/// Number of claims per verdict under the default reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Hold.
@@ -130,7 +130,7 @@ impl Counts {
         self.holds + self.differs + self.undecided + self.not_evaluable + self.not_in_profile
     }
 
-    /// Of both.
+    /// The sum of both.
     #[must_use]
     pub const fn add(self, other: Self) -> Self {
         Self {
@@ -201,7 +201,7 @@ fn failed(plan: &Plan, cells: &Cells) -> Vec<FailedCell> {
     cells.failed.iter().map(one).collect()
 }
 
-/// The combinations that a reading changes, all of them for the default.
+/// The combinations that a reading changes; for the default, all.
 fn combinations(results: &Results<'_>) -> Vec<(usize, usize)> {
     let readings = results.plan.grid.len();
     let n = Space::of(&results.plan.file).len();
@@ -265,7 +265,7 @@ fn table(results: &Results<'_>) -> Table {
 }
 
 impl Evaluation {
-    /// How many claims have which verdict under the default reading.
+    /// Number of claims per verdict under the default reading.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let mut c = Counts::default();

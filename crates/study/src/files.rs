@@ -1,4 +1,4 @@
-//! Writing files so that nobody meets half of one, and none outside of the folder that is meant.
+//! Writing files atomically, and never outside the intended folder.
 
 use crate::error::{StudyError, io_words};
 use skyhaul_scenario::LoadError;
@@ -6,8 +6,8 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Writes a file under a temporary name and then gives it its own: a reader never sees half of it, and an
-/// older version survives a full disk.
+/// Writes a file under a temporary name and renames it: a reader never sees half of it, and an older version survives
+/// a full disk.
 ///
 /// # Errors
 /// If it cannot be written; no temporary file is left.
@@ -20,7 +20,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     })
 }
 
-/// As [`replace`], for content that `write` puts into a file of the name it is given.
+/// As [`replace`], for content that `write` stores in a file of the given name.
 ///
 /// # Errors
 /// If it cannot be written; no temporary file is left.
@@ -36,22 +36,21 @@ pub fn replace_by(path: &Path, write: impl FnOnce(&Path) -> std::io::Result<()>)
         .inspect_err(|_| drop(std::fs::remove_file(&temporary)))
 }
 
-/// Most bytes of a file that somebody names: far beyond what a person or an instrument writes, and short of the memory that an
-/// endless one (`/dev/zero`) would take.
+/// Largest input file, bytes: far beyond any real file, but small enough to stop an endless one (`/dev/zero`).
 const LARGEST: u64 = 256 << 20;
 
-/// Reads a file that somebody names: a scenario, a study, a recorded series. A byte order mark at its beginning is no part of it.
+/// Reads an input file: a scenario, a study, a recorded series. A byte order mark at its beginning is skipped.
 ///
 /// # Errors
-/// If it cannot be read, is no text in UTF-8, or has more than 256 MiB.
+/// If it cannot be read, is not UTF-8 text, or is larger than 256 MiB.
 pub fn read_text(path: &Path) -> std::io::Result<String> {
     text_from(std::fs::File::open(path)?)
 }
 
-/// What stands for the standard input where a command takes a file.
+/// The name of standard input where a command takes a file.
 pub const STDIN: &str = "-";
 
-/// Reads the standard input, as [`read_text`] reads a file.
+/// Reads standard input, as [`read_text`] reads a file.
 ///
 /// # Errors
 /// As [`read_text`].
@@ -64,19 +63,19 @@ fn text_from(source: impl std::io::Read) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     source.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
-        return refuse("it has more than 256 MiB: no scenario, study or series is that long");
+        return refuse("larger than 256 MiB: no scenario, study or series is that long");
     }
     let text = match bytes.strip_prefix(b"\xEF\xBB\xBF") {
         Some(text) => text.to_vec(),
         None => bytes,
     };
     if text.starts_with(&[0xFF, 0xFE]) || text.starts_with(&[0xFE, 0xFF]) {
-        return refuse("it is text in UTF-16: save it as UTF-8");
+        return refuse("UTF-16 text: save it as UTF-8");
     }
     String::from_utf8(text).map_err(|_| std::io::ErrorKind::InvalidData.into())
 }
 
-/// [`read_text`] for whoever reads scenarios.
+/// [`read_text`] as the loader of scenarios.
 ///
 /// # Errors
 /// The system's words.
@@ -84,31 +83,31 @@ pub fn load(path: &str) -> Result<String, LoadError> {
     read_text(Path::new(path)).map_err(|e| LoadError::System(io_words(&e)))
 }
 
-/// What is said of one that is none.
-pub(crate) const NOT_A_NAME: &str = "this is no plain name of a file: write it without folders";
+/// The message for a name that is not plain.
+pub(crate) const NOT_A_NAME: &str = "not a plain file name: write it without folders";
 
-/// Whether a word is the name of a file in the folder at hand: not empty, no folders, nothing that a terminal obeys.
+/// Whether a word is a plain file name: not empty, without folders and control characters.
 #[must_use]
 pub fn is_plain_name(name: &str) -> bool {
     let folders = name.contains(['/', '\\']) || name.split('.').all(str::is_empty);
     !folders && !name.chars().any(char::is_control)
 }
 
-/// Makes the folder of `path`, which lies below `root`, unless a symbolic link leads it elsewhere. The file itself is replaced, not
-/// followed ([`replace`]).
+/// Creates the folder of `path` below `root`, unless a symbolic link leads elsewhere. The file itself is replaced,
+/// not followed ([`replace`]).
 ///
 /// # Errors
-/// If the folder cannot be made, or lies outside of `root`.
+/// If the folder cannot be created, or lies outside `root`.
 pub fn make_room(root: &Path, path: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(root)?;
     stays_inside(root, path)?;
     std::fs::create_dir_all(path.parent().unwrap_or(root))
 }
 
-/// Refuses a `path` below `root` whose folder a symbolic link leads elsewhere.
+/// Refuses a `path` below `root` whose folder is elsewhere because of a symbolic link.
 ///
 /// # Errors
-/// If it is outside of `root`, or `root` is not there.
+/// If it is outside `root`, or `root` does not exist.
 pub fn stays_inside(root: &Path, path: &Path) -> std::io::Result<()> {
     let dir = path.parent().unwrap_or(root);
     let root = root.canonicalize()?;
@@ -155,11 +154,11 @@ mod tests {
         };
         assert_eq!(of("\u{feff}duration = 1".as_bytes()).as_deref(), Ok("duration = 1"));
         assert_eq!(of(b"").as_deref(), Ok(""));
-        assert_eq!(of(&[0xFF, 0xFE, b'a', 0]), Err("it is text in UTF-16: save it as UTF-8".to_owned()));
-        assert_eq!(of(&[b'a', 0xC3]), Err("it is not text in UTF-8".to_owned()));
+        assert_eq!(of(&[0xFF, 0xFE, b'a', 0]), Err("UTF-16 text: save it as UTF-8".to_owned()));
+        assert_eq!(of(&[b'a', 0xC3]), Err("not UTF-8 text".to_owned()));
         std::fs::remove_dir_all(&dir).expect("removed");
         let endless = read_text(Path::new("/dev/zero")).map_err(|e| io_words(&e));
-        assert!(cfg!(not(unix)) || endless.is_err_and(|e| e.starts_with("it has more than 256 MiB")));
+        assert!(cfg!(not(unix)) || endless.is_err_and(|e| e.starts_with("larger than 256 MiB")));
     }
 
     #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! Numbers for people.
+//! Formatting of numbers.
 
 use crate::stats::Estimate;
 use skyhaul_base::math;
@@ -23,8 +23,8 @@ pub fn number(x: f64) -> String {
     minus(if text == "-0" { "0" } else { text })
 }
 
-/// `mean ± half`, as many digits as the interval carries; without interval the mean alone. What is infinite for one seed has no
-/// mean.
+/// `mean ± half`, with as many digits as the interval justifies; without an interval the mean alone. A value that is
+/// infinite for a seed has no mean.
 #[must_use]
 pub fn estimate(e: &Estimate) -> String {
     if !e.mean.is_finite() {
@@ -37,7 +37,7 @@ pub fn estimate(e: &Estimate) -> String {
     format!("{} ± {}", minus(&digits(e.mean, places)), digits(e.half, places))
 }
 
-/// With its unit behind a space, if it has one.
+/// The text with its unit after a space, if it has one.
 #[must_use]
 pub fn with_unit(text: String, unit: &str) -> String {
     if unit.is_empty() { text } else { format!("{text} {unit}") }

@@ -1,4 +1,4 @@
-//! A study whose cells run elsewhere, as messages, and come back one by one in any order.
+//! A study whose cells run elsewhere, as messages, and return one by one in any order.
 
 use crate::cache::{Cache, Entry};
 use crate::error::StudyError;
@@ -8,28 +8,28 @@ use crate::run::{Cells, Job, accept, jobs, not_cached};
 use crate::runner::Failure;
 use std::collections::BTreeMap;
 
-/// What a study waits for, and what it has.
+/// The outstanding and the finished cells of a study.
 #[derive(Clone, Debug, Default)]
 pub struct Gathering {
     observed: Vec<Option<Observed>>,
     failed: BTreeMap<usize, Failure>,
     cached: usize,
-    /// What was handed out and has not come back, by the number of the cell.
+    /// Jobs handed out but not returned, by cell number.
     out: BTreeMap<usize, Job>,
 }
 
-/// What an answer brought.
+/// The effect of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// The study has all its cells.
+    /// Whether the study now has all its cells.
     pub complete: bool,
     /// Why the cell failed, in one line that names it.
     pub failure: Option<String>,
 }
 
 impl Gathering {
-    /// The cells that the cache does not have, as jobs whose labels begin with `name`, so that no two studies hand
-    /// out the same message; and what should be said about the cache.
+    /// The cells that are not in the cache, as jobs whose labels begin with `name`, so that no two studies hand out
+    /// the same message; and warnings about the cache.
     #[must_use]
     pub fn open(plan: &Plan, name: &str, cache: Option<&Cache>) -> (Self, Vec<String>) {
         let mut warnings = Vec::new();
@@ -57,21 +57,21 @@ impl Gathering {
         (gathering, warnings)
     }
 
-    /// What is to run.
+    /// The jobs to run.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.out.values()
     }
 
-    /// Nothing is missing.
+    /// Whether no cell is missing.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.out.is_empty()
     }
 
-    /// Takes the answer to a job, and keeps it in the cache if it may be kept.
+    /// Takes the answer to a job, and caches it if allowed.
     ///
     /// # Errors
-    /// If the answer is damaged, nobody asked for it, or the cache cannot be written.
+    /// If the answer is damaged or was not requested, or the cache cannot be written.
     pub fn answer(&mut self, job: &Job, text: &str, cache: Option<&Cache>) -> Result<Arrival, StudyError> {
         if self.out.get(&job.number) != Some(job) {
             return Err(StudyError::Unasked { label: job.label.clone() });
@@ -94,7 +94,7 @@ impl Gathering {
         Ok(Arrival { complete: self.is_complete(), failure })
     }
 
-    /// What has come in.
+    /// The finished cells.
     #[must_use]
     pub fn into_cells(self) -> Cells {
         let ran = self.observed.len() - self.out.len() - self.cached;

@@ -1,4 +1,4 @@
-//! Hashes that tell results apart.
+//! Hashes that identify results.
 
 use crate::runner::Unversioned;
 use sha2::{Digest, Sha256};
@@ -32,7 +32,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// A hash of the names of all quantities: it tells what was measured from what is measured now.
+/// A hash of the names of all quantities: it detects results with an older list.
 pub(crate) fn quantities() -> &'static str {
     static HASH: OnceLock<String> = OnceLock::new();
     HASH.get_or_init(|| {

@@ -5,7 +5,7 @@
 //!                     (all resolved first)  (all cores,           (intervals over seeds,
 //!                                            cache)                paired)
 //! ```
-//! Whatever runs a cell is behind [`runner::CellRunner`]; [`engine::Simulator`] is the one that simulates.
+//! [`runner::CellRunner`] abstracts how a cell runs; [`engine::Simulator`] simulates it.
 #![forbid(unsafe_code)]
 
 pub mod batch;

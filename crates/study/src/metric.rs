@@ -19,17 +19,17 @@ pub struct PlannedMetric {
     pub unit: String,
     /// The expression.
     pub expr: Expr,
-    /// How flows become one number.
+    /// How the values of flows are aggregated.
     pub over: Option<Over>,
     /// Only flows of this group.
     pub group: Option<String>,
-    /// The value of each axis where `base` is; `None`: the same. Empty without a base.
+    /// The value of each axis at `base`; `None`: the same. Empty without a base.
     pub base: Vec<Option<usize>>,
     /// Earlier metrics that the expression names.
     pub needs: Vec<String>,
 }
 
-/// What expressions may name, metrics apart.
+/// The names that expressions may use, except metrics.
 pub(crate) fn names(
     file: &StudyFile,
     words: Vocabulary,
@@ -76,7 +76,7 @@ pub(crate) fn metrics(file: &StudyFile, mut names: Names) -> Result<Vec<PlannedM
                     None => None,
                     Some([one]) => Some(*one),
                     Some(_) => {
-                        let message = format!("there is one base: write one value of `{}`", axis.name);
+                        let message = format!("a metric has one base: write one value of `{}`", axis.name);
                         return Err(file.refuse(&key("base"), message, &[]));
                     }
                 });
@@ -87,15 +87,15 @@ pub(crate) fn metrics(file: &StudyFile, mut names: Names) -> Result<Vec<PlannedM
         let over = ["sum", "mean", "min", "max", "jain", "per-group"];
         match (expr::shape(&expr, &names).map_err(refuse)?, m.over) {
             (Shape::Scalar, Some(_)) => {
-                let message = "the expression is one number already, so there is nothing to go over";
+                let message = "the expression is a single number, so there is nothing to aggregate";
                 return Err(file.refuse(&key("over"), message, &["leave it out"]));
             }
             (Shape::PerFlow, None) => {
-                let message = "the expression has a value per flow; how do they become one?";
+                let message = "the expression has one value per flow: how are they aggregated?";
                 return Err(file.refuse(&key("over"), message, &over));
             }
             (Shape::Curves, _) => {
-                let message = "a series is no number";
+                let message = "a series is not a number";
                 return Err(file.refuse(
                     &key("from"),
                     message,

@@ -1,6 +1,6 @@
-//! What a cell measured, apart from any metric: named numbers in columns.
+//! The measurements of a cell, before any metric: named numbers in columns.
 //!
-//! This is what the cache stores, so a new metric over old runs costs nothing.
+//! The cache stores these, so a new metric over old runs costs nothing.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ pub struct Sampled {
     pub value: Vec<Number>,
 }
 
-/// A real number that survives JSON whatever it is: what is not finite is written as `null` and read as NaN.
+/// A real number in JSON: a value that is not finite is written as `null` and read as NaN.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Number(pub f64);
 
@@ -83,7 +83,7 @@ impl<'de> Deserialize<'de> for Number {
 }
 
 impl Sampled {
-    /// The value that holds at `t`: that of the last sample not after it.
+    /// The value at `t`: that of the last sample not after it.
     #[must_use]
     pub fn at(&self, t: f64) -> f64 {
         let after = self.time.partition_point(|x| x.0 <= t);

@@ -10,8 +10,8 @@
 //! figures/NAME.vl.json     Vega-Lite, data inside; NAME.svg and so on if there is a renderer
 //! report.html  report.txt  the report
 //! ```
-//! Everything but what the caller adds to the manifest is the same bytes for the same study, whatever the number
-//! of threads and however often the run was interrupted.
+//! Except for the caller's additions to the manifest, the same study gives the same bytes for any number of threads
+//! and interruptions.
 
 use crate::error::StudyError;
 use crate::evaluation::Evaluation;
@@ -25,9 +25,9 @@ use std::path::{Path, PathBuf};
 /// How to write.
 #[derive(Clone, Copy)]
 pub struct OutputOptions<'a> {
-    /// Draws figures; `None`: only their specifications are written.
+    /// Renders figures; `None` writes only their specifications.
     pub renderer: Option<&'a dyn FigureRenderer>,
-    /// Endings of the pictures.
+    /// Extensions of the image files.
     pub pictures: &'a [&'a str],
     /// Writes tables.
     pub tables: &'a dyn TableWriter,

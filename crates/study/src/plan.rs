@@ -1,5 +1,5 @@
-//! From a study to its cells. Everything is resolved and checked before the first cell runs: a misspelt axis in
-//! the last corner of a sweep must not show after an hour.
+//! From a study to its cells. Everything is resolved and checked before the first cell runs, so that a misspelt axis
+//! is found at once and not after an hour.
 
 use crate::claim;
 use crate::error::StudyError;
@@ -23,7 +23,7 @@ pub fn plan<R: CellRunner>(runner: &R, file: StudyFile) -> Result<Plan, StudyErr
     plan_profile(runner, file, Profile::Full)
 }
 
-/// Resolves and checks a study of which a profile runs.
+/// Resolves and checks a study for a profile.
 ///
 /// # Errors
 /// As [`plan`].
@@ -69,11 +69,15 @@ fn check_axes(file: &StudyFile) -> Result<(), StudyError> {
     for (i, axis) in file.study.axis.iter().enumerate() {
         let key = |k: &str| format!("axis[{i}].{k}");
         if axis.name == "metric" || axis.name.is_empty() {
-            return Err(file.refuse(&key("name"), format!("`{}` is no name for an axis", axis.name), &[]));
+            return Err(file.refuse(
+                &key("name"),
+                format!("`{}` is not a valid name for an axis", axis.name),
+                &[],
+            ));
         }
         let sets = axis.values.iter().flat_map(|v| v.set.0.keys());
         if axis.path.0.iter().chain(sets).any(|path| path == "seed") {
-            let message = "an axis over `seed` would run the seeds of each cell again: the study has its own";
+            let message = "`seed` cannot be an axis: the study sets the seeds of each cell";
             return Err(file.refuse(&key("path"), message, &["seeds = { first = 1, count = 10 }"]));
         }
         if axis.values.is_empty() {
@@ -86,7 +90,7 @@ fn check_axes(file: &StudyFile) -> Result<(), StudyError> {
         for (k, v) in axis.values.iter().enumerate() {
             let key = key(&format!("values[{k}]"));
             if v.value.is_some() && axis.path.0.is_empty() {
-                let message = "a plain value needs the axis' `path`";
+                let message = "a plain value needs the axis to have a `path`";
                 return Err(file.refuse(&key, message, &["path = \"…\"", "{ set = { … } }"]));
             }
             if v.value.is_none() && !axis.path.0.is_empty() {
@@ -94,17 +98,18 @@ fn check_axes(file: &StudyFile) -> Result<(), StudyError> {
             }
             if let Some(twin) = (0..k).find(|j| axis.label(*j) == axis.label(k)) {
                 let label = axis.label(k);
-                return Err(file.refuse(&key, format!("label `{label}` is that of value {twin} too"), &[]));
+                return Err(file.refuse(&key, format!("label `{label}` also belongs to value {twin}"), &[]));
             }
         }
     }
     Ok(())
 }
 
-/// Most cells of a study that does not say otherwise.
+/// Default limit of the number of cells.
 const MAX_CELLS: u64 = 200_000;
 
-/// Counts the cells before the first is resolved: axes multiply, and a slip of the keyboard makes a study of years.
+/// Counts the cells before the first is resolved: axes multiply, and a typing error can make a study that runs for
+/// years.
 fn check_size(file: &StudyFile) -> Result<(), StudyError> {
     let axes = &file.study.axis;
     let product =
@@ -124,7 +129,7 @@ fn check_size(file: &StudyFile) -> Result<(), StudyError> {
     }
     let count = |n: u128| if n < 1_000_000_000_000 { n.to_string() } else { "over 10^12".to_owned() };
     let message = format!(
-        "{} axes make {} combinations, {} with all readings; {seeds} seeds of each are {} cells, more than {most}",
+        "{} axes make {} combinations, {} with all readings; with {seeds} seeds each these are {} cells, more than {most}",
         axes.len(),
         count(all),
         count(combinations),
@@ -149,7 +154,7 @@ fn check_names(file: &StudyFile) -> Result<(), StudyError> {
     ];
     for (what, names) in lists {
         if let Some(i) = (0..names.len()).find(|i| names[..*i].contains(&names[*i])) {
-            return Err(file.refuse(&format!("{what}[{i}]"), format!("`{}` is there twice", names[i]), &[]));
+            return Err(file.refuse(&format!("{what}[{i}]"), format!("`{}` appears twice", names[i]), &[]));
         }
     }
     let ids: Vec<&str> = s.claim.iter().map(|c| c.id.as_str()).collect();
@@ -179,7 +184,7 @@ fn resolve<R: CellRunner>(
     runner.resolve(&file.study.scenario, file.dir(), settings).map_err(|p| blame(file, settings, &p))
 }
 
-/// Says which key of the study a problem of the scenario comes from.
+/// Finds the key of the study that causes a problem of the scenario.
 fn blame(file: &StudyFile, settings: &[Setting], problem: &Problem) -> StudyError {
     let accepted: Vec<&str> = problem.accepted.iter().map(String::as_str).collect();
     let about = problem.path.as_deref().unwrap_or("");
@@ -236,14 +241,14 @@ fn fill_grid<R: CellRunner>(runner: &R, plan: &mut Plan, base: &[Setting]) -> Re
     Ok(())
 }
 
-/// Scenarios met so far, by text: their indices, which differ in constants only, and the run that they share.
+/// The scenarios so far, by text: their indices, which differ only in constants, and the run that they share.
 #[derive(Default)]
 struct Known {
     scenarios: BTreeMap<String, (Vec<usize>, Option<usize>)>,
     runs: usize,
 }
 
-/// Index of the scenario, which is new or was met before.
+/// Index of the scenario, whether new or known.
 fn place(all: &mut Vec<Prepared>, known: &mut Known, new: Prepared, runs: bool) -> usize {
     let (same, run) = known.scenarios.entry(new.text.clone()).or_default();
     if runs && run.is_none() {

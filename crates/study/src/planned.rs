@@ -1,4 +1,4 @@
-//! A study in which nothing is open: what runs, and what is asked of it.
+//! A fully resolved study: what runs, and how it is evaluated.
 
 use crate::claim::PlannedClaim;
 use crate::key::cell_key;
@@ -9,16 +9,16 @@ use crate::space::Space;
 use skyhaul_scenario::Resolved;
 use std::collections::BTreeMap;
 
-/// A study in which nothing is open.
+/// A fully resolved study.
 #[derive(Debug)]
 pub struct Plan {
-    /// The study, as the profile wants it.
+    /// The study, reduced to the profile.
     pub file: StudyFile,
     /// How much of it runs.
     pub profile: Profile,
-    /// The values of each axis that the profile leaves; `None`: all.
+    /// The values of each axis in the profile; `None`: all.
     pub only: Vec<Option<Vec<usize>>>,
-    /// The study as it was asked for, before the profile.
+    /// The study as requested, before the profile.
     pub study_text: String,
     /// Version of the engine.
     pub engine: String,
@@ -32,7 +32,7 @@ pub struct Plan {
     pub metrics: Vec<PlannedMetric>,
     /// Claims in order.
     pub claims: Vec<PlannedClaim>,
-    /// The base scenario before the axes, in words.
+    /// Description of the base scenario before the axes.
     pub words: Vec<(String, String)>,
     /// The base scenario before the axes, resolved.
     pub base_text: String,
@@ -41,15 +41,15 @@ pub struct Plan {
 /// A resolved scenario.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// What the runner runs.
+    /// The scenario.
     pub scenario: Resolved,
     /// Canonical text.
     pub text: String,
-    /// Version of users' own controls in it; see [`CellRunner::version`](crate::runner::CellRunner::version).
+    /// Version of user-defined controls in it; see [`CellRunner::version`](crate::runner::CellRunner::version).
     pub version: Result<String, Unversioned>,
-    /// Which combination it was first met in, in words.
+    /// Label of the first combination with it.
     pub label: String,
-    /// Constants of the axis values in force.
+    /// Constants of its axis values.
     pub constants: BTreeMap<String, f64>,
     /// Index of the run: scenarios that differ only in constants share it. `None`: not in the profile.
     pub run: Option<usize>,
@@ -114,14 +114,14 @@ impl Plan {
         self.metrics.iter().position(|m| m.name == name)
     }
 
-    /// A combination in words, axes with one value left out.
+    /// Label of a combination, without axes that have one value.
     #[must_use]
     pub fn label(&self, combination: usize) -> String {
         combination_label(&self.file, &Space::of(&self.file).unflatten(combination))
     }
 }
 
-/// A combination in words, axes with one value left out.
+/// Label of a combination, without axes that have one value.
 pub(crate) fn combination_label(file: &StudyFile, index: &[usize]) -> String {
     let several = file.study.axis.iter().zip(index).filter(|(a, _)| a.values.len() > 1);
     let parts: Vec<_> = several.map(|(a, i)| format!("{} = {}", a.name, a.label(*i))).collect();

@@ -7,7 +7,7 @@ use crate::runner::Setting;
 use crate::space::{Space, pins};
 
 impl Profile {
-    /// What makes the hash of a study another one: nothing for the whole study.
+    /// The profile's addition to the hash of a study; empty for the whole study.
     pub(crate) const fn salt(self) -> &'static str {
         match self {
             Self::Full => "",
@@ -16,13 +16,13 @@ impl Profile {
     }
 }
 
-/// Reduces a study to what a profile runs; the values of each axis that are left (`None`: all).
+/// Reduces a study to a profile; returns the remaining values of each axis (`None`: all).
 pub(crate) fn apply(file: &mut StudyFile, profile: Profile) -> Result<Vec<Option<Vec<usize>>>, StudyError> {
     let quick = file.study.quick.clone().unwrap_or_default();
     let only = pins(file, &quick.only, "quick.only")?;
     for axis in &file.study.axis {
         if let Some(path) = axis.path.0.iter().find(|p| quick.set.0.contains_key(*p)) {
-            let message = format!("`{path}` is what axis `{}` varies", axis.name);
+            let message = format!("axis `{}` varies `{path}`", axis.name);
             let fix = format!("only = {{ {} = … }}", axis.name);
             return Err(file.refuse("quick.set", message, &[&fix]));
         }
@@ -48,12 +48,12 @@ pub(crate) fn settings(file: &StudyFile, profile: Profile) -> Vec<Setting> {
     quick.flat_map(|q| q.set.0.iter()).map(one).collect()
 }
 
-/// Whether a combination is among those left.
+/// Whether a combination is among the remaining ones.
 pub(crate) fn within(index: &[usize], only: &[Option<Vec<usize>>]) -> bool {
     index.iter().zip(only).all(|(i, only)| only.as_ref().is_none_or(|o| o.contains(i)))
 }
 
-/// All combinations that a metric at one of them needs: itself, and those that it is compared with.
+/// All combinations that a metric at one of them needs: itself, and its bases.
 pub(crate) fn needed(file: &StudyFile, metrics: &[PlannedMetric], metric: usize, at: usize) -> Vec<usize> {
     let m = &metrics[metric];
     let space = Space::of(file);

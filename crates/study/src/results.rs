@@ -1,4 +1,4 @@
-//! What the cells yield: metric values by combination and seed.
+//! Metric values of the cells, by combination and seed.
 
 use crate::expr::{self, Vars};
 use crate::metric::PlannedMetric;

@@ -1,8 +1,8 @@
 //! Runs the cells of a plan on all cores.
 //!
-//! A cell's result does not depend on which thread ran it or when; it is put where its number says, so that
-//! everything after is the same for any number of threads, after an interruption, and from the cache. A cell that
-//! fails has no result and is not cached; the others run all the same.
+//! The result of a cell does not depend on thread or time, and it is stored by its number, so that the outcome is the
+//! same for any number of threads, after an interruption, and from the cache. A failed cell has no result and is not
+//! cached; the others still run.
 
 use crate::cache::{self, Cache, Entry};
 use crate::error::{EntryError, StudyError};
@@ -17,17 +17,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Told how a run goes; called from several threads.
+/// Observer of a run's progress; called from several threads.
 pub trait Progress: Sync {
-    /// Before the first cell: how many there are and how many of them the cache has.
+    /// Before the first cell: the number of cells, and of those in the cache.
     fn begin(&self, total: usize, cached: usize) {
         let _ = (total, cached);
     }
-    /// After each cell that ran: how many of all are done now.
+    /// After each cell that ran: the number of finished cells.
     fn cell(&self, done: usize, total: usize, label: &str) {
         let _ = (done, total, label);
     }
-    /// Something the user should know; one line.
+    /// A warning to the user, in one line.
     fn warn(&self, message: &str) {
         let _ = message;
     }
@@ -35,7 +35,7 @@ pub trait Progress: Sync {
     fn end(&self) {}
 }
 
-/// Tells nobody.
+/// Reports nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -46,11 +46,11 @@ impl Progress for Silent {}
 pub struct RunOptions<'a> {
     /// Threads; 0: one per core.
     pub jobs: usize,
-    /// Where finished cells are kept; `None`: nowhere.
+    /// The cache of finished cells, if any.
     pub cache: Option<&'a Cache>,
     /// Set to true (by Ctrl-C) to stop after the cells that are running.
     pub stop: Option<&'a AtomicBool>,
-    /// Who is told.
+    /// The observer.
     pub progress: &'a dyn Progress,
 }
 
@@ -88,9 +88,9 @@ pub struct Job {
     pub scenario: String,
     /// Seed.
     pub seed: u64,
-    /// In words.
+    /// Description.
     pub label: String,
-    /// Its result may be kept in a cache.
+    /// Whether its result may be cached.
     pub cached: bool,
 }
 
@@ -110,7 +110,7 @@ pub fn jobs(plan: &Plan) -> Vec<Job> {
     plan.cells().into_iter().enumerate().map(job).collect()
 }
 
-/// Runs a job anywhere; the answer is the text of a cache entry, or says why the cell failed: see [`accept`].
+/// Runs a job anywhere; the answer is the text of a cache entry, or the reason why the cell failed: see [`accept`].
 ///
 /// # Errors
 /// If the job cannot be run here.
@@ -139,22 +139,22 @@ pub fn execute<R: CellRunner>(runner: &R, job: &Job) -> Result<String, JobError>
 /// Why a job cannot be run here.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
-    /// The engine is another one.
-    #[error("this is engine {here}, the study was planned with {planned}")]
+    /// The engine differs.
+    #[error("this is engine {here}, but the study was planned with engine {planned}")]
     OtherEngine {
         /// The engine here.
         here: String,
         /// The engine of the plan.
         planned: String,
     },
-    /// Its scenario is none.
+    /// Its scenario is invalid.
     #[error(transparent)]
     Scenario(#[from] Problem),
-    /// It is not what was sent.
-    #[error("the job was damaged on its way")]
+    /// The job was damaged.
+    #[error("the job was damaged in transit")]
     Damaged,
-    /// A user's own control is another one.
-    #[error("the control here is another version than the one the study was planned with")]
+    /// The version of a user-defined control differs.
+    #[error("the control here is not the version that the study was planned with")]
     OtherVersion,
     /// The answer cannot be written.
     #[error(transparent)]
@@ -168,7 +168,7 @@ struct Failed {
     failed: Failure,
 }
 
-/// Takes the answer to a job: what the cell measured, or why it failed.
+/// Parses the answer to a job: the measurements, or why the cell failed.
 ///
 /// # Errors
 /// If it is damaged or belongs to another cell.
@@ -189,10 +189,10 @@ pub(crate) fn attempt<R: CellRunner>(
     result.unwrap_or_else(|panic| Err(words_of(&*panic).into()))
 }
 
-/// Runs the cells of a plan that the cache does not have.
+/// Runs the cells of a plan that are not in the cache.
 ///
 /// # Errors
-/// If the cache cannot be written. Finished cells are in it then.
+/// If the cache cannot be written. Finished cells stay in it.
 pub fn run<R: CellRunner>(runner: &R, plan: &Plan, options: &RunOptions<'_>) -> Result<Cells, StudyError> {
     let cells = plan.cells();
     let keys: Vec<String> = jobs_keys(plan, &cells);
@@ -283,7 +283,7 @@ fn jobs_keys(plan: &Plan, cells: &[Cell]) -> Vec<String> {
     cells.iter().map(|c| plan.key(runs[c.run], c.seed)).collect()
 }
 
-/// Which cells cannot be cached and why: one line for each reason.
+/// The cells that cannot be cached, one line per reason.
 #[must_use]
 pub fn not_cached(plan: &Plan) -> Vec<String> {
     let reasons: BTreeSet<String> =

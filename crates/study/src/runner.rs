@@ -1,4 +1,4 @@
-//! The seam to whatever runs a cell: the simulator, or a fake in tests.
+//! The interface to whatever runs a cell: the simulator, or a fake in tests.
 
 use crate::model::Raw;
 use crate::observed::Observed;
@@ -25,22 +25,22 @@ pub struct Problem {
     pub path: Option<String>,
     /// One sentence.
     pub message: String,
-    /// What would be accepted.
+    /// The accepted values.
     pub accepted: Vec<String>,
 }
 
-/// A scenario in which nothing is open, with what the study has to know about it.
+/// A resolved scenario, with the data that the study needs about it.
 #[derive(Clone, Debug)]
 pub struct Resolution {
-    /// What the runner runs.
+    /// The scenario.
     pub scenario: Resolved,
     /// Canonical text without the seed: equal texts give equal results.
     pub text: String,
-    /// The scenario in words: (what, value).
+    /// Description of the scenario: (item, value).
     pub words: Vec<(String, String)>,
     /// Names of links.
     pub links: Vec<String>,
-    /// Names of groups of flows.
+    /// Names of flow groups.
     pub groups: Vec<String>,
     /// Series that it records.
     pub series: Vec<String>,
@@ -57,11 +57,11 @@ pub struct Vocabulary {
     pub run: Vec<String>,
 }
 
-/// Nothing tells one version of what a cell runs from another, so that its result may not be kept.
+/// The version of a cell's code is unknown, so its result must not be cached.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct Unversioned {
-    /// In words.
+    /// Description.
     pub why: String,
 }
 
@@ -97,17 +97,17 @@ pub trait CellRunner: Sync {
     /// If the scenario or a setting is refused.
     fn resolve(&self, base: &Raw, dir: &Path, settings: &[Setting]) -> Result<Resolution, Problem>;
 
-    /// Reads what [`Resolution::text`] says: a cell may run on another machine.
+    /// Parses [`Resolution::text`]: a cell may run on another machine.
     ///
     /// # Errors
-    /// If the text is no resolved scenario.
+    /// If the text is not a resolved scenario.
     fn reread(&self, text: &str) -> Result<Resolved, Problem>;
 
-    /// What a result depends on besides engine, scenario and seed, as a text that goes into the key of a cell: the
-    /// versions of users' own controls. Usually empty.
+    /// What a result depends on besides engine, scenario and seed, as a text for the key of a cell: the versions of
+    /// user-defined controls. Usually empty.
     ///
     /// # Errors
-    /// If that is not known: the cell is then not cached.
+    /// If a version is unknown; then the cell is not cached.
     fn version(&self, scenario: &Resolved) -> Result<String, Unversioned> {
         let _ = scenario;
         Ok(String::new())
@@ -116,6 +116,6 @@ pub trait CellRunner: Sync {
     /// Runs one cell.
     ///
     /// # Errors
-    /// Why it has no result. The other cells run all the same.
+    /// Why it has no result. The other cells still run.
     fn run(&self, scenario: &Resolved, seed: u64) -> Result<Observed, Failure>;
 }

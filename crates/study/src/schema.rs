@@ -2,7 +2,7 @@
 
 use crate::model::{Paper, Study};
 
-/// The schema of studies, as it stands in `schema/study.json`.
+/// The schema of studies, as in `schema/study.json`.
 ///
 /// # Panics
 /// Never: a schema is JSON.
@@ -11,7 +11,7 @@ pub fn study_schema() -> String {
     written(schemars::schema_for!(Study), "Skyhaul study")
 }
 
-/// The schema of `paper.toml`, as it stands in `schema/paper.json`.
+/// The schema of `paper.toml`, as in `schema/paper.json`.
 ///
 /// # Panics
 /// Never: a schema is JSON.

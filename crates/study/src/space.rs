@@ -29,7 +29,7 @@ impl Space {
     }
 }
 
-/// The values of each axis that a selector leaves; `None`: it does not mention the axis.
+/// The values of each axis that a selector picks; `None` if it does not mention the axis.
 pub(crate) fn pins(
     file: &StudyFile,
     selector: &Selector,
@@ -51,7 +51,7 @@ pub(crate) fn pins(
         if pick.0.is_empty() {
             return Err(file.refuse(
                 key,
-                format!("no value of axis `{}` is named", axis.name),
+                format!("the list of values of axis `{}` is empty", axis.name),
                 &["at least one"],
             ));
         }

@@ -1,6 +1,6 @@
 //! Statistics over seeds: Student-t intervals, paired differences and ratios, fairness.
 //!
-//! All sums run in the order of the seeds, so a result does not depend on how cells were scheduled.
+//! All sums run in the order of the seeds, so that results do not depend on scheduling.
 
 pub use skyhaul_analysis::fairness::jain;
 use skyhaul_base::math;
@@ -10,7 +10,7 @@ use skyhaul_base::math;
 pub struct Estimate {
     /// The mean (or the ratio of means).
     pub mean: f64,
-    /// Half the length of the 95 % interval; infinite with fewer than two seeds.
+    /// Half-width of the 95 % interval; infinite with fewer than two seeds.
     pub half: f64,
     /// Number of seeds.
     pub n: usize,
@@ -27,7 +27,7 @@ impl Estimate {
     pub fn high(&self) -> f64 {
         self.mean + self.half
     }
-    /// True if it is a number at all.
+    /// True if it is not NaN.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.n > 0 && self.mean.is_finite()
@@ -153,8 +153,8 @@ fn atan(x: f64) -> f64 {
     8.0 * y * series
 }
 
-/// How many seeds would decide, if the interval shrinks with their root: `distance` is how far the estimate lies
-/// from the limit. `None` if it lies too close to tell (more than 10 000).
+/// The number of seeds needed to decide, if the interval shrinks with their square root: `distance` is the distance
+/// of the estimate from the limit. `None` if it is too close (more than 10 000).
 #[must_use]
 pub fn seeds_needed(e: &Estimate, distance: f64) -> Option<u64> {
     if e.n < 2 {

@@ -1,4 +1,4 @@
-//! Tables in columns, for whoever writes Parquet, Arrow or CSV.
+//! Tables in columns, for writers of Parquet, Arrow or CSV.
 
 use crate::files;
 use std::borrow::Cow;
@@ -21,7 +21,7 @@ pub enum Column {
     Maybe(Vec<Option<f64>>),
     /// Real numbers.
     Real(Vec<f64>),
-    /// Texts of which there are few: each row is an index into `values`.
+    /// Strings with few distinct values: each row is an index into `values`.
     Text {
         /// The distinct texts.
         values: Vec<String>,
@@ -32,7 +32,7 @@ pub enum Column {
 
 /// Writes tables in the caller's format.
 pub trait TableWriter {
-    /// Ending of its files, such as `parquet`.
+    /// Extension of its files, such as `parquet`.
     fn extension(&self) -> &str;
     /// Writes.
     ///
@@ -41,7 +41,7 @@ pub trait TableWriter {
     fn write(&self, table: &Table, path: &Path) -> std::io::Result<()>;
 }
 
-/// Comma-separated values: the format that needs no library.
+/// Comma-separated values, which need no library.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Csv;
 
@@ -72,7 +72,7 @@ impl Column {
         Self::Text { values, rows }
     }
 
-    /// A column of real numbers of which NaN are missing.
+    /// A column of real numbers; NaN is missing.
     #[must_use]
     pub fn real(values: Vec<f64>) -> Self {
         if values.iter().any(|x| x.is_nan()) {
@@ -104,7 +104,7 @@ impl Table {
     /// A table of these columns.
     ///
     /// # Panics
-    /// If they are not equally long.
+    /// If their lengths differ.
     #[must_use]
     pub fn new(columns: Vec<(String, Column)>) -> Self {
         let rows = columns.first().map_or(0, |c| c.1.len());
@@ -127,15 +127,15 @@ impl Table {
     }
 }
 
-/// A text as a cell of a spreadsheet that must not be taken for a formula: one that begins like one gets an apostrophe in front,
-/// which spreadsheets hide. Numbers stay as they are.
+/// A string as a spreadsheet cell that must not be taken for a formula: if it begins like one, it gets an apostrophe
+/// in front, which spreadsheets hide. Numbers are unchanged.
 #[must_use]
 pub fn inert(text: &str) -> Cow<'_, str> {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.len() > 1;
     if formula && text.parse::<f64>().is_err() { format!("'{text}").into() } else { text.into() }
 }
 
-/// The table as comma-separated values (RFC 4180), missing numbers empty. Texts are [`inert`].
+/// The table as comma-separated values (RFC 4180), with missing numbers empty. Strings are [`inert`].
 #[must_use]
 pub fn csv(table: &Table) -> String {
     let quoted = |s: &str| {

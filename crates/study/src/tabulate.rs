@@ -10,10 +10,10 @@ use crate::space::{Space, pins};
 use crate::stats::{self, Estimate};
 use crate::table::{Column, Table};
 
-/// A table, filled in.
+/// A filled-in table.
 #[derive(Clone, Debug)]
 pub struct Tabulated {
-    /// Name of the file, without ending.
+    /// Name of the file, without extension.
     pub name: String,
     /// Title.
     pub title: String,
@@ -27,7 +27,7 @@ pub struct Tabulated {
     pub rows: Vec<(Vec<String>, Vec<Estimate>)>,
 }
 
-/// Where the rows and columns of a table are in the study.
+/// The axes and metrics of a table's rows and columns.
 struct Layout {
     rows: Vec<usize>,
     columns: Option<usize>,
@@ -80,7 +80,7 @@ pub(crate) fn check(file: &StudyFile, metrics: &[PlannedMetric]) -> Result<(), S
     Ok(())
 }
 
-/// Fills all tables in, with the default reading.
+/// Fills in all tables, with the default reading.
 ///
 /// # Errors
 /// None for a study that was checked.
@@ -148,7 +148,7 @@ impl Tabulated {
         std::iter::once(head).chain(self.rows.iter().map(row)).collect()
     }
 
-    /// The numbers: per column a mean and half the length of its 95 % interval (`… ±`).
+    /// The numbers: per column a mean and the half-width of its 95 % interval (`… ±`).
     #[must_use]
     pub fn numbers(&self) -> Table {
         let mut columns = Vec::new();

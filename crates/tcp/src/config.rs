@@ -96,6 +96,14 @@ pub enum LossDetection {
     /// losses with it; on a connection without either, losses show by duplicates.
     #[cfg_attr(feature = "schema", schemars(description = "By time (RFC 8985)."))]
     Rack,
+    /// By what the receiver names as missing, as the selective negative acknowledgements of SCPS-TP do (CCSDS 714.0-B-2). Needs
+    /// SACK and an algorithm that repairs losses with it, and a peer that names holes: simulated ones do, nobody on a real
+    /// wire; with others losses show by duplicates.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(description = "By what the receiver names as missing (SCPS-TP's SNACK); only simulated.")
+    )]
+    Snack,
 }
 
 /// Which losses the sender takes for errors of the channel, so that the congestion control does not hear of them.
@@ -217,8 +225,11 @@ pub struct Config {
     pub loss_detection: LossDetection,
     /// What a loss was.
     pub loss_classifier: LossClassifier,
-    /// A tail loss probe before the retransmission timer (RFC 8985 §7); only with [`LossDetection::Rack`].
+    /// A tail loss probe before the retransmission timer (RFC 8985 §7); not with [`LossDetection::DupAcks`].
     pub tail_loss_probe: bool,
+    /// Somebody tells of a link that is down ([`Connection::outage`](crate::Connection::outage)): timers stop then, nothing is
+    /// sent but a question so often, and everything goes on once the peer answers one; `None`: nobody tells.
+    pub outage_probe: Option<Duration>,
     /// Retransmission timer.
     pub rto: Rto,
     /// Where RTT samples come from.
@@ -333,6 +344,7 @@ impl Config {
             loss_detection: LossDetection::DupAcks,
             loss_classifier: LossClassifier::None,
             tail_loss_probe: false,
+            outage_probe: None,
             rto: Rto {
                 tick: Duration::from_millis(100),
                 initial: Duration::from_secs(3),

@@ -136,9 +136,18 @@ impl Estimator {
         }
         self.min()
     }
-    pub(crate) fn back_off(&mut self, config: &Rto) {
+    /// The timer has expired; the first time in a row costs nothing where it is `spared`.
+    pub(crate) fn back_off(&mut self, config: &Rto, spared: bool) {
         self.backoff = (self.backoff + 1).min(32);
-        self.settle(config);
+        if !(spared && self.backoff == 1) {
+            self.settle(config);
+        }
+    }
+    /// Data has arrived that gives no sample: the path is there, whatever the timer took it for.
+    pub(crate) fn end_backoff(&mut self, config: &Rto) {
+        if core::mem::take(&mut self.backoff) > 0 {
+            self.settle(config);
+        }
     }
     pub(crate) fn backoff(&self) -> u32 {
         self.backoff
@@ -221,7 +230,7 @@ mod tests {
         let mut e = Estimator::new(&RTO);
         e.sample(ms(100), 1, &RTO);
         for _ in 0..40 {
-            e.back_off(&RTO);
+            e.back_off(&RTO, false);
         }
         assert_eq!(e.rto(), ms(60_000));
         e.sample(ms(100), 1, &RTO);
@@ -250,7 +259,7 @@ mod tests {
         let settle = |rto: Rto| {
             let mut e = Estimator::new(&rto);
             (0..200).for_each(|_| e.sample(ms(100), 1, &rto));
-            e.back_off(&rto);
+            e.back_off(&rto, false);
             e.rto()
         };
         let after = Config::ns2_2001().rto;

@@ -171,6 +171,8 @@ pub struct SynOptions {
     pub probes: bool,
     /// Acknowledgements come as the peer asks for them (RFC 5690 §4.1).
     pub ack_cc: bool,
+    /// Holes are named (SCPS-TP's SNACK); not on a real wire.
+    pub snack: bool,
 }
 
 /// The option of TCP-Real: it marks data, and reports what was measured of data so marked.
@@ -206,6 +208,8 @@ pub struct Extras {
     pub waves: Waves,
     /// For so many segments one acknowledgement is asked for (RFC 5690 §4.2).
     pub ack_ratio: Option<NonZeroU8>,
+    /// A hole that the receiver names, from its first byte to what lies beyond it (SCPS-TP's SNACK).
+    pub snack: Option<(Seq, Seq)>,
 }
 
 impl Extras {
@@ -218,16 +222,18 @@ impl Extras {
             sack_permitted: false,
             probes: false,
             ack_cc: false,
+            snack: false,
         },
         waves: Waves::NONE,
         ack_ratio: None,
+        snack: None,
     };
 
     /// True if there is nothing besides the head. What a SYN offers, its flag tells.
     #[inline]
     #[must_use]
     pub const fn is_none(&self) -> bool {
-        self.sack.is_empty() && self.waves.is_none() && self.ack_ratio.is_none()
+        self.sack.is_empty() && self.waves.is_none() && self.ack_ratio.is_none() && self.snack.is_none()
     }
 }
 
@@ -444,6 +450,8 @@ pub struct Segment {
     pub ecn: Codepoint,
     /// For so many segments one acknowledgement is asked for (RFC 5690 §4.2).
     pub ack_ratio: Option<NonZeroU8>,
+    /// A hole that the receiver names, from its first byte to what lies beyond it (SCPS-TP's SNACK).
+    pub snack: Option<(Seq, Seq)>,
 }
 
 impl Segment {
@@ -463,7 +471,8 @@ impl Segment {
         if let Some(ts) = self.ts {
             head.set_ts(ts);
         }
-        (head, Extras { sack: self.sack, syn: self.syn, waves: self.waves, ack_ratio: self.ack_ratio })
+        let Self { sack, syn, waves, ack_ratio, snack, .. } = *self;
+        (head, Extras { sack, syn, waves, ack_ratio, snack })
     }
 
     /// From two pieces.
@@ -484,6 +493,7 @@ impl Segment {
             waves: extras.waves,
             ecn: head.ecn(),
             ack_ratio: extras.ack_ratio,
+            snack: extras.snack,
         }
     }
 }
@@ -512,6 +522,7 @@ mod tests {
             plain,
             Segment { ts: Some((0, 0)), sack, waves, ..plain },
             Segment { ack_ratio: NonZeroU8::new(3), ..plain },
+            Segment { snack: Some((Seq(5), Seq(9))), ..plain },
             Segment { ecn: Codepoint::Capable, mark: Mark::Dummy, ..plain },
             Segment { ecn: Codepoint::Marked, ts: Some((1, 0)), ..plain },
             Segment { mark: Mark::Nil, probe_id: Some(0), low_priority: true, ts: Some((5, 6)), ..plain },
@@ -521,7 +532,8 @@ mod tests {
         ] {
             let (head, extras) = s.split();
             assert_eq!(Segment::join(&head, &extras), s);
-            assert_eq!(extras.is_none(), s.sack.is_empty() && s.waves.is_none() && s.ack_ratio.is_none());
+            let nothing = s.sack.is_empty() && s.waves.is_none() && s.ack_ratio.is_none();
+            assert_eq!(extras.is_none(), nothing && s.snack.is_none());
         }
         assert_eq!(size_of::<Head>(), 28);
     }

@@ -14,7 +14,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// How many classes there are.
+    /// Number of classes.
     pub const COUNT: usize = 3;
     /// All classes, in the order of their index (`class as usize`).
     pub const ALL: [Self; Self::COUNT] = [Self::Data, Self::Probe, Self::Ack];
@@ -43,14 +43,14 @@ pub enum LossCause {
     PushedOut = 3,
     /// Dropped by active queue management.
     Aqm = 4,
-    /// Repeated by the link as often as it may, in vain.
+    /// Given up by the link's ARQ after its last retransmission.
     ArqGaveUp = 5,
     /// An acknowledgement that a later one made redundant.
     Filtered = 6,
 }
 
 impl LossCause {
-    /// How many causes there are.
+    /// Number of causes.
     pub const COUNT: usize = 7;
     /// All causes, in the order of their index (`cause as usize`).
     pub const ALL: [Self; Self::COUNT] = [
@@ -78,12 +78,12 @@ impl LossCause {
     }
 }
 
-/// What of a link changes during a run.
+/// The property of a link that changes during a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkChange {
-    /// The smallest propagation delay, in nanoseconds; for a trace that of the present.
+    /// The smallest propagation delay, in nanoseconds; for a trace the current one.
     Delay = 0,
-    /// The error model; the value is the share of packets of 1000 bytes that it loses in the long run, as the bits of a double.
+    /// The error model; the value is its long-run loss of packets of 1000 bytes, as the bits of a double.
     Error = 1,
     /// The capacity of the queue in bytes.
     LimitBytes = 2,
@@ -93,7 +93,7 @@ pub enum LinkChange {
     Rate = 4,
     /// Up is 1, down is 0.
     Up = 5,
-    /// What rain or shadowing loses; the value is the share of packets of 188 bytes, as the bits of a double.
+    /// The loss by rain or shadowing; the value is that of packets of 188 bytes, as the bits of a double.
     Fade = 6,
     /// Its satellite is in sight, 1, or not, 0.
     Visible = 7,
@@ -115,7 +115,7 @@ impl LinkChange {
     }
 }
 
-/// What an event says about a packet.
+/// A packet in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Packet {
     /// What it is for.
@@ -126,21 +126,21 @@ pub struct Packet {
     pub ack: u32,
     /// Bytes on the link, headers included.
     pub size: u32,
-    /// To be discarded first at a congested router.
+    /// Low priority: dropped first at a congested router.
     pub low_priority: bool,
 }
 
-/// What an event says about a frame of video.
+/// A video frame in an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Frame {
     /// Its number in the film, from 0.
     pub number: u64,
-    /// What it is coded from: 0 by itself (I), 1 from what is before it (P), 2 from both sides (B).
+    /// Its type: 0 for I, 1 for P (predicted from earlier frames), 2 for B (from both sides).
     pub kind: u8,
-    /// What became of it: 0 it was given to the transport, 1 it was left out since the buffer was full, 2 it was lost while
-    /// the coder changed its rate.
+    /// Its outcome: 0 passed to the transport, 1 skipped because the buffer was full, 2 lost while the coder changed
+    /// its rate.
     pub fate: u8,
-    /// Payload that the transport was given, bytes.
+    /// Payload passed to the transport, bytes.
     pub bytes: u64,
     /// The rate that the coder is set to, bit/s.
     pub target: f64,
@@ -156,14 +156,14 @@ pub enum Event {
         /// The acknowledgement number.
         ack: u32,
     },
-    /// A packet reached the end point that it was sent to.
+    /// A packet reached its destination.
     Delivered {
         /// The flow.
         flow: u32,
         /// The packet.
         packet: Packet,
     },
-    /// A packet reached its end point after its connection had been replaced or had ended.
+    /// A packet reached its destination after its connection had been replaced or had ended.
     Discarded {
         /// The flow.
         flow: u32,
@@ -181,7 +181,7 @@ pub enum Event {
         /// The packet.
         packet: Packet,
     },
-    /// A flow has done all it had to do, or was stopped.
+    /// A flow finished or was stopped.
     FlowFinished {
         /// The flow.
         flow: u32,
@@ -195,7 +195,7 @@ pub enum Event {
     Frame {
         /// The flow.
         flow: u32,
-        /// What is known of it.
+        /// The frame.
         frame: Frame,
     },
     /// The sender gave up on its peer.
@@ -203,36 +203,36 @@ pub enum Event {
         /// The flow.
         flow: u32,
     },
-    /// A directed link goes on over another satellite.
+    /// A directed link was handed over to another satellite.
     Handover {
         /// The directed link.
         link: u32,
-        /// The satellite until then; `None` if none was in sight.
+        /// The previous satellite; `None` if none was visible.
         from: Option<u32>,
-        /// The satellite from then on; `None` if none is in sight.
+        /// The new satellite; `None` if none is visible.
         to: Option<u32>,
-        /// The propagation delay until then; zero without a satellite.
+        /// The previous propagation delay; zero without a satellite.
         before: Duration,
-        /// The propagation delay from then on; zero without a satellite.
+        /// The new propagation delay; zero without a satellite.
         after: Duration,
     },
-    /// More of a byte stream is there in order, of a flow whose application asks.
+    /// More in-order data of a byte stream arrived, for an application that asks for this event.
     InOrder {
         /// The flow.
         flow: u32,
-        /// Bytes in all.
+        /// Total bytes.
         bytes: u64,
     },
-    /// A directed link changed as the scenario says.
+    /// An event of the scenario changed a directed link.
     LinkChanged {
         /// The directed link.
         link: u32,
         /// What changed.
         what: LinkChange,
-        /// What it is from now on, in the unit of what changed; `u64::MAX` for no limit.
+        /// The new value, in the unit of the property; `u64::MAX` for no limit.
         value: u64,
     },
-    /// A packet that the queue of a link has marked (ECN) leaves that link.
+    /// A packet that the queue of a link has ECN-marked leaves the link.
     Marked {
         /// The flow.
         flow: u32,
@@ -260,11 +260,11 @@ pub enum Event {
         /// The flow.
         flow: u32,
     },
-    /// How many packets wait on a link (sampled).
+    /// Queue length of a link (sampled).
     Queue {
         /// The directed link.
         link: u32,
-        /// Packets that wait; the one being transmitted does not.
+        /// Queued packets, without the one in transmission.
         packets: u32,
     },
     /// Loss recovery by duplicate or selective acknowledgements began.
@@ -277,7 +277,7 @@ pub enum Event {
         /// The flow.
         flow: u32,
     },
-    /// A packet left its end point.
+    /// An end point sent a packet.
     Sent {
         /// The flow.
         flow: u32,
@@ -301,8 +301,8 @@ pub enum Event {
 }
 
 impl Event {
-    /// The event as a sequence of integers, from which it could be rebuilt: a number for its kind, then its
-    /// fields. Recorded digests depend on these numbers: append kinds, never renumber.
+    /// The event as a sequence of integers that identifies it fully: a number for its kind, then its fields. Recorded
+    /// digests depend on these numbers: append kinds, never renumber.
     pub fn words(&self, mut put: impl FnMut(u64)) {
         let packet = |p: &Packet| {
             [

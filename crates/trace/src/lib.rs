@@ -1,9 +1,9 @@
-//! What happened: one vocabulary of events for simulated and real runs, and recorders for them.
+//! One vocabulary of events for simulated and real runs, and recorders for them.
 //!
-//! Whoever drives end points and links (the simulator in virtual time, the host on the wire) observes them and
-//! writes [`Event`]s into a [`Recorder`]. The recorder is a type parameter of the driver: [`Null`] compiles to
-//! nothing, [`Digest`] condenses a run to one number, [`Memory`] keeps everything. [`Series`] holds what is
-//! sampled at regular times, in columns.
+//! The driver of end points and links (the simulator in virtual time, the host on the wire) observes them and writes
+//! [`Event`]s into a [`Recorder`]. The recorder is a type parameter of the driver: [`Null`] compiles to nothing,
+//! [`Digest`] condenses a run to one number, [`Memory`] keeps everything. [`Series`] holds regular samples, in
+//! columns.
 #![no_std]
 
 extern crate alloc;

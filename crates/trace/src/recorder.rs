@@ -1,16 +1,16 @@
-//! Who listens to events.
+//! Recorders of events.
 
 use crate::event::Event;
 use alloc::vec::Vec;
 use skyhaul_base::Instant;
 use skyhaul_base::hash::Fnv;
 
-/// A listener, chosen at compile time.
+/// A recorder, chosen at compile time.
 pub trait Recorder {
-    /// False if nothing is ever recorded: drivers then skip whatever only serves recording.
+    /// False if nothing is ever recorded: drivers then skip work that only serves recording.
     const ENABLED: bool = true;
 
-    /// Takes note of an event. Times never decrease.
+    /// Records an event. Times never decrease.
     fn record(&mut self, now: Instant, event: &Event);
 
     /// A hash of all events so far, if this recorder computes one.
@@ -58,7 +58,7 @@ impl Recorder for Memory {
     }
 }
 
-/// Both; the digest is that of the first which has one.
+/// Both recorders; the digest is that of the first that has one.
 impl<A: Recorder, B: Recorder> Recorder for (A, B) {
     const ENABLED: bool = A::ENABLED || B::ENABLED;
 

@@ -3,15 +3,14 @@
 use alloc::vec::Vec;
 use skyhaul_base::Instant;
 
-/// Rows of (time, entity, one value per metric), kept as columns: the shape that figures, Arrow and Parquet
-/// want.
+/// Rows of (time, entity, one value per metric), stored as columns for figures, Arrow and Parquet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// The metrics, in the order of `columns`.
     pub names: Vec<&'static str>,
     /// Time of each row; never decreases.
     pub time: Vec<Instant>,
-    /// Which flow or link each row is about.
+    /// The flow or link of each row.
     pub entity: Vec<u32>,
     /// One column per metric, each as long as `time`.
     pub columns: Vec<Vec<f64>>,

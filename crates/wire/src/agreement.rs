@@ -1,4 +1,4 @@
-//! What both ends of a connection agreed on, and what the network in between is told of priorities.
+//! The agreement between both ends of a connection, and the signalling of priorities to the network.
 
 /// First field of the option that negotiates and marks probes (RFC 6994: an experiment's identifier, "PEAC"). It is
 /// **not registered**: register it before public use, or set another one.
@@ -9,15 +9,15 @@ pub const RATE_EXID: u32 = 0x5245_414c;
 /// assigned ("ACKR").
 pub const ACK_RATIO_EXID: u32 = 0x4143_4b52;
 
-/// How a probe is told from data.
+/// How a probe is distinguished from data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
     /// Probes are neither sent nor understood.
     #[default]
     Off,
-    /// Reserved bits of the header, without negotiation, as the papers have it: closed test beds only.
+    /// Reserved bits of the header, without negotiation, as in the papers: for closed test beds only.
     Paper,
-    /// An option with the probe's number, negotiated in the SYN. It passes wherever unknown options do.
+    /// An option with the probe's number, negotiated in the SYN. It passes every path that passes unknown options.
     Option,
     /// Reserved bits after negotiation: the option's space stays free for SACK. Option marks are understood too.
     Compact,
@@ -36,8 +36,8 @@ impl Profile {
     }
 }
 
-/// How low priority is written into the field of differentiated services. One plan per network: precedence has
-/// nothing below routine, so that CS1 under it would be *more* than ordinary data.
+/// How low priority is encoded in the DS field. One plan per network: precedence has nothing below routine, so that
+/// CS1 under it would be *more* than ordinary data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Plan {
     /// Lower effort (RFC 8622): DSCP 000001.
@@ -70,12 +70,12 @@ impl Plan {
     }
 }
 
-/// What an end states of probes in its SYN.
+/// The probe capabilities in a SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capability {
     /// Bits of [`Capability::ANSWERS`] and so on.
     pub flags: u8,
-    /// log2 of the most probes per RTT that will be answered; 0: no limit.
+    /// log2 of the largest number of probes answered per RTT; 0: no limit.
     pub log2_most: u8,
 }
 
@@ -104,16 +104,16 @@ impl Default for Capability {
     }
 }
 
-/// Everything that the meaning of one direction's bytes depends on besides the bytes.
+/// The context needed to interpret the bytes of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agreement {
     /// How probes are marked.
     pub profile: Profile,
-    /// How low priority is written.
+    /// The encoding of low priority.
     pub plan: Plan,
-    /// Window scale that the sender of these segments announced (RFC 7323), at most 14; a SYN is never scaled.
+    /// Window scale that the sender of these segments advertised (RFC 7323), at most 14; a SYN is never scaled.
     pub window_shift: u8,
-    /// What a SYN states of probes.
+    /// The probe capabilities in a SYN.
     pub capability: Capability,
     /// Identifier of the option for probes.
     pub probe_exid: u32,
@@ -132,7 +132,7 @@ impl Default for Agreement {
 }
 
 impl Agreement {
-    /// With this profile, the rest by default.
+    /// With this profile, and defaults otherwise.
     #[must_use]
     pub fn with(profile: Profile) -> Self {
         let mut a = Self { profile, ..Self::default() };

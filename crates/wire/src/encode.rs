@@ -11,16 +11,16 @@ use skyhaul_tcp::{Codepoint, Flags, Mark, Segment};
 const ECT_0: u8 = 2;
 const CE: u8 = 3;
 
-/// Where the payload comes from.
+/// Source of the payload.
 #[derive(Clone, Copy, Debug)]
 pub enum Payload<'a> {
-    /// These bytes, which are copied behind the header.
+    /// These bytes, which are copied after the header.
     Bytes(&'a [u8]),
-    /// Zeros, which are not written: checksums and lengths are those of the whole packet.
+    /// Zeros, which are not written; checksums and lengths are those of the whole packet.
     Zeros,
 }
 
-/// What a packet needs besides its segment.
+/// Packet parameters besides the segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// From.
@@ -38,7 +38,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// Between these ends, the rest by default.
+    /// Between these ends, with defaults otherwise.
     #[must_use]
     pub const fn new(src: SocketAddr, dst: SocketAddr) -> Self {
         Self { src, dst, ttl: 64, id: 0, flow_label: 0, ecn: 0 }
@@ -58,13 +58,13 @@ impl Envelope {
     }
 }
 
-/// Who computes the checksum of TCP.
+/// Which side computes the TCP checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// Whoever writes the packet.
+    /// The writer of the packet.
     Written,
-    /// Whoever takes it, a device with offloads: in its place stands the sum over the pseudo header, not complemented
-    /// (virtio 1.2 §5.1.6.2).
+    /// The receiving device, with offloads: the field holds the uncomplemented sum over the pseudo header (virtio 1.2
+    /// §5.1.6.2).
     Left,
 }
 
@@ -77,8 +77,8 @@ pub struct Encoded {
     pub total: usize,
 }
 
-/// Writes a segment as an IP packet. SACK blocks that do not fit beside the other options are left out, the last ones
-/// first ([`sack_room`]). A window is rounded down to what its scale can express.
+/// Writes a segment as an IP packet. SACK blocks that do not fit next to the other options are left out, the last
+/// ones first ([`sack_room`]). A window is rounded down to what its scale can express.
 ///
 /// # Errors
 /// If the segment cannot be expressed, or the buffer is too small.
@@ -96,9 +96,9 @@ pub fn encode(
     Ok(Encoded { written: head.len + data.len(), total: head.len + segment.len as usize })
 }
 
-/// As [`encode`], with a payload that `fill` writes where it belongs: the bytes are copied once, from wherever they are,
-/// and not read at all where the checksum is left to somebody else. `fill` is given room for as many bytes as the segment
-/// says; the packet's length is returned.
+/// As [`encode`], with a payload that `fill` writes in place: the bytes are copied once, and not read again if a
+/// device computes the checksum. `fill` gets a buffer of the segment's payload length; returns the length of the
+/// packet.
 ///
 /// # Errors
 /// As [`encode`]; then `fill` was not called.
@@ -120,7 +120,7 @@ pub fn encode_with(
     Ok(total)
 }
 
-/// Headers that stand in a buffer, without the checksum that covers the payload.
+/// Headers in a buffer, without the checksum over the payload.
 struct Head {
     /// Of both headers, bytes.
     len: usize,
@@ -164,7 +164,7 @@ impl Head {
         Ok(Self { len: at + header, tcp: at, pseudo: ip.pseudo(length) })
     }
 
-    /// Completes the header: so many bytes of payload stand behind it, and what is not written there is zeros.
+    /// Completes the header for this many bytes of payload after it; bytes not written are zeros.
     fn sum(&self, out: &mut [u8], payload: usize) {
         self.checksum(out, self.pseudo.bytes(&out[self.tcp..self.len + payload]).finish());
     }
@@ -208,7 +208,7 @@ fn copy(out: &mut [u8], at: usize, data: &[u8]) -> Result<(), EncodeError> {
     Ok(())
 }
 
-/// How many SACK blocks fit into a segment with these other options.
+/// Number of SACK blocks that fit into a segment with these other options.
 #[must_use]
 pub fn sack_room(agreed: &Agreement, segment: &Segment) -> usize {
     other_options(agreed, segment).map_or(0, |(w, _)| blocks_in(w.room()))

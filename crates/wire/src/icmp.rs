@@ -1,4 +1,5 @@
-//! ICMP (RFC 792, RFC 4443): what a transport must hear (RFC 1191, RFC 8201, RFC 5927), and the answer to echo requests.
+//! ICMP (RFC 792, RFC 4443): messages that a transport must process (RFC 1191, RFC 8201, RFC 5927), and replies to
+//! echo requests.
 
 use crate::checksum::Sum;
 use crate::ip::{Header, V4_HEADER, V6_HEADER};
@@ -10,14 +11,14 @@ use skyhaul_tcp::Seq;
 pub const PROTOCOL_V4: u8 = 1;
 /// Number of the protocol over IPv6.
 pub const PROTOCOL_V6: u8 = 58;
-/// Smallest MTU that a message about one is believed: that of IPv6 (RFC 8200 §5), and what Linux takes over IPv4.
+/// Smallest MTU accepted from an ICMP message: that of IPv6 (RFC 8200 §5), and the Linux minimum for IPv4.
 pub const LEAST_MTU_V6: u32 = 1280;
 /// See [`LEAST_MTU_V6`].
 pub const LEAST_MTU_V4: u32 = 552;
 
 const HEADER: usize = 8;
 
-/// The segment that a message is about, as far as it is quoted.
+/// The segment quoted in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quoted {
     /// Who sent it.
@@ -33,19 +34,19 @@ pub struct Quoted {
 pub enum Icmp<'a> {
     /// A packet was too long for the next link and must not be fragmented.
     TooBig {
-        /// What the next link takes, bytes; 0 from routers that do not say.
+        /// MTU of the next link, bytes; 0 from routers that do not report it.
         mtu: u32,
         /// The packet.
         quoted: Quoted,
     },
     /// The destination cannot be reached.
     Unreachable {
-        /// Nothing else will happen for as long as the peer is as it is: nobody listens, or it is prohibited.
+        /// The condition is permanent: nothing listens there, or it is prohibited.
         hard: bool,
         /// The packet.
         quoted: Quoted,
     },
-    /// Somebody asks for an echo: identifier, number and data.
+    /// An echo request: identifier, sequence number and data.
     EchoRequest(&'a [u8]),
     /// Anything else.
     Other,
@@ -76,7 +77,7 @@ impl<'a> Icmp<'a> {
     }
 }
 
-/// Ports and sequence number of a quoted segment: RFC 792 grants no more than its first eight bytes.
+/// Ports and sequence number of a quoted segment: RFC 792 guarantees only its first eight bytes.
 fn quoted(src: IpAddr, dst: IpAddr, protocol: u8, rest: &[u8]) -> Option<Quoted> {
     let &[a, b, c, d, e, f, g, h] = rest.first_chunk()?;
     (protocol == tcp::PROTOCOL).then(|| Quoted {
@@ -106,7 +107,7 @@ fn quoted_v6(body: &[u8]) -> Option<Quoted> {
     quoted(address(8), address(24), fixed[6], rest).filter(|_| fixed[0] >> 4 == 6)
 }
 
-/// Writes the answer to an echo request that came with the header `asked`; returns its length.
+/// Writes the reply to an echo request that came with the header `asked`; returns its length.
 ///
 /// # Errors
 /// If the buffer is too small.

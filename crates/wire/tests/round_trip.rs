@@ -69,6 +69,7 @@ fn segment(agreed: Agreement) -> impl Strategy<Value = Segment> {
                     sack_permitted: syn.2,
                     probes,
                     ack_cc: false,
+                    snack: false,
                 };
                 // With everything else there is no room for it.
                 s.syn.ack_cc = !real && wave % 2 == 0;

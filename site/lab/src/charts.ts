@@ -37,10 +37,10 @@ const CAUSES = ["error", "full", "pushed-out", "aqm", "link-down", "arq-gave-up"
 export const CAUSE_WORDS: Record<string, string> = {
   error: "channel error",
   full: "queue full",
-  "pushed-out": "pushed out by data",
+  "pushed-out": "evicted by data",
   aqm: "active queue management",
   "link-down": "link down",
-  "arq-gave-up": "repeats in vain",
+  "arq-gave-up": "given up by ARQ",
   filtered: "acknowledgement filtered",
 };
 export const causeColour = (cause: string) => colour(`cause-${CAUSES.indexOf(cause)}`);

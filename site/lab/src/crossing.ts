@@ -27,7 +27,7 @@ export interface Crossing {
 export const KINDS = ["data", "again", "probe", "ack", "answer"] as const;
 export const KIND_WORDS: Record<string, string> = {
   data: "data",
-  again: "data sent again",
+  again: "retransmitted data",
   probe: "dummy or other probe",
   ack: "acknowledgement",
   answer: "answer to a probe",
@@ -36,7 +36,7 @@ export const KIND_WORDS: Record<string, string> = {
 /** The same, of several. */
 export const KIND_PLURALS: Record<string, string> = {
   data: "data segments",
-  again: "data segments sent again",
+  again: "retransmitted data segments",
   probe: "dummies or other probes",
   ack: "acknowledgements",
   answer: "answers to probes",

@@ -282,7 +282,7 @@ async function drawCharts(): Promise<void> {
   by("c-drops").closest(".charts")!.classList.toggle("many", runs.length > 2);
   const height = by("c-cwnd").clientHeight || HEIGHT.chart;
   await charts.lines(by("c-cwnd"), height, duration, "segments", line("cwnd"), "Congestion window over time, one line per control.");
-  await charts.lines(by("c-queue"), height, duration, "packets", line("queue"), "Packets that wait at the link over time, one line per control.");
+  await charts.lines(by("c-queue"), height, duration, "packets", line("queue"), "Packets queued at the link over time, one line per control.");
   await charts.lines(by("c-goodput"), height, duration, "Mbit/s", line("goodput"), "Goodput of all flows over time, one line per control.");
   const drops = runs.map((r) => {
     const { interval_s: interval, losses } = r.over_time;
@@ -463,7 +463,7 @@ function words(): void {
   const texts = [...kept.entries()].sort(([a], [b]) => a - b).map(([i, c]) => {
     const { on, lost } = links.count(c, now);
     const list = Object.entries(on).map(([kind, n]) => `${n} ${links.KIND_PLURALS[kind]}`);
-    return `${labels[i]}: ${list.join(", ") || "nothing"} on the way, ${lost} lost within the last round trip`;
+    return `${labels[i]}: ${list.join(", ") || "nothing"} in flight, ${lost} lost within the last round trip`;
   });
   const flow = runs[0]?.flows[state.flow === "mean" ? 0 : Number(state.flow)];
   by("crossing-words").textContent = flow ? `Flow ${flow.group}[${flow.index}] at ${clock(now)}. ${texts.join(". ")}.` : "";
@@ -479,7 +479,7 @@ function table(): void {
     ["Goodput, Mbit/s", (r) => ((r.goodput_bit_s ?? 0) / 1e6).toFixed(3)],
     ["Utilisation", (r) => `${(100 * Number(r.links.find((l) => l.link === known.link && l.direction === "forward")?.utilization ?? 0)).toFixed(1)} %`],
     ["Fairness (Jain)", (r) => (r.jain == null ? "–" : r.jain.toFixed(3))],
-    ["Sent again", (r) => count(sum(r.flows, "retransmissions"))],
+    ["Retransmissions", (r) => count(sum(r.flows, "retransmissions"))],
     ["Timeouts", (r) => count(sum(r.flows, "timeouts"))],
     ["Recoveries", (r) => count(sum(r.flows, "recoveries"))],
     ["Probes sent", (r) => count(sum(r.flows, "probes_sent"))],

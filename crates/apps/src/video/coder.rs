@@ -9,34 +9,34 @@ use serde::{Deserialize, Serialize};
 use skyhaul_base::amount::{RateSpec, Time, plain};
 use skyhaul_base::{Duration, Instant};
 
-/// A coder that adapts its rate. Times and shares that the source leaves open have defaults of ours.
+/// A coder that adapts its rate. Where the source is silent, times and fractions have our own defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Coder {
-    /// How long the coder emits nothing when its rate is reduced: "0.48 s" by default, the time of 12 frames.
+    /// Pause of the coder after a reduction of its rate: "0.48 s" by default, the time of 12 frames.
     #[serde(default = "usual_delay", with = "plain::time")]
     #[schemars(with = "Time")]
     pub delay: Duration,
-    /// What share of the rate that the transport allows it takes: 0.95 by default.
+    /// Fraction of the transport's allowed rate that the coder uses: 0.95 by default.
     #[serde(default = "usual_share")]
     pub share: f64,
-    /// The lowest rate, as a share of the film's: 0.2 by default.
+    /// The lowest rate, as a fraction of the film's: 0.2 by default.
     #[serde(default = "usual_least")]
     pub least: f64,
-    /// The highest rate, as a share of the film's: 1 by default.
+    /// The highest rate, as a fraction of the film's: 1 by default.
     #[serde(default = "usual_most")]
     pub most: f64,
-    /// Smaller changes, as a share, are none: 0.05 by default.
+    /// Smallest relative change of the rate: 0.05 by default.
     #[serde(default = "usual_dead")]
     pub dead: f64,
-    /// Share by which the rate rises at a time: 0.1 by default.
+    /// Relative size of an increase: 0.1 by default.
     #[serde(default = "usual_rise")]
     pub rise: f64,
-    /// Between two rises: "1 s" by default.
+    /// Time between two increases: "1 s" by default.
     #[serde(default = "usual_every", with = "plain::time")]
     #[schemars(with = "Time")]
     pub every: Duration,
-    /// The rates that there are, ascending; any by default.
+    /// The available rates, ascending; any by default.
     #[serde(default, with = "short::rates", skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<RateSpec>")]
     pub layers: Vec<u64>,
@@ -92,11 +92,11 @@ pub enum InvalidCoder {
     #[error("{1}: write a number from 0 to 1")]
     Change(&'static str, f64),
     /// Rates that do not ascend.
-    #[error("write rates that ascend, such as [\"80 kbit/s\", \"160 kbit/s\", \"320 kbit/s\"]")]
+    #[error("write ascending rates, such as [\"80 kbit/s\", \"160 kbit/s\", \"320 kbit/s\"]")]
     Layers,
     /// A rate above the highest; it, and the highest, bit/s.
     #[error(
-        "{0} bit/s are above the {1} bit/s of the film's rate times most: write lower ones, or a higher rate or most"
+        "{0} bit/s exceeds {1} bit/s, the film's rate times most: write lower rates, or a higher rate or most"
     )]
     Layer(u64, f64),
     /// A pause beyond reason.

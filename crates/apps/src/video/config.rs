@@ -24,53 +24,53 @@ const LARGEST_FRAME: f64 = (1u64 << 30) as f64;
 /// The film of flows that name none, and its pattern, which traces without types follow.
 const USUAL: (&str, &str) = ("jp-medium", "IBBPBBPBBPBB");
 
-/// Video: frames of an MPEG-4 film, each given to the transport when it is produced, and a viewer at the other end.
+/// Video: frames of an MPEG-4 film, passed to the transport as they are produced, with a viewer at the other end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
-    /// Mean rate of the frames, before headers: sizes are scaled to it. That of the movie or trace by default.
+    /// Mean rate of the frames without headers, to which sizes are scaled; by default that of the movie or trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<RateSpec>,
-    /// The movie: "jp-medium", which is the default, or a table.
+    /// The movie: "jp-medium" (the default) or a table.
     #[serde(default, deserialize_with = "movie::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<NameOrTable>")]
     pub movie: Option<Box<Movie>>,
-    /// In the place of a movie: a file with the sizes of frames that were seen.
+    /// Instead of a movie: a file with measured frame sizes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// The content of that file, in its place.
+    /// The content itself, instead of a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// At its end the trace begins anew: true by default.
+    /// Repeat the trace at its end: true by default.
     #[serde(default = "yes")]
     pub repeat: bool,
-    /// A full packet with its headers: "1000 B" by default over UDP; over TCP a full segment.
+    /// Size of a full packet with its headers: "1000 B" by default over UDP; over TCP a full segment.
     #[serde(default, with = "short::size", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Size>")]
     pub packet: Option<u64>,
-    /// No byte of a frame waits for the next frame to fill a packet: true by default.
+    /// Send the last, partly filled packet of a frame without waiting for the next frame: true by default.
     #[serde(default = "yes")]
     pub flush: bool,
-    /// Frames are filled up to whole packets, as senders do that count in packets: false by default.
+    /// Pad frames to whole packets, as senders that count in packets do: false by default.
     #[serde(default)]
     pub pad: bool,
-    /// When the packets of a frame leave: "burst" by default, or "even".
+    /// When the packets of a frame are sent: "burst" by default, or "even".
     #[serde(default)]
     pub spread: Spread,
-    /// The film starts at a random time within the first group of pictures: true by default.
+    /// Start the film at a random time within the first group of pictures: true by default.
     #[serde(default = "yes")]
     pub phase: bool,
-    /// What happens where more than `buffer` waits: "queue" by default, "block", or "skip-b".
+    /// What happens when more than `buffer` is waiting: "queue" by default, "block", or "skip-b".
     #[serde(default)]
     pub full: Full,
-    /// With "block" and "skip-b": so much may be written and not acknowledged; "64 kB" by default.
+    /// With "block" and "skip-b": largest amount of written but unacknowledged data; "64 kB" by default.
     #[serde(default, with = "short::size", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Size>")]
     pub buffer: Option<u64>,
-    /// A coder that follows the transport; by default the rate is always the same.
+    /// A coder that adapts to the transport; by default the rate is constant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coder: Option<Coder>,
-    /// What the viewer takes for late, and how much film there has to be.
+    /// The viewer: deadlines and playout buffer.
     #[serde(default)]
     pub viewer: Settings,
     /// What [`Kind::resolve`] has made of movie or trace; it fills this in whatever stands here.
@@ -109,7 +109,7 @@ impl Default for Config {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
     /// A movie and a trace.
-    #[error("there is a movie, too: write one of them")]
+    #[error("a movie is given too: write only one of them")]
     Both,
     /// The movie.
     #[error(transparent)]
@@ -121,14 +121,14 @@ pub enum Invalid {
     #[error("\"{0}\" cannot be read from here: write its content as text = \"\"\"…\"\"\"")]
     NoText(String),
     /// A text without a trace.
-    #[error("write trace = \"NAME\" beside it, a name for messages")]
+    #[error("also write trace = \"NAME\", a name used in messages")]
     NoTrace,
     /// A rate that is none.
     #[error("write a rate in bit/s, such as \"320 kbit/s\"")]
     NoRate,
     /// A rate at which frames have no bytes.
     #[error(
-        "{rate} bit/s are less than 1 byte per frame: at {frames} frames per second write at least \"{least} bit/s\""
+        "{rate} bit/s is less than 1 byte per frame: at {frames} frames per second write at least \"{least} bit/s\""
     )]
     TooSlow {
         /// What stands there, bit/s.
@@ -139,7 +139,7 @@ pub enum Invalid {
         least: u64,
     },
     /// A rate at which frames are beyond reason.
-    #[error("frames would have up to {largest:.0} bytes: write at most \"{most} bit/s\"")]
+    #[error("frames would be up to {largest:.0} bytes long: write at most \"{most} bit/s\"")]
     TooFast {
         /// Bytes of the largest frame.
         largest: f64,
@@ -155,20 +155,20 @@ pub enum Invalid {
         least: u64,
     },
     /// A packet of a byte stream's own.
-    #[error("over TCP packets are full segments: leave it out, or write mss and header in endpoint")]
+    #[error("TCP sends full segments: leave this out, or write mss and header in endpoint")]
     Segment,
     /// A size of a buffer that is none.
     #[error("write a size of at least 1 B")]
     NoBuffer,
     /// A buffer that nothing fills.
-    #[error("it matters only with full = \"block\" or \"skip-b\": leave it out")]
+    #[error("only full = \"block\" and \"skip-b\" use this: leave it out")]
     Unused,
     /// A buffer of datagrams.
-    #[error("datagrams leave at once: over UDP nothing waits, so leave it out")]
+    #[error("UDP sends datagrams at once, so nothing waits: leave this out")]
     NothingWaits,
     /// A coder that hears nothing.
     #[error(
-        "nothing comes back from UDP that it could follow: leave it out, or write transport = \"tcp\", \"tfrc\" or \"ssvp\""
+        "UDP gives the coder no feedback to follow: leave this out, or write transport = \"tcp\", \"tfrc\" or \"ssvp\""
     )]
     Deaf,
     /// The coder.
@@ -333,8 +333,8 @@ impl Kind for Config {
     fn words(&self, number: &dyn Fn(f64) -> String) -> String {
         let Some(RateSpec::Bits(rate)) = self.rate else { return "video".into() };
         let of = if self.trace.is_some() { "replayed from a trace" } else { "of a modelled film" };
-        let coder = if self.coder.is_some() { ", its coder follows the transport" } else { "" };
-        format!("video {of} at {} kbit/s in the mean{coder}", number(rate.bits_per_sec() as f64 / 1e3))
+        let coder = if self.coder.is_some() { ", with a coder that adapts to the transport" } else { "" };
+        format!("video {of} at {} kbit/s on average{coder}", number(rate.bits_per_sec() as f64 / 1e3))
     }
 }
 
@@ -370,27 +370,31 @@ mod tests {
             let said = refused(text, over);
             assert!(said.starts_with(start), "{said}");
         };
-        starts(r#"{"rate": "100 bit/s"}"#, STREAM, "rate 0: 100 bit/s are less than 1 byte per frame");
-        starts(r#"{"rate": "1000000 Gbit/s"}"#, STREAM, "rate 0: frames would have up to");
+        starts(r#"{"rate": "100 bit/s"}"#, STREAM, "rate 0: 100 bit/s is less than 1 byte per frame");
+        starts(r#"{"rate": "1000000 Gbit/s"}"#, STREAM, "rate 0: frames would be up to");
         starts(r#"{"rate": "unlimited"}"#, STREAM, "rate 0: write a rate in bit/s");
         starts(r#"{"viewer": {"threshold": "0 s"}}"#, STREAM, "viewer.threshold 0: zero");
         starts(r#"{"viewer": {"start": "100000 s"}}"#, STREAM, "viewer.start 0: longer than a day");
-        starts(r#"{"packet": "1500 B"}"#, STREAM, "packet 0: over TCP packets are full segments");
+        starts(r#"{"packet": "1500 B"}"#, STREAM, "packet 0: TCP sends full segments");
         starts(r#"{"packet": "40 B"}"#, UDP, "packet 0: \"40 B\": write a size from 41 B");
-        starts(r#"{"full": "skip-b"}"#, UDP, "full 0: datagrams leave at once");
-        starts(r#"{"coder": {}}"#, UDP, "coder 0: nothing comes back");
+        starts(r#"{"full": "skip-b"}"#, UDP, "full 0: UDP sends datagrams at once");
+        starts(r#"{"coder": {}}"#, UDP, "coder 0: UDP gives the coder no feedback");
         starts(
             r#"{"coder": {"layers": ["80 kbit/s", "2 Mbit/s"]}}"#,
             STREAM,
-            "coder.layers 0: 2000000 bit/s are above",
+            "coder.layers 0: 2000000 bit/s exceeds",
         );
         starts(r#"{"coder": {"least": 2}}"#, STREAM, "coder.least 0: 2: write a number above 0");
-        starts(r#"{"buffer": "9 kB"}"#, STREAM, "buffer 0: it matters only");
+        starts(r#"{"buffer": "9 kB"}"#, STREAM, "buffer 0: only full");
         starts(r#"{"full": "block", "buffer": "0 B"}"#, STREAM, "buffer 0: write a size");
         starts(r#"{"trace": "a.txt"}"#, STREAM, "trace 0: \"a.txt\" cannot be read from here");
-        starts(r#"{"text": "5"}"#, STREAM, "text 0: write trace");
-        starts(r#"{"trace": "a", "text": "5", "movie": "jp-medium"}"#, STREAM, "trace 0: there is a movie");
-        starts(r#"{"trace": "a", "text": "5\n-3"}"#, STREAM, "trace 2: \"-3\" is no size");
+        starts(r#"{"text": "5"}"#, STREAM, "text 0: also write trace");
+        starts(
+            r#"{"trace": "a", "text": "5", "movie": "jp-medium"}"#,
+            STREAM,
+            "trace 0: a movie is given too",
+        );
+        starts(r#"{"trace": "a", "text": "5\n-3"}"#, STREAM, "trace 2: \"-3\" is not a frame size");
         let movie = r#"{"movie": {"I": {"sizes": {"gamma": {"shape": 2, "scale": "9 B"}}}}}"#;
         starts(movie, STREAM, "movie.I.step 0: write either");
     }

@@ -31,7 +31,7 @@ const STEPS: usize = 10;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
     /// Too few frames of a type.
-    #[error("{count} {kind} frames: a fit needs at least {FEWEST} of each type that there is")]
+    #[error("{count} {kind} frames: a fit needs at least {FEWEST} of each type in the trace")]
     Short {
         /// The type.
         kind: char,

@@ -22,27 +22,27 @@ pub enum Marginal {
     Gamma {
         /// The shape, above 0: the inverse of the square of the coefficient of variation.
         shape: f64,
-        /// The scale: the mean is that times the shape.
+        /// The scale: the mean is scale times shape.
         #[serde(with = "plain::size")]
         #[schemars(with = "Size")]
         scale: u64,
     },
-    /// As a histogram of sizes that were seen has it, each cell filled evenly.
+    /// As in a histogram of measured sizes, uniform within each cell.
     Histogram {
-        /// Bounds of the cells, ascending: one more than shares.
+        /// Bounds of the cells, ascending: one more than `shares`.
         #[serde(with = "plain::sizes")]
         #[schemars(with = "Vec<Size>")]
         edges: Vec<u64>,
-        /// What part of the frames lies in each cell; divided by their sum.
+        /// Weight of each cell; normalised by the sum.
         shares: Vec<f64>,
     },
-    /// The logarithm is normal.
+    /// Lognormal.
     Lognormal {
-        /// Half of the frames are smaller.
+        /// The median.
         #[serde(with = "plain::size")]
         #[schemars(with = "Size")]
         median: u64,
-        /// Deviation of the natural logarithm.
+        /// Standard deviation of the natural logarithm.
         sigma: f64,
     },
 }
@@ -68,16 +68,16 @@ pub enum InvalidSizes {
         shares: usize,
     },
     /// Edges that do not ascend.
-    #[error("{0} B does not lie above the edge before it: write sizes that ascend, 16 MiB at most")]
+    #[error("{0} B is not above the previous edge: write ascending sizes, at most 16 MiB")]
     Edge(u64),
     /// Shares that are none.
-    #[error("write numbers of which none is negative and one is above 0")]
+    #[error("write numbers ≥ 0, at least one of them above 0")]
     Shares,
     /// Bounds that leave nothing.
     #[error("write a size above least, 16 MiB at most")]
     Bounds,
     /// Frames without bytes.
-    #[error("in the mean {0} B: write sizes of at least 1 B in the mean")]
+    #[error("the mean is {0} B: write sizes with a mean of at least 1 B")]
     Nothing(f64),
 }
 
@@ -313,9 +313,9 @@ mod tests {
         };
         assert!(refused(histogram(&[1], &[]), 1, 9).starts_with("sizes.histogram.shares: 1 edges and 0"));
         assert!(refused(histogram(&[5, 5], &[1.0]), 1, 9).starts_with("sizes.histogram.edges: 5 B"));
-        assert!(refused(histogram(&[5, 6], &[-1.0]), 1, 9).contains("none is negative"));
+        assert!(refused(histogram(&[5, 6], &[-1.0]), 1, 9).contains("write numbers ≥ 0"));
         assert!(refused(histogram(&[5, 6], &[0.0]), 1, 9).contains("above 0"));
-        assert!(refused(histogram(&[0, 1], &[1.0]), 0, 9).starts_with("sizes: in the mean 0.5"));
+        assert!(refused(histogram(&[0, 1], &[1.0]), 0, 9).starts_with("sizes: the mean is 0.5"));
         let lognormal = Marginal::Lognormal { median: 0, sigma: 1.0 };
         assert!(refused(lognormal, 1, 9).starts_with("sizes.lognormal.median"));
     }

@@ -14,15 +14,15 @@ pub const RATES: std::ops::RangeInclusive<f64> = 0.1..=1000.0;
 /// In the coupled mode the place of a frame is within this of its scene's, either way.
 pub const WITHIN_SCENE: f64 = 0.15;
 
-/// How the types of frames depend on each other.
+/// Correlation between frame types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Three processes that know nothing of each other (Papadimitriou, Tsaoussidis 2007 §4.1).
+    /// Three independent processes (Papadimitriou, Tsaoussidis 2007 §4.1).
     #[default]
     Independent,
-    /// One process of scenes, that of the I frames; all frames of a group of pictures lie near its place. Where `xi` is the same,
-    /// large frames of all types come together, as in films.
+    /// One process for scenes, that of the I frames; all frames of a group of pictures follow it. With equal `xi`,
+    /// large frames of all types occur together, as in films.
     Coupled,
 }
 
@@ -72,19 +72,19 @@ pub struct Movie {
     #[serde(default = "usual_frames", with = "plain::frequency")]
     #[schemars(with = "Frequency")]
     pub frames: f64,
-    /// Types of frames as they follow each other: "IBBPBBPBBPBB" by default.
+    /// Sequence of frame types: "IBBPBBPBBPBB" by default.
     #[serde(default = "usual_gop")]
     pub gop: String,
-    /// Whether sizes of the types depend on each other: "independent" by default, or "coupled".
+    /// Correlation of the sizes between types: "independent" by default, or "coupled".
     #[serde(default)]
     pub mode: Mode,
     /// I frames.
     #[serde(rename = "I")]
     pub i: Frames,
-    /// P frames; needed where the pattern has any.
+    /// P frames; required if the pattern has any.
     #[serde(rename = "P", default, skip_serializing_if = "Option::is_none")]
     pub p: Option<Frames>,
-    /// B frames; needed where the pattern has any.
+    /// B frames; required if the pattern has any.
     #[serde(rename = "B", default, skip_serializing_if = "Option::is_none")]
     pub b: Option<Frames>,
 }
@@ -111,7 +111,7 @@ pub enum InvalidMovie {
     )]
     Pattern(String),
     /// A type that is in the pattern only.
-    #[error("missing: the pattern has frames of this type, so say how large they are: sizes, step")]
+    #[error("missing: the pattern has frames of this type, so they need sizes and step")]
     Missing(char),
     /// The sizes of a type.
     #[error("{1}")]
@@ -127,12 +127,12 @@ pub enum InvalidMovie {
     Half(char, f64),
     /// A density that is none.
     #[error(
-        "write lists of from, to and weight: from below to, both within -1 and 1, weights not negative and one above 0"
+        "write lists of from, to and weight: from below to, both within -1 and 1, weights ≥ 0 and at least one above 0"
     )]
     Steps(char),
     /// An asymmetric density where every second value is mirrored.
     #[error(
-        "with sign = \"-\" a step and its mirror image need the same weight, or the sizes would not be those asked for"
+        "with sign = \"-\" a step and its mirror image need the same weight, or the sizes would not follow the requested distribution"
     )]
     Asymmetric(char),
 }
@@ -323,7 +323,7 @@ pub(super) fn optional<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Box<Mov
     let named = |name: &str| {
         Movie::named(name).ok_or_else(|| format!("there is no movie \"{name}\": write {EXPECTING}"))
     };
-    text_or_table(d, EXPECTING, named, |n| format!("{n} is no movie: write {EXPECTING}"))
+    text_or_table(d, EXPECTING, named, |n| format!("{n} is not a movie: write {EXPECTING}"))
         .map(|movie| Some(Box::new(movie)))
 }
 
@@ -395,6 +395,6 @@ mod tests {
         let e = optional(&mut serde_json::Deserializer::from_str("\"jaws\"")).unwrap_err().to_string();
         assert!(e.contains("there is no movie \"jaws\""), "{e}");
         let e = optional(&mut serde_json::Deserializer::from_str("-25")).unwrap_err().to_string();
-        assert!(e.contains("-25 is no movie"), "{e}");
+        assert!(e.contains("-25 is not a movie"), "{e}");
     }
 }

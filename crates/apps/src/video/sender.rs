@@ -18,14 +18,14 @@ use skyhaul_base::{Duration, Instant};
 pub const FRAME_HEADER: u64 = 16;
 /// Header of RTP (RFC 3550 §5.1), which datagrams have behind those of IPv4 and UDP, bytes.
 pub const RTP_HEADER: u32 = 12;
-/// When the packets of a frame leave.
+/// When the packets of a frame are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
-    /// All with the frame.
+    /// All at once.
     #[default]
     Burst,
-    /// Evenly until the next frame.
+    /// Evenly spaced until the next frame.
     Even,
 }
 

@@ -13,16 +13,16 @@ pub(super) fn fraction(x: f64) -> f64 {
     if f < 1.0 { f } else { 0.0 }
 }
 
-/// Which of the two kinds of process.
+/// The sign of the TES process.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]
 pub enum Sign {
-    /// TES+: neighbours are alike.
+    /// TES+: neighbouring values are similar.
     #[default]
     #[serde(rename = "+")]
     Plus,
-    /// TES−: every second value is mirrored, so that neighbours are unlike.
+    /// TES−: every second value is mirrored, so that neighbouring values differ.
     #[serde(rename = "-")]
     Minus,
 }

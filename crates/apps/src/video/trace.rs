@@ -61,7 +61,7 @@ impl Trace {
         let whole = |message: String| Broken { line: 0, message };
         let rate = if reading.verbose { reading.rate(rate).map_err(whole)? } else { rate };
         Self::new(reading.frames, rate).ok_or_else(|| {
-            whole("no frames: write lines of number, type, milliseconds and bytes, or of bytes".into())
+            whole("no frames: write lines of frame number, type, milliseconds and bytes, or of bytes".into())
         })
     }
 
@@ -152,10 +152,10 @@ impl Reading {
                 let mut letters = kind.chars();
                 let kind = match (letters.next().and_then(Type::of), letters.next()) {
                     (Some(kind), None) => kind,
-                    _ => return Err(format!("\"{}\" is no type of frame: write I, P or B", shown(kind))),
+                    _ => return Err(format!("\"{}\" is not a frame type: write I, P or B", shown(kind))),
                 };
                 if self.frames.is_empty() && kind != Type::I {
-                    return Err("the first frame has to be I: others are coded from one before them".into());
+                    return Err("the first frame must be I: other types depend on an earlier frame".into());
                 }
                 self.time(time, kind)?;
                 self.frames.push((kind, size(bytes)?));
@@ -173,10 +173,10 @@ impl Reading {
 
     fn number(&mut self, text: &str) -> Result<(), String> {
         let number = digits(text)
-            .ok_or_else(|| format!("\"{}\" is no number of a frame: write a whole number", shown(text)))?;
+            .ok_or_else(|| format!("\"{}\" is not a frame number: write a whole number", shown(text)))?;
         if let Some(last) = self.last.filter(|last| number <= *last) {
             return Err(format!(
-                "frame {number} comes after frame {last}: numbers must ascend, in the order of coding"
+                "frame {number} follows frame {last}: numbers must ascend, in the order of coding"
             ));
         }
         self.last = Some(number);
@@ -188,7 +188,7 @@ impl Reading {
         let time = text.parse::<f64>().ok().filter(|t| plain && (0.0..=LATEST).contains(t));
         let time = time.ok_or_else(|| {
             format!(
-                "\"{}\" is no time: write milliseconds, from 0 to a year, such as 40 or 33.3",
+                "\"{}\" is not a time: write milliseconds, from 0 to a year, such as 40 or 33.3",
                 shown(text)
             )
         })?;
@@ -198,7 +198,7 @@ impl Reading {
         if time < *before {
             let (those, like) = if kind.is_anchor() { ("I and P", "such") } else { ("B", "B") };
             return Err(format!(
-                "{time} ms come after {before} ms of the last {like} frame: the times of {those} frames must ascend, in the order of \
+                "{time} ms follows {before} ms of the last {like} frame: the times of {those} frames must ascend, in the order of \
                  coding"
             ));
         }
@@ -233,7 +233,7 @@ fn digits(text: &str) -> Option<u64> {
 fn size(text: &str) -> Result<u32, String> {
     let size = digits(text).filter(|n| (1..=LARGEST).contains(n)).map(|n| n as u32);
     size.ok_or_else(|| {
-        format!("\"{}\" is no size of a frame: write whole bytes, from 1 to {LARGEST}", shown(text))
+        format!("\"{}\" is not a frame size: write whole bytes, from 1 to {LARGEST}", shown(text))
     })
 }
 
@@ -277,33 +277,33 @@ mod tests {
         for (text, line, word) in [
             ("", 0, "no frames"),
             ("# only this", 0, "no frames"),
-            ("1 I 0 5\n1 P 40 5", 2, "frame 1 comes after frame 1"),
+            ("1 I 0 5\n1 P 40 5", 2, "frame 1 follows frame 1"),
             ("5 I 0 5\n4 P 40 5", 2, "must ascend"),
-            ("1 I 0 -5", 1, "\"-5\" is no size"),
-            ("1 I 0 5\n2 P 120 5\n3 P 80 5", 3, "80 ms come after 120 ms of the last such frame"),
+            ("1 I 0 -5", 1, "\"-5\" is not a frame size"),
+            ("1 I 0 5\n2 P 120 5\n3 P 80 5", 3, "80 ms follows 120 ms of the last such frame"),
             (
                 "1 I 0 5\n2 P 120 5\n3 B 80 5\n4 B 40 5",
                 4,
                 "of the last B frame: the times of B frames must ascend",
             ),
-            ("1 I -40 5", 1, "\"-40\" is no time"),
-            ("1 I nan 5", 1, "is no time"),
-            ("1 I 1e300 5", 1, "is no time"),
-            ("1 I 99999999999999 5", 1, "is no time"),
+            ("1 I -40 5", 1, "\"-40\" is not a time"),
+            ("1 I nan 5", 1, "is not a time"),
+            ("1 I 1e300 5", 1, "is not a time"),
+            ("1 I 99999999999999 5", 1, "is not a time"),
             ("1 I 0 0", 1, "from 1 to"),
             ("1 I 0 99999999999", 1, "from 1 to"),
             ("1 I 0 99999999999999999999999999", 1, "from 1 to"),
-            ("1 X 0 5", 1, "\"X\" is no type"),
-            ("1 IP 0 5", 1, "\"IP\" is no type"),
-            ("1 P 0 5", 1, "the first frame has to be I"),
-            ("+1 I 0 5", 1, "is no number of a frame"),
+            ("1 X 0 5", 1, "\"X\" is not a frame type"),
+            ("1 IP 0 5", 1, "\"IP\" is not a frame type"),
+            ("1 P 0 5", 1, "the first frame must be I"),
+            ("+1 I 0 5", 1, "is not a frame number"),
             ("1 I 0", 1, "3 columns"),
             ("1 I 0 5 6", 1, "5 columns"),
             ("1 I 0 5\n7", 2, "the same columns"),
             ("7\n1 I 0 5", 2, "the same columns"),
             ("1 I 0 5\n2 P 0 5", 0, "inf frames per second"),
             ("1 I 0 5\n2 P 999999999 5", 0, "frames per second by its times"),
-            ("\u{1}\u{2}", 1, "\"??\" is no size"),
+            ("\u{1}\u{2}", 1, "\"??\" is not a frame size"),
             (&long, 1, "longer than 400"),
         ] {
             let e = read(text).unwrap_err();

@@ -1,4 +1,4 @@
-//! Physical dimensions: their units, and how a text is read and written in them.
+//! Physical dimensions: their units, and how amounts are parsed and written.
 
 use super::AmountError;
 use crate::decimal::{self, Decimal, Scaled};
@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 /// A unit: its name and its size as a fraction of the base unit.
 type Unit = (&'static str, u128, u128);
 
-/// A physical dimension, with what a message needs to say about it.
+/// A physical dimension, with the words for messages.
 pub(super) struct Dimension {
     /// With article: "a time".
     what: &'static str,
@@ -19,7 +19,7 @@ pub(super) struct Dimension {
     example: &'static str,
     /// Accepted units, the usual ones first and by size.
     pub(super) units: &'static [Unit],
-    /// How many of `units` a message lists.
+    /// Number of `units` that a message lists.
     listed: usize,
     /// Name of the base unit if it cannot be divided.
     whole: Option<&'static str>,
@@ -165,7 +165,7 @@ impl Dimension {
     }
 }
 
-/// The error of units that people read in two ways.
+/// The error of ambiguous units.
 pub(super) fn ambiguous(text: &str, unit: &str) -> Option<AmountError> {
     let number = text[..text.rfind(unit)?].trim();
     let (stem, per_second) = match unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps")) {

@@ -1,18 +1,18 @@
-//! Why a text is no amount, and what to write instead.
+//! Why a text is not an amount, and what to write instead.
 
 use alloc::string::String;
 
-/// A text or number that is no amount of the kind asked for. Displays as one sentence that says what to write.
+/// A text or number that is not an amount of the expected kind. Displays as one sentence that says what to write.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the parts of the sentence")]
 pub enum AmountError {
-    /// A unit that people read in two ways.
+    /// An ambiguous unit.
     #[error("\"{unit}\" may mean {meanings}: write \"{one}\" or \"{other}\"")]
     Ambiguous { unit: String, meanings: &'static str, one: String, other: String },
-    /// A comma where a point is meant.
+    /// A comma instead of a decimal point.
     #[error("\"{text}\" has a comma: write decimals with a point, such as \"10.4\"")]
     Comma { text: String },
-    /// How often something happens, but never.
+    /// A frequency of zero.
     #[error("\"{text}\" never happens: {advice}")]
     NeverHappens { text: String, advice: String },
     /// A rate of zero.
@@ -21,46 +21,46 @@ pub enum AmountError {
     /// Below zero.
     #[error("\"{text}\" is negative: {advice}")]
     Negative { text: String, advice: String },
-    /// Digits that are no number, or too many of them.
-    #[error("\"{number}\" is not a number that can be read: {advice}")]
+    /// Invalid digits, or too many of them.
+    #[error("\"{number}\" is not a number: {advice}")]
     NoNumber { number: String, advice: String },
-    /// A number alone.
+    /// A number without a unit.
     #[error("{number} has no unit: {advice}")]
     NoUnit { number: String, advice: String },
-    /// Something else altogether; `what` is what was asked for, with its article.
+    /// Something else; `what` is the expected kind, with its article.
     #[error("\"{text}\" is not {what}: {advice}")]
     NotA { text: String, what: &'static str, advice: String },
-    /// A number that counts nothing.
+    /// A number that is not a count.
     #[error("{number} is not a count: {advice}")]
     NotACount { number: String, advice: String },
-    /// A number outside [0, 1], or none.
+    /// A number outside [0, 1], or NaN.
     #[error("{0} is not a probability: write a number from 0 to 1")]
     NotAProbability(String),
-    /// A fraction of what cannot be divided.
+    /// A fraction of an indivisible unit.
     #[error("\"{text}\" is not a whole number of {unit}s")]
     NotWhole { text: String, unit: &'static str },
     /// A number in quotes.
-    #[error("\"{text}\" is a text: write a number from 0 to 1 without quotes")]
+    #[error("\"{text}\" is a string: write a number from 0 to 1 without quotes")]
     Quoted { text: String },
     /// Beyond 64 bits in the base unit.
     #[error("\"{text}\" is too large")]
     TooLarge { text: String },
     /// Above zero, but not in the resolution of the base unit.
-    #[error("\"{text}\" is too small to be told from zero")]
+    #[error("\"{text}\" is too small to be distinguished from zero")]
     TooSmall { text: String },
-    /// A fraction, or a number beyond 64 bits, of what is counted.
+    /// A fraction, or a number beyond 64 bits, of something counted.
     #[error("\"{text}\" is not a whole number of {unit}s that can be counted")]
     Uncountable { text: String, unit: String },
     /// A unit of another dimension, or of none.
     #[error("\"{unit}\" is not a unit of {of}{hint} (known: {known})")]
     UnknownUnit { unit: String, of: &'static str, hint: String, known: String },
-    /// A unit that is none where bytes or something counted is expected.
+    /// An unknown unit where bytes or a count are expected.
     #[error("\"{unit}\" is not a unit of a size here: {advice}")]
     UnknownUnitHere { unit: String, advice: String },
 }
 
 impl AmountError {
-    /// The same with another advice, where more than the units of one dimension are accepted.
+    /// The same with different advice, where units of several dimensions are accepted.
     pub(super) fn advising(mut self, better: &str) -> Self {
         match &mut self {
             Self::Negative { advice, .. }

@@ -1,4 +1,4 @@
-//! Angles and lengths of the geometry of orbits. Real numbers: nothing is counted in them.
+//! Angles and lengths of orbital geometry, as real numbers.
 
 #[cfg(feature = "schema")]
 use super::types::capital;

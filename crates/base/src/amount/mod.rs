@@ -1,8 +1,8 @@
 //! Amounts with units, as text: `"10.4 Mbit/s"`, `"550 ms"`, `"64 KiB"`, `"1.2 BDP"`.
 //!
-//! Numbers are read as exact decimals and scaled in integers, never through binary fractions. What is finer
-//! than the resolution (1 ns, 1 bit/s) is rounded to the nearest; bytes and packets must be whole. A number
-//! without a unit is refused wherever a unit is needed.
+//! Numbers are read as exact decimals and scaled in integers, never through binary fractions. Values finer than the
+//! resolution (1 ns, 1 bit/s) are rounded to the nearest; bytes and packets must be whole. A number without a unit is
+//! refused wherever a unit is needed.
 //!
 //! A configuration keeps its values in plain types; [`plain`] reads and writes them as amounts.
 

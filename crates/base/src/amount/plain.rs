@@ -1,4 +1,4 @@
-//! Fields of plain type that files write as amounts:
+//! Fields of plain types that are written as amounts in files:
 //!
 //! ```
 //! # use skyhaul_base::{Duration, amount::plain};
@@ -124,12 +124,12 @@ pub mod rate {
     /// Reads the rate.
     ///
     /// # Errors
-    /// If it is none, or none in bit/s; those of the deserializer.
+    /// If it is not a rate in bit/s; those of the deserializer.
     pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Rate, D::Error> {
         match RateSpec::deserialize(d)? {
             RateSpec::Bits(rate) => Ok(rate),
             other => Err(serde::de::Error::custom(alloc::format!(
-                "\"{other}\" is no rate in bit/s: write one, such as \"2 Mbit/s\""
+                "\"{other}\" is not a rate in bit/s: write one such as \"2 Mbit/s\""
             ))),
         }
     }

@@ -1,4 +1,4 @@
-//! The amounts of radio: ratios of powers, rates of symbols, temperatures of noise.
+//! Amounts of radio links: power ratios, symbol rates, noise temperatures.
 
 use super::AmountError;
 #[cfg(feature = "schema")]
@@ -33,12 +33,12 @@ fn split(text: &str) -> Option<(Decimal, &str)> {
     Some((Decimal::parse(&text[..end])?, text[end..].trim()))
 }
 
-/// The sentence about a text that is no amount of kind `T`.
+/// The message about a text that is not an amount of kind `T`.
 fn refuse<T: Amount>(text: &str, what: &'static str) -> AmountError {
     AmountError::NotA { text: text.into(), what, advice: T::advice() }
 }
 
-/// The sentence about a number alone.
+/// The message about a number without a unit.
 fn no_unit<T>(n: &str, unit: &str) -> Result<T, AmountError> {
     Err(AmountError::NoUnit { number: n.into(), advice: format!("write \"{n} {unit}\"") })
 }
@@ -57,11 +57,11 @@ impl Amount for Decibels {
             // -0.0 is 0.
             Some((n, "dB")) => Ok(Self(sign * n.to_f64() + 0.0)),
             Some((_, "")) => no_unit(trimmed, "dB"),
-            _ => Err(refuse::<Self>(text, "a ratio of powers")),
+            _ => Err(refuse::<Self>(text, "a power ratio")),
         }
     }
     fn advice() -> String {
-        "write a ratio of powers in dB, such as \"10.2 dB\"".into()
+        "write a power ratio in dB, such as \"10.2 dB\"".into()
     }
 }
 
@@ -79,14 +79,14 @@ impl Amount for SymbolRate {
         no_unit(n, "MBd")
     }
     fn parse(text: &str) -> Result<Self, AmountError> {
-        let (number, unit) = split(text.trim()).ok_or_else(|| refuse::<Self>(text, "a rate of symbols"))?;
+        let (number, unit) = split(text.trim()).ok_or_else(|| refuse::<Self>(text, "a symbol rate"))?;
         let factor = match unit {
             "Bd" => 1.0,
             "kBd" => 1e3,
             "MBd" => 1e6,
             "GBd" => 1e9,
             "" => return no_unit(text.trim(), "MBd"),
-            _ => return Err(refuse::<Self>(text, "a rate of symbols")),
+            _ => return Err(refuse::<Self>(text, "a symbol rate")),
         };
         let rate = number.to_f64() * factor;
         if rate > 0.0 {
@@ -157,7 +157,7 @@ mod tests {
         let db = |text: &str| text.parse::<Decibels>().unwrap_err().to_string();
         assert_eq!(db("3"), "3 has no unit: write \"3 dB\"");
         assert_eq!(db("-3"), "-3 has no unit: write \"-3 dB\"");
-        assert!(db("3 dBm").contains("is not a ratio of powers") && db("dB").contains("is not a ratio"));
+        assert!(db("3 dBm").contains("is not a power ratio") && db("dB").contains("is not a power ratio"));
         assert!(db("--3 dB").contains("is not"));
         let baud = |text: &str| text.parse::<SymbolRate>().unwrap_err().to_string();
         assert!(

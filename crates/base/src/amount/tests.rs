@@ -70,11 +70,11 @@ fn refused_forms_say_what_to_write() {
         (time("fast"), "\"fast\" is not a time: write a time with a unit, such as \"550 ms\""),
         (time("-5 ms"), "\"-5 ms\" is negative: write a time with a unit, such as \"550 ms\""),
         (time("5 MS"), "\"MS\" is not a unit of time, did you mean \"ms\"? (known: ns, us, ms, s, min, h)"),
-        (time("0.1 ns"), "\"0.1 ns\" is too small to be told from zero"),
+        (time("0.1 ns"), "\"0.1 ns\" is too small to be distinguished from zero"),
         (time("1e30 s"), "\"1e30 s\" is too large"),
         (
             time("1e999999999999 s"),
-            "\"1e999999999999\" is not a number that can be read: write a time with a unit, such as \"550 ms\"",
+            "\"1e999999999999\" is not a number: write a time with a unit, such as \"550 ms\"",
         ),
         (rate("10,4 Mbit/s"), "\"10,4 Mbit/s\" has a comma: write decimals with a point, such as \"10.4\""),
         (rate("10.4"), "10.4 has no unit: write a rate with a unit, such as \"10.4 Mbit/s\""),

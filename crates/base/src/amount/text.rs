@@ -1,4 +1,4 @@
-//! Values that may be written as a text or as a table.
+//! Values that may be written as a string or as a table.
 
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -6,11 +6,11 @@ use core::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
-/// Reads a text, by `from_text`, or a table. A number is refused in the words of `bare`, anything else as not what was
+/// Reads a string, with `from_text`, or a table. A number is refused with the message of `bare`, anything else as not
 /// `expected`.
 ///
 /// # Errors
-/// If it is neither, or what stands there is refused.
+/// If it is neither, or its content is refused.
 pub fn text_or_table<'de, T, E, D>(
     d: D,
     expected: &'static str,

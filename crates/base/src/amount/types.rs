@@ -29,7 +29,7 @@ pub enum Span {
 pub enum RateSpec {
     /// In bit/s.
     Bits(Rate),
-    /// In packets per second; the link says how large a packet is.
+    /// In packets per second; the link defines the packet size.
     Packets(Decimal),
     /// Infinitely fast.
     Unlimited,
@@ -53,7 +53,7 @@ pub enum Window {
 /// Capacity of a queue: `"50 packets"`, `"64 KiB"`, `"1.2 BDP"`, `"unlimited"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// Multiple of the product of rate and base RTT.
+    /// Multiple of the bandwidth-delay product.
     Bdp(Decimal),
     /// In bytes.
     Bytes(u64),
@@ -75,9 +75,9 @@ pub struct Probability(pub f64);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Frequency(pub f64);
 
-/// What a message says when something else than an amount stands there.
+/// The expected form, for the message about anything else.
 pub(super) trait Amount: Sized {
-    /// How the bare number `n` is refused.
+    /// The message that refuses the bare number `n`.
     fn bare(n: &str) -> Result<Self, AmountError>;
     /// Reads the text.
     fn parse(text: &str) -> Result<Self, AmountError>;
@@ -372,7 +372,7 @@ impl Amount for Frequency {
         Err(AmountError::NoUnit { number: n.into(), advice: format!("write \"{n} /s\" or \"{n} /min\"") })
     }
     fn parse(text: &str) -> Result<Self, AmountError> {
-        let what = "a number per time";
+        let what = "a frequency";
         let refuse = || AmountError::NotA { text: text.into(), what, advice: Self::advice() };
         let (number, unit) = text.split_once('/').ok_or_else(refuse)?;
         let span = match unit.trim() {
@@ -389,7 +389,7 @@ impl Amount for Frequency {
         }
     }
     fn advice() -> String {
-        "write how often per time, such as \"0.5 /s\" or \"30 /min\"".into()
+        "write a frequency such as \"0.5 /s\" or \"30 /min\"".into()
     }
 }
 

@@ -5,6 +5,7 @@ pub mod bbr3;
 pub mod cubic;
 pub mod fast_start;
 pub mod gaimd;
+pub mod hark;
 pub mod hybla;
 pub mod peach;
 pub mod peach_plus;

@@ -10,7 +10,7 @@
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
-use crate::event::{Ack, Cx, Phase, Signal, Start};
+use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::rules::SharedRules;
@@ -107,6 +107,21 @@ impl ScpsLike {
         }
     }
 
+    /// What arrives while a corrupted segment is repaired lets the window grow as it would without the loss: what an
+    /// acknowledgement reports for the first time, and the segment that fills the hole.
+    fn repaired(&self, cx: &Cx<'_>, ack: &Ack) -> Option<Ack> {
+        let answers = self.response == Response::Congestion || !self.frame.policy().recovery.uses_pipe();
+        if answers || cx.path.phase != Phase::Recovery || !ack.cwnd_limited {
+            return None;
+        }
+        let acked = match ack.kind {
+            AckKind::Duplicate { .. } => ack.sacked,
+            AckKind::Partial | AckKind::Full => ack.acked.min(1.0) + ack.sacked,
+            AckKind::New => return None,
+        };
+        (acked > 0.0).then_some(Ack { acked, ..*ack })
+    }
+
     fn means_congestion(&self, signal: Signal) -> bool {
         match signal {
             Signal::Ecn => true,
@@ -124,7 +139,8 @@ impl CongestionControl for ScpsLike {
         self.rate
     }
     fn policy(&self) -> Policy {
-        Policy { rtt_samples: false, ..self.frame.policy() }
+        let losses_are_errors = self.response == Response::Corruption;
+        Policy { rtt_samples: false, losses_are_errors, ..self.frame.policy() }
     }
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         self.frame.start(cx, start);
@@ -133,9 +149,13 @@ impl CongestionControl for ScpsLike {
         }
     }
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
-        if self.frame.acked(cx, ack) {
-            self.frame.grow_like_reno(cx, ack);
-            if let Some(most) = self.most.filter(|_| cx.path.phase == Phase::Open) {
+        let repaired = self.repaired(cx, ack);
+        if repaired.is_some() || self.frame.acked(cx, ack) {
+            self.frame.grow_like_reno(cx, repaired.as_ref().unwrap_or(ack));
+            if repaired.is_some() {
+                self.frame.reset(self.frame.cwnd);
+            }
+            if let Some(most) = self.most.filter(|_| cx.path.phase != Phase::Loss) {
                 self.frame.cwnd = self.frame.cwnd.min(most);
             }
         }

@@ -1,6 +1,6 @@
-//! What arguments have to be.
+//! Errors of command-line arguments.
 
-/// What an argument has to be.
+/// Why an argument was refused.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ArgumentError {
     #[cfg(target_os = "linux")]
@@ -9,8 +9,8 @@ pub(super) enum ArgumentError {
     #[cfg(target_os = "linux")]
     #[error("write a positive number with ms, s or min, such as 60s")]
     PositiveTime,
-    #[error("write address and length of its network, such as 10.84.0.1/24")]
+    #[error("write an address with its prefix length, such as 10.84.0.1/24")]
     Network,
-    #[error("write a network with room for two: /1 to /30 (IPv4) or /126 (IPv6)")]
+    #[error("the network needs two addresses: write a prefix length from /1 to /30 (IPv4) or /126 (IPv6)")]
     RoomForTwo,
 }

@@ -1,22 +1,22 @@
-//! Arguments of what helps to begin: new files, lists, completions, the manual.
+//! Arguments of `new`, `list`, `completions` and `man`.
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct NewArgs {
-    /// What to begin.
+    /// The kind of file.
     pub(crate) kind: NewKind,
-    /// Where it goes; by default it is printed. A file that is there already stays as it is.
+    /// File to write; by default it is printed. An existing file is not overwritten.
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum NewKind {
-    /// Links, flows, and what is recorded.
+    /// A scenario: links, flows and recorded series.
     Scenario,
-    /// What varies, what is measured, and what is claimed.
+    /// A study: axes, metrics and claims.
     Study,
 }
 
@@ -31,25 +31,25 @@ pub(crate) struct ListArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Listed {
-    /// Scenarios that come with the program.
+    /// Built-in scenarios.
     Presets,
-    /// Studies that come with the program.
+    /// Built-in studies.
     Studies,
-    /// Congestion controls, as `cc` of flows names them.
+    /// Congestion controls, by the names that the key `cc` of a flow accepts.
     Controls,
-    /// What runs measure, as metrics of studies name it, with units.
+    /// Metrics of a run, by the names that studies use, with units.
     Metrics,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct CompletionsArgs {
-    /// Which shell.
+    /// The shell.
     pub(crate) shell: clap_complete::Shell,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ManArgs {
-    /// The folder that the pages go to.
+    /// Folder for the pages.
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
 }

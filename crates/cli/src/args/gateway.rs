@@ -6,35 +6,35 @@ use std::path::PathBuf;
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum GatewayCommand {
-    /// Show what a file says and what would be done to the system; nothing is changed.
+    /// Show what a file configures and what running it would change in the system; changes nothing.
     #[command(after_help = "Example:\n  skyhaul gateway check gateway.toml")]
     Check(GatewayFile),
-    /// Print the rules of nftables and the rules and routes that a file leads to.
+    /// Print the nftables rules, policy rules and routes that a file results in.
     #[command(after_help = "Example:\n  skyhaul gateway rules gateway.toml")]
     Rules(GatewayFile),
-    /// Look for what would keep a gateway from working; status 1 if something would.
+    /// Check for problems that would keep a gateway from working; exit status 1 if there are any.
     #[command(after_help = "Example:\n  skyhaul gateway doctor gateway.toml")]
     Doctor(GatewayDoctorArgs),
     /// Run a gateway until Ctrl-C or `skyhaul gateway stop`.
     #[command(after_help = "Example:\n  skyhaul gateway run gateway.toml --metrics 127.0.0.1:9101")]
     Run(GatewayRunArgs),
-    /// What a running gateway does.
+    /// Show the status of a running gateway.
     #[command(after_help = "Example:\n  skyhaul gateway status --json")]
     Status(GatewayStatusArgs),
-    /// The connections of a running gateway, once a second until Ctrl-C.
+    /// Show the connections of a running gateway, once a second until Ctrl-C.
     #[command(after_help = "Example:\n  skyhaul gateway top")]
     Top(GatewayNameArgs),
-    /// End a running gateway in order: new connections are forwarded, those that exist have the time of limits.drain.
+    /// Stop a running gateway gracefully: it forwards new connections and gives existing ones the time of limits.drain.
     #[command(after_help = "Example:\n  skyhaul gateway stop")]
     Stop(GatewayNameArgs),
-    /// What takes everything away when a gateway was killed.
+    /// The process that cleans up after a gateway that was killed.
     #[command(hide = true)]
     Keeper(GatewayKeeperArgs),
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct GatewayFile {
-    /// The file of the gateway.
+    /// The gateway file.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
@@ -52,20 +52,20 @@ pub(crate) struct GatewayDoctorArgs {
 pub(crate) struct GatewayRunArgs {
     #[command(flatten)]
     pub(crate) file: GatewayFile,
-    /// Where its lock and its socket are.
+    /// Folder of its lock file and its socket.
     #[arg(long, value_name = "DIR", default_value = "/run/skyhaul")]
     pub(crate) runtime: PathBuf,
-    /// Counters for Prometheus at this address, such as 127.0.0.1:9101; port 0 chooses one.
+    /// Serve Prometheus metrics at this address, such as 127.0.0.1:9101; port 0 picks a free one.
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) metrics: Option<SocketAddr>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct GatewayNameArgs {
-    /// The name in its file.
+    /// The gateway's name, as its file gives it.
     #[arg(value_name = "NAME", default_value = "gateway")]
     pub(crate) name: String,
-    /// Where its socket is.
+    /// Folder of its socket.
     #[arg(long, value_name = "DIR", default_value = "/run/skyhaul")]
     pub(crate) runtime: PathBuf,
 }
@@ -77,7 +77,7 @@ pub(crate) struct GatewayStatusArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// With its connections, the oldest thousand of them.
+    /// Include its connections, at most the oldest thousand.
     #[arg(long)]
     pub(crate) flows: bool,
 }

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WireCommand {
-    /// Take connections of any TCP: read and forget, answer HTTP, or be the server of iperf3.
+    /// Accept connections from any TCP: discard the data, answer HTTP, or act as an iperf3 server.
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
-    /// Send to any TCP as fast as the congestion control admits.
+    /// Send to any TCP as fast as the congestion control allows.
     #[command(after_help = SEND_EXAMPLES)]
     Send(SendArgs),
 }
@@ -26,40 +26,40 @@ const SEND_EXAMPLES: &str = "Examples:
 
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
-    /// Port of the stack at which connections are taken.
+    /// Port to listen on.
     #[arg(long, default_value_t = 5201, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: u16,
-    /// What is done with a connection.
+    /// What to do with a connection.
     #[arg(long, value_enum, default_value_t = Mode::Sink)]
     pub(crate) mode: Mode,
-    /// End after one connection (iperf3: after one test).
+    /// Exit after one connection (iperf3: after one test).
     #[arg(long)]
     pub(crate) once: bool,
     #[command(flatten)]
     pub(crate) stack: StackArgs,
 }
 
-/// What is done with a connection.
+/// What the server does with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
-    /// Read and forget, close when the peer does.
+    /// Discard the data, and close when the peer does.
     Sink,
-    /// HTTP/1.1: GET /BYTES sends so many bytes, PUT and POST are counted.
+    /// HTTP/1.1: GET /N returns N bytes; the bodies of PUT and POST are counted.
     Http,
-    /// The server of iperf3, for its clients: both directions, parallel streams.
+    /// An iperf3 server: both directions, parallel streams.
     Iperf3,
 }
 
 #[derive(Args, Debug)]
 #[command(group = clap::ArgGroup::new("limit").required(true).args(["time", "bytes"]))]
 pub(crate) struct SendArgs {
-    /// Where to: an address or a name; the port is 5201 if it is left out. IPv6 with a port: [fd00::1]:5201.
+    /// Destination: an address or a name; the port defaults to 5201. IPv6 with a port: [fd00::1]:5201.
     #[arg(value_name = "HOST[:PORT]")]
     pub(crate) to: String,
-    /// Send for so long, such as 10s.
+    /// Send for this long, such as 10s.
     #[arg(long, value_name = "TIME", value_parser = quantity::<Time>)]
     pub(crate) time: Option<Time>,
-    /// Send so much over all connections together, such as 100MB.
+    /// Send this much over all connections together, such as 100MB.
     #[arg(long, value_name = "SIZE", value_parser = quantity::<Size>)]
     pub(crate) bytes: Option<Size>,
     /// Parallel connections.
@@ -69,80 +69,80 @@ pub(crate) struct SendArgs {
     pub(crate) stack: StackArgs,
 }
 
-/// The stack, and what is shown of it.
+/// The stack, and what it reports.
 #[derive(Args, Debug)]
 pub(crate) struct StackArgs {
-    /// Name of the TUN interface; by default the kernel chooses one.
+    /// Name of the TUN interface; by default the kernel picks one.
     #[arg(long, value_name = "NAME")]
     pub(crate) tun: Option<String>,
-    /// Address of the kernel's side, with the length of its network; once for IPv4, once for IPv6.
+    /// Address of the kernel's side, with its prefix length; once for IPv4, once for IPv6.
     #[arg(long, value_name = "ADDRESS/LENGTH", default_value = "10.84.0.1/24", value_parser = network)]
     pub(crate) kernel_address: Vec<(IpAddr, u8)>,
     /// Address of the stack's side, in the same network; once for IPv4, once for IPv6.
     #[arg(long, value_name = "ADDRESS", default_value = "10.84.0.2")]
     pub(crate) address: Vec<IpAddr>,
-    /// Longest packet, bytes.
+    /// Largest packet (MTU), bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(576..))]
     pub(crate) mtu: u16,
-    /// Hand segments over to the kernel, and take them from it, as super-packets of up to 64 KiB (virtio-net header): less
-    /// processor time per byte. Links that shape or lose packets must not see them: a super-packet counts as one.
+    /// Exchange segments with the kernel as super-packets of up to 64 KiB (virtio-net header), which saves processor time.
+    /// Do not use it over links that shape or drop packets: they see a super-packet as one packet.
     #[arg(long)]
     pub(crate) gso: bool,
     /// Congestion control, with its default options.
     #[arg(long, value_name = "NAME", default_value = "cubic")]
     pub(crate) cc: String,
-    /// Change an option of the control or the endpoint, as in scenario files: cc.KEY=VALUE, endpoint.KEY=VALUE, rwnd=SIZE,
-    /// sndbuf=SIZE; may be repeated.
+    /// Set an option of the congestion control or the endpoint, as in scenario files: cc.KEY=VALUE, endpoint.KEY=VALUE,
+    /// rwnd=SIZE, sndbuf=SIZE; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Memory that all connections may hold together, such as 256MB: beyond it applications write less and data is not
-    /// taken.
+    /// Memory limit for all connections together, such as 256MB. At the limit, applications write less and incoming data is
+    /// dropped.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = quantity::<Size>)]
     pub(crate) memory: Size,
-    /// How probes are negotiated and marked.
+    /// How low-priority probes (dummy segments) are negotiated and marked.
     #[arg(long, value_enum, default_value_t = Marking::Option)]
     pub(crate) profile: Marking,
-    /// How low priority is written into packets.
+    /// How packets signal low priority.
     #[arg(long, value_enum, default_value_t = Priority::LowerEffort)]
     pub(crate) priority: Priority,
-    /// Time per row.
+    /// Reporting interval.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = quantity::<Time>)]
     pub(crate) interval: Time,
-    /// Print JSON in the layout of iperf3, once there is a result.
+    /// Print JSON in the layout of iperf3, at the end.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Counters for Prometheus at this address, such as 127.0.0.1:9100; port 0 chooses one.
+    /// Serve Prometheus metrics at this address, such as 127.0.0.1:9100; port 0 picks a free one.
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) metrics: Option<std::net::SocketAddr>,
-    /// Write all packets as a capture file (pcapng), as Wireshark reads it.
+    /// Capture all packets in a pcapng file for Wireshark.
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
-    /// Overwrite the file of --pcap even if it is no capture of this program.
+    /// Overwrite the file of --pcap even if this program did not write it.
     #[arg(long, requires = "pcap")]
     pub(crate) force: bool,
 }
 
-/// How probes are negotiated and marked.
+/// How low-priority probes (dummy segments) are negotiated and marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Marking {
     /// Negotiated in the SYN, marked with an option.
     Option,
     /// Negotiated in the SYN, marked with reserved bits.
     Compact,
-    /// Reserved bits without negotiation, as the papers have it: for closed test beds.
+    /// Marked with reserved bits without negotiation, as in the papers: for closed test beds only.
     Paper,
     /// No probes.
     Off,
 }
 
-/// How low priority is written into packets.
+/// How packets signal low priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Priority {
     /// DSCP 1 (RFC 8622).
     LowerEffort,
     /// DSCP 8, CS1 (RFC 3662).
     Scavenger,
-    /// IP precedence 0; all else has 1.
+    /// IP precedence 0; all other packets have precedence 1.
     Precedence,
 }
 
@@ -150,7 +150,7 @@ fn quantity<T: std::str::FromStr<Err = AmountError>>(text: &str) -> Result<T, Am
     text.parse()
 }
 
-/// An address with the length of its network.
+/// An address with its prefix length.
 fn network(text: &str) -> Result<(IpAddr, u8), ArgumentError> {
     let parsed = text.split_once('/').and_then(|(ip, n)| Some((ip.parse().ok()?, n.parse().ok()?)));
     match parsed {

@@ -13,7 +13,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Stop> {
     }
     if let Some(path) = &args.figure {
         let [case] = cases.as_slice() else {
-            return Err(Stop::bad("--set with several values makes several scenarios: --figure draws one"));
+            return Err(Stop::bad(
+                "--figure draws one scenario, and --set with several values makes several",
+            ));
         };
         sky::figure(&case.scenario, path)?;
     }

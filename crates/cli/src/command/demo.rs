@@ -1,4 +1,4 @@
-//! `skyhaul demo`: one study of TCP-Peach, small enough to watch.
+//! `skyhaul demo`: a small study of TCP-Peach.
 
 use crate::args::{DemoArgs, jobs};
 use crate::command::study;
@@ -10,9 +10,9 @@ use skyhaul_lab::studies;
 use skyhaul_study::figure::FigureRenderer;
 use std::fmt::Write as _;
 
-/// Fewer seeds than the study has, so that it is done soon.
+/// Fewer seeds than in the study, for speed.
 const SEEDS: u32 = 5;
-/// Metrics on the terminal; the page has all.
+/// Metrics shown on the terminal; the page has all.
 const SHOWN: [&str; 2] = ["Goodput", "Dummies"];
 
 pub(crate) fn run(args: &DemoArgs, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
@@ -40,12 +40,12 @@ pub(crate) fn run(args: &DemoArgs, renderer: Option<&dyn FigureRenderer>) -> Res
     if e.readings.len() > 1 {
         let _ = writeln!(
             out,
-            "\nThe page shows {} other readings of the paper beside this one.",
+            "\nThe page also shows {} alternative readings of the paper.",
             e.readings.len() - 1
         );
     }
     if !args.full {
-        out.push_str("\nThe paper can be read in other ways: skyhaul demo --full runs them, too.\n");
+        out.push_str("\nThe paper allows other readings: skyhaul demo --full runs them too.\n");
     }
     let _ = writeln!(out, "\n{} cells in {took:.1} s", e.provenance.cells);
     for picture in shown("png").chain(shown("svg")) {

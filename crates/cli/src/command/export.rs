@@ -9,7 +9,7 @@ use skyhaul_lab::export;
 pub(crate) fn run(args: &ExportArgs) -> Result<(), Stop> {
     let out = args.out.clone().unwrap_or_else(|| args.results.clone());
     if !args.flow.is_empty() && !matches!(args.format, ExportFormat::Qlog) {
-        return Err(Stop::bad("--flow chooses flows of --format qlog only: leave it out"));
+        return Err(Stop::bad("--flow applies only to --format qlog: leave it out"));
     }
     let written = match args.format {
         ExportFormat::Csv => export::csv(&args.results, &out)?,

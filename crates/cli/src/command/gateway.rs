@@ -15,7 +15,7 @@ use std::fmt::Write;
 
 /// The hidden command.
 const KEEPER: [&str; 2] = ["gateway", "keeper"];
-/// Ports are the kernel's choice: these stand for them where nothing runs.
+/// Placeholders for the ports that the kernel picks at run time.
 const SOME: rules::Ports = rules::Ports { v4: 5000, v6: 5001 };
 
 pub(crate) fn run(command: &GatewayCommand, arguments: usize) -> Result<(), Stop> {
@@ -132,7 +132,7 @@ impl Watcher for Watch {
     }
 }
 
-/// Tells the service manager (sd_notify(3)), where there is one that wants to know.
+/// Notifies the service manager (sd_notify(3)), if there is one.
 fn notify(state: &str) {
     let Some(path) = std::env::var_os("NOTIFY_SOCKET") else { return };
     let Ok(socket) = std::os::unix::net::UnixDatagram::unbound() else { return };

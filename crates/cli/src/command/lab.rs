@@ -1,8 +1,8 @@
 //! `skyhaul lab`: the page on which the simulator runs in a browser, at a loopback port.
 //!
-//! The page is built by `make lab` and found when the command is run: beside the program, or in the checkout that it was
-//! built from. It is not a part of the program, so that building that needs no Node and depends on no folder that may or
-//! may not have been built before.
+//! `make lab` builds the page, and the command finds it at run time: beside the program, or in the checkout it was
+//! built from. The page is not part of the program, so that building the program needs neither Node nor a page built
+//! before.
 
 use crate::args::LabArgs;
 use crate::interrupt;
@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use tiny_http::{Header, Method, Response, Server};
 
-/// How often Ctrl-C is looked for.
+/// Polling interval for Ctrl-C.
 const WATCH: Duration = Duration::from_millis(100);
 /// The file that every page has.
 const INDEX: &str = "index.html";
@@ -24,13 +24,15 @@ pub(crate) fn run(args: &LabArgs) -> Result<(), Stop> {
     let page = read(&find(args.page.as_deref())?)?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
     let server = Server::http(address).map_err(|e| {
-        Stop::bad(format!("--port: cannot listen at {address}: {e}; another one, or 0 for any that is free"))
+        Stop::bad(format!(
+            "--port: cannot listen at {address}: {e}; choose another port, or 0 for any free one"
+        ))
     })?;
     interrupt::listen();
     let url = format!("http://{}/", server.server_addr());
     print(&format!("The lab is at {url} (Ctrl-C ends it)\n"))?;
     if !args.no_open && !browse(&url) {
-        warn("no browser could be started: open the address by hand");
+        warn("cannot start a browser: open the address by hand");
     }
     while !interrupt::requested() {
         let request = server.recv_timeout(WATCH).map_err(|e| Stop::bad(format!("{address}: {e}")))?;
@@ -49,7 +51,7 @@ fn find(named: Option<&Path>) -> Result<PathBuf, Stop> {
         return if folder.join(INDEX).is_file() {
             Ok(folder.to_owned())
         } else {
-            Err(Stop::bad(format!("--page: no {INDEX} in {}; make lab builds it", folder.display())))
+            Err(Stop::bad(format!("--page: no {INDEX} in {}; `make lab` builds it", folder.display())))
         };
     }
     let beside = std::env::current_exe().ok().and_then(|program| {
@@ -59,11 +61,11 @@ fn find(named: Option<&Path>) -> Result<PathBuf, Stop> {
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../site/lab/dist");
     let found = beside.into_iter().chain([checkout]).find(|folder| folder.join(INDEX).is_file());
     found.ok_or_else(|| {
-        Stop::bad("the page of the lab is not built: run make lab in a checkout, and name site/lab/dist with --page elsewhere")
+        Stop::bad("the lab page is not built: run `make lab` in a checkout; elsewhere, name its folder site/lab/dist with --page")
     })
 }
 
-/// What is served, by the name in the address. Only these files can be had, whatever is asked for.
+/// The served files, by their names in the URL. No other file is accessible.
 fn read(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>, Stop> {
     let wrong = |path: &Path, e: &std::io::Error| Stop::bad(format!("cannot read {}: {e}", path.display()));
     let mut files = BTreeMap::new();
@@ -115,7 +117,7 @@ fn kind(name: &str) -> &'static str {
     }
 }
 
-/// Opens an address in the user's browser; false if there is nothing to open it with.
+/// Opens an address in the user's browser; false if that is impossible.
 fn browse(url: &str) -> bool {
     let program = match std::env::consts::OS {
         "macos" => "open",

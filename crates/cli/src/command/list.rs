@@ -34,7 +34,7 @@ fn control(name: &str) -> Option<Vec<String>> {
     Config::by_name(name).map(|c| vec![name.to_owned(), c.about().to_owned()])
 }
 
-/// What a metric of a study may name: a link stands for any.
+/// The names that metrics of a study may use; `LINK` stands for any link.
 fn metrics() -> Vec<Vec<String>> {
     fn rows<T: ?Sized>(of: &'static str, list: &'static [Quantity<T>]) -> impl Iterator<Item = Vec<String>> {
         list.iter().map(move |q| vec![format!("{of}.{}", q.name), q.unit.symbol().into(), q.says.into()])
@@ -46,7 +46,7 @@ fn metrics() -> Vec<Vec<String>> {
     rows("flow", FLOW).chain(rows("link.LINK.forward", LINK)).chain(rows("run", RUN)).chain(series).collect()
 }
 
-/// A line per row, in columns; the last column is as long as it is.
+/// One line per row, in columns; the last column is not padded.
 fn as_text(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0);

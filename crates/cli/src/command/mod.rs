@@ -32,7 +32,7 @@ use crate::args::Command;
 use crate::stop::Stop;
 use skyhaul_study::figure::FigureRenderer;
 
-/// `arguments` is how many arguments the program has got.
+/// `arguments` is the number of arguments of the program.
 pub(crate) fn run(
     command: &Command,
     renderer: Option<&dyn FigureRenderer>,

@@ -15,7 +15,7 @@ pub(crate) fn run(args: &NewArgs) -> Result<(), Stop> {
     match made.and_then(|mut file| file.write_all(text.as_bytes())) {
         Ok(()) => Ok(()),
         Err(e) if e.kind() == ErrorKind::AlreadyExists => {
-            Err(Stop::bad(format!("{} is there already: choose another name", path.display())))
+            Err(Stop::bad(format!("{} exists already: choose another name", path.display())))
         }
         Err(e) => Err(Stop::write(path, &e)),
     }

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ReproduceArgs, renderer: Option<&dyn FigureRenderer>) -
     let totals = all.run(&options)?;
     if totals.interrupted {
         return Err(Stop::Interrupted(format!(
-            "stopped with {} of {} cells done; they are kept in {}: run the same command again to go on",
+            "stopped with {} of {} cells done; they are kept in {}: run the same command again to continue",
             totals.done,
             totals.cells,
             cache.dir().display()

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
         (Some(_), _) => {
             let n = cases.len();
             return Err(Stop::bad(format!(
-                "--pcap captures one run, --set makes {n}: give each key one value"
+                "--pcap captures one run, and --set makes {n}: give each key one value"
             )));
         }
     };
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Says behind the results what `skyhaul check` warns of, each line once however many cases it concerns.
+/// Prints the warnings of `skyhaul check` after the results, each line once for all cases.
 fn tell(cases: &[cases::Case]) {
     let mut lines: Vec<String> = Vec::new();
     for w in cases.iter().flat_map(|c| skyhaul_scenario::check(&c.scenario).warnings) {

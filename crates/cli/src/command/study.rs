@@ -67,7 +67,7 @@ pub(crate) fn judge(counts: Counts) -> Result<(), Stop> {
     }
 }
 
-/// Runs what is missing and evaluates.
+/// Runs the missing cells and evaluates the study.
 pub(crate) fn finish(file: StudyFile, cache: Option<PathBuf>, jobs: usize) -> Result<Evaluation, Stop> {
     interrupt::listen();
     let plan = studies::plan(file)?;
@@ -80,7 +80,7 @@ pub(crate) fn finish(file: StudyFile, cache: Option<PathBuf>, jobs: usize) -> Re
     if cells.interrupted {
         let done = cells.observed.iter().filter(|o| o.is_some()).count();
         return Err(Stop::Interrupted(format!(
-            "stopped with {done} of {} cells done; they are kept in {}: run the same command again to go on",
+            "stopped with {done} of {} cells done; they are kept in {}: run the same command again to continue",
             cells.observed.len(),
             cache.dir().display()
         )));
@@ -88,7 +88,7 @@ pub(crate) fn finish(file: StudyFile, cache: Option<PathBuf>, jobs: usize) -> Re
     Ok(evaluate(&plan, &cells)?)
 }
 
-/// Refuses to call a study well some of whose cells failed.
+/// An error if some cells of a study failed.
 pub(crate) fn all_ran(e: &Evaluation) -> Result<(), Stop> {
     let Some(first) = e.failed.first() else { return Ok(()) };
     let (n, all) = (e.failed.len(), e.provenance.cells);

@@ -1,9 +1,8 @@
-//! Two results directories side by side: which metrics of which cells differ by more than chance, and which verdicts
-//! changed.
+//! Comparison of two results directories: metrics that differ significantly, and verdicts that changed.
 //!
-//! The same seed gives the same random losses, so what both have with equal seeds is compared seed by seed (the 95 %
-//! interval of the paired differences); with other seeds by Welch's interval of the difference of means. A single
-//! common seed has no interval: any difference then counts. One seed each that are not the same tell nothing.
+//! The same seed gives the same random losses, so runs with equal seeds are compared seed by seed (the 95 % interval
+//! of the paired differences), and runs with other seeds by Welch's interval of the difference of means. A single
+//! common seed has no interval: then any difference counts. A single, different seed on each side decides nothing.
 
 mod read;
 mod show;
@@ -16,21 +15,21 @@ use crate::results::MANIFEST;
 use skyhaul_study::stats::{self, Estimate};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What became of a metric of a cell.
+/// Outcome for a metric of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The interval of the difference contains zero: nothing is certain.
+    /// The interval of the difference contains zero: not significant.
     Within,
-    /// One seed each, and not the same: there is no interval.
+    /// A single, different seed on each side: there is no interval.
     Unknown,
-    /// It does not.
+    /// The interval does not contain zero.
     Different,
 }
 
 /// A metric of a cell on both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// The cell, in words.
+    /// Label of the cell.
     pub cell: String,
     /// The metric.
     pub metric: String,
@@ -40,7 +39,7 @@ pub struct Difference {
     pub right: f64,
     /// Right minus left with its interval; `n` counts pairs, or the smaller side.
     pub difference: Estimate,
-    /// Compared seed by seed.
+    /// Whether compared seed by seed.
     pub paired: bool,
     /// The outcome.
     pub status: Status,
@@ -53,23 +52,23 @@ pub struct Compared {
     pub name: String,
     /// Metrics with the same numbers.
     pub identical: usize,
-    /// All others that both have.
+    /// All other metrics present on both sides.
     pub differences: Vec<Difference>,
-    /// What only the left has.
+    /// Items only on the left.
     pub only_left: Vec<String>,
-    /// What only the right has.
+    /// Items only on the right.
     pub only_right: Vec<String>,
     /// Claims whose verdict changed: claim, left, right.
     pub verdicts: Vec<(String, String, String)>,
 }
 
 impl Compared {
-    /// Metrics that differ by more than chance.
+    /// Metrics that differ significantly.
     pub fn certain(&self) -> impl Iterator<Item = &Difference> {
         self.differences.iter().filter(|d| d.status == Status::Different)
     }
 
-    /// True if nothing differs by more than chance.
+    /// True if nothing differs significantly.
     #[must_use]
     pub fn is_equal(&self) -> bool {
         let sides = self.only_left.is_empty() && self.only_right.is_empty() && self.verdicts.is_empty();
@@ -186,7 +185,7 @@ fn one(
 }
 
 /// The difference of means of independent samples with Welch's interval; the degrees of freedom (Satterthwaite) are
-/// rounded down, which makes the interval wider.
+/// rounded down, which widens the interval.
 fn welch(left: &[f64], right: &[f64]) -> Estimate {
     let mean = stats::mean(right) - stats::mean(left);
     let n = left.len().min(right.len());

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// What a results directory is of.
+/// Kind of a results directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `skyhaul run`
@@ -22,7 +22,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// In words.
+    /// Its name.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -36,13 +36,13 @@ impl Kind {
 /// A results directory.
 #[derive(Clone, Debug)]
 pub struct Results {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// What it is of.
+    /// Its kind.
     pub kind: Kind,
     /// Version and fingerprint of the engine.
     pub engine: String,
-    /// Which profile ran.
+    /// The profile that ran.
     pub profile: String,
     /// Studies by name; a single one, or a run, has an empty name.
     pub sets: BTreeMap<String, Set>,
@@ -54,7 +54,7 @@ pub type Measured = BTreeMap<String, BTreeMap<u64, f64>>;
 /// The results of a study or a run.
 #[derive(Clone, Debug, Default)]
 pub struct Set {
-    /// By cell, in words.
+    /// Metrics by the label of the cell.
     pub cells: BTreeMap<String, Measured>,
     /// Verdict by claim and reading.
     pub verdicts: BTreeMap<String, String>,
@@ -63,7 +63,7 @@ pub struct Set {
 /// Reads a results directory.
 ///
 /// # Errors
-/// If it is none, or damaged.
+/// If it is not a results directory, or damaged.
 pub fn read(path: &Path) -> Result<Results, LabError> {
     let manifest = manifest(path)?;
     let text = |key: &str| manifest[key].as_str().unwrap_or("").to_owned();
@@ -101,7 +101,7 @@ pub fn read(path: &Path) -> Result<Results, LabError> {
 
 fn manifest(path: &Path) -> Result<Value, LabError> {
     if !path.is_dir() {
-        let words = if path.exists() { "it is no directory" } else { "no such directory" };
+        let words = if path.exists() { "not a directory" } else { "there is no such directory" };
         return Err(CompareError::NoFolder { path: path.to_owned(), words }.into());
     }
     if !path.join(MANIFEST).is_file() {
@@ -115,7 +115,7 @@ fn read_json(path: &Path) -> Result<Value, LabError> {
     Ok(serde_json::from_str(&text).map_err(|e| damaged(path, &e))?)
 }
 
-/// What a file of results has to say under a key.
+/// The expected value of a key in a results file.
 fn needed<'a, T>(
     file: &Path,
     value: &'a Value,
@@ -177,7 +177,7 @@ fn run(path: &Path, manifest: &Value) -> Result<Set, LabError> {
     Ok(set)
 }
 
-/// All numbers of a summary, with the way to them; entries of lists by what they are called.
+/// All numbers of a summary with their paths; entries of lists are named.
 fn leaves(value: &Value, name: String, found: &mut dyn FnMut(String, f64)) {
     let below = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
     match value {

@@ -1,4 +1,4 @@
-//! What a comparison shows.
+//! Display of a comparison.
 
 use super::{Compared, Difference, Results, Status};
 use crate::text::Grid;
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use skyhaul_study::format;
 use std::fmt::Write as _;
 
-/// More lines than this per study are counted only.
+/// Largest number of lines per study; further ones are only counted.
 const MOST: usize = 20;
 
-/// For a terminal.
+/// The comparison as text.
 #[must_use]
 pub fn text(left: &Results, right: &Results, all: &[Compared]) -> String {
     let mut out = String::new();
@@ -62,7 +62,7 @@ pub fn text(left: &Results, right: &Results, all: &[Compared]) -> String {
     let verdict = match (differ, all.len()) {
         (0, _) if all.iter().all(|c| c.differences.is_empty()) => "Identical.".to_owned(),
         (0, _) if all.iter().any(|c| c.differences.iter().any(|d| d.status == Status::Unknown)) => {
-            "Nothing is certainly different; more seeds would tell.".to_owned()
+            "No difference is significant; more seeds may decide.".to_owned()
         }
         (0, _) => "Equal within intervals.".to_owned(),
         (_, 1) => "Different.".to_owned(),
@@ -78,7 +78,7 @@ fn more(out: &mut String, n: usize) {
     }
 }
 
-/// Everything that is not identical.
+/// Everything that is not identical, as JSON.
 #[must_use]
 pub fn json(left: &Results, right: &Results, all: &[Compared]) -> Value {
     let side = |r: &Results| json!({ "path": r.path, "engine": r.engine, "profile": r.profile });

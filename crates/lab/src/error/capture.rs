@@ -1,4 +1,4 @@
-//! Packets that cannot be captured.
+//! Errors of captures.
 
 use skyhaul_wire::EncodeError;
 use std::path::PathBuf;
@@ -6,18 +6,18 @@ use std::path::PathBuf;
 /// Why packets cannot be captured.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// Nothing is called so.
+    /// No capture point has this name.
     #[error(
-        "--pcap-at {word}: no such place; write sender, receiver{links}, or a link with .forward or .reverse"
+        "--pcap-at {word}: no such capture point; write sender, receiver{links}, or a link with .forward or .reverse"
     )]
     NoPlace {
         /// What was written.
         word: String,
-        /// The links, each after a comma.
+        /// The links, each preceded by a comma.
         links: String,
     },
-    /// No flow is called so.
-    #[error("{option} {word}: no such flow; write a group ({known}) or GROUP[INDEX]")]
+    /// No flow has this name.
+    #[error("{option} {word}: no such flow; write a flow group ({known}) or GROUP[INDEX]")]
     NoFlow {
         /// The option.
         option: &'static str,
@@ -26,7 +26,7 @@ pub enum CaptureError {
         /// The groups.
         known: String,
     },
-    /// The folder that is to hold the file does not exist.
+    /// The folder of the file does not exist.
     #[error("--pcap {}: the folder {} does not exist", path.display(), folder.display())]
     NoFolder {
         /// The file.
@@ -34,13 +34,13 @@ pub enum CaptureError {
         /// The folder.
         folder: PathBuf,
     },
-    /// The file holds something else.
-    #[error("--pcap {}: the file is no capture of skyhaul: name another one, or overwrite it with --force", path.display())]
+    /// The file is not a capture.
+    #[error("--pcap {}: skyhaul did not write this file: name another one, or overwrite it with --force", path.display())]
     NotOurs {
         /// The file.
         path: PathBuf,
     },
-    /// A packet has no form on the wire.
+    /// A packet cannot be encoded.
     #[error("--pcap: a packet at {at} s cannot be written: {source}")]
     Packet {
         /// When, in seconds.

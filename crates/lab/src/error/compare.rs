@@ -1,4 +1,4 @@
-//! Results that cannot be compared.
+//! Errors of comparisons.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
     /// They are of different kinds.
-    #[error("{} is of {left}, {} of {right}: compare two of the same kind", a.display(), b.display())]
+    #[error("{} is a result of {left}, {} of {right}: compare two results of the same kind", a.display(), b.display())]
     Kinds {
         /// The left ones.
         a: PathBuf,
@@ -19,7 +19,7 @@ pub enum CompareError {
     },
     /// They are of different profiles.
     #[error(
-        "{} is of the {left} profile, {} of the {right} one: these are different experiments",
+        "{} used the {left} profile, {} the {right} profile: these are different experiments",
         a.display(), b.display()
     )]
     Profiles {
@@ -34,7 +34,7 @@ pub enum CompareError {
     },
     /// They are of different engines.
     #[error(
-        "{}: `engine`: {} is of engine {right}, {} of engine {left}; accepted: {left}, or any engine with --across-versions",
+        "{}: `engine`: {} was made by engine {right}, {} by engine {left}; accepted: {left}, or any engine with --across-versions",
         manifest.display(), b.display(), a.display()
     )]
     Engines {
@@ -49,7 +49,7 @@ pub enum CompareError {
         /// Engine of the right ones.
         right: String,
     },
-    /// A manifest is of something else.
+    /// A manifest is of an unknown kind.
     #[error("{}: results of an unknown kind, `{kind}`; accepted: run, study, reproduce", manifest.display())]
     UnknownKind {
         /// The manifest.
@@ -57,44 +57,44 @@ pub enum CompareError {
         /// What it says.
         kind: String,
     },
-    /// A reproduction is not complete.
+    /// A reproduction is incomplete.
     #[error("{}: the reproduction was interrupted: run it again to complete it", path.display())]
     Incomplete {
         /// Its folder.
         path: PathBuf,
     },
-    /// A folder is none.
+    /// The path is not a folder.
     #[error("cannot read {}: {words}", path.display())]
     NoFolder {
-        /// What was named.
+        /// The path.
         path: PathBuf,
         /// What is there.
         words: &'static str,
     },
     /// A folder holds no results.
-    #[error("{} is no results directory: it has no manifest.json", path.display())]
+    #[error("{} is not a results directory: it has no manifest.json", path.display())]
     NoResults {
         /// The folder.
         path: PathBuf,
     },
-    /// A file has another content than it was given.
-    #[error("{}: it is damaged: {why}", path.display())]
+    /// The content of a file is damaged.
+    #[error("{}: damaged: {why}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// How that shows.
+        /// The evidence.
         why: String,
     },
-    /// A file lacks something.
+    /// A key of a file is missing or wrong.
     #[error("{}: `{key}`: {what}; accepted: {accepted}", path.display())]
     Key {
         /// The file.
         path: PathBuf,
         /// What.
         key: String,
-        /// How it is wrong.
+        /// The problem.
         what: &'static str,
-        /// What it might be.
+        /// The accepted values.
         accepted: &'static str,
     },
 }

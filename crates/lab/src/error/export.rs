@@ -1,4 +1,4 @@
-//! Results that cannot be written in another format.
+//! Errors of exports.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub enum ExportError {
         /// The folder.
         results: PathBuf,
     },
-    /// A file cannot be made sense of.
+    /// A file cannot be parsed.
     #[error("cannot read {}: {}", path.display(), why.lines().next().unwrap_or_default())]
     Unreadable {
         /// The file.
@@ -39,13 +39,13 @@ pub enum ExportError {
         /// The folder.
         results: PathBuf,
     },
-    /// There is nothing to write.
-    #[error("{}: it holds no tables", results.display())]
+    /// There are no tables.
+    #[error("{}: there are no tables", results.display())]
     NoTables {
         /// The folder.
         results: PathBuf,
     },
-    /// The format holds single runs.
+    /// The format needs single runs.
     #[error(
         "{}: this format holds single runs: name a results directory of `skyhaul run --out`",
         results.display()
@@ -54,7 +54,7 @@ pub enum ExportError {
         /// The folder.
         results: PathBuf,
     },
-    /// The run did not record what the format holds.
+    /// The run did not record the required series.
     #[error(
         "{}: the run recorded no {without}: run it again with{sample} --set \"record.series=[{all}]\"",
         folder.display()
@@ -62,27 +62,27 @@ pub enum ExportError {
     NotRecorded {
         /// The folder.
         folder: PathBuf,
-        /// What is missing.
+        /// The missing series.
         without: String,
         /// The option that samples, if it is missing.
         sample: &'static str,
-        /// What is to be recorded.
+        /// The series to record.
         all: String,
     },
     /// No flow uses TCP.
-    #[error("{}: no flow uses TCP, which this format is written for", folder.display())]
+    #[error("{}: no flow uses TCP, which this format requires", folder.display())]
     NoTcp {
         /// The folder.
         folder: PathBuf,
     },
     /// No link has a rate.
-    #[error("{}: no link has a rate, which a trace of Mahimahi holds", folder.display())]
+    #[error("{}: no link has a rate, which a Mahimahi trace requires", folder.display())]
     NoRate {
         /// The folder.
         folder: PathBuf,
     },
     /// A trace would be too long.
-    #[error("{name}: more than {most} packets could leave: export a shorter run, or one over a slower link")]
+    #[error("{name}: the trace would exceed {most} packets: export a shorter run, or one over a slower link")]
     TooLong {
         /// The link.
         name: String,
@@ -90,27 +90,27 @@ pub enum ExportError {
         most: usize,
     },
     /// A trace would be empty.
-    #[error("{name}: nothing could leave during the run, which no trace can hold")]
+    #[error("{name}: no packet could leave during the run, and a trace cannot be empty")]
     Empty {
         /// The link.
         name: String,
     },
-    /// Too many files would be open.
+    /// There would be too many open files.
     #[error(
-        "{}: {files} flows are more than {most} files: choose some with --flow GROUP or GROUP[INDEX]",
+        "{}: {files} flows exceed the limit of {most} files: select some with --flow GROUP or GROUP[INDEX]",
         folder.display()
     )]
     TooManyFlows {
         /// The folder.
         folder: PathBuf,
-        /// How many.
+        /// Their number.
         files: usize,
         /// Most.
         most: usize,
     },
-    /// The engine here would make another run.
+    /// This engine would not reproduce the run.
     #[error(
-        "{}: `engine`: the run was made by engine {engine}, and this program would make another; accepted: {here}: run \
+        "{}: `engine`: engine {engine} made this run, and this program would reproduce it differently; accepted: {here}: run \
          the scenario again",
         manifest.display()
     )]

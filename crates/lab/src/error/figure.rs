@@ -6,8 +6,8 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[error("--figure {}: {why}", path.display())]
 pub struct FigureError {
-    /// The file that was asked for.
+    /// The requested file.
     pub path: PathBuf,
-    /// What is wrong, and what to do instead.
+    /// The problem, and what to do instead.
     pub why: String,
 }

@@ -1,4 +1,4 @@
-//! What can go wrong: each error is one line that says what and where.
+//! Errors, each one line with the problem and its place.
 
 mod capture;
 mod compare;
@@ -19,13 +19,13 @@ use std::path::{Path, PathBuf};
 /// Why something cannot be done.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// A scenario says something that cannot be.
+    /// A scenario is invalid.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// A scenario cannot be simulated.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// A user's own control failed during a run.
+    /// A user-defined control failed during a run.
     #[error(transparent)]
     Failed(#[from] Failure),
     /// A study cannot be planned, run or written.
@@ -51,14 +51,14 @@ pub enum LabError {
         /// Why.
         source: io::Error,
     },
-    /// A trace of video, or a table of profiles, cannot be read.
+    /// A video trace or a table of profiles cannot be read.
     #[error("{}{}: {message}", path.display(), if *line > 0 { format!(":{line}") } else { String::new() })]
     Trace {
         /// The file.
         path: PathBuf,
         /// The line, from 1; 0 for the whole.
         line: usize,
-        /// What is wrong, and what is accepted.
+        /// The problem, and what is accepted.
         message: String,
     },
     /// A file or folder cannot be written.
@@ -69,7 +69,7 @@ pub enum LabError {
         /// Why.
         source: io::Error,
     },
-    /// A folder for results cannot be made or read.
+    /// A results folder cannot be created or read.
     #[error("cannot write results to {}: {}", folder.display(), io_words(source))]
     Results {
         /// The folder.
@@ -77,7 +77,7 @@ pub enum LabError {
         /// Why.
         source: io::Error,
     },
-    /// A folder for results holds something else.
+    /// A results folder contains other files.
     #[error(
         "{} holds files but no manifest.json of skyhaul: name an empty or a new folder with --out",
         folder.display()
@@ -86,7 +86,7 @@ pub enum LabError {
         /// The folder.
         folder: PathBuf,
     },
-    /// Another program writes into a folder for results.
+    /// Another program is writing into a results folder.
     #[error(
         "another skyhaul writes into {}: wait until it has ended, or name another folder with --out",
         folder.display()
@@ -95,7 +95,7 @@ pub enum LabError {
         /// The folder.
         folder: PathBuf,
     },
-    /// Several values of several keys make too many runs.
+    /// The combinations of values make too many runs.
     #[error("--set: more than {most} combinations; write a study instead")]
     TooManyCases {
         /// Most.
@@ -108,11 +108,11 @@ pub enum LabError {
         text: String,
     },
     /// No study has this name.
-    #[error("{name}: no such file, and no study of this name comes with the program (those are: {known})")]
+    #[error("{name}: no such file, and no built-in study of this name (built in: {known})")]
     NoStudy {
         /// The name.
         name: String,
-        /// Those that there are.
+        /// The known names.
         known: String,
     },
     /// A folder holds no studies.
@@ -122,23 +122,23 @@ pub enum LabError {
         folder: PathBuf,
     },
     /// No paper, or no study of a paper, has this name.
-    #[error("{name}: there is no such {what}; there are: {known}")]
+    #[error("{name}: there is no such {what} (known: {known})")]
     NoSuch {
         /// The name.
         name: String,
         /// Paper or study.
         what: &'static str,
-        /// Those that there are.
+        /// The known names.
         known: String,
     },
     /// A study without seeds.
     #[error("seeds: a study needs at least one seed")]
     NoSeeds,
-    /// Somebody asked to stop.
+    /// The user stopped the run.
     #[error("stopped; nothing was written")]
     Stopped,
-    /// Somebody asked to stop while packets were captured.
-    #[error("stopped; {} holds the packets until then", path.display())]
+    /// The user stopped the run while packets were captured.
+    #[error("stopped; {} holds the packets captured until then", path.display())]
     StoppedCapture {
         /// The capture.
         path: PathBuf,
@@ -146,7 +146,7 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// True if somebody asked to stop.
+    /// True if the user stopped the run.
     #[must_use]
     pub const fn is_stop(&self) -> bool {
         matches!(self, Self::Stopped | Self::StoppedCapture { .. })

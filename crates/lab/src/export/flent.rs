@@ -1,9 +1,9 @@
 //! Data files of flent, version 4 of the format.
 //!
 //! A file is one JSON object: `version`, `metadata` (settings of the test under names in capitals, `SERIES_META` with
-//! what is known of each series), `x_values` (seconds since the start), `results` (for each series one value per
-//! `x_values`, `null` where there is none) and `raw_values` (for each series the measured points: `t` in seconds since
-//! the epoch, `val`, and further values of the same point). Streams are called as in flent's test `tcp_nup`, so that its
+//! data about each series), `x_values` (seconds since the start), `results` (for each series one value per
+//! `x_values`, `null` if missing) and `raw_values` (for each series the measured points: `t` in seconds since the
+//! epoch, `val`, and further values of the same point). Streams have the names of flent's test `tcp_nup`, so that its
 //! plots find them.
 
 use super::recorded::{Recorded, runs};
@@ -16,15 +16,15 @@ use std::path::{Path, PathBuf};
 
 /// Version of the format.
 const VERSION: u32 = 4;
-/// Series without which there is nothing to plot.
+/// Series required for plots.
 const NEEDED: [&str; 3] = ["acked", "cwnd", "srtt"];
-/// When a simulated test begins: time in the simulation starts at 0.
+/// Start of a simulated test: simulated time starts at 0.
 const EPOCH: &str = "1970-01-01T00:00:00.000000Z";
 
 /// Writes `run.flent` for every run under `out`; returns the files.
 ///
 /// # Errors
-/// If a run has not recorded what is needed, or something cannot be read or written.
+/// If a run has not recorded the required series, or a file cannot be read or written.
 pub fn flent(results: &Path, out: &Path) -> Result<Vec<PathBuf>, LabError> {
     let mut written = Vec::new();
     for run in runs(results)? {

@@ -1,8 +1,8 @@
 //! The layout of `iperf3 -J`.
 //!
-//! iperf3 measures one client against one server with parallel streams: a file for each group of TCP flows, a stream for
-//! each of its flows. What a simulation has none of (processor time, the size of socket buffers, `rttvar`, `pmtu`,
-//! `snd_wnd`) is left out rather than made up.
+//! iperf3 measures one client against one server with parallel streams: one file per group of TCP flows, one stream
+//! per flow. Values that a simulation does not have (processor time, the size of socket buffers, `rttvar`, `pmtu`,
+//! `snd_wnd`) are left out rather than invented.
 
 use super::recorded::{Recorded, RecordedFlow, runs};
 use crate::capture::addresses;
@@ -13,7 +13,7 @@ use skyhaul_scenario::resolved::{FlowGroup, Transport};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Series without which there are no intervals.
+/// Series required for intervals.
 const NEEDED: [&str; 4] = ["acked", "cwnd", "retransmissions", "srtt"];
 /// Descriptor of the first stream's socket; iperf3 gives each stream a number.
 pub const FIRST_SOCKET: u32 = 5;
@@ -21,7 +21,7 @@ pub const FIRST_SOCKET: u32 = 5;
 /// Writes `GROUP.iperf3.json` for every group of TCP flows of every run under `out`; returns the files.
 ///
 /// # Errors
-/// If a run has not recorded what is needed, has no TCP flows, or something cannot be read or written.
+/// If a run has not recorded the required series or has no TCP flows, or a file cannot be read or written.
 pub fn iperf3(results: &Path, out: &Path) -> Result<Vec<PathBuf>, LabError> {
     let mut written = Vec::new();
     for run in runs(results)? {
@@ -41,12 +41,12 @@ pub fn iperf3(results: &Path, out: &Path) -> Result<Vec<PathBuf>, LabError> {
     Ok(written)
 }
 
-/// A stream: a flow with what was sampled of it.
+/// A stream: a flow with its samples.
 struct Stream<'a> {
     flow: RecordedFlow<'a>,
     socket: u32,
-    /// At each sample: end of the interval in s, bytes acknowledged in it, segments sent again in it, congestion window
-    /// in bytes, smoothed RTT in microseconds.
+    /// At each sample: end of the interval in s, bytes acknowledged in it, segments retransmitted in it, congestion
+    /// window in bytes, smoothed RTT in microseconds.
     intervals: Vec<[f64; 5]>,
 }
 
@@ -132,8 +132,8 @@ fn stream<'a>(run: &Recorded, flow: RecordedFlow<'a>, socket: u32) -> Stream<'a>
     Stream { flow, socket, intervals }
 }
 
-/// An interval: its streams (socket, and end in s, bytes acknowledged, segments sent again, congestion window in bytes,
-/// smoothed RTT in µs), and their sum.
+/// An interval: its streams (socket, end in s, bytes acknowledged, segments retransmitted, congestion window in
+/// bytes, smoothed RTT in µs), and their sum.
 #[must_use]
 pub fn interval(start: f64, end: f64, rows: &[(u32, [f64; 5])]) -> Value {
     let seconds = end - start;
@@ -160,7 +160,7 @@ fn ended(s: &Stream<'_>, duration: f64) -> Value {
     stream_ended(s.socket, &s.intervals, sums, duration)
 }
 
-/// A stream at its end: bytes acknowledged and segments sent again, over so many seconds.
+/// Totals of a stream: bytes acknowledged and segments retransmitted over its duration in seconds.
 #[must_use]
 pub fn stream_ended(socket: u32, intervals: &[[f64; 5]], (bytes, again): (u64, u64), duration: f64) -> Value {
     let rate = per_second(bytes as f64, duration);
@@ -186,12 +186,12 @@ fn count(measured: &Value, key: &str) -> u64 {
     measured[key].as_u64().unwrap_or(0)
 }
 
-/// Counts are whole numbers there.
+/// Rounds a count, which iperf3 writes as a whole number.
 fn whole(x: f64) -> u64 {
     x.round() as u64
 }
 
-/// Bits per second; 0 over no time.
+/// Bits per second; 0 if the duration is 0.
 #[must_use]
 pub fn per_second(bytes: f64, seconds: f64) -> f64 {
     if seconds > 0.0 { bytes * 8.0 / seconds } else { 0.0 }

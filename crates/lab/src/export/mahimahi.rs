@@ -1,7 +1,7 @@
-//! Traces of Mahimahi: when packets could leave on the links of a run.
+//! Mahimahi traces: the times when packets could leave on the links of a run.
 //!
-//! What is written is what a link offered, not what was used of it: its rate, as it was given, as a trace had it and as
-//! events changed it, without the times while it was down. Nothing of it is measured, so that no series is needed.
+//! A trace holds the capacity of a link, not its use: the configured rate, with trace files, events and down times.
+//! Nothing of it is measured, so no series is needed.
 
 use super::recorded::{Recorded, runs};
 use crate::error::{ExportError, LabError};
@@ -13,14 +13,14 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Most lines of a file.
+/// Largest number of lines of a file.
 const MOST: usize = 20_000_000;
 
 /// Writes `links.NAME.DIRECTION.mahimahi` for every direction of a link that has a rate, of every run, under `out`;
 /// returns the files.
 ///
 /// # Errors
-/// If no link has a rate, a trace would be too long, or something cannot be read or written.
+/// If no link has a rate, a trace would be too long, or a file cannot be read or written.
 pub fn mahimahi(results: &Path, out: &Path) -> Result<Vec<PathBuf>, LabError> {
     let mut written = Vec::new();
     for run in runs(results)? {
@@ -74,7 +74,7 @@ impl Sending {
     }
 }
 
-/// The lines of a trace; none for a transmitter that is infinitely fast at any time.
+/// The lines of a trace; none if the transmitter is infinitely fast at any time.
 fn opportunities(
     run: &Recorded,
     direction: &Direction,

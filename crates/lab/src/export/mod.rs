@@ -1,8 +1,9 @@
 //! `skyhaul export`: results in other formats.
 //!
-//! Tables are written from the tables of a results directory, of runs and of studies ([`csv()`], [`parquet()`]). Formats of
-//! measuring tools are written from what a run has recorded ([`flent()`], [`iperf3()`](iperf3::iperf3)); a log of events is written by
-//! running the recorded scenario again ([`qlog()`]); when packets could leave follows from the scenario ([`mahimahi()`]).
+//! Tables come from the tables of a results directory, of runs and of studies ([`csv()`], [`parquet()`]). Formats of
+//! measurement tools come from the recorded series of a run ([`flent()`], [`iperf3()`](iperf3::iperf3)). An event log
+//! comes from running the recorded scenario again ([`qlog()`]), and the times when packets could leave from the
+//! scenario ([`mahimahi()`]).
 
 mod flent;
 pub mod iperf3;
@@ -23,7 +24,7 @@ use skyhaul_study::files::read_text;
 
 use std::path::Path;
 
-/// What a results directory says of itself.
+/// The manifest of a results directory.
 fn manifest(results: &Path) -> Result<Value, LabError> {
     let path = results.join(MANIFEST);
     if !path.is_file() {
@@ -41,7 +42,7 @@ fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> ExportError {
     ExportError::Unreadable { path: path.to_owned(), why: why.to_string() }
 }
 
-/// Does something for each, until one fails.
+/// Calls a function for each, until one fails.
 fn in_order<T, U>(all: Vec<T>, mut each: impl FnMut(&T) -> Result<U, LabError>) -> Result<Vec<U>, LabError> {
     all.iter().map(&mut each).collect()
 }

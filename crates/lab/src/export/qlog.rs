@@ -1,8 +1,8 @@
-//! Logs of events in the form of qlog (draft-ietf-quic-qlog-main-schema-14), one file in JSON-SEQ (RFC 7464) per flow.
+//! Event logs in the qlog format (draft-ietf-quic-qlog-main-schema-14), one JSON-SEQ file (RFC 7464) per flow.
 //!
-//! A run records no single packets. Runs are deterministic, so the recorded scenario is run again with a recorder of
-//! events, and the result is held against the recorded one; smoothed RTT and data in flight come from the recorded
-//! series. The events of TCP are a schema of our own: docs/exports.md says what each holds.
+//! A run does not record single packets. Runs are deterministic, so the recorded scenario is run again with an event
+//! recorder, and the result is checked against the recorded one; smoothed RTT and data in flight come from the
+//! recorded series. TCP events use Skyhaul's own schema, described in docs/exports.md.
 
 use super::in_order;
 use super::recorded::{Recorded, RecordedFlow, runs};
@@ -24,15 +24,16 @@ use std::path::{Path, PathBuf};
 
 /// Identifies the events of TCP, which no registered schema describes.
 const EVENTS: &str = "urn:skyhaul:qlog:events:tcp";
-/// Series without which an event of metrics lacks what readers expect of it.
+/// Series required for metrics events.
 const NEEDED: [&str; 2] = ["in-flight", "srtt"];
-/// Most files of one run: each is open while the scenario runs.
+/// Largest number of files of one run: each is open while the scenario runs.
 const MOST_FILES: usize = 256;
 
 /// Writes `GROUP[INDEX].sqlog` for every chosen flow of every run under `out`; returns the files.
 ///
 /// # Errors
-/// If a run has not recorded what is needed, cannot be run again by this program, or something cannot be read or written.
+/// If a run has not recorded the required series or cannot be run again by this program, or a file cannot be read or
+/// written.
 pub fn qlog(
     results: &Path,
     out: &Path,
@@ -76,7 +77,7 @@ pub fn qlog(
     Ok(written)
 }
 
-/// Only the engine that made a run makes it again.
+/// Checks the engine: only the one that made a run can reproduce it.
 fn same_engine(run: &Recorded) -> Result<(), ExportError> {
     let here = simulator().engine();
     if run.manifest["engine"] == json!(here) { Ok(()) } else { Err(another(run)) }
@@ -87,7 +88,7 @@ fn another(run: &Recorded) -> ExportError {
     ExportError::OtherEngine { manifest: run.folder.join(MANIFEST), engine, here: simulator().engine() }
 }
 
-/// What was sampled at a time: milliseconds, and the fields of an event of metrics.
+/// Samples of one time: milliseconds, and the fields of a metrics event.
 type Sample = (Instant, Map<String, Value>);
 
 /// The file of a flow.
@@ -96,17 +97,17 @@ struct Trace {
     path: PathBuf,
     file: BufWriter<File>,
     mss: f64,
-    /// What is still to be written, the earliest last.
+    /// Pending samples, the earliest last.
     samples: Vec<Sample>,
     failed: Option<std::io::Error>,
 }
 
-/// Files by flow, and what a transfer's connection belongs to.
+/// Files by flow, and the owners of transfer connections.
 #[derive(Debug, Default)]
 struct Log {
     flows: Vec<Option<Trace>>,
     links: Vec<String>,
-    /// Flow and number within it of the connection that a number above those of the flows means at present.
+    /// The current meaning of a connection number above those of the flows: flow, and number within it.
     transfers: BTreeMap<u32, (u32, u64)>,
 }
 
@@ -160,7 +161,7 @@ impl Trace {
         }
     }
 
-    /// Writes an event, after what was sampled before it or at the same time.
+    /// Writes an event after the samples of earlier or equal time.
     fn event(&mut self, now: Instant, transfer: Option<u64>, name: &str, data: &Value) {
         self.sampled(now);
         let mut event = json!({ "time": millis(now), "name": format!("tcp:{name}"), "data": data });

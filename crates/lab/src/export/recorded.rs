@@ -1,4 +1,4 @@
-//! What a results directory of a run holds.
+//! Contents of a results directory of a run.
 
 use super::{json, manifest, unreadable};
 use crate::cases::Case;
@@ -13,24 +13,24 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Times in seconds, with values; none where there was nothing to measure.
+/// Times in seconds, with values; no value if there was nothing to measure.
 pub(super) type Curve = Vec<(f64, Option<f64>)>;
 
-/// A run that was recorded.
+/// A recorded run.
 pub(super) struct Recorded {
     /// Its folder.
     pub(super) folder: PathBuf,
-    /// What it says of itself.
+    /// Its manifest.
     pub(super) manifest: Value,
-    /// What was run, with the seed that was used.
+    /// The scenario, with the seed used.
     pub(super) case: Case,
-    /// What `run --json` printed.
+    /// The output of `run --json`.
     pub(super) summary: Value,
     /// By object (`flows.bulk[3]`) and series (`cwnd`).
     series: BTreeMap<(String, String), Curve>,
 }
 
-/// A flow that was recorded.
+/// A recorded flow.
 pub(super) struct RecordedFlow<'a> {
     /// Index into the result.
     pub(super) index: u32,
@@ -40,11 +40,11 @@ pub(super) struct RecordedFlow<'a> {
     pub(super) object: String,
     /// Its group.
     pub(super) group: &'a FlowGroup,
-    /// What was measured.
+    /// Its measurements.
     pub(super) measured: &'a Value,
 }
 
-/// The runs of a results directory: one, or those that it lists.
+/// The runs of a results directory: one, or those in its list.
 pub(super) fn runs(results: &Path) -> Result<Vec<Recorded>, LabError> {
     let top = manifest(results)?;
     if let Some(cases) = top["cases"].as_array() {
@@ -75,7 +75,7 @@ impl Recorded {
         &self.case.scenario
     }
 
-    /// How long the run lasted, in seconds.
+    /// Duration of the run, seconds.
     pub(super) fn duration(&self) -> f64 {
         self.scenario().duration.as_secs_f64()
     }
@@ -128,7 +128,7 @@ fn series(path: &Path) -> Result<BTreeMap<(String, String), Curve>, LabError> {
         let row = row.map_err(|e| unreadable(&e))?;
         let fields: Vec<&Field> = row.get_column_iter().map(|(_, f)| f).collect();
         let [Field::Double(time), Field::Str(object), Field::Str(series), value] = fields.as_slice() else {
-            return Err(unreadable(&"its columns are not those of a table of series").into());
+            return Err(unreadable(&"its columns are not those of a series table").into());
         };
         let value = match value {
             Field::Double(x) => Some(*x),

@@ -1,4 +1,4 @@
-//! The tables of a results directory, as CSV and as they are.
+//! The tables of a results directory, as CSV or unchanged.
 
 use super::{in_order, unreadable};
 use crate::error::{ExportError, LabError};
@@ -10,15 +10,15 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-/// Most levels of folders below a results directory.
+/// Deepest folder level below a results directory.
 const DEPTH: usize = 4;
 
 /// Writes every table of a results directory, of a run or of a study, as CSV (RFC 4180) under `out`, in the same
-/// folders; returns the files. Columns keep their names, which carry the units; numbers have the fewest digits that read
-/// back to the same value; what is missing is empty.
+/// folders; returns the files. Columns keep their names, which carry the units; numbers have the fewest digits that
+/// read back to the same value; missing values are empty.
 ///
 /// # Errors
-/// If the directory holds no results, or something cannot be read or written.
+/// If the directory has no results, or a file cannot be read or written.
 pub fn csv(results: &Path, out: &Path) -> Result<Vec<PathBuf>, LabError> {
     each(results, out, "csv", &one)
 }
@@ -26,7 +26,7 @@ pub fn csv(results: &Path, out: &Path) -> Result<Vec<PathBuf>, LabError> {
 /// Copies every table of a results directory, of a run or of a study, to `out`, in the same folders; returns the files.
 ///
 /// # Errors
-/// If the directory holds no results, `out` is that directory, or something cannot be read or written.
+/// If the directory has no results, `out` is that directory, or a file cannot be read or written.
 pub fn parquet(results: &Path, out: &Path) -> Result<Vec<PathBuf>, LabError> {
     let same = matches!((results.canonicalize(), out.canonicalize()), (Ok(a), Ok(b)) if a == b);
     if same {

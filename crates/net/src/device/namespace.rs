@@ -33,7 +33,7 @@ impl Namespace {
     /// If the privileges are missing.
     pub fn new() -> Result<Self, NetError> {
         let made = std::thread::spawn(|| -> Result<OwnedFd, NetError> {
-            let fail = |e: io::Error| NetError::os("make a network namespace", e);
+            let fail = |e: io::Error| NetError::os("create a network namespace", e);
             unshare(CloneFlags::CLONE_NEWNET).map_err(|e| fail(e.into()))?;
             crate::device::netlink::link_up(1)?;
             for (key, value) in [
@@ -49,7 +49,7 @@ impl Namespace {
         });
         let fd = made
             .join()
-            .map_err(|_| NetError::os("make a network namespace", io::Error::other("panic")))??;
+            .map_err(|_| NetError::os("create a network namespace", io::Error::other("panic")))??;
         Ok(Self(Arc::new(fd)))
     }
 

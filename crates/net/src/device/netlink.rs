@@ -41,7 +41,7 @@ pub(crate) fn link_up(index: u32) -> Result<(), NetError> {
     m.header.index = index;
     m.header.flags = LinkFlags::Up;
     m.header.change_mask = LinkFlags::Up;
-    ask("take an interface up", RouteNetlinkMessage::SetLink(m), 0)
+    ask("bring an interface up", RouteNetlinkMessage::SetLink(m), 0)
 }
 
 /// Sets how many packets may wait at an interface of the calling thread's namespace.

@@ -51,7 +51,7 @@ fn rule(v6: bool, r: MarkRule) -> RuleMessage {
 /// If the kernel refuses it.
 pub fn add_rule(v6: bool, r: MarkRule) -> Result<(), NetError> {
     let asked =
-        ask("add a rule of routing", RouteNetlinkMessage::NewRule(rule(v6, r)), NLM_F_CREATE | NLM_F_EXCL);
+        ask("add a routing rule", RouteNetlinkMessage::NewRule(rule(v6, r)), NLM_F_CREATE | NLM_F_EXCL);
     match asked {
         Err(NetError::Os { source, .. }) if source.raw_os_error() == Some(Errno::EEXIST as i32) => Ok(()),
         other => other,
@@ -60,7 +60,7 @@ pub fn add_rule(v6: bool, r: MarkRule) -> Result<(), NetError> {
 
 /// Takes a rule away; none of that kind is no error.
 pub fn remove_rule(v6: bool, r: MarkRule) {
-    let _ = ask("remove a rule of routing", RouteNetlinkMessage::DelRule(rule(v6, r)), 0);
+    let _ = ask("remove a routing rule", RouteNetlinkMessage::DelRule(rule(v6, r)), 0);
 }
 
 fn route(v6: bool, table: u32, everything: Everything) -> RouteMessage {

@@ -23,7 +23,7 @@ pub struct TunConfig {
     pub name: Option<String>,
     /// Addresses of the kernel's side, with prefix lengths.
     pub addresses: Vec<(IpAddr, u8)>,
-    /// Longest packet, bytes.
+    /// Largest packet (MTU), bytes.
     pub mtu: u16,
     /// Packets carry a virtio-net header, and may be super-packets (TSO/USO both ways).
     pub offload: bool,
@@ -76,17 +76,23 @@ impl Tun {
             Some(Errno::EBUSY) => NetError::NameInUse(config.name.clone().unwrap_or_default()),
             Some(Errno::EEXIST) => NetError::InUse { what: "an address of the interface".into() },
             Some(Errno::ENODEV | Errno::ENXIO) => NetError::NoTun,
-            _ => NetError::os("make a TUN interface", e),
+            _ => NetError::os("create a TUN interface", e),
         };
         let device = b.build_sync().map_err(fail)?;
         device.set_nonblocking(true).map_err(fail)?;
         let name = device.name().map_err(fail)?;
         // Not by the builder, whose ioctl the kernel refuses in a user namespace; rtnetlink it allows. A short queue is
         // no reason to give up: what it drops is counted.
-        let short_queue =
-            device.if_index().map_err(fail).and_then(|index| netlink::set_queue(index, QUEUE)).err().map(
-                |e| format!("{name} keeps a short queue, and may drop packets before they are read: {e}"),
-            );
+        let short_queue = device
+            .if_index()
+            .map_err(fail)
+            .and_then(|index| netlink::set_queue(index, QUEUE))
+            .err()
+            .map(|e| {
+                format!(
+                    "{name} keeps its short queue, so the kernel may drop packets before they are read: {e}"
+                )
+            });
         // Addresses are usable at once: there is nobody to be a duplicate of.
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{name}/accept_dad"), "0");
         for (address, prefix) in &config.addresses {
@@ -296,6 +302,6 @@ mod tests {
         }
         let bad = TunConfig { name: Some("a/b".into()), addresses: vec![], mtu: 1500, offload: false };
         let e = Tun::open(&bad).unwrap_err().to_string();
-        assert_eq!(e, "\"a/b\" is no name for an interface: 1 to 15 letters, digits, dots, dashes");
+        assert_eq!(e, "\"a/b\" is not an interface name: write 1 to 15 letters, digits, dots or dashes");
     }
 }

@@ -111,7 +111,7 @@ fn privileges() -> Check {
     match missing(&status) {
         Some(m) if m.is_empty() => Check::ok("privileges", "CAP_NET_ADMIN and CAP_SYS_ADMIN"),
         Some(m) => {
-            let remedy = "run as root, or in a user namespace of your own (unshare -Urn)";
+            let remedy = "run as root, or in your own user namespace (unshare -Urn)";
             Check::fail("privileges", format!("{} missing", m.join(" and ")), remedy)
         }
         None => Check::warn("privileges", "unknown", "mount /proc"),
@@ -120,7 +120,7 @@ fn privileges() -> Check {
 
 fn namespaces() -> (Check, Option<Namespace>) {
     match Namespace::new() {
-        Ok(space) => (Check::ok("namespaces", "a network namespace can be made"), Some(space)),
+        Ok(space) => (Check::ok("namespaces", "a network namespace can be created"), Some(space)),
         Err(e) => {
             let remedy = "run as root; in a container, with the capability SYS_ADMIN";
             (Check::fail("namespaces", e.to_string(), remedy), None)
@@ -136,10 +136,10 @@ fn open(space: &Namespace) -> Result<Tun, NetError> {
 
 fn tun(space: Option<&Namespace>) -> (Check, Option<Tun>) {
     let Some(space) = space else {
-        return (Check::fail("tun", "not tried: there is no namespace for it", "see namespaces"), None);
+        return (Check::fail("tun", "not tried: no namespace could be created", "see namespaces"), None);
     };
     match open(space) {
-        Ok(device) => (Check::ok("tun", "a TUN device can be made"), Some(device)),
+        Ok(device) => (Check::ok("tun", "a TUN device can be created"), Some(device)),
         Err(e) => {
             let remedy = "modprobe tun; in a container, --device /dev/net/tun";
             (Check::fail("tun", e.to_string(), remedy), None)
@@ -153,10 +153,10 @@ fn queue(space: &Namespace, device: &Tun) -> Check {
     match asked.and_then(|r| r) {
         Ok(n) if n >= QUEUE => Check::ok("queue", format!("txqueuelen {n}")),
         Ok(n) => {
-            let remedy = "bursts may be dropped before they are read; look at the TUN drops of the report";
-            Check::warn("queue", format!("txqueuelen stays {n}, {QUEUE} were asked for"), remedy)
+            let remedy = "bursts may be dropped before they are read: check the TUN drops in the report";
+            Check::warn("queue", format!("txqueuelen is {n} instead of {QUEUE}"), remedy)
         }
-        Err(e) => Check::warn("queue", format!("txqueuelen unknown: {e}"), "look at ip -s link"),
+        Err(e) => Check::warn("queue", format!("txqueuelen unknown: {e}"), "check with ip -s link"),
     }
 }
 
@@ -183,7 +183,7 @@ fn waits() -> Check {
     match measured {
         Ok(l) => {
             let found = format!(
-                "{WAITS} waits late by {} µs (median), {} µs (p99), {} µs (most)",
+                "{WAITS} waits late by {} µs (median), {} µs (p99), {} µs (maximum)",
                 micros(l.median),
                 micros(l.p99),
                 micros(l.most)
@@ -191,7 +191,7 @@ fn waits() -> Check {
             if l.p99 <= LATE_P99 {
                 Check::ok("lateness", found)
             } else {
-                Check::warn("lateness", found, "stop other programs, or give the machine more processors")
+                Check::warn("lateness", found, "stop other programs, or use a machine with more processors")
             }
         }
         Err(e) => Check::fail("lateness", e.to_string(), "raise the limit of descriptors (ulimit -n)"),
@@ -211,8 +211,7 @@ fn priority() -> Check {
     if tried.join().unwrap_or(false) {
         Check::ok("priority", "SCHED_FIFO is allowed")
     } else {
-        let remedy =
-            "CAP_SYS_NICE, or rtprio in /etc/security/limits.conf; without it a busy machine releases late";
+        let remedy = "CAP_SYS_NICE, or rtprio in /etc/security/limits.conf; without it a busy machine releases packets late";
         Check::warn("priority", "SCHED_FIFO is not allowed", remedy)
     }
 }
@@ -236,7 +235,7 @@ fn controls(space: Option<&Namespace>) -> Check {
         found.push_str(&format!("; in a namespace {}", within.join(" ")));
     }
     if default.starts_with("bbr") {
-        let remedy = "a socket that leaves BBR after connecting stays paced: choose the control per route \
+        let remedy = "a socket that switches away from BBR after connecting stays paced: set the control per route \
                       (ip route ... congctl reno) or before connecting";
         return Check::warn("controls", found, remedy);
     }
@@ -249,7 +248,7 @@ fn forwarding() -> Check {
     let word = |on| if on { "on" } else { "off" };
     // It is nobody's fault that a machine is no router: only those who want to leave it need this.
     let found =
-        format!("IPv4 {}, IPv6 {}; needed only to lead traffic beyond this machine", word(v4), word(v6));
+        format!("IPv4 {}, IPv6 {}; needed only to route traffic beyond this machine", word(v4), word(v6));
     Check::ok("forwarding", found)
 }
 
@@ -282,11 +281,11 @@ fn memory() -> Check {
     match available(&fs::read_to_string("/proc/meminfo").unwrap_or_default()) {
         Some(n) => {
             let found =
-                format!("{} MB available; connections of a stack may hold {} MB together", mb(n), mb(limit));
+                format!("{} MB available; the connections of a stack may hold {} MB", mb(n), mb(limit));
             if n >= limit {
                 Check::ok("memory", found)
             } else {
-                Check::warn("memory", found, "skyhaul wire --memory with less than is available")
+                Check::warn("memory", found, "lower skyhaul wire --memory below the available memory")
             }
         }
         None => Check::warn("memory", "unknown", "mount /proc"),
@@ -298,12 +297,12 @@ fn speed(space: &Namespace) -> Check {
         Ok(rate) => {
             let gbit = rate * 1500.0 * 8.0 / 1e9;
             let found = format!(
-                "{rate:.0} packets/s of 1500 bytes in and out of devices on one core ({gbit:.1} Gbit/s)"
+                "{rate:.0} packets/s of 1500 bytes through TUN devices on one core ({gbit:.1} Gbit/s)"
             );
             if gbit >= FEW_GBIT {
                 Check::ok("speed", found)
             } else {
-                Check::warn("speed", found, "emulate slower links, or larger packets (links.NAME.rate)")
+                Check::warn("speed", found, "emulate slower links (links.NAME.rate), or larger packets")
             }
         }
         Err(e) => Check::warn("speed", format!("not measured: {e}"), "see tun"),

@@ -70,7 +70,7 @@ fn emulated(scenario: &Resolved, sent: &[Sent], forward: bool) -> Vec<Option<End
     let mut ends = vec![None; sent.len()];
     let mut out = |p: Buf, fate: Fate<'_>| {
         let number = p.data()[..4].try_into().map(u32::from_be_bytes).expect("four bytes") as usize;
-        assert_eq!(ends[number], None, "packet {number} has two fates");
+        assert_eq!(ends[number], None, "packet {number} has two outcomes");
         ends[number] = Some(match fate {
             Fate::Through(at) => Ok(at),
             Fate::Lost(_, why) => Err(why.name()),

@@ -38,7 +38,7 @@ pub struct LaneReport {
     pub rate_error: Option<f64>,
     /// What was no IP packet, or of link scope: it does not enter the first link.
     pub not_carried: u64,
-    /// Packets that the interface at the end did not take.
+    /// Packets that the outgoing interface refused.
     pub refused: u64,
     /// Packets that the kernel dropped before they could be read, since the interface's queue was full.
     pub tun_drops: u64,
@@ -62,7 +62,7 @@ impl LaneReport {
         let mut doubts = Vec::new();
         let mut doubt = |text: String| doubts.push(format!("{}: {text}", self.name));
         if self.p99 > MAX_P99 {
-            doubt(format!("1 % of the packets left {} late or later (limit {})", ms(self.p99), ms(MAX_P99)));
+            doubt(format!("1 % of the packets left at least {} late (limit {})", ms(self.p99), ms(MAX_P99)));
         }
         let share = self.late as f64 / self.releases.max(1) as f64;
         if share > MAX_LATE_SHARE {
@@ -101,7 +101,8 @@ impl Report {
         let mut doubts: Vec<String> = self.lanes.iter().flat_map(LaneReport::doubts).collect();
         let entered = |l: &LaneReport| l.links.first().map_or(0, |first| first.counters.total().offered);
         if self.lanes.iter().all(|l| entered(l) == 0) {
-            doubts.push("no packet entered the links in either direction: nothing was measured".to_owned());
+            doubts
+                .push("no packet entered the links in either direction, so nothing was measured".to_owned());
         }
         doubts
     }

@@ -24,9 +24,9 @@ const STATES: [(State, &str); 10] = [
 /// What connections have carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Payload that peers have acknowledged, bytes.
+    /// Payload acknowledged by peers, bytes.
     pub bytes_acked: u64,
-    /// Payload that has come in order, bytes.
+    /// Payload received in order, bytes.
     pub bytes_received: u64,
     /// Data segments sent, retransmissions included, probes excluded.
     pub segments_sent: u64,
@@ -58,7 +58,7 @@ impl Traffic {
 pub struct Lives {
     /// Connections that we opened.
     pub opened: u64,
-    /// Connections of others whose handshake was completed.
+    /// Incoming connections whose handshake was completed.
     pub accepted: u64,
     /// Connections that ended in order; TIME-WAIT is an end.
     pub closed: u64,
@@ -81,7 +81,7 @@ pub struct MemoryUse {
     pub records: u64,
     /// Half-open connections.
     pub half_open: u64,
-    /// Connections in TIME-WAIT that no application holds.
+    /// Connections in TIME-WAIT that no application holds open.
     pub time_wait: u64,
 }
 
@@ -96,7 +96,7 @@ pub struct Census {
     pub traffic: Traffic,
     /// What memory is held for.
     pub memory: MemoryUse,
-    /// Entries in the lists of timers; one that was put off may stand for itself twice.
+    /// Entries in the timer lists; one that was put off may stand for itself twice.
     pub timers: u64,
 }
 
@@ -154,7 +154,7 @@ impl Host {
         }
     }
 
-    /// Entries in the lists of timers.
+    /// Entries in the timer lists.
     #[must_use]
     pub fn timers(&self) -> usize {
         self.deadlines.len() + self.half_open.timers() + self.waiting.timers()

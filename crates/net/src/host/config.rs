@@ -4,7 +4,7 @@ use super::secret::Secret;
 use skyhaul_wire::Plan;
 use std::net::IpAddr;
 
-/// Memory that connections may hold together by default, bytes.
+/// Limit of the memory held by connections by default, bytes.
 pub const MEMORY: u64 = 1 << 30;
 
 /// Most SYN-ACKs per second by default.
@@ -38,7 +38,7 @@ pub struct HostConfig {
     pub syn_acks: u32,
     /// Most connections in TIME-WAIT that no application holds; beyond them the oldest goes.
     pub most_waiting: usize,
-    /// Memory that connections may hold together, bytes ([`crate::host::Memory`]). Beyond it data is not taken; 16 KiB in each
+    /// Limit of the memory held by connections, bytes ([`crate::host::Memory`]). Beyond it data is not taken; 16 KiB in each
     /// direction are allowed to every connection all the same.
     pub memory: u64,
     /// Keep what each connection does, so that it can be done again ([`crate::host::Journal::replay`]). Memory grows with each segment.

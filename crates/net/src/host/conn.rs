@@ -22,13 +22,13 @@ const IDLE: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// Nobody listens there.
-    #[error("connection refused: nobody listens there")]
+    #[error("connection refused: nothing listens there")]
     Refused,
     /// The peer reset it.
     #[error("connection reset by the peer")]
     Reset,
     /// The peer does not answer.
-    #[error("the peer does not answer any more")]
+    #[error("the peer no longer answers")]
     TimedOut,
     /// A router says that it cannot be reached.
     #[error("the peer cannot be reached (ICMP)")]

@@ -11,7 +11,7 @@ pub struct Counts {
     pub packets_in: u64,
     /// Packets sent.
     pub packets_out: u64,
-    /// Segments that arrived well-formed.
+    /// Well-formed segments received.
     pub segments_in: u64,
     /// Bytes that are no packet of ours, by reason.
     pub refusals: Refusals,
@@ -37,19 +37,19 @@ pub struct Counts {
     pub cookies_sent: u64,
     /// SYN-ACKs, and repetitions, not sent because there were too many.
     pub syn_acks_withheld: u64,
-    /// Connections that began with a cookie of ours.
+    /// Connections established through a cookie of ours.
     pub cookies_taken: u64,
-    /// Half-open connections that nobody completed.
+    /// Half-open connections that were never completed.
     pub half_open_expired: u64,
-    /// Connections that left TIME-WAIT early, since too many waited.
+    /// Connections that left TIME-WAIT early because too many were in it.
     pub time_waits_cut: u64,
-    /// Resets sent to strangers.
+    /// Resets sent for segments of unknown connections.
     pub resets_out: u64,
     /// Resets and echo replies not sent because there were too many.
     pub answers_withheld: u64,
     /// ICMP messages about nothing that is outstanding.
     pub messages_refused: u64,
-    /// Times a path proved to be narrower.
+    /// Times the path MTU was lowered.
     pub paths_narrowed: u64,
     /// Segments that could not be written: a defect of ours, never of a peer's.
     pub unwritable: u64,

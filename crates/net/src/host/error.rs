@@ -10,7 +10,7 @@ pub enum HostError {
     #[error("port {0} is in use by another listener of this stack: choose another one")]
     PortInUse(u16),
     /// The pair of ends is taken.
-    #[error("{local} has a connection to {remote} already: choose another local port, or none")]
+    #[error("{local} is already connected to {remote}: choose another local port, or none")]
     InUse {
         /// Our end.
         local: SocketAddr,
@@ -18,7 +18,7 @@ pub enum HostError {
         remote: SocketAddr,
     },
     /// The local address is none of the host's.
-    #[error("{0} is no address of this stack")]
+    #[error("{0} is not an address of this stack")]
     NotOurs(IpAddr),
     /// One is of IPv4, the other of IPv6.
     #[error("{local} cannot reach {remote}: one is an IPv4 address, the other an IPv6 address")]
@@ -29,14 +29,14 @@ pub enum HostError {
         remote: IpAddr,
     },
     /// There are as many connections as there may be.
-    #[error("there are {0} connections, and no more are allowed")]
+    #[error("the limit of {0} connections is reached")]
     TooMany(usize),
     /// All ports for datagrams are taken.
     #[error("no port is left for datagrams")]
     NoDatagramPort,
     /// The device takes no packet as long as that.
     #[error(
-        "a datagram of {bytes} bytes of payload finds no room in a packet of this device: at most {most} do"
+        "a datagram of {bytes} bytes of payload does not fit into a packet of this device: write at most {most}"
     )]
     TooLong {
         /// Bytes of payload.

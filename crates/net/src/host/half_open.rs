@@ -72,6 +72,7 @@ impl Syn {
                 sack_permitted: self.sack,
                 probes: self.probes,
                 ack_cc: self.ack_cc,
+                snack: false,
             },
             flags: self.flags,
             waves: Waves { number: self.waves.then_some(NonZeroU16::MIN), rate: None },

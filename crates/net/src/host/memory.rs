@@ -26,9 +26,9 @@ pub struct Memory {
     pub held: u64,
     /// The most that it has been, bytes.
     pub most: u64,
-    /// Connections that forgot what had arrived beyond a gap.
+    /// Connections that discarded out-of-order data for lack of memory.
     pub reneged: u64,
-    /// Idle connections that gave room back, under pressure or after a while.
+    /// Idle connections that released buffer memory, under pressure or after a while.
     pub trimmed: u64,
     /// Segments whose data was not taken.
     pub refused: u64,

@@ -175,7 +175,7 @@ impl Host {
     pub fn half_open(&self) -> usize {
         self.half_open.len()
     }
-    /// Connections in TIME-WAIT that no application holds.
+    /// Connections in TIME-WAIT that no application holds open.
     #[must_use]
     pub fn time_waits(&self) -> usize {
         self.waiting.len()

@@ -1,4 +1,4 @@
-//! Connections in TIME-WAIT that no application holds: a few bytes each, in a table of their own, so that they neither
+//! Connections in TIME-WAIT that no application holds open: a few bytes each, in a table of their own, so that they neither
 //! cost what a connection costs nor take the place of one.
 
 use super::Host;

@@ -43,14 +43,14 @@ pub enum WorldError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unsupported {
     /// A packet that no device takes.
-    #[error("a packet has 68 to 65535 bytes on a wire, headers included, and these have {bytes} bytes")]
+    #[error("a real packet has 68 to 65535 bytes, headers included, and these have {bytes} bytes")]
     Packet {
         /// Bytes with headers.
         bytes: u32,
     },
     /// A datagram without room for what its receiver measures by.
     #[error(
-        "a datagram carries its number and its time on a wire, which are 16 bytes of payload: write packet = \"{least} B\" \
+        "a real datagram carries its sequence number and a timestamp in 16 bytes of payload: write packet = \"{least} B\" \
          or more"
     )]
     ShortDatagram {
@@ -58,15 +58,13 @@ pub enum Unsupported {
         least: u32,
     },
     /// A transport that only our own hosts have.
-    #[error("transport = \"{name}\" is our own at both ends: it runs in the worlds sim and wire")]
+    #[error("transport = \"{name}\" needs Skyhaul at both ends: it runs in the worlds sim and wire")]
     OursOnly {
         /// Its name in files.
         name: &'static str,
     },
     /// A control that only the program has which runs the scenario.
-    #[error(
-        "the control {name:?} is the user's own, and the hosts of a wire have only those that come with Skyhaul"
-    )]
+    #[error("the control {name:?} is user-defined, and on a wire hosts have only the built-in controls")]
     UsersControl {
         /// Its name.
         name: String,
@@ -88,7 +86,7 @@ pub enum Unsupported {
     )]
     RateOracle,
     /// More groups than there are ports.
-    #[error("each group has a port of its own on a wire, and there are {most}: join groups that are alike")]
+    #[error("on a wire each flow group needs its own port, and there are {most}: merge similar groups")]
     TooManyGroups {
         /// How many.
         most: usize,

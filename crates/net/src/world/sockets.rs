@@ -25,7 +25,7 @@ pub(super) struct How<'a> {
     pub(super) to: SocketAddrV4,
     /// The kernel's congestion control.
     pub(super) control: &'a str,
-    /// Longest packet, bytes.
+    /// Largest packet (MTU), bytes.
     pub(super) packet: u32,
 }
 
@@ -186,8 +186,10 @@ impl Carrier for Sockets<'_> {
             Ok(n) => {
                 line.acknowledged = n > 0;
                 if n == 0 {
-                    let e =
-                        io::Error::new(ErrorKind::ConnectionAborted, "the receiver closed without an answer");
+                    let e = io::Error::new(
+                        ErrorKind::ConnectionAborted,
+                        "the receiver closed the connection without an answer",
+                    );
                     self.failure.get_or_insert(e);
                 }
                 n > 0

@@ -70,7 +70,7 @@ impl Catalogue {
     ) -> Result<Self, Invalid> {
         crate::invalid::within("elevation", elevation, 0.0, 89.0, "deg")?;
         let Some(first) = entries.first() else {
-            return Err(file.wrong(0, "there are no elements in it".into()));
+            return Err(file.wrong(0, "it contains no orbital elements".into()));
         };
         if entries.len() as u64 > super::walker::MOST {
             return Err(file.wrong(0, format!("more than {} satellites", super::walker::MOST)));
@@ -79,8 +79,9 @@ impl Catalogue {
             let at = first.elements.datetime.and_utc().timestamp();
             let near = Epoch { unix: at.div_euclid(DAY as i64) * DAY as i64 };
             // The orbit's own key, not one of the constellation's.
-            let message =
-                format!("missing: elements hold near their own time only, write such as epoch = \"{near}\"");
+            let message = format!(
+                "missing: orbital elements are valid only near their epoch, so write, say, epoch = \"{near}\""
+            );
             return Err(Invalid::new("epoch", message));
         };
         let mut members = Vec::with_capacity(entries.len());
@@ -97,13 +98,15 @@ impl Catalogue {
                 let (of, days) = (Epoch { unix: own.timestamp() }, math::floor(math::abs(seconds) / DAY));
                 let message = format!(
                     "the elements of {name} are of {of}, {days} days from epoch = \"{start}\": write an epoch within \
-                     {STALE_DAYS} days of them, or take newer elements"
+                     {STALE_DAYS} days of theirs, or use newer elements"
                 );
                 return Err(file.wrong(line, message));
             }
             most = most.max(elements.mean_motion);
-            let constants = sgp4::Constants::from_elements_afspc_compatibility_mode(&elements)
-                .map_err(|e| file.wrong(line, format!("the elements of {name} are of no orbit: {e}")))?;
+            let constants =
+                sgp4::Constants::from_elements_afspc_compatibility_mode(&elements).map_err(|e| {
+                    file.wrong(line, format!("the elements of {name} do not describe an orbit: {e}"))
+                })?;
             members.push(Member { name, constants, age: seconds / 60.0 });
         }
         Ok(Self { members, step: step(DAY / most) })

@@ -59,7 +59,7 @@ impl Record {
         let whose = name.as_deref().or_else(|| get("NORAD_CAT_ID")).unwrap_or("a satellite");
         let missing = |key: &str| file.wrong(self.line, format!("the elements of {whose} have no {key}"));
         let no_number = |key: &str, text: &str| {
-            file.wrong(self.line, format!("{key} of {whose} is \"{text}\", which is no number"))
+            file.wrong(self.line, format!("{key} of {whose} is \"{text}\", which is not a number"))
         };
         let number = |key: &str| {
             let text = get(key).ok_or_else(|| missing(key))?;
@@ -69,8 +69,9 @@ impl Record {
         let datetime =
             sgp4::chrono::NaiveDateTime::parse_from_str(at.trim_end_matches('Z'), "%Y-%m-%dT%H:%M:%S%.f")
                 .map_err(|_| {
-                    let message =
-                        format!("EPOCH of {whose} is \"{at}\", which is no time such as 2026-11-22T12:00:00");
+                    let message = format!(
+                        "EPOCH of {whose} is \"{at}\", which is not a time such as 2026-11-22T12:00:00"
+                    );
                     file.wrong(self.line, message)
                 })?;
         let norad_id = match get("NORAD_CAT_ID") {
@@ -105,7 +106,7 @@ fn records(file: &File<'_>) -> Result<Vec<Record>, Invalid> {
     let text = file.content()?.trim_start_matches('\u{feff}');
     match text.trim_start().chars().next() {
         Some('[' | '{') => json(file, text),
-        Some('<') => Err(file.wrong(1, "this is XML: take the same elements as JSON or CSV".into())),
+        Some('<') => Err(file.wrong(1, "this is XML: use the same elements as JSON or CSV".into())),
         _ if text.lines().next().is_some_and(|l| l.contains(',')) => csv(file, text),
         _ => key_value(file, text),
     }
@@ -120,7 +121,7 @@ fn json(file: &File<'_>, text: &str) -> Result<Vec<Record>, Invalid> {
     };
     let record = |value: Value| {
         let Value::Object(map) = value else {
-            return Err(file.wrong(0, "JSON of elements is a list of objects".into()));
+            return Err(file.wrong(0, "orbital elements in JSON must be a list of objects".into()));
         };
         let text = |v: Value| match v {
             Value::String(text) => text,
@@ -241,6 +242,6 @@ mod tests {
         assert!(refused("<xml/>".into()).message.contains("JSON or CSV"));
         assert!(refused("A = 1\nnothing".into()).message.contains("nothing"));
         assert!(refused(format!("{},1", csv_text().trim_end())).message.contains("11 values"));
-        assert!(refused(json_text().replace(".0001413", "1.5")).message.contains("no orbit"));
+        assert!(refused(json_text().replace(".0001413", "1.5")).message.contains("not describe an orbit"));
     }
 }

@@ -54,7 +54,7 @@ fn read(file: &File<'_>) -> Result<Vec<Entry>, Invalid> {
             (_, "") => {}
             (None, line) if line.starts_with("1 ") => first = Some((n, check(file, n, line)?)),
             (None, line) if line.starts_with("2 ") => {
-                return Err(file.wrong(n, "line 2 of elements without a line 1 before it".into()));
+                return Err(file.wrong(n, "line 2 of two-line elements without line 1 before it".into()));
             }
             (None, line) => name = Some(line.strip_prefix("0 ").unwrap_or(line).trim().into()),
             (Some((begin, one)), line) if line.starts_with("2 ") => {
@@ -65,14 +65,15 @@ fn read(file: &File<'_>) -> Result<Vec<Entry>, Invalid> {
                 first = None;
             }
             (Some((begin, _)), _) => {
-                return Err(
-                    file.wrong(n, format!("line {begin} begins elements: line 2 of them must follow here"))
-                );
+                return Err(file.wrong(
+                    n,
+                    format!("line {begin} is line 1 of two-line elements: line 2 must follow here"),
+                ));
             }
         }
     }
     match first {
-        Some((begin, _)) => Err(file.wrong(begin, "line 2 of these elements is missing".into())),
+        Some((begin, _)) => Err(file.wrong(begin, "line 2 of these two-line elements is missing".into())),
         None => Ok(entries),
     }
 }
@@ -81,7 +82,7 @@ fn read(file: &File<'_>) -> Result<Vec<Entry>, Invalid> {
 fn check<'a>(file: &File<'_>, n: usize, line: &'a str) -> Result<&'a str, Invalid> {
     if !line.is_ascii() || line.len() != LENGTH {
         let message = format!(
-            "{} characters where a line of two-line elements has {LENGTH}: take the lines as they were published",
+            "{} characters instead of the {LENGTH} of two-line elements: use the lines as published",
             line.chars().count()
         );
         return Err(file.wrong(n, message));
@@ -95,7 +96,7 @@ fn check<'a>(file: &File<'_>, n: usize, line: &'a str) -> Result<&'a str, Invali
     let sum = body.iter().map(value).sum::<u32>() % 10;
     if !digit[0].is_ascii_digit() || u32::from(digit[0] - b'0') != sum {
         let message = format!(
-            "the check digit is {} and the line's digits give {sum}: the line was changed, take it as it was published",
+            "the check digit is {}, but the line's digits give {sum}: the line was altered, use it as published",
             char::from(digit[0])
         );
         return Err(file.wrong(n, message));

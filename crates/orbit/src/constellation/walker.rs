@@ -69,15 +69,16 @@ fn one() -> u64 {
     1
 }
 
-/// Over which angle planes spread.
+/// The angle over which the planes are spread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "WalkerPattern"))]
 pub enum Pattern {
-    /// 360 degrees: every plane has one on both sides.
+    /// 360 degrees (Walker delta): every plane has neighbours on both sides.
     #[default]
     Delta,
-    /// 180 degrees, for orbits over the poles: satellites of the first and the last plane fly against each other.
+    /// 180 degrees (Walker star), for polar orbits: satellites of the first and the last plane fly in opposite
+    /// directions.
     Star,
 }
 
@@ -140,7 +141,7 @@ impl Config {
         }
         if planes == 0 || satellites % planes != 0 {
             let message = format!(
-                "{satellites} satellites do not fill {planes} planes evenly: write a divisor of {satellites}"
+                "{satellites} satellites do not divide evenly into {planes} planes: write a divisor of {satellites}"
             );
             return Err(Invalid::new("planes", message));
         }

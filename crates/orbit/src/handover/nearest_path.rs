@@ -33,7 +33,7 @@ impl Model for Config {
         if self.hysteresis > Duration::from_secs(1) {
             return Err(Invalid::new(
                 "hysteresis",
-                "more than a second: no handover would shorten the way by as much",
+                "more than a second: no handover shortens the path by this much",
             ));
         }
         Ok(())

@@ -36,15 +36,15 @@ pub struct Config {
     pub code: Option<Code>,
 }
 
-/// Where a bit error rate is found.
+/// Where a bit error rate applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "BerPlace"))]
 pub enum Place {
-    /// After all decoding.
+    /// After decoding.
     #[default]
     Residual,
-    /// On the channel, before a decoder.
+    /// On the channel, before the decoder.
     Channel,
 }
 
@@ -64,12 +64,12 @@ pub enum Invalid {
     Param(#[from] ParamError),
     /// A channel without a code, which would be the residual rate.
     #[error(
-        "missing: say what decodes the channel, such as code = {{ kind = \"bch\", n = 255, k = 247, t = 1 }} or \
+        "missing: name the channel's code, such as code = {{ kind = \"bch\", n = 255, k = 247, t = 1 }} or \
          {{ kind = \"reed-solomon\", n = 255, k = 223 }}"
     )]
     NoCode,
     /// A code that nothing passes.
-    #[error("a residual rate is one behind all codes: leave this out, or write ber-is = \"channel\"")]
+    #[error("a residual rate already includes decoding: leave this out, or write ber-is = \"channel\"")]
     CodeBehind,
 }
 

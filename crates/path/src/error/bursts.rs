@@ -25,10 +25,10 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
     /// Shorter than one packet, or no number.
-    #[error("{0} is not a length: write a number from 1 on")]
+    #[error("{0} is not a burst length: write a number ≥ 1")]
     Burst(f64),
     /// No room is left for a good packet between two bursts.
-    #[error("bursts of {burst} packets cannot lose more than {most:.4} of all")]
+    #[error("with bursts of {burst} packets, at most {most:.4} of all packets can be lost")]
     Loss {
         /// Mean number of packets lost in a row.
         burst: f64,

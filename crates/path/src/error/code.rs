@@ -23,20 +23,20 @@ use skyhaul_base::math;
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "BlockCodeSpec"))]
 pub enum Code {
-    /// A binary code of Bose, Chaudhuri and Hocquenghem, or of Hamming with t = 1.
+    /// A binary BCH code, or with t = 1 a Hamming code.
     Bch {
         /// Bits of a code word.
         n: u32,
-        /// Bits of it that the packet fills.
+        /// Data bits of a code word.
         k: u32,
-        /// Wrong bits that are corrected.
+        /// Bit errors that the code corrects.
         t: u32,
     },
     /// Reed–Solomon over bytes.
     ReedSolomon {
         /// Bytes of a code word.
         n: u32,
-        /// Bytes of it that the packet fills.
+        /// Data bytes of a code word.
         k: u32,
     },
 }

@@ -29,7 +29,7 @@ pub enum Scope {
     /// All packets.
     #[default]
     All,
-    /// Packets that are not of low priority.
+    /// Packets without low priority.
     #[cfg_attr(feature = "serde", serde(rename = "high"))]
     HighPriority,
     /// Packets of low priority.

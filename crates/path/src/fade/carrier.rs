@@ -12,7 +12,7 @@ use skyhaul_base::{Duration, Rate, math};
 /// The name that stands for "the best one for the present signal".
 pub const ADAPTIVE: &str = "adaptive";
 
-/// A carrier: signal under a clear sky, symbols, and how the ModCod is chosen.
+/// A carrier: clear-sky signal, symbol rate, and choice of the ModCod.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -25,38 +25,38 @@ pub struct Config {
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::decibels"))]
     #[cfg_attr(feature = "schema", schemars(with = "Decibels"))]
     pub es_n0: f64,
-    /// Symbols per second; by default those at which the link has its `rate` under a clear sky. A link whose ModCod is fixed
-    /// keeps its `rate` without them.
+    /// Symbol rate; by default the one that gives the link's `rate` under a clear sky. Without it, a link with a
+    /// fixed ModCod keeps its `rate`.
     #[cfg_attr(
         feature = "serde",
         serde(default, with = "optional::symbol_rate", skip_serializing_if = "Option::is_none")
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<SymbolRate>"))]
     pub symbol_rate: Option<f64>,
-    /// "adaptive" (ACM, the default), or the name of the ModCod that is always used.
+    /// "adaptive" (ACM, the default), or the name of a fixed ModCod.
     #[cfg_attr(feature = "serde", serde(default = "adaptive"))]
     #[cfg_attr(feature = "schema", schemars(with = "alloc::string::String"))]
     pub modcod: Cow<'static, str>,
     /// ModCods by ascending efficiency; by default those of DVB-S2 with normal frames.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub modcods: Option<Vec<ModCod>>,
-    /// How far Es/N0 must lie above the threshold of a ModCod for the adaptive choice; 1 dB by default.
+    /// Margin of Es/N0 above the threshold of a ModCod for the adaptive choice; 1 dB by default.
     #[cfg_attr(feature = "serde", serde(default = "margin", with = "skyhaul_base::amount::plain::decibels"))]
     #[cfg_attr(feature = "schema", schemars(with = "Decibels"))]
     pub margin: f64,
-    /// How much more than that a step up takes; 0 dB by default.
+    /// Hysteresis: additional Es/N0 for a step up; 0 dB by default.
     #[cfg_attr(feature = "serde", serde(default, with = "skyhaul_base::amount::plain::decibels"))]
     #[cfg_attr(feature = "schema", schemars(with = "Decibels"))]
     pub hysteresis: f64,
-    /// How long an adaptive choice takes to come into effect; one RTT of the link by default.
+    /// Delay until an adaptive choice takes effect; one RTT of the link by default.
     #[cfg_attr(
         feature = "serde",
         serde(default, with = "optional::time", skip_serializing_if = "Option::is_none")
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Time>"))]
     pub reaction: Option<Duration>,
-    /// What attenuates also glows into the antenna; true by default. Write false for an uplink: the antenna of a satellite
-    /// sees the warm Earth anyway.
+    /// The attenuating medium also radiates noise into the antenna; true by default. Write false for an uplink, since
+    /// a satellite's antenna sees the warm Earth anyway.
     #[cfg_attr(feature = "serde", serde(default = "yes"))]
     pub noise_rise: bool,
     /// Noise temperature of the receiver under a clear sky; 150 K by default.
@@ -66,7 +66,7 @@ pub struct Config {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Temperature"))]
     pub system_temperature: f64,
-    /// Temperature of what attenuates; 275 K by default.
+    /// Temperature of the attenuating medium; 275 K by default.
     #[cfg_attr(
         feature = "serde",
         serde(default = "medium_temperature", with = "skyhaul_base::amount::plain::temperature")
@@ -177,8 +177,11 @@ impl Config {
         let table = self.table().map_err(|e| Invalid { key: "carrier.modcods", ..e })?;
         if self.modcod != ADAPTIVE && table.position(&self.modcod).is_none() {
             let names: Vec<&str> = table.all().iter().map(|m| m.name.as_ref()).collect();
-            let message =
-                format!("{:?} is none: write \"{ADAPTIVE}\" or one of {}", self.modcod, names.join(", "));
+            let message = format!(
+                "{:?} is not a ModCod: write \"{ADAPTIVE}\" or one of {}",
+                self.modcod,
+                names.join(", ")
+            );
             return Err(Invalid { key: "carrier.modcod", message });
         }
         Ok(())
@@ -393,6 +396,6 @@ mod tests {
         assert_eq!(key(Config { modcods: Some(Vec::new()), ..good.clone() }), "carrier.modcods");
         let e = Config { modcod: "QPSK 7/8".into(), ..good }.validate().unwrap_err();
         assert_eq!(e.key, "carrier.modcod");
-        assert!(e.message.contains("\"QPSK 7/8\" is none: write \"adaptive\" or one of QPSK 1/4"));
+        assert!(e.message.contains("\"QPSK 7/8\" is not a ModCod: write \"adaptive\" or one of QPSK 1/4"));
     }
 }

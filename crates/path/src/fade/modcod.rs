@@ -1,7 +1,7 @@
 //! Modulations with their codes: how much a symbol carries, and how much signal that takes.
 //!
-//! \[S2\] ETSI EN 302 307-1, "DVB-S2", table 13: with normal frames and without pilots, efficiency in bits per symbol and
-//! the ideal Es/N0 at which one packet of 188 bytes in 10⁷ is lost.
+//! \[S2\] ETSI EN 302 307-1, "DVB-S2", table 13: with normal frames and without pilots, efficiency in bits per symbol
+//! and the ideal Es/N0 at which one of 10⁷ packets of 188 bytes is lost.
 
 use super::Invalid;
 use alloc::borrow::Cow;
@@ -25,7 +25,7 @@ pub struct ModCod {
     pub name: Cow<'static, str>,
     /// Bits per symbol.
     pub efficiency: f64,
-    /// Es/N0 at which one packet of 188 bytes in 10⁷ is lost.
+    /// Es/N0 at which one of 10⁷ packets of 188 bytes is lost.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::decibels"))]
     #[cfg_attr(feature = "schema", schemars(with = "Decibels"))]
     pub es_n0: f64,
@@ -98,7 +98,7 @@ impl Table {
     pub fn new(list: &[ModCod]) -> Result<Self, Invalid> {
         let refuse = |message| Err(Invalid { key: "modcods", message });
         if list.is_empty() {
-            return refuse("empty: write at least one, or leave the key out for those of DVB-S2".into());
+            return refuse("empty: write at least one, or leave the key out for the DVB-S2 ModCods".into());
         }
         for (i, m) in list.iter().enumerate() {
             let name = &m.name;
@@ -114,12 +114,12 @@ impl Table {
             let Some(before) = i.checked_sub(1).and_then(|j| list.get(j)) else { continue };
             if m.efficiency <= before.efficiency {
                 return refuse(format!(
-                    "{name:?} carries no more bits per symbol than {:?} before it: write them by ascending efficiency",
+                    "{name:?} carries no more bits per symbol than {:?} before it: sort them by ascending efficiency",
                     before.name
                 ));
             }
             if list[..i].iter().any(|other| other.name == m.name) {
-                return refuse(format!("{name:?} stands twice: leave one out"));
+                return refuse(format!("{name:?} appears twice: leave one out"));
             }
         }
         Ok(Self(list.to_vec()))
@@ -247,7 +247,7 @@ mod tests {
         let message = |list: &[ModCod]| Table::new(list).unwrap_err().to_string();
         assert!(message(&[]).starts_with("empty"));
         assert!(message(&[own("a", 1.0, 0.0), own("b", 1.0, 3.0)]).contains("\"b\" carries no more"));
-        assert!(message(&[own("a", 1.0, 0.0), own("a", 2.0, 3.0)]).contains("stands twice"));
+        assert!(message(&[own("a", 1.0, 0.0), own("a", 2.0, 3.0)]).contains("appears twice"));
         assert!(message(&[own("a", 0.0, 0.0)]).contains("0 bits per symbol"));
         assert!(message(&[own("a", 1.0, f64::NAN)]).contains("NaN dB"));
         // One that is dominated is skipped.

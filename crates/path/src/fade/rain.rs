@@ -153,24 +153,24 @@ impl Config {
     fn validate_points(&self) -> Result<(), Invalid> {
         let refuse = |message| Err(Invalid { key: "exceeded", message });
         if self.m.is_some() || self.sigma.is_some() {
-            return refuse("m and sigma are fitted to it: leave one or the other out".into());
+            return refuse("m and sigma are fitted to this: leave out either this or m and sigma".into());
         }
         for (i, e) in self.exceeded.iter().enumerate() {
             if !(e.share > 0.0 && e.share < 1.0) {
-                return refuse(format!("a share of {}: write a number between 0 and 1", e.share));
+                return refuse(format!("a fraction of {}: write a number between 0 and 1", e.share));
             }
             if !(e.attenuation > 0.0 && e.attenuation <= 200.0) {
                 return refuse(format!("{} dB: write above 0 dB, up to 200 dB", e.attenuation));
             }
             let before = i.checked_sub(1).map(|j| self.exceeded[j]);
             if before.is_some_and(|b| b.share >= e.share || b.attenuation <= e.attenuation) {
-                return refuse("write them by ascending share and descending attenuation".into());
+                return refuse("sort them by ascending fraction and descending attenuation".into());
             }
         }
         let rain = self.exceeded.iter().filter(|e| e.share <= self.rain_probability).count();
         if rain < 2 {
             return refuse(format!(
-                "{rain} of them are no more frequent than rain, which has {}: write at least two such",
+                "only {rain} of them have a fraction below rain-probability, {}: write at least two",
                 self.rain_probability
             ));
         }

@@ -35,23 +35,23 @@ const MOST: usize = 16;
 pub struct State {
     /// Its name, such as "line of sight".
     pub name: String,
-    /// How long it lasts on average.
+    /// Mean duration.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub mean: Duration,
-    /// Mean attenuation in it; 0 dB by default.
+    /// Mean attenuation; 0 dB by default.
     #[cfg_attr(feature = "serde", serde(default, with = "skyhaul_base::amount::plain::decibels"))]
     #[cfg_attr(feature = "schema", schemars(with = "Decibels"))]
     pub attenuation: f64,
-    /// Deviation of the attenuation from one stay to the next, of which none is below 0 dB; 0 dB by default.
+    /// Standard deviation of the attenuation between stays, which is never below 0 dB; 0 dB by default.
     #[cfg_attr(feature = "serde", serde(default, with = "skyhaul_base::amount::plain::decibels"))]
     #[cfg_attr(feature = "schema", schemars(with = "Decibels"))]
     pub deviation: f64,
-    /// Loss of a packet of 188 bytes besides what the attenuation does to the carrier; 0 by default.
+    /// Additional loss probability of a packet of 188 bytes, besides the effect of the attenuation; 0 by default.
     #[cfg_attr(feature = "serde", serde(default, with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub loss: f64,
-    /// How likely each other state is to follow, as weights by name; by default all others are equally likely.
+    /// Weights of the states that may follow, by name; by default all others are equally likely.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "BTreeMap::is_empty"))]
     pub then: BTreeMap<String, f64>,
 }
@@ -144,7 +144,7 @@ impl Config {
     fn validate_state(&self, i: usize) -> Result<(), String> {
         let state = &self.states[i];
         if self.states[..i].iter().any(|other| other.name == state.name) {
-            return Err("the name stands twice".into());
+            return Err("this name appears twice".into());
         }
         if state.mean < Duration::from_micros(100) || state.mean > Duration::from_secs(366 * 86_400) {
             return Err("mean: write a time from 100 us to a year".into());
@@ -159,19 +159,17 @@ impl Config {
             return Err(format!("loss {}: write a number from 0 to 1", state.loss));
         }
         if self.carrier.is_none() && (state.attenuation > 0.0 || state.deviation > 0.0) {
-            return Err(
-                "it attenuates, but there is no carrier: write carrier = { es-n0 = \"10 dB\" }, or a loss \
-                        in the place of the attenuation"
-                    .into(),
-            );
+            return Err("an attenuation needs a carrier: write carrier = { es-n0 = \"10 dB\" }, or a loss \
+                        instead of the attenuation"
+                .into());
         }
         let mut sum = 0.0;
         for (name, weight) in &state.then {
             if *name == state.name || self.states.iter().all(|other| other.name != *name) {
-                return Err(format!("then: {name:?} is no other state"));
+                return Err(format!("then: {name:?} is not the name of another state"));
             }
             if !(*weight >= 0.0 && *weight <= 1e9) {
-                return Err(format!("then: {weight} is no weight: write a number, 0 or more"));
+                return Err(format!("then: {weight} is not a weight: write a number ≥ 0"));
             }
             sum += weight;
         }
@@ -197,7 +195,8 @@ impl Model for Config {
         }
         if !self.connected() {
             return refuse(
-                "some are never left or never reached: let every state come again from every other".into(),
+                "some states are never left or never reached: make every state reachable from every other"
+                    .into(),
             );
         }
         self.carrier.as_ref().map_or(Ok(()), carrier::Config::validate)
@@ -426,15 +425,17 @@ mod tests {
     fn chains_without_sense_are_refused() {
         let refused = |states| config(states).validate().unwrap_err().message;
         assert!(refused(vec![state("a", 1.0, 0.0, &[])]).contains("1 states"));
-        assert!(refused(vec![state("a", 1.0, 0.0, &[]), state("a", 1.0, 0.0, &[])]).contains("stands twice"));
+        assert!(
+            refused(vec![state("a", 1.0, 0.0, &[]), state("a", 1.0, 0.0, &[])]).contains("appears twice")
+        );
         assert!(refused(vec![state("a", 0.0, 0.0, &[]), state("b", 1.0, 0.0, &[])]).contains("mean"));
         assert!(refused(vec![state("a", 1.0, -1.0, &[]), state("b", 1.0, 0.0, &[])]).contains("-1 dB"));
         let to =
             |then| vec![state("a", 1.0, 0.0, then), state("b", 1.0, 0.0, &[]), state("c", 1.0, 0.0, &[])];
-        assert!(refused(to(&[("d", 1.0)])).contains("\"d\" is no other state"));
-        assert!(refused(to(&[("a", 1.0)])).contains("\"a\" is no other state"));
+        assert!(refused(to(&[("d", 1.0)])).contains("\"d\" is not the name of another state"));
+        assert!(refused(to(&[("a", 1.0)])).contains("\"a\" is not the name of another state"));
         assert!(refused(to(&[("b", 0.0)])).contains("above 0"));
-        assert!(refused(to(&[("b", -1.0)])).contains("no weight"));
+        assert!(refused(to(&[("b", -1.0)])).contains("not a weight"));
         let trap = vec![
             state("a", 1.0, 0.0, &[("b", 1.0)]),
             state("b", 1.0, 0.0, &[("a", 1.0)]),

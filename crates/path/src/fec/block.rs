@@ -69,10 +69,10 @@ impl Default for Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Invalid {
     /// A block of no packets.
-    #[error("a block has at least one packet: write k = 1 or more")]
+    #[error("a block needs at least one packet: write k = 1 or more")]
     Empty,
     /// Fewer are sent than the block has.
-    #[error("{n} packets sent are fewer than the {k} of the block: write n from {k} on")]
+    #[error("{n} packets sent is less than the {k} of the block: write n = {k} or more")]
     Short {
         /// Packets sent.
         n: u64,
@@ -80,16 +80,16 @@ pub enum Invalid {
         k: u64,
     },
     /// More than 16 bits count.
-    #[error("{0} packets are more than a block can have: write at most 65535")]
+    #[error("{0} packets are too many for a block: write at most 65535")]
     Long(u64),
     /// Not even one block is filled.
-    #[error("at least one block is filled at a time: write 1 for none, or a larger depth")]
+    #[error("the interleaving depth is at least one block: write 1 for none, or a larger depth")]
     NoDepth,
     /// More than 16 bits count.
-    #[error("{0} blocks are more than can be filled in turn: write at most 65535")]
+    #[error("a depth of {0} blocks is too large: write at most 65535")]
     Deep(u64),
     /// Blocks would be closed before anything is in them.
-    #[error("a block cannot be filled in no time: write a time above 0, such as \"50 ms\"")]
+    #[error("no block can be filled in zero time: write a time above 0, such as \"50 ms\"")]
     NoTime,
 }
 

@@ -29,7 +29,7 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
     /// Nothing, or more than everything, is left for packets.
-    #[error("{0} is no code rate: write a number above 0 and up to 1, such as 0.75")]
+    #[error("{0} is not a code rate: write a number above 0 and up to 1, such as 0.75")]
     Rate(f64),
     /// What decoding leaves.
     #[error("{key}: {why}", key = .why.key())]

@@ -186,7 +186,7 @@ mod tests {
             |interleave| block::Config { n: 20, k: 18, interleave, ..block::Config::default() }.into();
         let no_time = block::Config { n: 20, k: 18, fill_time: Duration::ZERO, ..block::Config::default() };
         for (config, key, remedy) in [
-            (block(17, 18), "n", "write n from 18 on"),
+            (block(17, 18), "n", "write n = 18 or more"),
             (block(20, 0), "k", "write k = 1 or more"),
             (block(100_000, 18), "n", "write at most 65535"),
             (depth(0), "interleave", "write 1 for none"),

@@ -26,7 +26,7 @@ pub enum Invalid {
     #[error("a packet that is sent 0 times never arrives: write 1 or more")]
     Never,
     /// More than 16 bits count.
-    #[error("{0} times is more than the code counts: write at most 65535")]
+    #[error("{0} times is too many: write at most 65535")]
     Often(u64),
 }
 

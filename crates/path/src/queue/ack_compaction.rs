@@ -33,7 +33,7 @@ impl Model for Config {
         Box::new(AckFilter::aggressive())
     }
     fn words(&self) -> &'static str {
-        "redundant acknowledgements compacted into one, and made anew behind the link"
+        "redundant acknowledgements compacted into one, and regenerated behind the link"
     }
     fn share_of_acks(&self) -> f64 {
         // As many as the link carries.

@@ -23,14 +23,14 @@ use skyhaul_base::amount::Count;
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Of so many pure acknowledgements of a connection decimation keeps one; 2 by default.
+    /// Decimation keeps one of this many pure acknowledgements of a connection; 2 by default.
     #[cfg_attr(feature = "serde", serde(default = "two", with = "skyhaul_base::amount::plain::count"))]
     #[cfg_attr(feature = "schema", schemars(with = "Count"))]
     pub keep_every: u64,
-    /// Decimation keeps all duplicates, for fast retransmit; false by default.
+    /// Decimation keeps all duplicate acknowledgements, for fast retransmit; false by default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub keep_duplicates: bool,
-    /// Pure acknowledgements are served before data, too; false by default.
+    /// Also serve pure acknowledgements before data; false by default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub acks_first: bool,
 }
@@ -49,7 +49,7 @@ impl Default for Config {
 
 /// Nothing would be thinned, or everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} thins nothing: write at least 2, or another kind of queue")]
+#[error("{0} keeps every acknowledgement: write at least 2, or another kind of queue")]
 pub struct ThinsNothing(pub u64);
 
 impl Refusal for ThinsNothing {

@@ -30,14 +30,14 @@ pub enum Filter {
     Aggressive,
 }
 
-/// Where the newest acknowledgement goes.
+/// Where the newest acknowledgement is queued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "AckPlace"))]
 pub enum Place {
-    /// Where the first was that it replaces: it arrives earlier.
+    /// At the place of the first one that it replaces, so that it arrives earlier.
     Head,
-    /// To the end, as all arrivals.
+    /// At the tail, as all arrivals.
     #[default]
     Tail,
 }
@@ -51,15 +51,15 @@ pub enum Place {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// How many acknowledgements of a connection a filter leaves: "conservative" two, "aggressive" one; "conservative" by
-    /// default.
+    /// Number of acknowledgements per connection that a filter keeps: "conservative" two, "aggressive" one;
+    /// "conservative" by default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub filter: Filter,
-    /// Where a filter puts an acknowledgement that replaces others: "tail", or "head" for where the first of those was;
-    /// "tail" by default.
+    /// Where a filter queues an acknowledgement that replaces others: "tail", or "head" for the place of the first of
+    /// them; "tail" by default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub place: Place,
-    /// Pure acknowledgements are served before data, too; false by default.
+    /// Also serve pure acknowledgements before data; false by default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub acks_first: bool,
 }
@@ -69,7 +69,7 @@ const ELSEWHERE: &str = "only the kind \"ack-filter\" has this key";
 /// The key of the disciplines that thin acknowledgements.
 pub(super) const ACKS_FIRST: Key = Key {
     name: "acks-first",
-    elsewhere: "only the kinds \"ack-filter\" and \"ack-decimation\" have this key; a kind \"acks-first\" is one of its own",
+    elsewhere: "only the kinds \"ack-filter\" and \"ack-decimation\" have this key; kind = \"acks-first\" gives acknowledgements priority",
     missing: None,
 };
 

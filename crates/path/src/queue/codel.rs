@@ -18,7 +18,7 @@ use alloc::boxed::Box;
 use skyhaul_base::amount::Time;
 use skyhaul_base::{Duration, Instant, math};
 
-/// Packets are marked or dropped as they leave while all wait for too long.
+/// Marks or drops packets at the head while the queueing delay stays too long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -27,17 +27,17 @@ use skyhaul_base::{Duration, Instant, math};
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Queueing delay to keep to; 30 ms by default, 15 ms with the kind "pie".
+    /// Target queueing delay; 30 ms by default, 15 ms with the kind "pie".
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub target: Duration,
-    /// How long the delay must exceed the target: about the longest RTT; 600 ms by default.
+    /// Interval for which the delay must exceed the target, about the longest RTT; 600 ms by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub interval: Duration,
-    /// Packets that allow it are marked instead of dropped; true by default.
+    /// Mark ECN-capable packets instead of dropping them; true by default.
     pub ecn: bool,
-    /// Low priority is marked or dropped in the place of high priority; false by default.
+    /// Mark or drop low priority instead of high priority; false by default.
     pub class_aware: bool,
 }
 

@@ -19,7 +19,7 @@ use skyhaul_base::Duration;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::{Count, Size, Time};
 
-/// Each flow has a queue of its own in which packets are marked or dropped while all wait for too long.
+/// Each flow has its own queue, which marks or drops packets while its queueing delay stays too long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -28,25 +28,25 @@ use skyhaul_base::amount::{Count, Size, Time};
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Queueing delay to keep to; 30 ms by default, 15 ms with the kind "pie".
+    /// Target queueing delay; 30 ms by default, 15 ms with the kind "pie".
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub target: Duration,
-    /// How long the delay must exceed the target: about the longest RTT; 600 ms by default.
+    /// Interval for which the delay must exceed the target, about the longest RTT; 600 ms by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub interval: Duration,
-    /// How much a flow may send per turn; 1514 B by default.
+    /// Quantum: bytes that a flow may send per turn; 1514 B by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::size"))]
     #[cfg_attr(feature = "schema", schemars(with = "Size"))]
     pub quantum: u64,
-    /// Queues that the flows share; 1024 by default.
+    /// Number of queues that the flows share; 1024 by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::count"))]
     #[cfg_attr(feature = "schema", schemars(with = "Count"))]
     pub flows: u64,
-    /// Packets that allow it are marked instead of dropped; true by default.
+    /// Mark ECN-capable packets instead of dropping them; true by default.
     pub ecn: bool,
-    /// Low priority is marked or dropped in the place of high priority; false by default.
+    /// Mark or drop low priority instead of high priority; false by default.
     pub class_aware: bool,
 }
 

@@ -4,6 +4,6 @@ use super::model::without_options;
 use super::threshold::Threshold;
 
 without_options! {
-    /// Low priority is refused when more than one packet is queued.
-    Threshold, "probes only into an almost empty queue", blind: false, Threshold::new(2)
+    /// Refuses low priority when more than one packet is queued.
+    Threshold, "probes admitted only to an almost empty queue", blind: false, Threshold::new(2)
 }

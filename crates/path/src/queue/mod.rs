@@ -126,7 +126,7 @@ macro_rules! disciplines {
             }
             fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 schemars::json_schema!({
-                    "description": "Who is admitted to a queue and who is served next.",
+                    "description": "The discipline: which packets a queue admits, and which it serves next.",
                     "oneOf": [$({
                         "const": $name,
                         "description": <$config as schemars::JsonSchema>::json_schema(generator).get("description"),
@@ -290,7 +290,7 @@ pub enum Invalid {
     #[error(transparent)]
     Discipline(InvalidDiscipline),
     /// The packet in service alone exceeds the capacity.
-    #[error("not even the packet in service fits, which count-in-service counts")]
+    #[error("with count-in-service, not even the packet in service fits")]
     NothingPasses,
 }
 

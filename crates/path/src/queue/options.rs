@@ -50,7 +50,7 @@ pub enum Invalid {
     #[error(transparent)]
     Param(#[from] ParamError),
     /// The lower threshold is not below the upper one.
-    #[error("{min} packets are not fewer than the {max} of `{upper}`: write a number between 0 and that")]
+    #[error("{min} packets is not below `{upper}`, {max}: write a number between 0 and that")]
     Thresholds {
         /// Key of the lower one.
         lower: &'static str,
@@ -62,9 +62,7 @@ pub enum Invalid {
         max: f64,
     },
     /// A threshold of so many packets is never reached.
-    #[error(
-        "{min} packets are more than the queue holds, so that it never acts: write fewer, or raise `limit`"
-    )]
+    #[error("{min} packets is more than the queue holds, so it never acts: write less, or raise `limit`")]
     NeverReached {
         /// Its key.
         key: &'static str,
@@ -72,7 +70,7 @@ pub enum Invalid {
         min: f64,
     },
     /// What must be more than nothing is nothing.
-    #[error("0 makes no sense here: write {example}")]
+    #[error("must be above 0: write {example}")]
     Zero {
         /// Its key.
         key: &'static str,

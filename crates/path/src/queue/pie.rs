@@ -25,7 +25,7 @@ use alloc::boxed::Box;
 use skyhaul_base::amount::{Frequency, Probability, Size, Time};
 use skyhaul_base::{Duration, Instant};
 
-/// Arrivals are marked or dropped at random, the more of them the longer packets wait.
+/// Marks or drops arrivals at random, with a probability that grows with the queueing delay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -34,37 +34,37 @@ use skyhaul_base::{Duration, Instant};
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Queueing delay to keep to; 30 ms by default, 15 ms with the kind "pie".
+    /// Target queueing delay; 30 ms by default, 15 ms with the kind "pie".
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub target: Duration,
-    /// Time from one computation of the probability to the next; 15 ms by default.
+    /// Update interval of the probability; 15 ms by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub update: Duration,
-    /// How long a burst after a quiet time passes; 150 ms by default.
+    /// Burst allowance after a quiet time; 150 ms by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub burst: Duration,
-    /// What a second of delay above the target adds to the probability; 0.125 /s by default.
+    /// Increase of the probability per second of delay above the target; 0.125 /s by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::frequency"))]
     #[cfg_attr(feature = "schema", schemars(with = "Frequency"))]
     pub alpha: f64,
-    /// What a second of growth of the delay adds to the probability; 1.25 /s by default.
+    /// Increase of the probability per second of growth of the delay; 1.25 /s by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::frequency"))]
     #[cfg_attr(feature = "schema", schemars(with = "Frequency"))]
     pub beta: f64,
-    /// Size of a usual packet; 1000 B by default.
+    /// Typical packet size; 1000 B by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::size"))]
     #[cfg_attr(feature = "schema", schemars(with = "Size"))]
     pub packet_size: u64,
-    /// Packets that allow it are marked instead of dropped; true by default.
+    /// Mark ECN-capable packets instead of dropping them; true by default.
     pub ecn: bool,
     /// Probability from which packets are dropped instead of marked; 0.1 by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub ecn_threshold: f64,
-    /// Low priority is marked or dropped in the place of high priority; false by default.
+    /// Mark or drop low priority instead of high priority; false by default.
     pub class_aware: bool,
 }
 
@@ -113,7 +113,7 @@ impl Model for Config {
         Box::new(Pie { waiting: Waiting::new(self.class_aware), control: Control::new(*self) })
     }
     fn words(&self) -> &'static str {
-        "drops by delay and its growth (PIE)"
+        "drops by queueing delay and its growth (PIE)"
     }
     fn ignores_priority(&self) -> bool {
         !self.class_aware

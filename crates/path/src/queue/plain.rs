@@ -5,6 +5,6 @@ use super::drop_tail::DropTail;
 use super::model::without_options;
 
 without_options! {
-    /// The same as drop-tail: a router without support for priorities.
+    /// As drop-tail: a router without support for priorities.
     DropTail, "one class, tail drop, marks ignored", blind: true, DropTail::new()
 }

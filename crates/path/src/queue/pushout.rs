@@ -18,11 +18,11 @@ use core::convert::Infallible;
 /// The key of both disciplines.
 const VICTIM: Key = Key {
     name: "victim",
-    elsewhere: "only the kinds \"strict-pushout\" and \"fifo-pushout\" have a victim",
+    elsewhere: "only the kinds \"strict-pushout\" and \"fifo-pushout\" have the key victim",
     missing: None,
 };
 
-/// Which packet of low priority makes room.
+/// Which low-priority packet is dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "VictimSpec"))]
@@ -34,7 +34,7 @@ pub enum Victim {
     Youngest,
 }
 
-/// Low priority is discarded first and served last.
+/// Drops low priority first and serves it last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -43,12 +43,12 @@ pub enum Victim {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Strict {
-    /// Which packet of low priority makes room in a push-out queue; "youngest" by default.
+    /// Which low-priority packet a push-out queue drops; "youngest" by default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub victim: Victim,
 }
 
-/// Low priority is discarded first, service in the order of arrival.
+/// Drops low priority first, and serves in order of arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -57,7 +57,7 @@ pub struct Strict {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fifo {
-    /// Which packet of low priority makes room in a push-out queue; "youngest" by default.
+    /// Which low-priority packet a push-out queue drops; "youngest" by default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub victim: Victim,
 }
@@ -75,7 +75,7 @@ impl Model for Strict {
         StrictPushout::new(self.victim)
     }
     fn words(&self) -> &'static str {
-        "probes discarded first and served last"
+        "probes dropped first and served last"
     }
 }
 
@@ -91,7 +91,7 @@ impl Model for Fifo {
         FifoPushout::new(self.victim)
     }
     fn words(&self) -> &'static str {
-        "probes discarded first, served in order"
+        "probes dropped first, served in order"
     }
 }
 

@@ -20,7 +20,7 @@ use alloc::boxed::Box;
 use skyhaul_base::amount::{Count, Probability, Size};
 use skyhaul_base::{Instant, Rate, math};
 
-/// Arrivals are marked or dropped at random, the more of them the longer the queue is on average.
+/// Marks or drops arrivals at random, with a probability that grows with the average queue length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -29,14 +29,14 @@ use skyhaul_base::{Instant, Rate, math};
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Average queue from which packets are marked or dropped; a sixth of the limit by default, 5 packets without one.
+    /// Lower threshold of the average queue; a sixth of the limit by default, 5 packets without one.
     #[cfg_attr(
         feature = "serde",
         serde(skip_serializing_if = "Option::is_none", with = "skyhaul_base::amount::plain::optional_count")
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Count"))]
     pub min_threshold: Option<u64>,
-    /// Average queue at which the probability is the largest; half the limit by default, 15 packets without one.
+    /// Upper threshold of the average queue; half the limit by default, 15 packets without one.
     #[cfg_attr(
         feature = "serde",
         serde(skip_serializing_if = "Option::is_none", with = "skyhaul_base::amount::plain::optional_count")
@@ -47,19 +47,20 @@ pub struct Config {
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub max_probability: f64,
-    /// Weight of the present queue in the average; 0.002 by default.
+    /// Weight of the current queue length in the average; 0.002 by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub weight: f64,
-    /// Above the upper threshold the probability rises to 1 at its double, instead of at once; true by default.
+    /// "Gentle": above the upper threshold the probability rises linearly to 1 at twice the threshold, instead of at
+    /// once; true by default.
     pub gentle: bool,
-    /// Size of a usual packet; 1000 B by default.
+    /// Typical packet size; 1000 B by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::size"))]
     #[cfg_attr(feature = "schema", schemars(with = "Size"))]
     pub packet_size: u64,
-    /// Packets that allow it are marked instead of dropped; true by default.
+    /// Mark ECN-capable packets instead of dropping them; true by default.
     pub ecn: bool,
-    /// Low priority is marked or dropped in the place of high priority; false by default.
+    /// Mark or drop low priority instead of high priority; false by default.
     pub class_aware: bool,
 }
 

@@ -10,7 +10,7 @@ use crate::param::Refusal;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::Count;
 
-/// Low priority is refused unless fewer than `low-below` packets are queued.
+/// Refuses low priority unless fewer than `low-below` packets are queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -19,7 +19,7 @@ use skyhaul_base::amount::Count;
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Low priority is admitted to a threshold queue while fewer packets are queued.
+    /// A threshold queue admits low priority while fewer packets than this are queued.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::count"))]
     #[cfg_attr(feature = "schema", schemars(with = "Count"))]
     pub low_below: u64,
@@ -55,7 +55,7 @@ impl Model for Config {
         Threshold::new(u32::try_from(self.low_below).unwrap_or(u32::MAX))
     }
     fn words(&self) -> &'static str {
-        "probes only below a threshold"
+        "probes admitted only below a threshold"
     }
 }
 

@@ -16,7 +16,7 @@ use alloc::collections::VecDeque;
 use skyhaul_base::amount::Probability;
 use skyhaul_base::math;
 
-/// High and low priority have a limit each.
+/// High and low priority have separate limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -25,11 +25,11 @@ use skyhaul_base::math;
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Part of the limit that is for low priority alone, the rest being for high priority alone; 0.5 by default.
+    /// Fraction of the limit for low priority only; the rest is for high priority only; 0.5 by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub low_room: f64,
-    /// Part of the rate that low priority has while both wait; 0 by default: high priority is served first.
+    /// Share of the rate for low priority while both wait; 0 by default: high priority is served first.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub low_rate: f64,
@@ -72,7 +72,7 @@ impl Model for Config {
         if self.low_rate == 0.0 {
             "a limit per class, probes served last"
         } else {
-            "a limit per class, a share of the rate each"
+            "a limit and a share of the rate per class"
         }
     }
 }

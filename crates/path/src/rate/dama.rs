@@ -25,7 +25,7 @@ use skyhaul_base::{Duration, Instant, Rate};
 /// Bits are counted in units of 1e-9, so that bits over bit/s are nanoseconds.
 const UNIT: u128 = 1_000_000_000;
 
-/// A channel that is assigned on demand.
+/// A channel assigned on demand (DAMA).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -34,11 +34,11 @@ const UNIT: u128 = 1_000_000_000;
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// What the terminal gets once it has asked: the slot of a frame, over the length of the frame.
+    /// Rate assigned to the terminal on request: the size of its slot divided by the frame length.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::rate"))]
     #[cfg_attr(feature = "schema", schemars(with = "RateSpec"))]
     pub rate: Rate,
-    /// Rate within a slot, which all terminals share; by default `rate`, so that a slot fills its frame.
+    /// Rate within a slot of the shared carrier; by default `rate`, so that a slot fills its frame.
     #[cfg_attr(
         feature = "serde",
         serde(default, with = "optional_rate", skip_serializing_if = "Option::is_none")
@@ -49,16 +49,16 @@ pub struct Config {
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub frame: Duration,
-    /// From a packet that finds the terminal idle to the earliest frame with capacity: a round trip over the satellite,
-    /// and what the control centre takes.
+    /// Request delay, from a packet at an idle terminal to the first frame with capacity: a round trip over the
+    /// satellite plus the processing of the control centre.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub request: Duration,
-    /// How long the terminal keeps its capacity without a packet; none by default.
+    /// How long an idle terminal keeps its capacity; not at all by default.
     #[cfg_attr(feature = "serde", serde(default, with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub hold: Duration,
-    /// What may leave by random access until the capacity comes; nothing by default.
+    /// Amount that may be sent by random access until the capacity is assigned; nothing by default.
     #[cfg_attr(
         feature = "serde",
         serde(default, with = "optional_rate", skip_serializing_if = "Option::is_none")
@@ -107,7 +107,7 @@ impl Table for Config {
             let Some(rate) = rate else { continue };
             if rate > self.carrier() {
                 let message = format!(
-                    "{} bit/s are more than the carrier has ({} bit/s): write less, or a higher carrier-rate",
+                    "{} bit/s is more than the carrier has ({} bit/s): write less, or a higher carrier-rate",
                     rate.bits_per_sec(),
                     self.carrier().bits_per_sec()
                 );
@@ -127,7 +127,11 @@ impl Table for Config {
         self.rate
     }
     fn words(&self, rate: &dyn Fn(Rate) -> String) -> String {
-        let first = if self.contention_rate.is_some() { ", with contention until it comes" } else { "" };
+        let first = if self.contention_rate.is_some() {
+            ", with contention until the capacity is assigned"
+        } else {
+            ""
+        };
         format!("{} on demand{first}", rate(self.rate))
     }
     fn run(self: &Arc<Self>) -> Run {

@@ -43,7 +43,7 @@ macro_rules! rates {
             $($asked(Arc<$table>),)*
         }
 
-        /// A rate that depends on what there is to send, as a table of keys.
+        /// A rate that depends on the offered traffic.
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RateKindSpec"))]
@@ -88,7 +88,7 @@ macro_rules! rates {
         pub fn read(name: &str, text: &str, end: End) -> Result<Config, Broken> {
             match name {
                 $($name => <$model>::read(text, end).map(|m| Config::$variant(Arc::new(m))),)*
-                _ => broken(0, format!("\"{name}\" is none of the files with rates: {}", NAMES.join(", "))),
+                _ => broken(0, format!("\"{name}\" is not a rate file format (known: {})", NAMES.join(", "))),
             }
         }
 

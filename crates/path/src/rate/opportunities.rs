@@ -93,8 +93,8 @@ impl Model for Opportunities {
     type Run = Run;
 
     const FILE: &'static str =
-        "A file of Mahimahi, for rates: in each line a millisecond at which 1504 bytes may leave.";
-    const NO_END: Option<&'static str> = Some("a file of Mahimahi always begins anew");
+        "A Mahimahi trace, for rates: each line is a millisecond at which 1504 bytes may leave.";
+    const NO_END: Option<&'static str> = Some("a Mahimahi trace always repeats");
 
     fn mean(&self) -> Rate {
         Self::mean(self)
@@ -112,10 +112,10 @@ impl Model for Opportunities {
             let accepted = "write a whole number of milliseconds, from 0 to 4294967295, in each line";
             let Some(ms) = word.parse::<u32>().ok().filter(|_| word.bytes().all(|b| b.is_ascii_digit()))
             else {
-                return broken(line, format!("{} is no time: {accepted}", shown(word)));
+                return broken(line, format!("{} is not a time: {accepted}", shown(word)));
             };
             if let Some(before) = times.last().filter(|before| ms < **before) {
-                return broken(line, format!("{ms} comes after {before}: times must not descend"));
+                return broken(line, format!("{ms} follows {before}: times must not descend"));
             }
             times.push(ms);
             if times.len() > MAX_LINES {
@@ -126,7 +126,7 @@ impl Model for Opportunities {
         Self::new(times).or_else(|e| match e {
             TraceError::Empty => broken(0, "empty: it needs at least one line"),
             TraceError::NoPeriod => {
-                broken(last, "the last time is 0, which is no period: end with a later time")
+                broken(last, "the last time is 0, which is not a period: end with a later time")
             }
             other => broken(last, other.to_string()),
         })

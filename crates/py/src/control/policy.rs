@@ -7,7 +7,7 @@ use pyo3::types::PyDict;
 use skyhaul_cc::{Pipe, Policy, RecoveryEnd, RecoveryMode};
 
 const KNOWN: &str = "recovery, recovery_end, gate_on_flight, pipe, max_burst, rtt_samples, rate_samples, receiver_rate, \
-    loss_events, sent_events, watch_head, transmit_events, probes, low_priority_data";
+    loss_events, sent_events, watch_head, transmit_events, probes, low_priority_data, rack";
 
 /// Reads the attribute of an instance.
 pub(crate) fn read(object: &Bound<'_, PyAny>) -> PyResult<Policy> {
@@ -78,6 +78,7 @@ fn set(p: &mut Policy, key: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
         "probes" => p.probes = flag()?,
         "receiver_rate" => p.receiver_rate = flag()?,
         "loss_events" => p.loss_events = flag()?,
+        "rack" => p.rack = flag()?,
         "low_priority_data" => p.low_priority_data = flag()?,
         _ => return Err(PyValueError::new_err(format!("policy: unknown key \"{key}\" (known: {KNOWN})"))),
     }

@@ -16,17 +16,17 @@ use crate::option::{Feedback, Invalid, bits, bytes, optional_size};
 use skyhaul_base::Rate;
 use skyhaul_base::amount::{Count, RateSpec, Size, plain};
 
-/// How a sender begins.
+/// How a sender starts.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "SsvpStartup")]
 pub enum Startup {
-    /// By alpha per round-trip time, as later.
+    /// Additive increase by alpha per round-trip time, as later.
     #[default]
     Linear,
-    /// The gap halves every round-trip time until the first loss.
+    /// The inter-packet gap halves every round-trip time until the first loss.
     Double,
 }
 
@@ -35,29 +35,29 @@ pub enum Startup {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "SsvpSpec")]
 pub struct Config {
-    /// A packet with its headers; that of the application, or "1000 B".
+    /// Packet size with headers; by default that of the application, or "1000 B".
     #[serde(with = "optional_size", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Size>")]
     pub packet: Option<u64>,
-    /// Packets that the window grows by in a round-trip time. TCP-friendly with beta = 0.875 are 0.31 (with timeouts,
-    /// 4(1 − beta²)/3) and 0.20 (without, 3(1 − beta)/(1 + beta)).
+    /// Increase of the window in packets per round-trip time. TCP-friendly values for beta = 0.875 are 0.31 (with
+    /// timeouts, 4(1 − beta²)/3) and 0.20 (without, 3(1 − beta)/(1 + beta)).
     pub alpha: f64,
-    /// What the rate is multiplied by when packets are lost.
+    /// Factor of the rate when packets are lost.
     pub beta: f64,
-    /// How a sender begins.
+    /// How a sender starts.
     pub startup: Startup,
     /// When the receiver reports: "rtt" or "packet".
     pub feedback: Feedback,
-    /// Queues may mark packets instead of dropping them (ECN, RFC 3168); what is marked counts as lost.
+    /// Use ECN (RFC 3168): queues may mark packets instead of dropping them, and marked packets count as lost.
     pub ecn: bool,
-    /// Datagrams that may wait at the sender; more are refused.
+    /// Largest number of datagrams queued at the sender; more are refused.
     #[serde(with = "plain::count")]
     #[schemars(with = "Count")]
     pub queue: u64,
-    /// What the rate never exceeds; twice that of the application by default, "unlimited" if that has none.
+    /// Upper bound of the rate; by default twice that of the application, or "unlimited" if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_rate: Option<RateSpec>,
-    /// What the rate never falls below; "1 packets/s" by default.
+    /// Lower bound of the rate; "1 packets/s" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_rate: Option<RateSpec>,
 }

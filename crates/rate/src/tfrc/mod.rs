@@ -29,33 +29,33 @@ use skyhaul_base::amount::{Count, RateSpec, Size, Time, plain};
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "TfrcSpec")]
 pub struct Config {
-    /// A packet with its headers, the segment size of the equation; that of the application, or "1000 B".
+    /// Packet size with headers, the segment size of the equation; by default that of the application, or "1000 B".
     #[serde(with = "optional_size", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Size>")]
     pub packet: Option<u64>,
-    /// When the receiver reports: "rtt" as the RFC says, or "packet".
+    /// When the receiver reports: "rtt" as in the RFC, or "packet".
     pub feedback: Feedback,
-    /// Old losses count less while none are new (RFC 5348 §5.5).
+    /// Discount old loss intervals while there are no new losses (RFC 5348 §5.5).
     pub discounting: bool,
-    /// What an oracle would do: losses that the channel caused are no loss events. Only simulated.
+    /// Oracle: losses caused by the channel are not loss events. Only in simulations.
     pub ignore_corruption: bool,
-    /// The rate follows the round-trip time against oscillations (§4.5).
+    /// Adapt the rate to the round-trip time to damp oscillations (§4.5).
     pub damping: bool,
     /// The retransmission timeout in the equation is four round-trip times, and at least this.
     #[serde(with = "plain::time")]
     #[schemars(with = "Time")]
     pub rto_floor: Duration,
-    /// Queues may mark packets instead of dropping them (ECN, RFC 3168); what is marked counts as lost.
+    /// Use ECN (RFC 3168): queues may mark packets instead of dropping them, and marked packets count as lost.
     pub ecn: bool,
-    /// Packets of unused time that the sender may make up for at once (§4.6); 1 is pure pacing.
+    /// Largest burst in packets after unused time (§4.6); 1 is pure pacing.
     #[serde(with = "plain::count")]
     #[schemars(with = "Count")]
     pub burst: u64,
-    /// Datagrams that may wait at the sender; more are refused.
+    /// Largest number of datagrams queued at the sender; more are refused.
     #[serde(with = "plain::count")]
     #[schemars(with = "Count")]
     pub queue: u64,
-    /// What the rate never exceeds, whatever the equation says; "unlimited" by default.
+    /// Upper bound of the rate; "unlimited" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_rate: Option<RateSpec>,
 }

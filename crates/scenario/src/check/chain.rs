@@ -5,20 +5,20 @@ use crate::resolved::{Chain, Resolved};
 use core::fmt;
 use serde::Serialize;
 
-/// How the connections of a group are cut at gateways; the group's other numbers are those of its first leg.
+/// How the connections of a group are split at gateways; the other numbers of the group are those of its first leg.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChainCheck {
-    /// Kind, as files have it.
+    /// Kind, as in files.
     pub kind: &'static str,
-    /// RTT of all legs together, without queues and transmitters.
+    /// RTT of all legs together, without queueing and transmission times.
     pub rtt_s: f64,
     /// Links of the first leg.
     pub first: Vec<String>,
     /// The gateways in order.
     pub gateways: Vec<StationCheck>,
-    /// Legs are opened as soon as they are asked for.
+    /// Gateways open a leg as soon as the SYN of the previous leg arrives.
     pub opens_early: bool,
-    /// Gateways acknowledge only what the next leg has acknowledged.
+    /// Gateways acknowledge only data that the next leg has acknowledged.
     pub acknowledges_late: bool,
 }
 
@@ -27,9 +27,9 @@ pub struct ChainCheck {
 pub struct StationCheck {
     /// Name.
     pub gateway: String,
-    /// What it holds for a connection in each direction.
+    /// Its buffer per connection and direction.
     pub buffer_bytes: u64,
-    /// What results call the leg that begins there.
+    /// The name of the leg that begins there, in results.
     pub leg: String,
     /// Links of that leg.
     pub path: Vec<String>,

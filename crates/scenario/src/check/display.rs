@@ -5,7 +5,7 @@ use crate::amount::{RateSpec, Time};
 use core::fmt;
 use skyhaul_base::{Duration, Rate};
 
-/// Three significant digits, without an exponent where people would not write one.
+/// Three significant digits, without an exponent for usual magnitudes.
 pub(super) fn short(x: f64) -> String {
     if x == 0.0 {
         return "0".into();
@@ -26,7 +26,7 @@ pub(super) fn short(x: f64) -> String {
     }
 }
 
-/// A share in per cent.
+/// A fraction in per cent.
 pub(super) fn percent(share: f64) -> String {
     format!("{} %", short(share * 100.0))
 }
@@ -55,7 +55,7 @@ impl fmt::Display for Check {
             if let Some(k) = link.ack_ratio {
                 writeln!(
                     f,
-                    "  ratio        k = {} packets forward in the time of one acknowledgement",
+                    "  ratio        k = {} data packets sent in the transmission time of one acknowledgement",
                     short(k)
                 )?;
             }
@@ -164,7 +164,7 @@ fn group(f: &mut fmt::Formatter<'_>, c: &FlowCheck) -> fmt::Result {
         write!(f, ": {} segments/s per flow, goodput {all} in all", short(rate))?;
     }
     if let Some(u) = c.in_phase_utilization.filter(|u| *u < 1.0) {
-        write!(f, "; {} of it if all flows lose in step", percent(u))?;
+        write!(f, "; {} of it if all flows lose packets at the same time", percent(u))?;
     }
     writeln!(f)
 }

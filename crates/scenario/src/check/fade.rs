@@ -1,4 +1,4 @@
-//! What follows from the fade of a link.
+//! The effect of the fade of a link.
 
 use super::display::{percent, short};
 use serde::Serialize;
@@ -9,30 +9,30 @@ use std::fmt;
 /// The fade of one direction of a link, in the long run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FadeCheck {
-    /// What it is.
+    /// Its description.
     pub what: String,
-    /// ModCods from that under a clear sky on down.
+    /// The ModCods in use, from that under a clear sky downwards.
     pub modcods: Vec<ModCodCheck>,
-    /// Mean of the rate over the time in which packets arrive and that in which none does.
+    /// Mean rate over the whole time, including outages.
     pub mean_rate_bit_s: Option<f64>,
-    /// Share of time in which nothing arrives.
+    /// Fraction of time in which no packet arrives.
     pub outage: f64,
-    /// Share of packets of 188 bytes lost besides.
+    /// Fraction of packets of 188 bytes lost outside outages.
     pub loss: f64,
 }
 
-/// A ModCod that is used.
+/// A ModCod in use.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ModCodCheck {
     /// Its name.
     pub name: String,
     /// The rate with it, if it sets one.
     pub rate_bit_s: Option<f64>,
-    /// Share of time in which it is right.
+    /// Fraction of time in which it is in use.
     pub share: f64,
 }
 
-/// What follows from `fade` on a link of this rate.
+/// The effect of `fade` on a link of this rate.
 pub(super) fn check(fade: &fade::Config, rate: &rate::Config) -> FadeCheck {
     let own = rate.mean().map(|r| r.bits_per_sec() as f64);
     let carrier = fade.carrier();

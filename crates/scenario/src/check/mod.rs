@@ -1,5 +1,5 @@
-//! What follows from a scenario before it runs: products of rate and delay, closed-form bounds and the one that
-//! is active, and warnings where experiments in this field go wrong.
+//! What a scenario implies before it runs: bandwidth-delay products, closed-form bounds and which of them is active,
+//! and warnings of common mistakes in experiments of this field.
 
 mod chain;
 mod display;
@@ -24,8 +24,8 @@ use skyhaul_base::Rate;
 use skyhaul_path::Limit;
 use skyhaul_rate::REPORT_BYTES;
 
-/// Everything that `check` knows about a scenario. Times in seconds, rates in segments per second or bit/s as
-/// the names say; what has no bound is `None`.
+/// The results of `check`. Times are in seconds, rates in segments per second or bit/s as the names say; an absent
+/// bound is `None`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
     /// Title of the scenario.
@@ -36,13 +36,13 @@ pub struct Check {
     pub duration_s: f64,
     /// Seed.
     pub seed: u64,
-    /// What the run will hold in memory.
+    /// The memory that the run will need.
     pub memory: Memory,
     /// Links in the order of the scenario.
     pub links: Vec<LinkCheck>,
     /// Flow groups in the order of the scenario.
     pub flows: Vec<FlowCheck>,
-    /// What may be unintended.
+    /// Warnings of likely mistakes.
     pub warnings: Vec<Warning>,
 }
 
@@ -55,28 +55,30 @@ pub struct LinkCheck {
     pub forward: DirectionCheck,
     /// Direction of acknowledgements.
     pub reverse: DirectionCheck,
-    /// Satellites that move; `None` on other links.
+    /// The satellites of the link; `None` on links without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub orbit: Option<OrbitCheck>,
-    /// Normalised bandwidth ratio k (RFC 3449 §2) of the group that crosses it with the largest packets over TCP: so many of
-    /// its packets are sent forward in the time of one acknowledgement in reverse. `None` if a rate is unlimited.
+    /// Normalised bandwidth ratio k (RFC 3449 §2) of the TCP group with the largest packets on this link: the number
+    /// of its packets sent forward in the transmission time of one acknowledgement in reverse. `None` if a rate is
+    /// unlimited.
     pub ack_ratio: Option<f64>,
 }
 
-/// One direction of a link. Packets are the largest that cross it: data forward, acknowledgements in reverse.
+/// One direction of a link. Packet figures are for the largest packets on it: data forward, acknowledgements in
+/// reverse.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DirectionCheck {
     /// Rate; `None` is unlimited.
     pub rate_bit_s: Option<u64>,
-    /// Rate in packets.
+    /// Rate in packets per second.
     pub rate_packets_s: Option<f64>,
-    /// Size of those packets.
+    /// Size of these packets.
     pub packet_bytes: u32,
     /// Smallest propagation delay.
     pub delay_s: f64,
-    /// Share of those packets lost by the channel in the long run, and not repaired.
+    /// Long-run fraction of these packets that the channel loses and nothing repairs.
     pub loss: f64,
-    /// What repairs losses, and what that costs.
+    /// The repair of losses, and its cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repair: Option<RepairCheck>,
     /// Kind of queue.
@@ -89,11 +91,11 @@ pub struct DirectionCheck {
     pub queue_bdp: Option<f64>,
     /// Product of the rate and the longest base RTT of the flows that cross it.
     pub bdp_packets: Option<f64>,
-    /// How many flows cross it.
+    /// Number of flows on it.
     pub flows: u64,
-    /// Predicted share of the rate in use.
+    /// Predicted utilization.
     pub utilization: Option<f64>,
-    /// What rain or shadowing does.
+    /// The effect of rain or shadowing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fade: Option<FadeCheck>,
 }
@@ -103,9 +105,9 @@ pub struct DirectionCheck {
 pub struct FlowCheck {
     /// Name.
     pub name: String,
-    /// How many.
+    /// Number of flows.
     pub count: u32,
-    /// How its connections are cut at gateways.
+    /// How its connections are split at gateways.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chain: Option<ChainCheck>,
     /// Congestion control.
@@ -114,24 +116,24 @@ pub struct FlowCheck {
     pub packet_bytes: u32,
     /// Payload of a full segment.
     pub segment_bytes: u32,
-    /// RTT without queueing: propagation, access, and one packet and one acknowledgement through every
-    /// transmitter.
+    /// RTT without queueing: propagation, access delay, and the transmission of one packet and one acknowledgement on
+    /// every link.
     pub base_rtt_s: f64,
     /// The largest window: the smaller of the receiver's and the sender's buffer.
     pub window_segments: f64,
-    /// Probability that a packet is lost by a channel on its way.
+    /// Probability that a channel on the path loses a packet.
     pub loss: f64,
-    /// Link with the smallest forward rate, and how many packets fill it and the path.
+    /// The link with the smallest forward rate, and the BDP.
     pub bottleneck: Option<Bottleneck>,
     /// What limits one flow, in segments per second.
     pub bounds: Bounds,
-    /// The limit that holds.
+    /// The active limit.
     pub active: Active,
-    /// Predicted rate of one flow in segments per second, lost ones included.
+    /// Predicted rate of one flow in segments per second, including lost ones.
     pub rate_segments_s: Option<f64>,
     /// Predicted goodput of the group in payload bit/s.
     pub goodput_bit_s: Option<f64>,
-    /// Utilisation if all flows lose at the same time: clean drop-tail link, Reno class only.
+    /// Utilization if all flows lose packets at the same time: loss-free drop-tail link, Reno class only.
     pub in_phase_utilization: Option<f64>,
 }
 
@@ -144,34 +146,34 @@ pub struct Bottleneck {
     pub bdp_packets: f64,
 }
 
-/// Upper limits of the rate of one flow, in segments per second; `None` does not limit.
+/// Upper bounds of the rate of one flow, in segments per second; `None` is no bound.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bounds {
-    /// What the application has to send.
+    /// The rate of the application.
     pub application: Option<f64>,
     /// Window over RTT.
     pub window: Option<f64>,
     /// Equal share of the slowest forward link.
     pub fair_share: Option<f64>,
-    /// Random loss. Of TCP by the full formula of Padhye et al.: what Reno reaches, and it binds the Reno class only. Of TFRC
-    /// by its own equation, which takes losses for loss events; nothing is known of other datagrams.
+    /// Random loss. For TCP by the full formula of Padhye et al., which describes Reno and bounds the Reno class
+    /// only; for TFRC by its own equation, with losses as loss events; unknown for other datagrams.
     pub random_loss: Option<f64>,
-    /// Share of the acknowledgements that the slowest reverse link carries.
+    /// The share of acknowledgements on the slowest reverse link.
     pub return_link: Option<f64>,
 }
 
-/// Which limit holds.
+/// The active limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Active {
-    /// What the application has to send.
+    /// The rate of the application.
     Application,
-    /// The share of a forward link.
+    /// The fair share of a forward link.
     FairShare {
         /// Its name.
         link: String,
     },
-    /// Nothing that a closed form knows.
+    /// No bound with a closed form.
     None,
     /// Random loss.
     RandomLoss,
@@ -184,10 +186,10 @@ pub enum Active {
     Window,
 }
 
-/// Something that may be unintended.
+/// A warning of a likely mistake.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Warning {
-    /// Short name, for filters.
+    /// Short name, for filtering.
     pub code: &'static str,
     /// The key to look at.
     pub key: String,
@@ -195,7 +197,7 @@ pub struct Warning {
     pub message: String,
 }
 
-/// Derives everything from a scenario.
+/// Computes all results from a scenario.
 #[must_use]
 pub fn check(scenario: &Resolved) -> Check {
     let mut flows: Vec<FlowCheck> = scenario.flows.iter().map(|f| flow(scenario, f)).collect();
@@ -216,7 +218,7 @@ pub fn check(scenario: &Resolved) -> Check {
     check
 }
 
-/// Flows whose steady state the loss formulas describe.
+/// Whether the loss formulas describe the steady state of the flow.
 fn reno_class(cc: &str) -> bool {
     matches!(cc, "tahoe" | "reno" | "newreno" | "sack" | "prr")
 }
@@ -225,17 +227,17 @@ fn packet(f: &FlowGroup) -> u32 {
     f.endpoint.mss + f.endpoint.header
 }
 
-/// Datagrams that yield to nobody.
+/// Whether the flow sends datagrams without congestion control.
 fn udp(f: &FlowGroup) -> bool {
     f.transport == Transport::Udp
 }
 
-/// Bytes of what the application's rate is stated in, per segment: the packet of datagrams, the payload over TCP.
+/// Bytes per segment in the unit of the application's rate: the whole packet for datagrams, the payload over TCP.
 fn unit(f: &FlowGroup) -> u32 {
     if f.transport.sends_datagrams() { packet(f) } else { f.endpoint.mss }
 }
 
-/// What comes back: an acknowledgement, or a report.
+/// Size of the packets on the return path: acknowledgements, or reports.
 fn ack(f: &FlowGroup) -> u32 {
     let report = f.transport.rate().map_or(0, |_| REPORT_BYTES as u32);
     (f.endpoint.header + report).max(1)
@@ -262,7 +264,7 @@ fn random_loss(f: &FlowGroup, loss: f64, rtt: f64, t0: f64, window: f64) -> Opti
     .filter(|_| loss > 0.0)
 }
 
-/// Flows that [`random_loss`] describes.
+/// Whether [`random_loss`] describes the flow.
 fn bound_by_loss(cc: &str) -> bool {
     reno_class(cc) || cc == "tfrc"
 }
@@ -337,8 +339,8 @@ fn ack_ratio(f: &FlowGroup, l: &Link) -> Option<f64> {
     window::asymmetry(forward.bytes_per_sec(), reverse.bytes_per_sec(), sizes.0, sizes.1).ok()
 }
 
-/// How many packets of a group stand behind each acknowledgement that the reverse direction of a link has to carry, if it is
-/// short of room: infinitely many where it filters.
+/// The number of packets that each acknowledgement stands for when the reverse direction of a link is congested:
+/// infinity if its queue filters acknowledgements.
 fn packets_per_ack(f: &FlowGroup, l: &Link) -> f64 {
     f64::from(f.endpoint.delayed_ack.every) / l.reverse.queue.discipline.share_of_acks()
 }
@@ -374,7 +376,7 @@ fn direction(d: &Direction, size: u32, rtt: f64, flows: u64) -> DirectionCheck {
     }
 }
 
-/// Shares the links among the flows and writes down what limits whom.
+/// Shares the links among the flows and records the active limit of each.
 fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
     // Resource 2i is the forward direction of link i, 2i + 1 its reverse; amounts in bytes per second.
     let whole: Vec<Option<f64>> = scenario

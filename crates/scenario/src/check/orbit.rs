@@ -1,4 +1,4 @@
-//! What satellites do to a link during a run: who serves it, with which delay, and when nobody does.
+//! The effect of satellites on a link during a run: which satellite serves it, with which delay, and the outages.
 
 use super::display::short;
 use crate::orbit::Orbit;
@@ -7,65 +7,65 @@ use serde::Serialize;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_orbit::{Diversity, Relay, Tracker};
 
-/// How much of a run is looked at: a satellite's pass lasts minutes, and a sky that turns on shows nothing new.
+/// The part of a run that is examined: a satellite pass lasts minutes, and longer runs show nothing new.
 const LONGEST: Duration = Duration::from_secs(3_600);
-/// How many passes a terminal shows.
+/// Number of passes shown on a terminal.
 const SHOWN: usize = 24;
 
-/// A link over satellites. Delays are one way.
+/// A satellite link. Delays are one-way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OrbitCheck {
     /// Both stations.
     pub stations: [String; 2],
-    /// How many satellites may serve.
+    /// Number of satellites in the constellation.
     pub satellites: u32,
-    /// Packets pass from satellite to satellite.
+    /// Whether packets are relayed from satellite to satellite.
     pub inter_satellite: bool,
-    /// How many satellites serve at a time, and what they carry: "none", "best" or "both".
+    /// Satellite diversity: "none", "best" or "both".
     pub diversity: &'static str,
-    /// How much of the run was looked at: an hour at most.
+    /// The part of the run that was examined, at most an hour.
     pub looked_at_s: f64,
-    /// The shortest delay; `None` if no satellite was in sight.
+    /// The shortest delay; `None` if no satellite was visible.
     pub delay_min_s: Option<f64>,
-    /// The mean while there is a way.
+    /// The mean delay while there is a path.
     pub delay_mean_s: Option<f64>,
-    /// The longest.
+    /// The longest delay.
     pub delay_max_s: Option<f64>,
-    /// Changes from one satellite to another.
+    /// Number of handovers between satellites.
     pub handovers: u64,
-    /// Time without a way while satellites change.
+    /// Time without a path during handovers.
     pub interrupted_s: f64,
-    /// Times without a satellite in sight: from when to when.
+    /// Outages without a visible satellite: start and end.
     pub outages_s: Vec<[f64; 2]>,
-    /// Who serves, one after the other.
+    /// The serving satellites in order.
     pub passes: Vec<PassCheck>,
 }
 
-/// A satellite serves.
+/// A pass of a satellite.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PassCheck {
-    /// What it is called; both of those that the stations use, where these differ.
+    /// Name of the satellite; both names if the stations use different ones.
     pub satellite: String,
-    /// From when.
+    /// Start.
     pub from_s: f64,
-    /// Until when.
+    /// End.
     pub until_s: f64,
-    /// The lowest elevation, at the station from which it is lower.
+    /// The lowest elevation, at the station where it is lower.
     pub elevation_min_deg: f64,
-    /// The highest.
+    /// The highest elevation.
     pub elevation_max_deg: f64,
     /// The shortest delay.
     pub delay_min_s: f64,
-    /// The longest.
+    /// The longest delay.
     pub delay_max_s: f64,
 }
 
-/// A row of the series of a link: from this time on, until the next.
+/// A row of the series of a link, valid until the next row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// When.
+    /// Time.
     pub time_s: f64,
-    /// The satellite of the senders' station; empty without one.
+    /// The satellite that serves the senders' station; empty if none does.
     pub satellite: String,
     /// Its elevation there.
     pub elevation_deg: Option<f64>,
@@ -73,7 +73,7 @@ pub struct Sample {
     pub delay_s: Option<f64>,
 }
 
-/// Calls `row` for each time of the first `duration` of a run at which the delay is computed.
+/// Calls `row` for each time in the first `duration` of a run at which the delay is computed.
 pub fn series(orbit: &Orbit, duration: Duration, row: &mut dyn FnMut(&Sample)) {
     let end = Instant::ZERO + duration;
     let sky = orbit.sky();
@@ -90,7 +90,7 @@ pub fn series(orbit: &Orbit, duration: Duration, row: &mut dyn FnMut(&Sample)) {
     }
 }
 
-/// Looks at the run of a link.
+/// Examines the run of a link.
 pub(super) fn check(orbit: &Orbit, duration: Duration) -> OrbitCheck {
     let (config, sky) = (orbit.config(), orbit.sky());
     let length = duration.min(LONGEST);
@@ -177,7 +177,7 @@ pub(super) fn check(orbit: &Orbit, duration: Duration) -> OrbitCheck {
     check
 }
 
-/// From the smaller to the larger of two numbers, or the one that both are.
+/// A range of two numbers, or a single number if they are equal.
 fn range(low: f64, high: f64, decimals: usize) -> String {
     let (low, high) = (format!("{low:.decimals$}"), format!("{high:.decimals$}"));
     if low == high { low } else { format!("{low} to {high}") }
@@ -194,9 +194,9 @@ fn show(f: &mut fmt::Formatter<'_>, o: &OrbitCheck) -> fmt::Result {
     let what = if o.satellites == 1 { "satellite" } else { "satellites" };
     let how = match (o.inter_satellite, o.diversity) {
         (true, _) => "from satellite to satellite",
-        (false, "best") => "by the nearer of two at a time",
-        (false, "both") => "by two at a time, each packet by both",
-        (false, _) => "by one of them at a time",
+        (false, "best") => "by the nearer of two satellites",
+        (false, "both") => "by two satellites, each packet over both",
+        (false, _) => "by one satellite at a time",
     };
     let how = if o.satellites == 1 { "" } else { how };
     let comma = if how.is_empty() { "" } else { ", " };
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn two_satellites_at_a_time_are_told() {
-        for (diversity, words) in [("best", "by the nearer of two"), ("both", "each packet by both")] {
+        for (diversity, words) in [("best", "by the nearer of two"), ("both", "each packet over both")] {
             let orbit = format!(
                 "{{ from = 'London', to = 'Madrid', constellation = 'leo550', diversity = '{diversity}' }}"
             );

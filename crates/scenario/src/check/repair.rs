@@ -1,4 +1,4 @@
-//! What the repair of a link costs and leaves, by closed forms for losses that are independent of each other.
+//! The cost and the residual loss of link-layer repair, by closed forms for independent losses.
 
 use super::display::{percent, seconds, short};
 use crate::resolved::Direction;
@@ -7,47 +7,47 @@ use serde::Serialize;
 use skyhaul_base::{Duration, Rate};
 use skyhaul_path::fec::{Code, Config, Shape};
 
-/// What a direction of a link repairs.
+/// The repair in one direction of a link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RepairCheck {
-    /// The code in words.
+    /// Description of the code.
     pub code: Option<String>,
-    /// Share of the capacity that the code leaves.
+    /// Fraction of the capacity that the code leaves.
     pub code_rate: f64,
-    /// Share of transmissions lost, before any repair above the modem.
+    /// Fraction of transmissions lost, before any repair above the modem.
     pub transmission_loss: f64,
-    /// Share of packets that the code does not bring back.
+    /// Fraction of packets that the code does not recover.
     pub code_loss: f64,
-    /// Repeats on request.
+    /// ARQ.
     pub repeats: Option<RepeatsCheck>,
-    /// The longest from the beginning of a transmission to delivery where nothing waits: with the whole fill time of the
-    /// block and all repeats.
+    /// The longest time from the beginning of a transmission to delivery without queueing: with the whole fill time
+    /// of the block and all retransmissions.
     pub worst_delay_s: f64,
 }
 
-/// Repeats on request.
+/// ARQ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RepeatsCheck {
-    /// Most packets outstanding.
+    /// Largest number of outstanding packets.
     pub window_packets: u32,
-    /// The same as a time of the transmitter.
+    /// The window as transmission time.
     pub window_s: Option<f64>,
-    /// Most repeats of a packet.
+    /// Largest number of retransmissions of a packet.
     pub retries: u32,
-    /// From a transmission to its repeat.
+    /// Time from a transmission to its retransmission.
     pub period_s: f64,
-    /// How often a packet is sent on average.
+    /// Mean number of transmissions of a packet.
     pub mean_transmissions: f64,
-    /// Packets behind one that is repeated wait for it.
+    /// Packets wait for the retransmission of earlier ones (in-order delivery).
     pub in_order: bool,
 }
 
-/// What becomes of packets of one size on a direction.
+/// The outcome for packets of one size on a direction.
 pub(super) struct Repaired {
     code: Code,
     transmission: f64,
     code_loss: f64,
-    /// Share of packets lost in the end.
+    /// Residual loss of packets.
     pub(super) loss: f64,
     sent: f64,
 }
@@ -64,12 +64,12 @@ impl Repaired {
         Self { code, transmission, code_loss, loss, sent }
     }
 
-    /// The share of the transmitter's rate that carries packets for the first time.
+    /// Fraction of the transmitter's rate that carries first transmissions.
     pub(super) fn share(&self) -> f64 {
         self.code.rate() / self.sent
     }
 
-    /// The report; `None` where nothing repairs.
+    /// The report; `None` without repair.
     pub(super) fn check(&self, d: &Direction, size: u32) -> Option<RepairCheck> {
         if d.fec.is_none() && d.arq.is_none() {
             return None;

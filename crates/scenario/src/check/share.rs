@@ -1,25 +1,25 @@
-//! Max-min fair sharing of links among groups of flows with limits of their own.
+//! Max-min fair sharing of links among flow groups with their own limits.
 
 /// A group of flows.
 pub(super) struct Demand {
     pub(super) count: f64,
     /// Limit of one flow, segments per second; may be infinite.
     pub(super) cap: f64,
-    /// Resources and how much of each one segment takes.
+    /// The resources, and how much of each a segment takes.
     pub(super) uses: Vec<(usize, f64)>,
 }
 
-/// What one flow of a group gets.
+/// The allocation of one flow of a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Share {
     /// Segments per second; infinite if nothing limits.
     pub(super) rate: f64,
-    /// The resource that limits; `None`: the group's own limit.
+    /// The limiting resource; `None` for the group's own limit.
     pub(super) limit: Option<usize>,
 }
 
-/// Progressive filling: all rates grow together until a flow meets its limit or a resource is used up; those
-/// concerned stop there, the others go on.
+/// Progressive filling: all rates grow together until a flow reaches its limit or a resource is used up; the flows
+/// concerned stop there, and the others continue.
 pub(super) fn max_min(capacities: &[Option<f64>], demands: &[Demand]) -> Vec<Share> {
     let mut shares: Vec<Option<Share>> = vec![None; demands.len()];
     while shares.iter().any(Option::is_none) {

@@ -205,7 +205,7 @@ flows bulk
   prediction   fair share of sat: 65 segments/s per flow, goodput 9.97 Mbit/s in all
 
 warnings
-  links.sat.queue: 50 packets are 0.0698 of the BDP: Reno flows that lose in step use 79.9 % of a clean link [queue-short]
+  links.sat.queue: 50 packets are 0.0698 of the BDP: Reno flows that lose packets at the same time use 79.9 % of a loss-free link [queue-short]
 ";
     assert_eq!(text, want.replace("HASH", &c.hash[..16]));
     let json = serde_json::to_value(&c).unwrap();

@@ -1,4 +1,4 @@
-//! Warnings: settings that are legal and usually a mistake.
+//! Warnings: settings that are legal but usually a mistake.
 
 use super::{
     Active, Check, Warning, ack_ratio, display::percent, display::short, packets_per_ack, reno_class,
@@ -8,14 +8,14 @@ use skyhaul_analysis::{loss, utilization};
 use skyhaul_path::error::{self, ber};
 use skyhaul_tcp::config::ProbeNegotiation;
 
-/// A queue outside this range of BDPs deserves a word.
+/// A queue outside this range of BDPs raises a warning.
 const USUAL_QUEUE: (f64, f64) = (0.25, 4.0);
-/// Loss of packets from which on a bit error rate deserves one.
+/// Packet loss from which a bit error rate raises one.
 const MUCH_LOSS: f64 = 1e-3;
-/// Recorded values from which on a file grows beyond a few hundred megabytes.
+/// Number of recorded values from which a file grows beyond a few hundred megabytes.
 const MANY_VALUES: f64 = 2e7;
 
-/// Everything worth a word.
+/// All warnings.
 pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
     let mut out = Vec::new();
     queues(check, &mut out);
@@ -34,12 +34,12 @@ pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
     out
 }
 
-/// A short trial of a long scenario is no mistake, but says so.
+/// A short trial of a long scenario is not a mistake, but it is reported.
 fn late_events(scenario: &Resolved, out: &mut Vec<Warning>) {
     let late: Vec<_> = scenario.events.iter().filter(|e| e.at >= scenario.duration).collect();
     let Some(first) = late.iter().map(|e| e.at).min() else { return };
     let message = format!(
-        "{} of {} changes come after the end of the run and do not happen; the first at {} s, the run ends at {} s",
+        "{} of {} changes come after the end of the run and never take effect; the first is at {} s, the run ends at {} s",
         late.len(),
         scenario.events.len(),
         short(first.as_secs_f64()),
@@ -66,7 +66,7 @@ fn queues(check: &Check, out: &mut Vec<Warning>) {
         if bdp < USUAL_QUEUE.0 {
             let Ok(in_phase) = utilization::clean_utilization(full, packets, 0.5) else { continue };
             let message = format!(
-                "{} packets are {} of the BDP: Reno flows that lose in step use {} of a clean link",
+                "{} packets are {} of the BDP: Reno flows that lose packets at the same time use {} of a loss-free link",
                 short(packets),
                 short(bdp),
                 percent(in_phase)
@@ -80,7 +80,7 @@ fn queues(check: &Check, out: &mut Vec<Warning>) {
     }
 }
 
-/// Queues that expect an answer sooner than one can come.
+/// Queues that expect a reaction sooner than one RTT.
 fn intervals(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for (index, link) in scenario.links.iter().enumerate() {
         let crossing = scenario.flows.iter().zip(&check.flows).filter(|(f, _)| f.path.contains(&index));
@@ -88,7 +88,7 @@ fn intervals(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         let Some((key, time)) = link.forward.queue.discipline.round_trip() else { continue };
         if rtt > time.as_secs_f64() {
             let message = format!(
-                "{} s is less than the longest RTT, {} s: it signals again before a sender can have answered; write \
+                "{} s is less than the longest RTT, {} s: it signals again before the sender can have reacted; write \
                  about that RTT, and a target of 5 to 10 % of it",
                 short(time.as_secs_f64()),
                 short(rtt)
@@ -154,14 +154,14 @@ fn repairs(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
             let config = direction.link_config();
             let replaced = config.losses() != direction.error;
             if replaced && direction.error != error::Config::NONE {
-                let message = "the code's residual losses take its place: leave one of them out";
+                let message = "the code's residual loss replaces it: leave one of them out";
                 push(out, "error-replaced", key("error"), message.into());
             }
             let Some(r) = derived.repair.as_ref().and_then(|r| r.repeats.as_ref()) else { continue };
             // What is outstanding while the link is full.
             if r.window_s.is_some_and(|s| s < 0.999 * 2.0 * derived.delay_s) {
                 let message = format!(
-                    "{} packets last {} s and an answer takes longer: the link rests",
+                    "{} packets last {} s and an acknowledgement takes longer: the link idles",
                     r.window_packets,
                     short(r.window_s.unwrap_or(0.0))
                 );
@@ -180,7 +180,7 @@ fn priorities(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         let probes_off = flow.endpoint.probes == ProbeNegotiation::Off;
         if policy.probes && probes_off {
             let message = format!(
-                "{} works with probes, and with \"off\" none are sent: what is left is its plain slow start and \
+                "{} relies on probes, and with \"off\" it sends none: what remains is its plain slow start and \
                  recovery; write probes = \"negotiate\"",
                 derived.cc
             );
@@ -223,9 +223,9 @@ fn loads(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         let Some(key) = names.first() else { continue };
         let (what, load) = if datagrams > rate { ("datagrams", datagrams) } else { ("applications", all) };
         if load > rate * 1.0001 {
-            let end = if datagrams > rate { "the rest is lost" } else { "what waits grows without end" };
+            let end = if datagrams > rate { "the rest is lost" } else { "the queue grows without bound" };
             let message = format!(
-                "{what} send {} Mbit/s, headers included, over the {} Mbit/s of link {}: {end}",
+                "{what} send {} Mbit/s, headers included, more than the {} Mbit/s of link {}: {end}",
                 short(load / 1e6),
                 short(rate / 1e6),
                 link.name
@@ -235,8 +235,8 @@ fn loads(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     }
 }
 
-/// Nagle's algorithm keeps a short segment until everything before it is acknowledged (RFC 9293 §3.7.4): the last one of a
-/// frame comes a round-trip time late, and with it the frame.
+/// Nagle's algorithm holds a short segment until everything before it is acknowledged (RFC 9293 §3.7.4): the last
+/// segment of a frame, and so the frame, arrives a round-trip time late.
 fn held_back(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for (group, flow) in scenario.flows.iter().zip(&check.flows) {
         if group.transport.sends_datagrams() || !group.endpoint.nagle || !group.app.ends_short() {
@@ -281,21 +281,21 @@ fn starts(scenario: &Resolved, out: &mut Vec<Warning>) {
                 _ => format!("{} flows start at the same instant", flow.count),
             };
             let message = format!(
-                "{what}: like flows stay in step and lose together; write {{ uniform = [\"0 s\", \"1 RTT\"] }}"
+                "{what}: identical flows stay synchronized and lose packets together; write {{ uniform = [\"0 s\", \"1 RTT\"] }}"
             );
             push(out, "same-start", key(), message);
         }
     }
 }
 
-/// How much more than it can the reverse direction of a link would have to carry.
+/// How far the acknowledgements exceed the capacity of the reverse direction of a link.
 fn ratio(scenario: &Resolved, check: &Check, group: &FlowGroup, link: &str) -> String {
     let Some(i) = check.links.iter().position(|l| l.name == link) else { return String::new() };
     let (l, b) = (&scenario.links[i], packets_per_ack(group, &scenario.links[i]));
     match (ack_ratio(group, l), l.forward.rate.mean()) {
         (Some(k), Some(rate)) if k > b => format!(
             ": k is {} (RFC 3449 §2) and each acknowledgement stands for {} packets, which caps the forward rate at {} \
-             Mbit/s; a queue that filters acknowledgements lifts the cap",
+             Mbit/s; a queue that filters acknowledgements raises this cap",
             short(k),
             short(b),
             short(rate.bytes_per_sec() * 8e-6 * b / k)
@@ -347,7 +347,7 @@ fn limits(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         if let Ok(steady) = loss::steady_run(flow.loss, rate) {
             if check.duration_s < steady && check.duration_s > 0.0 {
                 let message = format!(
-                    "{} s are too short to compare flows.{} with a steady state: a flow loses a segment every {} s, and \
+                    "{} s are too short for flows.{} to reach a steady state: a flow loses a segment every {} s, and \
                      50 losses take {} s; write duration = \"{} s\"",
                     short(check.duration_s),
                     flow.name,

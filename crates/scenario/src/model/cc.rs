@@ -5,10 +5,10 @@ use crate::error::ValueError;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// Congestion control where none is named.
+/// Name of the default congestion control.
 pub(super) const DEFAULT_CC: &str = "sack";
 
-/// Congestion control where none is given.
+/// The default congestion control.
 pub(crate) fn default_cc() -> skyhaul_cc::Config {
     skyhaul_cc::Config::by_name(DEFAULT_CC).expect("the default is a registered name")
 }
@@ -29,7 +29,7 @@ impl ShortForm for CcSpec {
     fn text_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "anyOf": [
             { "enum": skyhaul_cc::NAMES },
-            { "description": "A user's own, provided by the program that runs the scenario.",
+            { "description": "A user-defined control, provided by the program that runs the scenario.",
               "type": "string", "pattern": "^user:[A-Za-z0-9_-]+$" },
         ] })
     }

@@ -11,36 +11,36 @@ use serde::{Deserialize, Serialize};
 use skyhaul_relay::Transport;
 use std::collections::BTreeMap;
 
-/// A gateway that can end connections and open others.
+/// A gateway that can terminate connections and open others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct GatewaySpec {
-    /// Name of the link behind which it stands, seen from the sender.
+    /// Name of the link that precedes it, seen from the sender.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<String>,
-    /// What it holds for a connection in each direction; by default twice the product of rate and RTT of the slower leg
-    /// beside it, at least 64 KiB.
+    /// Its buffer per connection and direction; by default twice the bandwidth-delay product of the slower adjacent
+    /// leg, at least 64 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Size>,
-    /// How long it takes to pass data on; "0.1 ms" by default.
+    /// Its forwarding delay; "0.1 ms" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Time>,
-    /// Connections of senders that it takes at a time; as many as come by default.
+    /// Largest number of connections that it splits at a time; unlimited by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<Count>,
-    /// What it does with more of them: "bypass" by default.
+    /// What it does with further connections; "bypass" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overload: Option<Overload>,
 }
 
-/// How the connections of a group are cut at gateways.
+/// How the connections of a group are split at gateways.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ChainSpec {
-    /// What stands between the ends; "e2e" by default, which is one connection.
+    /// What lies between the ends; "e2e" by default, which is one connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<ChainKind>,
-    /// Names of the gateways in the order of the path; a kind that takes fewer takes the first.
+    /// Names of the gateways in the order of the path; a kind that needs fewer uses the first ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gateways: Vec<String>,
     /// When a gateway opens the next leg; "sequential" by default.
@@ -49,29 +49,35 @@ pub struct ChainSpec {
     /// When a gateway acknowledges; "early" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_mode: Option<AckMode>,
+    /// Probability that an acknowledgement of the receiver takes a way past the gateway, with "spoof"; 0 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asym: Option<f64>,
+    /// Gateways cannot read what they forward (IPsec and the like), and let it pass; false by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encrypted: Option<bool>,
     /// The legs that begin at gateways, by the name of the gateway.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub legs: BTreeMap<String, LegSpec>,
 }
 
-/// A leg that begins at a gateway; what is not said is as the group has it.
+/// A leg that begins at a gateway; keys left out are as in the group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LegSpec {
-    /// What carries the data: "tcp", or between two gateways a table such as `{ kind = "xtp-like", rate = "9 Mbit/s" }`; "tcp" by
+    /// Transport: "tcp", or between two gateways a table such as `{ kind = "xtp-like", rate = "9 Mbit/s" }`; "tcp" by
     /// default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<Short<Transport>>,
-    /// Congestion control of the gateway that sends.
+    /// Congestion control of the sending gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cc: Option<Short<CcSpec>>,
     /// Endpoint of both ends of the leg.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Short<EndpointSpec>>,
-    /// Buffer of the leg's receiver.
+    /// Receive buffer of the leg.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rwnd: Option<Window>,
-    /// Buffer of the gateway that sends.
+    /// Send buffer of the sending gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sndbuf: Option<Window>,
 }

@@ -1,4 +1,4 @@
-//! The endpoint of a flow: a preset and what differs from it.
+//! The endpoint of a flow: a preset and changes to it.
 
 use super::loss_classifier::LossClassifierSpec;
 use super::os::OsSpec;
@@ -18,14 +18,14 @@ use skyhaul_tcp::config::{
 };
 use std::borrow::Cow;
 
-/// Endpoint where none is named.
+/// Name of the default endpoint.
 pub(super) const DEFAULT_ENDPOINT: &str = "modern";
 
-/// How a value in a file becomes one of the configuration, and back.
+/// Conversion between a value in a file and one of the configuration.
 trait Key<T>: Sized {
     fn into_value(self) -> Result<T, ValueError>;
     fn of(value: T) -> Self;
-    /// What stands in a file that says everything; `None` of what every preset has alike.
+    /// The value in a file with every key explicit; `None` for a key that is equal in all presets.
     fn written(value: T) -> Option<Self> {
         Some(Self::of(value))
     }
@@ -38,11 +38,11 @@ macro_rules! endpoint_keys {
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
         pub struct EndpointSpec {
-            /// The preset that the other keys change; "modern" by default.
+            /// The preset to which the other keys apply; "modern" by default.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub preset: Option<String>,
             /// Buffers, window scaling and timestamps of an operating system of around 2002, such as "linux-2.4"; the
-            /// other keys, and `rwnd` and `sndbuf` of the flow, go before it.
+            /// other keys, and `rwnd` and `sndbuf` of the flow, take precedence.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub os: Option<Short<OsSpec>>,
             $(
@@ -72,7 +72,7 @@ macro_rules! endpoint_keys {
                 Ok(config)
             }
 
-            /// Every key as it is in `config`, so that the meaning of no preset can change what is written.
+            /// Every key as in `config`, so that later changes of a preset do not change the meaning of the file.
             pub(crate) fn of(config: &Config) -> Self {
                 Self { preset: None, os: None, $($key: Key::written(config.$($place).+),)* }
             }
@@ -83,7 +83,7 @@ macro_rules! endpoint_keys {
 endpoint_keys! {
     /// Payload of a full segment.
     mss: Size => mss;
-    /// Search for the longest segment that the path takes, up from 1024 bytes, with segments that try it (RFC 4821).
+    /// Search for the largest segment that the path carries, from 1024 bytes up, with probe segments (RFC 4821).
     mtu_search: bool => mtu_search;
     /// Headers per packet, network layer and above.
     header: Size => header;
@@ -93,51 +93,56 @@ endpoint_keys! {
     initial_ssthresh: InitialSsthreshSpec => rules.initial_ssthresh;
     /// What a reduction halves.
     halving_base: HalvingBase => rules.halving_base;
-    /// The halved window is cut to a whole number of segments.
+    /// Round the halved window down to whole segments.
     integer_halving: bool => rules.integer_halving;
     /// Segments added at the start of Reno and NewReno fast recovery.
     inflate_ndup: f64 => rules.inflate_ndup;
-    /// NewReno deflates by what a partial acknowledgement covers.
+    /// NewReno deflates the window by the data that a partial acknowledgement covers.
     partial_deflation: bool => rules.partial_deflation;
     /// The congestion window never grows beyond the receiver's window.
     cap_at_rwnd: bool => rules.cap_at_rwnd;
     /// How the window grows.
     growth: CaGrowth => rules.growth;
-    /// Segments that one acknowledgement adds at most in slow start with growth "abc": 1 to 2 (RFC 3465, L).
+    /// Largest increase per acknowledgement in slow start with growth "abc", in segments: 1 to 2 (L of RFC 3465).
     abc_limit: f64 => rules.abc_limit;
     /// After an idle period the window falls back to the initial window.
     restart_after_idle: bool => rules.restart_after_idle;
-    /// Explicit congestion notification (RFC 3168): "off", "grant" to who asks for it, or "ask". Flows of a simulation have it
-    /// with "ask".
+    /// Explicit congestion notification (RFC 3168): "off", "grant" (accept if the peer asks) or "ask". In a
+    /// simulation, flows use ECN with "ask".
     ecn: Ecn => ecn;
-    /// Routers may mark retransmissions, questions for a closed window and a lone FIN, too; needs `ecn` (ECN++).
+    /// Send retransmissions, window probes and FINs as ECN-capable too (ECN++); needs `ecn`.
     ecn_plus: bool => ecn_plus;
     /// RFC 3042.
     limited_transmit: bool => limited_transmit;
     /// Duplicate acknowledgements that reveal a loss.
     dup_thresh: u32 => dup_thresh;
-    /// How a loss shows: "dup-acks", or "rack", by time (RFC 8985), which needs SACK.
+    /// Loss detection: "dup-acks", "rack" (by time, RFC 8985), or "snack" (by the holes that the receiver names, as in SCPS-TP;
+    /// only in simulations); both need SACK.
     loss_detection: LossDetection => loss_detection;
-    /// Which losses the sender takes for errors of the channel, so that the congestion control does not hear of them: "none",
-    /// "oracle" (only simulated), "inter-arrival", "spike", or a table with its parameters.
+    /// Which losses the sender attributes to channel errors and hides from the congestion control: "none", "oracle"
+    /// (only in simulations), "inter-arrival", "spike", or a table with parameters.
     loss_classifier: Short<LossClassifierSpec> => loss_classifier;
-    /// A probe two round trips after the last segment, before the retransmission timer (RFC 8985 §7); needs "rack".
+    /// Tail loss probe: two round trips after the last segment, before the retransmission timer (RFC 8985 §7); needs
+    /// "rack" or "snack".
     tail_loss_probe: bool => tail_loss_probe;
+    /// The link tells when it goes down: timers stop, and the peer is asked so often whether it is there again; "0 s": nobody
+    /// tells. Only simulated.
+    outage_probe: Time => outage_probe;
     /// Clock granularity of the retransmission timer.
     rto_tick: Time => rto.tick;
     /// Retransmission timeout before the first RTT sample.
     initial_rto: Time => rto.initial;
     /// Lower bound of the retransmission timeout.
     rto_min: Time => rto.min;
-    /// What the retransmission timeout exceeds the smoothed RTT by at least (Linux: 200 ms).
+    /// Least difference between the retransmission timeout and the smoothed RTT (Linux: 200 ms).
     rto_margin: Time => rto.margin;
     /// Upper bound of the retransmission timeout.
     rto_max: Time => rto.max;
-    /// The lower bound is applied before the backoff.
+    /// Apply the lower bound before the backoff.
     rto_min_before_backoff: bool => rto.min_before_backoff;
-    /// All RTT samples of a round trip together weigh as much as one (RFC 7323, appendix G).
+    /// Give all RTT samples of a round trip together the weight of one (RFC 7323, appendix G).
     rto_per_round: bool => rto.per_round;
-    /// NewReno restarts the timer on the first partial acknowledgement only.
+    /// NewReno restarts the retransmission timer only on the first partial acknowledgement.
     restart_on_first_partial_only: bool => rto.restart_on_first_partial_only;
     /// Where RTT samples come from.
     rtt_source: RttSource => rtt_source;
@@ -147,57 +152,58 @@ endpoint_keys! {
     timestamp_tick: Time => timestamp_tick;
     /// Delayed acknowledgements: "off" or { every = 2, delay = "200 ms" }.
     delayed_ack: Short<DelayedAckSpec> => delayed_ack;
-    /// Congestion control of acknowledgements: "none", or "rfc5690": the sender says for how many segments one is sent, fewer
-    /// where they are lost or marked; or "rfc3449": by marks alone, with `ecn`.
+    /// Congestion control of acknowledgements: "none"; "rfc5690": the sender sets the acknowledgement ratio, with
+    /// fewer acknowledgements if they are lost or marked; "rfc3449": by ECN marks alone, with `ecn`.
     ack_cc: AckCc => ack_cc;
-    /// Offer and use SACK; "auto": exactly if the congestion control repairs losses with it.
+    /// Offer and use SACK; "auto": only if the congestion control repairs losses with it.
     sack: SackSpec => sack;
     /// Report duplicates (RFC 2883).
     dsack: bool => dsack;
-    /// Most SACK blocks per acknowledgement.
+    /// Largest number of SACK blocks per acknowledgement.
     sack_blocks: u8 => sack_blocks;
-    /// A reduction is undone if every retransmission is reported as a duplicate (Linux; RFC 3708 discusses it).
+    /// Undo a reduction if every retransmission is reported as a duplicate (as Linux does; discussed in RFC 3708).
     dsack_undo: bool => dsack_undo;
-    /// A reduction is undone if timestamps show that the original arrived (Eifel, RFC 3522).
+    /// Undo a reduction if timestamps show that the original arrived (Eifel, RFC 3522).
     eifel: bool => eifel;
-    /// After a timeout new data goes first, to see whether it was spurious, and then it is undone (RFC 5682).
+    /// After a timeout, send new data first to detect a spurious timeout, and undo it (F-RTO, RFC 5682).
     f_rto: bool => f_rto;
-    /// Once per recovery, when nothing else may be sent, the last segment is retransmitted (RFC 6675).
+    /// Retransmit the last segment once per recovery when nothing else may be sent (RFC 6675).
     rescue_retransmission: bool => rescue_retransmission;
-    /// The scoreboard survives a timeout.
+    /// Keep the scoreboard after a timeout.
     keep_sack_after_rto: bool => keep_sack_after_rto;
-    /// The window grows only while it is in use (RFC 7661).
+    /// Grow the window only while it is in use (RFC 7661).
     window_validation: bool => window_validation;
-    /// The window admits bytes instead of whole segments.
+    /// Count the window in bytes instead of whole segments.
     byte_window: bool => byte_window;
-    /// Hold small segments back (RFC 896).
+    /// Nagle's algorithm: hold back small segments (RFC 896).
     nagle: bool => nagle;
-    /// The receive buffer starts at 64 KiB and grows to `rwnd` as data is read, as in Linux.
+    /// Start the receive buffer at 64 KiB and grow it to `rwnd` as the application reads, as in Linux.
     receive_autotuning: bool => receive_autotuning;
-    /// An application may write twice the congestion window and no more, instead of all that `sndbuf` holds, as in Linux.
+    /// Let the application write at most twice the congestion window, instead of all that `sndbuf` holds, as in
+    /// Linux.
     send_autotuning: bool => send_autotuning;
     /// Window scaling (RFC 7323).
     window_scaling: bool => window_scaling;
-    /// How the ability of the peer to answer probes is learnt.
+    /// How the sender learns whether the peer answers probes.
     probes: ProbeNegotiation => probes;
-    /// Probes carry numbers.
+    /// Number the probes.
     probe_ids: bool => probe_ids;
-    /// Measure and report the rate of the peer's data, for congestion controls that ask for it (TCP-Real).
+    /// Measure and report the arrival rate of the peer's data, for congestion controls that need it (TCP-Real).
     receiver_rate: bool => receiver_rate;
-    /// Time in TIME-WAIT.
+    /// Duration of TIME-WAIT.
     time_wait: Time => time_wait;
-    /// Give up after so many retransmissions of one segment, or questions for a closed window, without any answer; 0: never.
+    /// Give up after this many unanswered retransmissions of a segment or window probes; 0: never.
     max_retransmissions: u32 => max_retransmissions;
-    /// Give up when data has waited for so long without any of it being acknowledged; "0 s": never (RFC 5482).
+    /// User timeout: give up when no data has been acknowledged for this long; "0 s": never (RFC 5482).
     user_timeout: Time => user_timeout;
-    /// Ask whether the peer is still there after so long without a segment of it; "0 s": never (RFC 9293).
+    /// Send keep-alives after this long without a segment from the peer; "0 s": never (RFC 9293).
     keepalive_idle: Time => keepalive.idle;
-    /// Then ask so often.
+    /// Interval between keep-alives.
     keepalive_interval: Time => keepalive.interval;
-    /// And give up after so many questions.
+    /// Give up after this many unanswered keep-alives.
     keepalive_probes: u32 => keepalive.probes;
-    /// Wait so long for the FIN of the peer, or at its closed window, once the application has closed both ways; "0 s": for
-    /// ever (Linux: `tcp_fin_timeout`, 60 s).
+    /// Once the application has closed both directions, wait this long for the peer's FIN, or at its closed window;
+    /// "0 s": for ever (Linux: `tcp_fin_timeout`, 60 s).
     fin_timeout: Time => fin_timeout;
 }
 
@@ -244,13 +250,26 @@ impl Key<u32> for Size {
     }
 }
 
+/// A time that zero stands for the lack of.
+impl Key<Option<Duration>> for Time {
+    fn into_value(self) -> Result<Option<Duration>, ValueError> {
+        Ok(Some(self.0).filter(|t| !t.is_zero()))
+    }
+    fn of(value: Option<Duration>) -> Self {
+        Self(value.unwrap_or(Duration::ZERO))
+    }
+    fn written(value: Option<Duration>) -> Option<Self> {
+        value.map(Self)
+    }
+}
+
 /// Delayed acknowledgements. Short form: "off".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct DelayedAckSpec {
-    /// Acknowledge every so many full segments.
+    /// Acknowledge every this many full segments.
     pub every: u32,
-    /// And no later than this.
+    /// Longest delay of an acknowledgement.
     pub delay: Time,
 }
 
@@ -342,7 +361,7 @@ impl Key<Option<bool>> for SackSpec {
     }
 }
 
-/// Reads `"N segments"`, fractions allowed, or hands a word to `word`.
+/// Reads `"N segments"`, fractions allowed, or passes another word to `word`.
 fn segments<T>(
     text: &str,
     of: impl Fn(f64) -> T,
@@ -357,7 +376,7 @@ fn segments<T>(
     number.map(|n| of(n.to_f64())).ok_or_else(|| ValueError::NotAccepted { text: text.into(), expected })
 }
 
-/// Declares a value of the window rules that is written as a text.
+/// Declares a value of the window rules that is written as a string.
 macro_rules! rule_text {
     ($(#[doc = $doc:literal])* $spec:ident($rule:ident), $advice:literal, $pattern:literal, { $($word:literal => $variant:ident),* }) => {
         $(#[doc = $doc])*
@@ -438,6 +457,7 @@ mod tests {
             dup_thresh: _,
             loss_detection: _,
             tail_loss_probe: _,
+            outage_probe: _,
             rto: _,
             rtt_source: _,
             timestamps: _,

@@ -1,10 +1,10 @@
-//! Short forms and defaults as tables, so that a file or an override can go inside.
+//! Short forms and defaults as tables, so that a file or an override can change keys inside.
 
 use super::cc::DEFAULT_CC;
 use super::endpoint::DEFAULT_ENDPOINT;
 use toml::{Table, Value};
 
-/// The table that the text `value` of key `key` stands for, so that a file or an override can go inside.
+/// The table that the string `value` of `key` stands for, so that a file or an override can change keys inside.
 pub(crate) fn expand(key: &str, value: &str) -> Option<Table> {
     let pairs: &[(&str, &str)] = match key {
         "os" => &[("name", value)],
@@ -26,7 +26,7 @@ pub(crate) fn expand(key: &str, value: &str) -> Option<Table> {
     Some(pairs.iter().map(|&(k, v)| (k.into(), Value::String(v.into()))).collect())
 }
 
-/// The table that stands where key `key` is not given.
+/// The default table of `key`.
 pub(crate) fn expand_default(key: &str) -> Table {
     match key {
         "cc" => expand(key, DEFAULT_CC),
@@ -36,7 +36,7 @@ pub(crate) fn expand_default(key: &str) -> Table {
     .unwrap_or_default()
 }
 
-/// The keys within table `key` that say what the other keys mean: if one changes, the table is replaced.
+/// The keys in table `key` that define the meaning of the others: if one of them changes, the table is replaced.
 pub(crate) fn tags(key: &str) -> &'static [&'static str] {
     match key {
         "cc" => &["name", "control"],

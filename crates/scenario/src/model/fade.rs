@@ -1,4 +1,4 @@
-//! Fades of links, and rates that depend on what there is to send: tables whose kind shows in their keys.
+//! Fades of links, and rates that depend on the offered traffic: tables identified by their keys.
 
 use super::trace::{EndSpec, is_trace};
 use crate::amount::RateSpec;
@@ -10,25 +10,25 @@ use skyhaul_path::rate;
 use std::borrow::Cow;
 use toml::Value;
 
-/// Rain, shadowing or a file that says how much of the carrier arrives; "none" where the other direction has one.
+/// Rain, shadowing or a file of attenuations; "none" for no fade although the other direction has one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FadeSpec {
     /// None.
     None,
     /// A model.
     Model(Box<fade::Config>),
-    /// As the file says.
+    /// From a file.
     Series(Box<SeriesSpec>),
 }
 
-/// A file of attenuations over time. Its name is a path relative to the file that names it.
+/// A file of attenuations over time; its path is relative to the scenario file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "FadeSeriesSpec")]
 pub struct SeriesSpec {
-    /// A CSV file: the header `time_s,attenuation_dB`, then a line per time; each value holds until the next.
+    /// A CSV file with the header `time_s,attenuation_dB` and one line per time; each value holds until the next.
     pub trace: String,
-    /// The content itself, in the place of the file's.
+    /// The content itself, instead of a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// What happens after the last line; "hold" by default.
@@ -79,7 +79,7 @@ impl JsonSchema for FadeSpec {
     }
 }
 
-/// A rate, or a table of one that depends on what there is to send.
+/// A rate, or a table for a rate that depends on the offered traffic.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RateOrKind {
     /// A rate.

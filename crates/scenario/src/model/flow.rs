@@ -10,20 +10,20 @@ use crate::transport::Transport;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// A group of like flows.
+/// A group of identical flows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FlowSpec {
-    /// How many; 1 by default.
+    /// Number of flows; 1 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<Count>,
-    /// Names of the links that data crosses, in order. By default the only link there is.
+    /// Names of the links of the path, in order; by default the only link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<Vec<String>>,
-    /// Delay of the access, each way, on top of the links; none by default.
+    /// Access delay in each direction, in addition to the links; none by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_delay: Option<Time>,
-    /// What carries the data: "tcp", "udp", "tfrc" or "ssvp", or a table with `kind` and options; "tcp" by default.
+    /// Transport: "tcp", "udp", "tfrc" or "ssvp", or a table with `kind` and options; "tcp" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<Short<Transport>>,
     /// Congestion control: a name, or a table with `name` and options; "sack" by default.
@@ -32,34 +32,34 @@ pub struct FlowSpec {
     /// Endpoint: a preset, or a table with `preset` and changes to it; "modern" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Short<EndpointSpec>>,
-    /// The receiver's buffer, which limits the window; by default that of the preset.
+    /// Receive buffer, which limits the window; by default that of the preset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rwnd: Option<Window>,
-    /// The sender's buffer, which limits what is outstanding; by default that of the preset.
+    /// Send buffer, which limits outstanding data; by default that of the preset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sndbuf: Option<Window>,
-    /// What the senders have to send; "bulk" by default.
+    /// The application of the senders; "bulk" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app: Option<Short<skyhaul_apps::Config>>,
-    /// When flows start: a time, or `{ uniform = ["0 s", "1 RTT"] }`, which is the default of groups of
-    /// several flows. A single flow starts at 0.
+    /// When flows start: a time, or `{ uniform = ["0 s", "1 RTT"] }`, the default for groups of several flows. A
+    /// single flow starts at 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<Short<StartSpec>>,
-    /// When the sources stop; by default at the end of the run.
+    /// When the applications stop; by default at the end of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
     /// Connections open with a handshake; true by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handshake: Option<bool>,
-    /// What a sender without handshake knows of the RTT; by default the propagation RTT.
+    /// The RTT known to a sender without handshake; by default the propagation RTT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known_rtt: Option<Time>,
-    /// How connections are cut at gateways; they are not by default.
+    /// How connections are split at gateways; by default they are not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chain: Option<ChainSpec>,
 }
 
-/// When flows start. Short form: a time, for all.
+/// When flows start. Short form: one time for all.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartSpec {

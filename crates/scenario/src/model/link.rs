@@ -11,21 +11,21 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use skyhaul_path::{Delay, error};
 
-/// A duplex link. The keys describe the forward direction, which data takes; the reverse direction is the same
-/// except for what `reverse` says.
+/// A duplex link. The keys describe the forward direction (data); the reverse direction is the same except for the
+/// keys in `reverse`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LinkSpec {
     /// Size of a packet, for a rate in packets per second and a queue in BDP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
-    /// Rate of the transmitter: a rate, or a table with a file that says how it changes or with a kind.
+    /// Rate of the transmitter: a rate, or a table with a trace file or a `kind`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<OrTrace<RateOrKind>>,
-    /// Propagation delay, one way: a time, or a table for jitter or with a file that says how it changes.
+    /// One-way propagation delay: a time, or a table for jitter or with a trace file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<OrTrace<Short<Delay>>>,
-    /// Satellites between two stations, in the place of the delay of both directions.
+    /// Satellites between two stations, which determine the delay of both directions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub orbit: Option<Box<skyhaul_orbit::Config>>,
     /// Packets may overtake each other in flight; false by default.
@@ -34,45 +34,44 @@ pub struct LinkSpec {
     /// The queue: a limit for drop-tail, or a table. By default one BDP, drop-tail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<Short<QueueSpec>>,
-    /// Losses of the channel; "none" by default.
+    /// Channel losses; "none" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Short<error::Config>>,
-    /// The channel's losses apply to pure acknowledgements too; true by default.
+    /// Channel losses also apply to pure acknowledgements; true by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_errors: Option<bool>,
-    /// Bytes that a pure acknowledgement of TCP takes where the link compresses headers, such as "6 B"; its own size by
-    /// default.
+    /// Size of a pure TCP acknowledgement on a link that compresses headers, such as "6 B"; uncompressed by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_size: Option<Size>,
-    /// Where acknowledgements are lost or thinned, they are made anew at the far side of the link: one for so many bytes, such
-    /// as "1920 B"; none by default.
+    /// Regenerate lost or filtered acknowledgements at the far end of the link, one per this many bytes, such as
+    /// "1920 B"; none by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconstruct_acks: Option<Size>,
-    /// The link is up; true by default. While it is down its queue keeps filling and nothing is sent.
+    /// The link is up; true by default. While it is down, it sends nothing and its queue fills.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up: Option<bool>,
-    /// A link that goes down loses what is in flight; false by default, true where satellites hand over hard.
+    /// A link that goes down loses the packets in flight; false by default, true with hard satellite handovers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drop_in_flight: Option<bool>,
-    /// Rain, shadowing, or a file of attenuations: what they do to the carrier, and so to the rate and to losses.
+    /// Rain, shadowing, or a file of attenuations: their effect on the carrier, and so on rate and losses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fade: Option<FadeSpec>,
     /// Forward error correction: a table with its kind; "none" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fec: Option<Short<FecSpec>>,
-    /// Repeats on request of what the code, if any, leaves; "none" by default.
+    /// ARQ: retransmission of packets that the code, if any, does not recover; "none" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arq: Option<Short<ArqSpec>>,
-    /// How the reverse direction, which acknowledgements take, differs.
+    /// Differences of the reverse direction (acknowledgements).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reverse: Option<DirectionSpec>,
 }
 
-/// What the reverse direction of a link has of its own.
+/// The keys of the reverse direction of a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct DirectionSpec {
-    /// Rate of the transmitter: a rate, or a table with a file that says how it changes or with a kind.
+    /// Rate of the transmitter: a rate, or a table with a trace file or a `kind`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<OrTrace<RateOrKind>>,
     /// Propagation delay.
@@ -84,22 +83,22 @@ pub struct DirectionSpec {
     /// The queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<Short<QueueSpec>>,
-    /// Losses of the channel.
+    /// Channel losses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Short<error::Config>>,
-    /// The channel's losses apply to pure acknowledgements too.
+    /// Channel losses also apply to pure acknowledgements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_errors: Option<bool>,
-    /// Bytes that a pure acknowledgement of TCP takes where headers are compressed.
+    /// Size of a pure TCP acknowledgement with compressed headers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_size: Option<Size>,
-    /// Acknowledgements are made anew at the far side, one for so many bytes.
+    /// Regenerate acknowledgements at the far end, one per this many bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconstruct_acks: Option<Size>,
     /// The direction is up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up: Option<bool>,
-    /// What is in flight is lost when it goes down.
+    /// Packets in flight are lost when it goes down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drop_in_flight: Option<bool>,
     /// The fade of this direction; "none" for no fade.
@@ -108,7 +107,7 @@ pub struct DirectionSpec {
     /// Forward error correction: a table with its kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fec: Option<Short<FecSpec>>,
-    /// Repeats on request of what the code, if any, leaves.
+    /// ARQ: retransmission of packets that the code, if any, does not recover.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arq: Option<Short<ArqSpec>>,
 }
@@ -136,8 +135,8 @@ impl ShortForm for error::Config {
     }
     fn bare(n: &str) -> String {
         format!(
-            "{n} does not say of what: write {{ kind = \"per\", p = {n} }} for lost packets, or \
-             {{ kind = \"ber\", ber = {n} }} for wrong bits"
+            "{n} is ambiguous: write {{ kind = \"per\", p = {n} }} for a packet loss rate, or \
+             {{ kind = \"ber\", ber = {n} }} for a bit error rate"
         )
     }
     fn text_schema(_: &mut SchemaGenerator) -> Schema {

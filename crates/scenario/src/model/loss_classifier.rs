@@ -1,4 +1,4 @@
-//! How a sender tells what a loss was.
+//! Loss classification: how a sender tells congestion from channel errors.
 
 use super::short::ShortForm;
 use crate::error::ValueError;
@@ -6,36 +6,37 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use skyhaul_tcp::config::LossClassifier;
 
-/// A way of telling what a loss was. Short form: its kind.
+/// A loss classifier. Short form: its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum LossClassifierSpec {
-    /// Every loss is a sign of congestion.
+    /// Every loss indicates congestion.
     None,
-    /// The truth, with errors of these probabilities. Only a simulator can know.
+    /// The true cause, with these error probabilities. Only a simulator knows it.
     Oracle {
-        /// Probability that an error of the channel is called congestion.
+        /// Probability that a channel error is classified as congestion.
         #[serde(default)]
         false_congestion: f64,
-        /// Probability that a loss by congestion is called an error.
+        /// Probability that a congestion loss is classified as a channel error.
         #[serde(default)]
         false_error: f64,
     },
-    /// An error if the next arrival is on time (Biaz, Vaidya 1999).
+    /// A channel error if the next packet arrives on time (Biaz, Vaidya 1999).
     InterArrival {
-        /// Least of the time that counts as such, beyond what is missing, in least times between arrivals.
+        /// Lower end of the interval that counts as on time, beyond the missing packets, in units of the minimum
+        /// inter-arrival time.
         #[serde(default = "low")]
         low: f64,
-        /// End of that time: 1.25, or 2 in the first version.
+        /// Upper end of that interval: 1.25, or 2 in the first version.
         #[serde(default = "high")]
         high: f64,
     },
-    /// An error if the round trip is short (Tobe et al. 2000).
+    /// A channel error if the RTT is short (Tobe et al. 2000).
     Spike {
-        /// A spike begins at this share of the range of round trips.
+        /// A spike begins at this fraction of the RTT range.
         #[serde(default = "start")]
         start: f64,
-        /// It ends at this one.
+        /// It ends at this fraction.
         #[serde(default = "end")]
         end: f64,
     },

@@ -1,8 +1,8 @@
 //! The scenario file as types: what may be written, before defaults and references are filled in.
 //!
-//! These types are the one definition of the format; the parser and the JSON Schema follow from them. Every
-//! key that has no sensible default is optional here all the same, since a file may take it from the one it
-//! extends; [`crate::Document::resolve`] demands it.
+//! These types are the only definition of the format; the parser and the JSON Schema follow from them. Even a key
+//! without a sensible default is optional here, since a file may inherit it from the one it extends;
+//! [`crate::Document::resolve`] requires it.
 
 mod cc;
 mod chain;
@@ -48,7 +48,7 @@ pub struct Scenario {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1))]
     pub schema: Option<u32>,
-    /// File or preset that this one changes: a path relative to this file, or "preset:NAME".
+    /// File or preset that this file modifies: a path relative to this file, or "preset:NAME".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extends: Option<String>,
     /// One line for figures and reports.
@@ -61,7 +61,7 @@ pub struct Scenario {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 9_223_372_036_854_775_807_u64))]
     pub seed: Option<u64>,
-    /// A run that is expected to need more memory than this is refused; "4 GB" by default.
+    /// Memory limit: a run that would need more is refused; "4 GB" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_memory: Option<Size>,
     /// What to record.
@@ -69,31 +69,35 @@ pub struct Scenario {
     pub record: Option<RecordSpec>,
     /// Links by name.
     pub links: BTreeMap<String, LinkSpec>,
-    /// Gateways at which connections can be cut, by name.
+    /// Gateways at which connections can be split, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub gateways: BTreeMap<String, GatewaySpec>,
-    /// Groups of like flows by name.
+    /// Groups of identical flows by name.
     pub flows: BTreeMap<String, FlowSpec>,
-    /// What changes during the run, in any order; changes at the same time in the order of the file.
+    /// Changes during the run, in any order; changes at the same time apply in the order of the file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub event: Vec<EventSpec>,
 }
 
-/// A change of links during the run, or what happens to a gateway.
+/// A change of links during the run, or an event of a gateway.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct EventSpec {
-    /// When.
+    /// Time.
     pub at: Time,
     /// Keys of links and their new values, such as `"links.sat.rate" = "5 Mbit/s"`: rate, delay, error, up,
     /// queue.limit, of the link or of its `reverse`.
     #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub set: toml::Table,
-    /// Name of the gateway that crashes, and is there again at once: what it held is lost, and it knows none of its
+    /// Name of a gateway that crashes and restarts at once: it loses its buffered data and the state of its
     /// connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crash: Option<String>,
+    /// Name of the gateway that the path of its connections leaves: their packets take the whole path past it and all others,
+    /// and later connections pass uncut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reroute: Option<String>,
 }
 
 /// What to record.

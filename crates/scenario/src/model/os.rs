@@ -1,8 +1,8 @@
-//! Operating systems of the turn of the century: what their TCP brings along where nobody tuned it.
+//! Operating systems around 2000: their untuned TCP settings.
 //!
 //! Source: Luglio, Roseti, Gerla, "The impact of efficient flow control and OS features on TCP performance over
 //! satellite links", Table 1, which cites the Pittsburgh Supercomputing Center's page on performance tuning. 1 kbyte
-//! is read as 1024 bytes. The table has no column for selective acknowledgements: these stay those of the endpoint.
+//! is read as 1024 bytes. The table has no column for selective acknowledgements: these follow the endpoint.
 
 use super::short::ShortForm;
 use crate::error::ValueError;
@@ -16,7 +16,7 @@ use skyhaul_tcp::config::RttSource;
 enum Buffer {
     /// Bytes.
     Of(u64),
-    /// As much as memory allows: more than any window that can be announced.
+    /// As much as memory allows: more than any window that can be advertised.
     Memory,
     /// At least this many bytes, and as many segments up to `most` bytes.
     Segments { least: u64, segments: u64, most: u64 },
@@ -29,16 +29,16 @@ struct Row {
     name: &'static str,
     /// Default size of the socket buffer of TCP.
     default: Buffer,
-    /// The largest that a program may ask for unless an administrator raises it.
+    /// The largest that a program may request unless an administrator raises the limit.
     max: Buffer,
-    /// What the maker recommends over satellites.
+    /// The vendor's recommendation for satellite paths.
     satellite: Option<Buffer>,
     /// RFC 1323, window scaling.
     window_scaling: bool,
     /// RFC 1323, timestamps.
     timestamps: bool,
-    /// RFC 1191; `None` where the table has no entry. Nothing follows from it here: the size of segments is a key of
-    /// its own, and without discovery a host of the time would send 536 bytes off its own network (RFC 1122 §3.3.3).
+    /// RFC 1191; `None` if the table has no entry. It has no effect here: the segment size has its own key, and a
+    /// host of that time without discovery would send 536 bytes beyond its own network (RFC 1122 §3.3.3).
     path_mtu_discovery: Option<bool>,
 }
 
@@ -84,8 +84,8 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
     TABLE.iter().map(|row| row.name)
 }
 
-/// An operating system as its makers set it up around 2002 (Luglio, Roseti, Gerla, Table 1): the buffers of both ends,
-/// window scaling and timestamps. Short form: its name, with the default buffers.
+/// Defaults of an operating system around 2002 (Luglio, Roseti, Gerla, Table 1): the buffers of both ends, window
+/// scaling and timestamps. Short form: its name, with the default buffers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct OsSpec {
@@ -97,16 +97,16 @@ pub struct OsSpec {
     pub buffers: OsBuffers,
 }
 
-/// Which of the buffers of an operating system.
+/// Which buffers of an operating system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OsBuffers {
-    /// What a program gets that does not ask.
+    /// The default size.
     #[default]
     Default,
-    /// The largest that a program may ask for.
+    /// The largest size that a program may request.
     Max,
-    /// What the maker recommends over satellites (onnet-4.0 only).
+    /// The vendor's recommendation for satellite paths (onnet-4.0 only).
     Satellite,
 }
 
@@ -116,7 +116,8 @@ impl OsSpec {
         TABLE.iter().find(|row| row.name == self.name).ok_or_else(unknown)
     }
 
-    /// Window scaling and timestamps (without them one segment at a time is timed), before keys of the endpoint change them.
+    /// Applies window scaling and timestamps (without them one segment at a time is timed), before keys of the
+    /// endpoint change them.
     pub(crate) fn apply_options(&self, config: &mut Config) -> Result<(), ValueError> {
         let row = self.row()?;
         config.window_scaling = row.window_scaling;
@@ -127,7 +128,7 @@ impl OsSpec {
         Ok(())
     }
 
-    /// Buffers of both ends; a receiver that cannot scale its window announces 65535 bytes at most.
+    /// Applies the buffers of both ends; a receiver without window scaling advertises at most 65535 bytes.
     pub(crate) fn apply_buffers(&self, config: &mut Config) -> Result<(), ValueError> {
         let row = self.row()?;
         let buffer = match self.buffers {
@@ -153,7 +154,7 @@ impl OsSpec {
         Self { name: name.into(), buffers: OsBuffers::Default }
     }
 
-    /// Whether it discovers the MTU of a path (RFC 1191); `None` where the source does not say, or does not know it.
+    /// Whether it discovers the path MTU (RFC 1191); `None` if the source does not say.
     #[must_use]
     pub fn path_mtu_discovery(&self) -> Option<bool> {
         self.row().ok().and_then(|row| row.path_mtu_discovery)

@@ -1,4 +1,4 @@
-//! The table of a queue: its capacity, and beside it what its discipline has of its own.
+//! The table of a queue: its capacity, and the keys of its discipline.
 
 use super::short::ShortForm;
 use crate::amount::QueueLimit;
@@ -15,11 +15,11 @@ use toml::{Table, Value};
 /// A queue. Short form: its limit, for drop-tail.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct QueueSpec {
-    /// Who is admitted and who is served next: `kind` and the keys of that kind. "drop-tail" by default.
+    /// The discipline: `kind` and the keys of that kind; "drop-tail" by default.
     pub discipline: Discipline,
     /// Capacity; one BDP by default.
     pub limit: Option<QueueLimit>,
-    /// The packet being transmitted occupies room too; false by default.
+    /// The packet in transmission counts towards the limit; false by default.
     pub count_in_service: Option<bool>,
     /// A capacity of limit - 1, as in ns-2; false by default.
     pub ns2_limit: Option<bool>,
@@ -30,7 +30,7 @@ const KIND: &str = "kind";
 /// The keys that every kind has.
 const COMMON: [&str; 4] = [KIND, "limit", "count-in-service", "ns2-limit"];
 
-/// The keys that some kinds have: each once.
+/// The keys of all kinds, each once.
 fn options() -> Vec<&'static str> {
     let mut names: Vec<_> = Vec::new();
     for key in Kind::ALL.iter().flat_map(|kind| kind.keys()) {
@@ -89,7 +89,7 @@ fn discipline<E: de::Error>(kind: Kind, own: Table) -> Result<Discipline, E> {
     kind.read(Value::Table(own)).map_err(|e| E::custom(e.message()))
 }
 
-/// As the generated readers say it.
+/// An error in the wording of the derived deserialisers.
 fn unknown<E: de::Error>(name: &str) -> E {
     let known: Vec<_> = COMMON.into_iter().chain(options()).map(|key| format!("`{key}`")).collect();
     E::custom(format_args!("unknown field `{name}`, expected one of {}", known.join(", ")))
@@ -131,7 +131,7 @@ impl JsonSchema for QueueSpec {
             of.insert("description".into(), text.into());
             of
         };
-        let about = "Who is admitted and who is served next; \"drop-tail\" by default.";
+        let about = "Which packets the queue admits, and which it serves next; \"drop-tail\" by default.";
         let mut kind = described(generator.subschema_for::<Kind>(), about);
         kind.insert("default".into(), Discipline::default().kind().name().into());
         let limit = generator.subschema_for::<QueueLimit>();
@@ -139,7 +139,7 @@ impl JsonSchema for QueueSpec {
             KIND: kind,
             "limit": described(limit, "Capacity; one BDP by default."),
             "count-in-service": {
-                "description": "The packet being transmitted occupies room too; false by default.",
+                "description": "The packet in transmission counts towards the limit; false by default.",
                 "type": "boolean",
             },
             "ns2-limit": {

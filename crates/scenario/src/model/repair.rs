@@ -1,4 +1,4 @@
-//! What a link repairs: a code, and repeats on request.
+//! Link-layer repair: a code, and ARQ.
 
 use super::short::{Short, ShortForm};
 use crate::amount::{Count, QueueLimit, Size, Time};
@@ -8,54 +8,54 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use skyhaul_path::fec;
 use std::borrow::Cow;
 
-/// What stands for nothing, so that the reverse direction can do without what the forward one has.
+/// The word for no repair, so that the reverse direction can switch off that of the forward direction.
 const NONE: &str = "none";
 
 /// A code, or none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FecSpec(pub Option<fec::Config>);
 
-/// Repeats on request, or none.
+/// ARQ, or none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ArqSpec(pub Option<RepeatsSpec>);
 
-/// Repeats on request: the link sends again what the receiver misses. An empty table takes all defaults.
+/// ARQ: the link retransmits packets that its receiver misses. An empty table takes all defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "ArqSpec")]
 pub struct RepeatsSpec {
-    /// Most packets outstanding: packets, or a multiple of the product of rate and RTT of this link; "1.5 BDP" by default.
+    /// Window: outstanding packets, or a multiple of this link's BDP; "1.5 BDP" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<QueueLimit>,
-    /// How often a packet is sent again before it is given up; 3 by default.
+    /// Largest number of retransmissions of a packet; 3 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<Count>,
-    /// Packets behind one that is repeated wait for it; true by default.
+    /// In-order delivery: packets wait for the retransmission of earlier ones; true by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_order: Option<bool>,
-    /// How much later than an answer was due it is taken for missing; "10 ms" by default.
+    /// Guard time after which an overdue acknowledgement counts as missing; "10 ms" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard: Option<Time>,
-    /// How the sender learns what has arrived; "ideal" by default.
+    /// How the sender learns which packets have arrived; "ideal" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Short<FeedbackSpec>>,
 }
 
-/// How the sender learns what has arrived. Short forms: "ideal"; a time; the size of an answer.
+/// How the sender learns which packets have arrived. Short forms: "ideal"; a time; the size of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", deny_unknown_fields, rename_all = "kebab-case")]
 pub enum FeedbackSpec {
-    /// Answers take the propagation delay of the other direction, and no transmission time.
+    /// Acknowledgements take the propagation delay of the other direction, and no transmission time.
     Ideal,
-    /// Answers take this time.
+    /// Acknowledgements take this time.
     After {
-        /// From the arrival of a packet until the sender knows.
+        /// Time from the arrival of a packet until the sender knows of it.
         time: Time,
     },
-    /// Answers take the propagation delay of the other direction, and their own transmission time there; they do not compete
-    /// with packets.
+    /// Acknowledgements take the propagation delay of the other direction plus their transmission time there; they do
+    /// not compete with packets.
     Sized {
-        /// Size of an answer, such as "12 B".
+        /// Size of an acknowledgement, such as "12 B".
         size: Size,
     },
 }
@@ -105,18 +105,18 @@ table_or_none!(
     FecSpec,
     fec::Config,
     "{ kind = \"block\", n = 20, k = 18 }",
-    "{n} does not say of what: write {{ kind = \"rate\", rate = {n} }} for the code rate of the modem"
+    "{n} is ambiguous: write {{ kind = \"rate\", rate = {n} }} for the code rate of the modem"
 );
 table_or_none!(
     ArqSpec,
     RepeatsSpec,
     "{ retries = 3 }",
-    "{n} does not say of what: write {{ retries = {n} }} for the most repeats of a packet"
+    "{n} is ambiguous: write {{ retries = {n} }} for the retransmission limit of a packet"
 );
 
 impl ShortForm for FeedbackSpec {
     const EXPECTING: &'static str =
-        "\"ideal\", a time such as \"280 ms\", or the size of an answer such as \"12 B\"";
+        "\"ideal\", a time such as \"280 ms\", or the size of an acknowledgement such as \"12 B\"";
     fn from_text(text: &str) -> Result<Self, ValueError> {
         if text == "ideal" {
             return Ok(Self::Ideal);
@@ -128,7 +128,7 @@ impl ShortForm for FeedbackSpec {
     }
     fn bare(n: &str) -> String {
         format!(
-            "{n} has no unit: write a time such as \"{n} ms\", or the size of an answer such as \"{n} B\""
+            "{n} has no unit: write a time such as \"{n} ms\", or the size of an acknowledgement such as \"{n} B\""
         )
     }
     fn text_schema(generator: &mut SchemaGenerator) -> Schema {

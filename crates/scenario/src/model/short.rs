@@ -1,4 +1,4 @@
-//! Short forms: a text that stands for a table.
+//! Short forms: a string that stands for a table.
 
 use crate::error::ValueError;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -6,20 +6,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use skyhaul_base::amount::text_or_table;
 use std::borrow::Cow;
 
-/// A table that may also be written as a text. It is always written out as a table.
+/// A table that may also be written as a string. It is always written out as a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Short<T>(pub T);
 
-/// What stands for what.
+/// The conversion of a short form.
 pub(super) trait ShortForm: Sized {
-    /// What may be written, for messages: "a time such as …, or a table".
+    /// The accepted forms, for messages: "a time such as …, or a table".
     const EXPECTING: &'static str;
     fn from_text(text: &str) -> Result<Self, ValueError>;
-    /// How a bare number is refused.
+    /// The message that refuses a bare number.
     fn bare(n: &str) -> String {
         format!("{n} is not accepted here: write {}", Self::EXPECTING)
     }
-    /// Schema of the text.
+    /// Schema of the string.
     fn text_schema(generator: &mut SchemaGenerator) -> Schema;
 }
 

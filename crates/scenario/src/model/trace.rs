@@ -10,37 +10,37 @@ use skyhaul_path::rate;
 use std::borrow::Cow;
 use toml::{Table, Value};
 
-/// Something that may follow a trace instead: a table with `trace` or `mahimahi`.
+/// A value, or a table with `trace` or `mahimahi` to follow a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OrTrace<T> {
     /// Without a trace.
     Own(T),
-    /// As the trace says.
+    /// From a trace.
     Trace(TraceSpec),
 }
 
-/// A file of values over time. Its name is a path relative to the file that names it.
+/// A file of values over time; its path is relative to the scenario file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TraceSpec {
-    /// Keys that name a file, of those in [`rate::NAMES`], with the file. One is right.
+    /// The keys of [`rate::NAMES`] that are present, with their files. Exactly one is valid.
     pub files: Vec<(&'static str, String)>,
-    /// The content itself, in the place of the file's.
+    /// The content itself, instead of a file.
     pub text: Option<String>,
-    /// What lies between two lines of a trace of delays; "hold" by default. A rate always holds until the next.
+    /// Interpolation between two lines of a delay trace; "hold" by default. Rates always hold until the next line.
     pub interpolation: Option<Interpolation>,
     /// What happens after the last line of a trace; "hold" by default.
     pub end: Option<EndSpec>,
 }
 
-/// The keys of a [`TraceSpec`] beside those that name files.
+/// The keys of a [`TraceSpec`] other than those that name files.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Beside {
-    /// The content itself, in the place of the file's.
+    /// The content itself, instead of a file.
     text: Option<String>,
-    /// What lies between two lines of a trace of delays; "hold" by default. A rate always holds until the next.
+    /// Interpolation between two lines of a delay trace; "hold" by default. Rates always hold until the next line.
     interpolation: Option<Interpolation>,
-    /// What happens after the last line of a trace; "hold" by default. A file of Mahimahi always begins anew.
+    /// What happens after the last line of a trace; "hold" by default. A Mahimahi trace always repeats.
     end: Option<EndSpec>,
 }
 
@@ -106,7 +106,7 @@ pub enum EndSpec {
     Error,
     /// The last value holds.
     Hold,
-    /// It begins anew; the time of the last line is the period.
+    /// The trace repeats; the time of the last line is the period.
     Loop,
 }
 
@@ -115,14 +115,14 @@ pub(crate) fn is_trace(table: &Table) -> bool {
     rate::NAMES.iter().any(|key| table.contains_key(*key))
 }
 
-/// True if the table names a file whose content stands in for it: values over time, or elements of satellites.
+/// Whether the table names a file to be replaced by its content: values over time, or orbital elements.
 fn names_a_file(table: &Table) -> bool {
     let kind = table.get("kind").and_then(Value::as_str);
     is_trace(table) || table.contains_key("file") && matches!(kind, Some("omm" | "tle"))
 }
 
-/// Calls `read` for the path of every file of values or elements below `table` whose content is not there yet, and puts the content
-/// there. `read` gets the path of the key too, and returns the name for messages with the content.
+/// Calls `read` for the path of every trace or element file below `table` that has not been read, and inserts its
+/// content. `read` also gets the path of the key, and returns the name for messages and the content.
 pub(crate) fn fill<E>(
     table: &mut Table,
     at: &str,

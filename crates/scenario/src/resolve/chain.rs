@@ -1,5 +1,5 @@
-//! Chains of connections: a group that is cut at gateways becomes one group per leg. The first keeps the name and what is to
-//! be sent; the others are called after the gateway at which they begin.
+//! Chains of connections: a group that is split at gateways becomes one group per leg. The first keeps the name and
+//! the application; the others are named after the gateway at which they begin.
 
 use super::{Result, refuse};
 use crate::chain::ChainKind;
@@ -9,14 +9,14 @@ use crate::resolved::{Chain, Direction, FlowGroup, Gateway, LegTransport, Link, 
 use skyhaul_base::Duration;
 use std::borrow::Cow;
 
-/// How long a gateway takes to pass data on, unless the file says.
+/// Default forwarding delay of a gateway.
 const RELAY_DELAY: Duration = Duration::from_micros(100);
-/// A buffer that nobody chose is no smaller.
+/// Least size of a default buffer.
 const LEAST_BUFFER: u64 = 64 * 1024;
 
-/// A group as it is to be resolved: that of a file, or a leg of one.
+/// A group to be resolved: one of a file, or a leg of one.
 pub(super) struct Written<'a> {
-    /// Where its keys stand.
+    /// The path of its keys.
     pub(super) key: String,
     pub(super) name: String,
     pub(super) spec: Cow<'a, FlowSpec>,
@@ -32,7 +32,7 @@ pub(super) fn gateways(model: &Scenario) -> Result<Vec<Gateway>> {
         let known = links.join(", ");
         let Some(behind) = &spec.behind else {
             let why = format!(
-                "missing: name the link behind which it stands, seen from the sender (known: {known})"
+                "missing: name the link that precedes the gateway, seen from the sender (known: {known})"
             );
             return refuse(at("behind"), why);
         };
@@ -41,11 +41,13 @@ pub(super) fn gateways(model: &Scenario) -> Result<Vec<Gateway>> {
             return refuse(at("behind"), format!("there is no link \"{behind}\"{hint} (known: {known})"));
         };
         if spec.buffer.is_some_and(|b| b.0 == 0) {
-            return refuse(at("buffer"), "a gateway without room passes nothing on: write, say, \"256 KiB\"");
+            return refuse(
+                at("buffer"),
+                "a gateway without a buffer forwards nothing: write, say, \"256 KiB\"",
+            );
         }
         if spec.connections.is_some_and(|c| c.0 == 0) {
-            let why =
-                "a gateway that takes no connection is none: write at least 1, or leave it out of the chain";
+            let why = "a gateway that accepts no connection is useless: write at least 1, or leave it out of the chain";
             return refuse(at("connections"), why);
         }
         gateways.push(Gateway {
@@ -60,7 +62,7 @@ pub(super) fn gateways(model: &Scenario) -> Result<Vec<Gateway>> {
     Ok(gateways)
 }
 
-/// The groups that a group of the file is.
+/// The groups that a group of the file expands to.
 pub(super) fn written<'a>(
     model: &'a Scenario,
     gateways: &[Gateway],
@@ -82,9 +84,13 @@ pub(super) fn written<'a>(
         return refuse(
             at(&format!("legs.{leg}")),
             format!(
-                "no leg begins at \"{leg}\"{hint}: write the name of a gateway of this chain (known: {known})"
+                "no leg starts at \"{leg}\"{hint}: write the name of a gateway of this chain (known: {known})"
             ),
         );
+    }
+    let asym = chain.asym.unwrap_or(0.0);
+    if !(0.0..=1.0).contains(&asym) {
+        return refuse(at("asym"), format!("{asym} is no probability: write 0 to 1"));
     }
     let names: Vec<&str> = model.links.keys().map(String::as_str).collect();
     let piece = |from: usize, to: usize| -> Vec<String> {
@@ -99,6 +105,8 @@ pub(super) fn written<'a>(
         buffers: Vec::new(),
         open: chain.open.unwrap_or_default(),
         ack_mode: chain.ack_mode.unwrap_or_default(),
+        asym,
+        encrypted: chain.encrypted.unwrap_or(false),
     };
     let first = ends().next().unwrap_or(path.len());
     let mut groups = vec![Written {
@@ -112,7 +120,7 @@ pub(super) fn written<'a>(
         let leg_name = leg_name(name, &begins.name);
         if model.flows.contains_key(&leg_name) {
             let why = format!(
-                "a leg of flows.{name} is called so in results: write another name for this group or for the gateway"
+                "a leg of flows.{name} has this name in the results: rename this group or the gateway"
             );
             return refuse(format!("flows.{leg_name}"), why);
         }
@@ -128,17 +136,17 @@ pub(super) fn written<'a>(
     Ok(groups)
 }
 
-/// What results call the leg that begins at a gateway.
+/// The name in results of the leg that begins at a gateway.
 pub(crate) fn leg_name(flow: &str, gateway: &str) -> String {
     format!("{flow}-{gateway}")
 }
 
-/// What carries the data of a leg, which may be the last.
+/// The transport of a leg, which may be the last.
 fn transport(key: &str, own: &LegSpec, last: bool) -> Result<LegTransport> {
     let transport = own.transport.map_or(LegTransport::Tcp, |t| t.0);
     let LegTransport::XtpLike(config) = transport else { return Ok(transport) };
     if last {
-        let why = "the receiver knows only \"tcp\", and this leg ends there: write it, or kind = \"split3\" with a second gateway";
+        let why = "the receiver knows only \"tcp\", and the last leg ends there: write \"tcp\", or kind = \"split3\" with a second gateway";
         return refuse(key, why);
     }
     if let Some((name, _)) =
@@ -147,29 +155,26 @@ fn transport(key: &str, own: &LegSpec, last: bool) -> Result<LegTransport> {
         let key = key.replace(".transport", &format!(".{name}"));
         return refuse(
             key,
-            "nothing but its rate controls \"xtp-like\": leave this out, or write transport = \"tcp\"",
+            "\"xtp-like\" has no congestion control, only a rate: leave this out, or write transport = \"tcp\"",
         );
     }
     config.check().map_err(|e| crate::error::Problem::new(format!("{key}.{}", e.key()), e.to_string()))?;
     Ok(transport)
 }
 
-/// Whether a group can be cut at all.
+/// Checks that a group can be split at all.
 fn fits(key: &str, spec: &FlowSpec) -> Result<()> {
     if let Some(t) = spec.transport.filter(|t| t.0.sends_datagrams()) {
-        let why = format!(
-            "carries datagrams, which nobody acknowledges: write \"tcp\" instead of \"{}\"",
-            t.0.name()
-        );
+        let why = format!("carries unacknowledged datagrams: write \"tcp\" instead of \"{}\"", t.0.name());
         return refuse(format!("{key}.transport"), why);
     }
     if spec.handshake == Some(false) {
-        let why = "the legs of a chain are opened one after the other: leave this out, or the chain";
+        let why = "the legs of a chain open one after the other: leave this out, or leave out the chain";
         return refuse(format!("{key}.handshake"), why);
     }
     if let Some(app) = spec.app.as_ref().map(|a| &a.0).filter(|a| a.is_watched() || a.opens().is_some()) {
         let why = format!(
-            "\"{}\" does not go through a chain of connections: write \"bulk\", \"pages\", \"cbr\" or \"on-off\"",
+            "\"{}\" cannot use a chain of connections: write \"bulk\", \"pages\", \"cbr\" or \"on-off\"",
             app.name()
         );
         return refuse(format!("{key}.app"), why);
@@ -177,7 +182,7 @@ fn fits(key: &str, spec: &FlowSpec) -> Result<()> {
     Ok(())
 }
 
-/// The gateways that a chain uses, and after how many links of the path each of them stands.
+/// The gateways that a chain uses, and the number of links of the path before each.
 fn stations(
     key: &str,
     chain: &ChainSpec,
@@ -193,7 +198,7 @@ fn stations(
         let Some(index) = gateways.iter().position(|g| g.name == *name) else {
             let hint = did_you_mean(name, known.iter().copied());
             let known = if known.is_empty() {
-                "none: add a table such as [gateways.near]".into()
+                "there is no gateway: add a table such as [gateways.near]".into()
             } else {
                 known.join(", ")
             };
@@ -205,14 +210,14 @@ fn stations(
             Some(i) if i + 1 < path.len() => i + 1,
             Some(_) => {
                 let why = format!(
-                    "\"{name}\" stands behind \"{link_name}\", the last link, where no leg can begin: write a gateway that \
+                    "\"{name}\" stands behind \"{link_name}\", the last link, where no leg can start: write a gateway that \
                      stands behind an earlier link"
                 );
                 return refuse(key, why);
             }
             None => {
                 let why = format!(
-                    "\"{name}\" stands behind \"{link_name}\", which is not on the path: the legs do not join; add the link \
+                    "\"{name}\" stands behind \"{link_name}\", which is not on the path: add the link \
                      to the path, or write another gateway"
                 );
                 return refuse(key, why);
@@ -220,7 +225,7 @@ fn stations(
         };
         if cuts.last().is_some_and(|&before| before >= cut) {
             let why = format!(
-                "\"{name}\" does not stand behind the one before it: write them in the order of the path"
+                "\"{name}\" does not stand behind the previous gateway: list the gateways in the order of the path"
             );
             return refuse(key, why);
         }
@@ -229,7 +234,7 @@ fn stations(
     }
     if given < takes {
         let why = format!(
-            "\"{}\" takes {takes} and finds {given}: name them in the order of the path",
+            "\"{}\" needs {takes}, but there is {given}: name them in the order of the path",
             kind.name()
         );
         return refuse(key, why);
@@ -252,7 +257,7 @@ fn leg(flow: &FlowSpec, own: LegSpec, path: Vec<String>) -> FlowSpec {
     }
 }
 
-/// Fills in what depends on all groups: which are the legs of a chain, and how much its gateways hold.
+/// Fills in the values that depend on all groups: the legs of a chain, and the buffers of its gateways.
 pub(super) fn join(flows: &mut [FlowGroup], gateways: &[Gateway], links: &[Link]) {
     for head in 0..flows.len() {
         let Some(chain) = flows[head].chain() else { continue };
@@ -273,7 +278,7 @@ pub(super) fn join(flows: &mut [FlowGroup], gateways: &[Gateway], links: &[Link]
     }
 }
 
-/// The slowest rate on a leg, bit/s, and its product with the leg's RTT, bytes.
+/// The slowest rate on a leg, bit/s, and the leg's BDP, bytes.
 fn product(f: &FlowGroup, links: &[Link]) -> Option<(u64, u64)> {
     let way = |d: &Direction| d.delay.base();
     let rtt = f
@@ -284,7 +289,7 @@ fn product(f: &FlowGroup, links: &[Link]) -> Option<(u64, u64)> {
     Some((rate.bits_per_sec(), (rate.bytes_per_sec() * rtt.as_secs_f64()) as u64))
 }
 
-/// The leg as files write it.
+/// The leg as written in files.
 pub(crate) fn spec_of(group: &FlowGroup, flow: &FlowSpec) -> LegSpec {
     let rated = group.rate_leg();
     LegSpec {

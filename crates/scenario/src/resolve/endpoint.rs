@@ -1,4 +1,4 @@
-//! Endpoints: preset, changes, windows, and what contradicts itself.
+//! Endpoints: preset, changes, windows and contradictions.
 
 use super::{Result, refuse};
 use crate::amount::Window;
@@ -8,7 +8,7 @@ use skyhaul_cc::Config as Control;
 use skyhaul_tcp::Config;
 use skyhaul_tcp::config::{AckCc, Ecn, LossClassifier, LossDetection, RttSource};
 
-/// Largest packet, headers included: what an IP length field can say.
+/// Largest packet, headers included: the limit of the IP length field.
 pub(super) const MAX_PACKET: u32 = 65_535;
 /// Largest window without and with scaling (RFC 7323 §2.2).
 const MAX_PLAIN_WINDOW: u64 = 65_535;
@@ -35,11 +35,11 @@ pub(super) fn resolve(key: &str, spec: &FlowSpec, cc: &Control) -> Result<Config
     if !config.window_scaling && rwnd > MAX_PLAIN_WINDOW {
         return refuse(
             key_of_rwnd,
-            format!("{rwnd} B cannot be announced without window scaling: write at most \"65535 B\""),
+            format!("{rwnd} B cannot be advertised without window scaling: write at most \"65535 B\""),
         );
     }
     if rwnd > MAX_WINDOW {
-        return refuse(key_of_rwnd, format!("more than window scaling can announce ({MAX_WINDOW} B)"));
+        return refuse(key_of_rwnd, format!("more than window scaling can advertise ({MAX_WINDOW} B)"));
     }
     if let Some(sndbuf) = spec.sndbuf {
         config.send_buffer = window(&format!("{key}.sndbuf"), sndbuf, config.mss)?;
@@ -59,34 +59,34 @@ fn window(key: &str, window: Window, mss: u32) -> Result<u64> {
             None => refuse(key, format!("{n} segments are too many")),
         },
         Window::Unlimited if key.ends_with("rwnd") => {
-            refuse(key, format!("a receiver's window has a limit: write at most \"{MAX_WINDOW} B\""))
+            refuse(key, format!("more than the largest TCP window: write at most \"{MAX_WINDOW} B\""))
         }
         Window::Unlimited => Ok(u64::MAX),
     }
 }
 
-/// The rule of RFC 3449 hears of nothing but marks.
+/// The rule of RFC 3449 reacts only to ECN marks.
 fn check_ack_cc(at: &str, c: &Config) -> Result<()> {
     if c.ack_cc == AckCc::Rfc3449 && c.ecn == Ecn::Off {
-        let why =
-            "\"rfc3449\" needs marks: write ecn = \"ask\" as well, and a queue on the return link that marks";
+        let why = "\"rfc3449\" needs ECN marks: also write ecn = \"ask\", and put a queue that marks on the return link";
         return refuse(format!("{at}.ack-cc"), why);
     }
     Ok(())
 }
 
-/// RACK lives on selective acknowledgements, and its verdicts on a recovery that repairs whatever is lost in
-/// whatever order (RFC 8985 §4).
+/// RACK and SNACK need selective acknowledgements, and a recovery that repairs losses in any order (RFC 8985 §4).
 fn check_loss_detection(at: &str, c: &Config, cc: &Control) -> Result<()> {
     let at = |k: &str| format!("{at}.{k}");
-    if c.loss_detection != LossDetection::Rack {
-        return if c.tail_loss_probe {
-            let why = "what a probe finds only \"rack\" can tell: write loss-detection = \"rack\" as well";
+    if c.loss_detection == LossDetection::DupAcks {
+        let asked_for = cc.policy(&c.rules).is_some_and(|p| p.rack);
+        return if c.tail_loss_probe && !asked_for {
+            let why = "only \"rack\" can evaluate the answer to a tail loss probe: also write loss-detection = \"rack\"";
             refuse(at("tail-loss-probe"), why)
         } else {
             Ok(())
         };
     }
+    let way = if c.loss_detection == LossDetection::Snack { "snack" } else { "rack" };
     let name = cc.name();
     if cc.policy(&c.rules).is_some_and(|p| !p.recovery.uses_pipe()) {
         let auto = if c.sack.is_none() { " (so sack = \"auto\" is off)" } else { "" };
@@ -95,13 +95,14 @@ fn check_loss_detection(at: &str, c: &Config, cc: &Control) -> Result<()> {
         return refuse(
             at("loss-detection"),
             format!(
-                "\"rack\" needs a congestion control that repairs losses with SACK, and \"{name}\"{with} does not{auto}: \
+                "\"{way}\" needs a congestion control that repairs losses with SACK, and \"{name}\"{with} does not{auto}: \
                  write another one, such as cc = \"sack\", or loss-detection = \"dup-acks\""
             ),
         );
     }
     if c.sack == Some(false) {
-        return refuse(at("loss-detection"), "\"rack\" needs SACK: write sack = true, or leave sack out");
+        let why = format!("\"{way}\" needs SACK: write sack = true, or leave sack out");
+        return refuse(at("loss-detection"), why);
     }
     Ok(())
 }
@@ -112,7 +113,7 @@ fn check_loss_classifier(at: &str, c: LossClassifier) -> Result<()> {
         if (0.0..=1.0).contains(&x) {
             Ok(())
         } else {
-            refuse(at(k), format!("{x} is no share: write 0 to 1"))
+            refuse(at(k), format!("{x} is not a share: write a number from 0 to 1"))
         }
     };
     match c {
@@ -127,7 +128,7 @@ fn check_loss_classifier(at: &str, c: LossClassifier) -> Result<()> {
             } else {
                 refuse(
                     at("high"),
-                    format!("from {low} to {high} is no time to be on: write numbers with 0 <= low < high"),
+                    format!("{low} to {high} is not a valid range: write numbers with 0 <= low < high"),
                 )
             }
         }
@@ -139,29 +140,31 @@ fn check_loss_classifier(at: &str, c: LossClassifier) -> Result<()> {
             } else {
                 refuse(
                     at("end"),
-                    format!("a spike that begins at {start} cannot end at {end}: write no more than start"),
+                    format!(
+                        "a spike that begins at {start} cannot end at {end}: write an end not above start"
+                    ),
                 )
             }
         }
     }
 }
 
-/// What a reduction is undone by needs its source. Where it is only the preset that asks for it, it goes with the
+/// Undoing a reduction needs its source of information. If only the preset asks for it, it is switched off with the
 /// source.
 fn check_undo(at: &str, c: &mut Config, (dsack_undo, eifel): (Option<bool>, Option<bool>)) -> Result<()> {
     if c.dsack_undo && !(c.dsack && c.sack != Some(false)) {
         if dsack_undo == Some(true) {
-            let needs = if c.dsack { "sack = true, or leave sack out" } else { "dsack = true as well" };
+            let needs = if c.dsack { "sack = true, or leave sack out" } else { "dsack = true too" };
             return refuse(
                 format!("{at}.dsack-undo"),
-                format!("lives on what receivers report as duplicates: write {needs}"),
+                format!("needs duplicates to be reported by the receiver (RFC 2883): write {needs}"),
             );
         }
         c.dsack_undo = false;
     }
     if c.eifel && !c.timestamps {
         if eifel == Some(true) {
-            return refuse(format!("{at}.eifel"), "lives on timestamps: write timestamps = true as well");
+            return refuse(format!("{at}.eifel"), "needs timestamps: also write timestamps = true");
         }
         c.eifel = false;
     }
@@ -171,13 +174,13 @@ fn check_undo(at: &str, c: &mut Config, (dsack_undo, eifel): (Option<bool>, Opti
 fn check(at: &str, c: &Config) -> Result<()> {
     let at = |k: &str| format!("{at}.{k}");
     if c.mss == 0 {
-        return refuse(at("mss"), "a segment has at least 1 byte of payload");
+        return refuse(at("mss"), "a segment needs at least 1 byte of payload");
     }
     if c.mss.saturating_add(c.header) > MAX_PACKET {
         return refuse(
             at("mss"),
             format!(
-                "{} B with headers are more than a packet can be (65535 B)",
+                "{} B with headers is more than the largest packet (65535 B)",
                 u64::from(c.mss) + u64::from(c.header)
             ),
         );
@@ -192,7 +195,7 @@ fn check(at: &str, c: &Config) -> Result<()> {
         );
     }
     if c.rto.tick.is_zero() {
-        return refuse(at("rto-tick"), "the clock needs a granularity: write a time such as \"1 ms\"");
+        return refuse(at("rto-tick"), "a clock needs a granularity: write a time such as \"1 ms\"");
     }
     if c.rto.max.is_zero() || c.rto.min > c.rto.max {
         return refuse(at("rto-max"), "less than rto-min, or zero");
@@ -204,13 +207,13 @@ fn check(at: &str, c: &Config) -> Result<()> {
         return refuse(at("delayed-ack.every"), "write at least 1, which means no delay");
     }
     if c.delayed_ack.every > 1 && c.delayed_ack.delay == Duration::ZERO {
-        return refuse(at("delayed-ack.delay"), "acknowledgements that wait need a time such as \"200 ms\"");
+        return refuse(at("delayed-ack.delay"), "delayed acknowledgements need a time such as \"200 ms\"");
     }
     if c.timestamp_tick.is_zero() {
         return refuse(at("timestamp-tick"), "write a time such as \"1 ms\"");
     }
     if c.rtt_source == RttSource::Timestamps && !c.timestamps {
-        return refuse(at("rtt-source"), "\"timestamps\" needs timestamps = true as well");
+        return refuse(at("rtt-source"), "\"timestamps\" also needs timestamps = true");
     }
     if !(c.rules.inflate_ndup.is_finite() && c.rules.inflate_ndup >= 0.0) {
         return refuse(at("inflate-ndup"), "write a number of segments, 0 or more");

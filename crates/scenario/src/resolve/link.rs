@@ -1,4 +1,4 @@
-//! Links: the forward direction as written, the reverse direction with what differs.
+//! Links: the forward direction as written, the reverse direction with its differences.
 
 use super::{Result, refuse, repair};
 use crate::amount::{Decimal, QueueLimit, RateSpec, Size};
@@ -11,7 +11,7 @@ use skyhaul_path::fec::Shape;
 use skyhaul_path::{Delay, Limit, QueueConfig, Refusal, error, fade, rate};
 use std::sync::Arc;
 
-/// Delays of both directions, and the satellites that make them.
+/// Delays of both directions, and the satellites that determine them.
 pub(super) type Delays = (Delay, Delay, Option<Arc<Orbit>>);
 
 /// Delays of both directions.
@@ -19,7 +19,7 @@ pub(super) fn delays(name: &str, spec: &LinkSpec, run: Duration) -> Result<Delay
     let key = format!("links.{name}.delay");
     if let Some(orbit) = &spec.orbit {
         let own = |reverse: &str| {
-            let message = "the satellites of orbit make the delay: leave this out, or write orbit.processing for what comes \
+            let message = "the delay follows from the orbit: leave this out, or write orbit.processing for a delay that comes \
                            on top, or a link of its own for the ground";
             refuse(format!("links.{name}{reverse}.delay"), message)
         };
@@ -35,7 +35,7 @@ pub(super) fn delays(name: &str, spec: &LinkSpec, run: Duration) -> Result<Delay
     let Some(forward) = &spec.delay else {
         return refuse(
             key,
-            "missing: write the propagation delay, such as delay = \"275 ms\", or the satellites, as orbit",
+            "missing: write the propagation delay, such as delay = \"275 ms\", or the satellites in a table orbit",
         );
     };
     let forward = delay(&key, forward, run)?;
@@ -56,8 +56,8 @@ fn delay(key: &str, spec: &OrTrace<Short<Delay>>, run: Duration) -> Result<Delay
     }
 }
 
-/// A link. `rtt` is the largest base RTT and `flow_packet` the largest packet of the flows that cross it; both
-/// are zero if none does.
+/// Resolves a link. `rtt` is the largest base RTT and `flow_packet` the largest packet of the flows on it; both are
+/// zero if there are none.
 pub(super) fn resolve(
     name: &str,
     spec: &LinkSpec,
@@ -68,13 +68,13 @@ pub(super) fn resolve(
 ) -> Result<Link> {
     let key = format!("links.{name}");
     let packet = match spec.packet {
-        Some(Size(0)) => return refuse(format!("{key}.packet"), "a packet has at least 1 byte"),
+        Some(Size(0)) => return refuse(format!("{key}.packet"), "a packet needs at least 1 byte"),
         Some(Size(n)) => match u32::try_from(n) {
             Ok(n) if n <= super::endpoint::MAX_PACKET => Some(n),
             _ => {
                 return refuse(
                     format!("{key}.packet"),
-                    format!("\"{n} B\" is larger than a packet can be (65535 B)"),
+                    format!("\"{n} B\" is more than the largest packet (65535 B)"),
                 );
             }
         },
@@ -141,7 +141,7 @@ pub(super) fn resolve(
     let make = |at: &dyn Fn(&str) -> String, spec: &DirectionSpec, delay: &Delay| -> Result<Direction> {
         let made = make(at, spec, delay)?;
         if made.reconstruct_acks.is_some() && made.queue.discipline.compacts_acks() {
-            let why = "the queue tells of what it removes, and that is made anew: leave this out, or write another queue";
+            let why = "the queue removes acknowledgements that are regenerated behind the link, which excludes this: leave this out, or write another queue";
             return refuse(at("reconstruct-acks"), why);
         }
         Ok(made)
@@ -176,7 +176,7 @@ pub(super) fn resolve(
             let blocks = direction.fec.as_ref().is_some_and(|fec| fec.code().shape != Shape::NONE);
             for (k, there) in [("fec", blocks), ("arq", direction.arq.is_some())] {
                 if there {
-                    let message = "packets that leave over two satellites are repaired by the other copy: leave this out, or \
+                    let message = "a packet sent over two satellites is repaired by its other copy: leave this out, or \
                                    write orbit.diversity = \"best\"";
                     return refuse(format!("{key}{way}.{k}"), message);
                 }
@@ -186,11 +186,11 @@ pub(super) fn resolve(
     Ok(Link { name: name.into(), forward, reverse })
 }
 
-/// A size that is one.
+/// A size above zero.
 fn bytes(key: &str, size: Option<Size>) -> Result<Option<u32>> {
     match size {
         None => Ok(None),
-        Some(Size(0)) => refuse(key, "0 B is no size: leave the key out for none"),
+        Some(Size(0)) => refuse(key, "0 B is not a size: leave the key out for none"),
         Some(Size(n)) => match u32::try_from(n) {
             Ok(n) => Ok(Some(n)),
             Err(_) => refuse(key, format!("\"{n} B\" is too large")),
@@ -209,7 +209,7 @@ fn transmitter(key: &str, spec: RateSpec, packet: Option<u32>) -> Result<rate::C
             return refuse(
                 key,
                 format!(
-                    "\"{spec}\" depends on the size of a packet: add packet = \"1000 B\" to {link}, or write the rate \
+                    "\"{spec}\" depends on the packet size: add packet = \"1000 B\" to {link}, or write the rate \
                      in bit/s"
                 ),
             );
@@ -222,7 +222,8 @@ fn transmitter(key: &str, spec: RateSpec, packet: Option<u32>) -> Result<rate::C
     }
 }
 
-/// What fades, with what follows from the link filled in: its symbols from its rate, its reaction from its RTT.
+/// The fade, with values derived from the link filled in: its symbol rate from the link's rate, its reaction time
+/// from the RTT.
 fn fade(
     key: &str,
     spec: &FadeSpec,
@@ -248,7 +249,9 @@ fn fade(
             if carrier.is_fixed() { "leave it out" } else { "write modcod = \"QPSK 1/2\", or another" };
         return refuse(
             if carrier.is_fixed() { at } else { format!("{key}.carrier.modcod") },
-            format!("a carrier cannot change a rate that is unlimited, on demand or that of a file: {what}"),
+            format!(
+                "a carrier cannot set the rate of a link whose rate is unlimited, on demand or from a file: {what}"
+            ),
         );
     };
     let efficiency = carrier.clear_sky().efficiency;
@@ -259,7 +262,7 @@ fn fade(
         return refuse(
             at,
             format!(
-                "{symbols} symbols per second of {efficiency} bits under a clear sky are {made:.0} bit/s, and the link's rate \
+                "{symbols} symbols per second with {efficiency} bits each under a clear sky give {made:.0} bit/s, but the link's rate \
                  is {} bit/s: leave symbol-rate out, or write the rate that it gives",
                 clear.bits_per_sec()
             ),
@@ -268,7 +271,7 @@ fn fade(
     Ok(Some(fade))
 }
 
-/// The product of rate and RTT in packets.
+/// The bandwidth-delay product in packets.
 pub(super) fn bdp_packets(n: Decimal, rate: Rate, rtt: Duration, packet: u32) -> Option<u64> {
     let bit_nanos = u128::from(rate.bits_per_sec()) * u128::from(rtt.as_nanos());
     n.times_ratio(bit_nanos, 8_000_000_000 * u128::from(packet))

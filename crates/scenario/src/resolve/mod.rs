@@ -1,5 +1,5 @@
-//! From the file to the resolved scenario: defaults, references, derived values, and every check that does not
-//! depend on judgement (for those see [`crate::check`]).
+//! From the file to the resolved scenario: defaults, references, derived values, and every check that is not a matter
+//! of judgement (for those see [`crate::check`]).
 
 pub(crate) mod chain;
 mod endpoint;
@@ -17,16 +17,16 @@ use skyhaul_path::delay::{LONGEST, TooLong};
 
 type Result<T> = core::result::Result<T, Problem>;
 
-/// Longest run.
+/// Longest allowed run.
 const MAX_DURATION: Duration = Duration::from_secs(366 * 86_400);
-/// Most flows in one scenario.
+/// Largest number of flows in a scenario.
 const MAX_FLOWS: u64 = 1_000_000;
 
 fn refuse<T>(key: impl Into<String>, message: impl core::fmt::Display) -> Result<T> {
     Err(Problem::new(key, message))
 }
 
-/// Fills in and checks everything.
+/// Fills in defaults and checks everything.
 pub(crate) fn resolve(model: &Scenario) -> Result<Resolved> {
     if model.schema.is_some_and(|v| v != 1) {
         return refuse("schema", "this program reads version 1 of the format: write schema = 1");
@@ -120,7 +120,7 @@ pub(crate) fn resolve(model: &Scenario) -> Result<Resolved> {
     })
 }
 
-/// Names become part of paths, of stream names and of file names.
+/// Checks a name, which becomes part of paths, stream names and file names.
 fn check_name(table: &str, name: &str) -> Result<()> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || !name.chars().all(allowed) {
@@ -159,7 +159,7 @@ fn record(model: &Scenario) -> Result<Record> {
     Ok(Record { sample: spec.sample.map(|s| s.0), series })
 }
 
-/// A flow group on its way: what does not depend on the RTT is done.
+/// A partly resolved flow group: everything that does not depend on the RTT.
 struct Flow<'a> {
     key: String,
     written: &'a Written<'a>,
@@ -205,7 +205,7 @@ impl<'a> Flow<'a> {
             return refuse(
                 format!("{key}.endpoint.sack"),
                 format!(
-                    "false, but cc = \"{name}\" repairs losses by what selective acknowledgements report: write \
+                    "false, but cc = \"{name}\" needs selective acknowledgements to repair losses: write \
                      sack = true, recovery = \"newreno\" in cc if \"{name}\" has that option, or cc = \"newreno\""
                 ),
             );
@@ -221,7 +221,7 @@ impl<'a> Flow<'a> {
             (true, Some(_)) => {
                 return refuse(
                     format!("{key}.known-rtt"),
-                    "a handshake measures the RTT: write handshake = false as well, or leave this out",
+                    "the handshake measures the RTT: also write handshake = false, or leave this out",
                 );
             }
             (true, None) => None,
@@ -231,7 +231,7 @@ impl<'a> Flow<'a> {
                 if known.is_zero() {
                     return refuse(
                         format!("{key}.known-rtt"),
-                        "the RTT known without a handshake is zero: write a time such as \"10 ms\"",
+                        "the known RTT is zero: write a time such as \"10 ms\"",
                     );
                 }
                 Some(known)
@@ -263,7 +263,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// What a datagram flow has in the place of an endpoint: the sizes.
+/// The endpoint of a datagram flow, of which only the sizes matter.
 fn datagrams(
     key: &str,
     spec: &FlowSpec,
@@ -280,7 +280,7 @@ fn datagrams(
     if let Some((name, _)) = given.iter().find(|(_, given)| *given) {
         return refuse(
             format!("{key}.{name}"),
-            "datagrams have none: leave it out, or write transport = \"tcp\"",
+            "only TCP has it: leave it out, or write transport = \"tcp\"",
         );
     }
     // A size that is refused is found when the workload is resolved.
@@ -305,7 +305,7 @@ fn path(model: &Scenario, key: &str, spec: &FlowSpec) -> Result<Vec<usize>> {
         if names.len() == 1 {
             return Ok(vec![0]);
         }
-        return refuse(key, format!("missing: name the links that data crosses, in order (known: {known})"));
+        return refuse(key, format!("missing: name the links of the path, in order (known: {known})"));
     };
     if path.is_empty() {
         return refuse(key, format!("empty: name at least one link (known: {known})"));
@@ -317,7 +317,7 @@ fn path(model: &Scenario, key: &str, spec: &FlowSpec) -> Result<Vec<usize>> {
             return refuse(key, format!("there is no link \"{name}\"{hint} (known: {known})"));
         };
         if indices.contains(&index) {
-            return refuse(key, format!("\"{name}\" is crossed twice"));
+            return refuse(key, format!("\"{name}\" is on the path twice"));
         }
         indices.push(index);
     }
@@ -338,7 +338,7 @@ fn start(key: &str, spec: &FlowSpec, count: u32, rtt: Duration) -> Result<Start>
         Some(StartSpec::Uniform([from, to])) => {
             let (from, to) = (time(from).ok_or_else(late)?, time(to).ok_or_else(late)?);
             if from > to {
-                return refuse(format!("{key}.start"), "uniform needs the earlier time first");
+                return refuse(format!("{key}.start"), "uniform takes the earlier time first");
             }
             Ok(Start::Uniform { from, to })
         }

@@ -1,4 +1,4 @@
-//! What a direction of a link repairs.
+//! The repair in one direction of a link.
 
 use super::{Result, refuse};
 use crate::amount::{Count, Decimal, QueueLimit, Size, Time};
@@ -18,7 +18,8 @@ pub(super) fn code(key: &str, spec: Option<&Short<FecSpec>>) -> Result<Option<fe
     own.clone().canonical().map(Some).map_err(|e| Problem::new(format!("{key}.{}", e.key()), e))
 }
 
-/// The repeats of a direction whose answers take the `other`. `packet` is the size of its packets, 0 if there are none.
+/// The ARQ of a direction whose acknowledgements take the `other`. `packet` is the size of its packets, 0 if there
+/// are none.
 pub(super) fn repeats(
     key: &str,
     spec: Option<&Short<ArqSpec>>,

@@ -207,8 +207,8 @@ fn what_needs_the_scoreboard_is_refused_without_selective_acknowledgements() {
     ];
     for (cc, name) in needs {
         let want = format!(
-            "geo.toml:7: flows.bulk.endpoint.sack: false, but cc = \"{name}\" repairs losses by what selective \
-             acknowledgements report: write sack = true, recovery = \"newreno\" in cc if \"{name}\" has that option, \
+            "geo.toml:7: flows.bulk.endpoint.sack: false, but cc = \"{name}\" needs selective acknowledgements to \
+             repair losses: write sack = true, recovery = \"newreno\" in cc if \"{name}\" has that option, \
              or cc = \"newreno\""
         );
         assert_eq!(check(cc, without), Err(want));

@@ -60,7 +60,7 @@ fn files() {
         (
             "delay = \"275 ms\"",
             "",
-            "geo.toml:4: links.sat.delay: missing: write the propagation delay, such as delay = \"275 ms\", or the satellites, as orbit",
+            "geo.toml:4: links.sat.delay: missing: write the propagation delay, such as delay = \"275 ms\", or the satellites in a table orbit",
         ),
         (
             "delay = \"275 ms\"",
@@ -100,7 +100,7 @@ fn files() {
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"1300 segments/s\"",
-            "geo.toml:5: links.sat.rate: \"1300 packets/s\" depends on the size of a packet: add packet = \"1000 B\" to links.sat, or write the rate in bit/s",
+            "geo.toml:5: links.sat.rate: \"1300 packets/s\" depends on the packet size: add packet = \"1000 B\" to links.sat, or write the rate in bit/s",
         ),
         (
             "rate = \"10.4 Mbit/s\"",
@@ -110,27 +110,27 @@ fn files() {
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\npacket = \"0 B\"",
-            "geo.toml:6: links.sat.packet: a packet has at least 1 byte",
+            "geo.toml:6: links.sat.packet: a packet needs at least 1 byte",
         ),
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\nfec = { kind = \"block\", n = 17, k = 18 }",
-            "geo.toml:6: links.sat.fec.n: 17 packets sent are fewer than the 18 of the block: write n from 18 on",
+            "geo.toml:6: links.sat.fec.n: 17 packets sent is less than the 18 of the block: write n = 18 or more",
         ),
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\nfec = { kind = \"block\", n = 17, k = 0 }",
-            "geo.toml:6: links.sat.fec.k: a block has at least one packet: write k = 1 or more",
+            "geo.toml:6: links.sat.fec.k: a block needs at least one packet: write k = 1 or more",
         ),
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\nfec = { kind = \"block\", n = 20, k = 18, fill-time = \"0 s\" }",
-            "geo.toml:6: links.sat.fec.fill-time: a block cannot be filled in no time: write a time above 0, such as \"50 ms\"",
+            "geo.toml:6: links.sat.fec.fill-time: no block can be filled in zero time: write a time above 0, such as \"50 ms\"",
         ),
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\nfec = { kind = \"rate\", rate = 0 }",
-            "geo.toml:6: links.sat.fec.rate: 0 is no code rate: write a number above 0 and up to 1, such as 0.75",
+            "geo.toml:6: links.sat.fec.rate: 0 is not a code rate: write a number above 0 and up to 1, such as 0.75",
         ),
         (
             "rate = \"10.4 Mbit/s\"",
@@ -140,7 +140,7 @@ fn files() {
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\nfec = 0.75",
-            "geo.toml:6: links.sat.fec: 0.75 does not say of what: write { kind = \"rate\", rate = 0.75 } for the code rate of the modem",
+            "geo.toml:6: links.sat.fec: 0.75 is ambiguous: write { kind = \"rate\", rate = 0.75 } for the code rate of the modem",
         ),
         (
             "rate = \"10.4 Mbit/s\"",
@@ -150,7 +150,7 @@ fn files() {
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\narq = { window = \"0 packets\" }",
-            "geo.toml:6: links.sat.arq.window: nothing could ever be sent: write a window of 1 packet or more",
+            "geo.toml:6: links.sat.arq.window: nothing could be sent: write a window of at least 1 packet",
         ),
         (
             "rate = \"10.4 Mbit/s\"",
@@ -160,7 +160,7 @@ fn files() {
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\narq = { feedback = 12 }",
-            "geo.toml:6: links.sat.arq.feedback: 12 has no unit: write a time such as \"12 ms\", or the size of an answer such as \"12 B\"",
+            "geo.toml:6: links.sat.arq.feedback: 12 has no unit: write a time such as \"12 ms\", or the size of an acknowledgement such as \"12 B\"",
         ),
         (
             "rate = \"10.4 Mbit/s\"",
@@ -170,7 +170,7 @@ fn files() {
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\narq = 3",
-            "geo.toml:6: links.sat.arq: 3 does not say of what: write { retries = 3 } for the most repeats of a packet",
+            "geo.toml:6: links.sat.arq: 3 is ambiguous: write { retries = 3 } for the retransmission limit of a packet",
         ),
         (
             "rate = \"10.4 Mbit/s\"",
@@ -195,12 +195,12 @@ fn files() {
         (
             "kind = \"strict-pushout\"",
             "kind = \"red\", min-threshold = \"30 packets\"",
-            "geo.toml:7: links.sat.queue.min-threshold: 30 packets are not fewer than the 25 of `max-threshold`: write a number between 0 and that",
+            "geo.toml:7: links.sat.queue.min-threshold: 30 packets is not below `max-threshold`, 25: write a number between 0 and that",
         ),
         (
             "kind = \"strict-pushout\"",
             "kind = \"pie\", update = \"0 s\"",
-            "geo.toml:7: links.sat.queue.update: 0 makes no sense here: write a time such as \"15 ms\"",
+            "geo.toml:7: links.sat.queue.update: must be above 0: write a time such as \"15 ms\"",
         ),
         (
             "kind = \"strict-pushout\"",
@@ -215,7 +215,7 @@ fn files() {
         (
             "kind = \"strict-pushout\"",
             "kind = \"plain\", victim = \"oldest\"",
-            "geo.toml:7: links.sat.queue.victim: only the kinds \"strict-pushout\" and \"fifo-pushout\" have a victim",
+            "geo.toml:7: links.sat.queue.victim: only the kinds \"strict-pushout\" and \"fifo-pushout\" have the key victim",
         ),
         (
             "kind = \"strict-pushout\"",
@@ -230,7 +230,7 @@ fn files() {
         (
             "limit = \"50 packets\" }",
             "limit = \"1 packet\", ns2-limit = true, count-in-service = true }",
-            "geo.toml:7: links.sat.queue.limit: not even the packet in service fits, which count-in-service counts",
+            "geo.toml:7: links.sat.queue.limit: with count-in-service, not even the packet in service fits",
         ),
         (
             "limit = \"50 packets\"",
@@ -260,7 +260,7 @@ fn files() {
         (
             "p = 1e-3",
             "p = \"1%\"",
-            "geo.toml:8: links.sat.error.p: \"1%\" is a text: write a number from 0 to 1 without quotes",
+            "geo.toml:8: links.sat.error.p: \"1%\" is a string: write a number from 0 to 1 without quotes",
         ),
         (
             "p = 1e-3",
@@ -270,23 +270,23 @@ fn files() {
         (
             "kind = \"per\", p = 1e-3",
             "kind = \"none\", p = 1",
-            "geo.toml:8: links.sat.error.p: unknown key: this table has no keys besides the one that names it",
+            "geo.toml:8: links.sat.error.p: unknown key: this table takes no other keys",
         ),
         ("kind = \"per\", ", "", "geo.toml:8: links.sat.error.kind: missing: this table needs it"),
         (
             "error = { kind = \"per\", p = 1e-3 }",
             "error = 1e-3",
-            "geo.toml:8: links.sat.error: 0.001 does not say of what: write { kind = \"per\", p = 0.001 } for lost packets, or { kind = \"ber\", ber = 0.001 } for wrong bits",
+            "geo.toml:8: links.sat.error: 0.001 is ambiguous: write { kind = \"per\", p = 0.001 } for a packet loss rate, or { kind = \"ber\", ber = 0.001 } for a bit error rate",
         ),
         (
             "kind = \"per\", p = 1e-3",
             "kind = \"bursts\", loss = 0.9, burst = 2",
-            "geo.toml:8: links.sat.error.loss: bursts of 2 packets cannot lose more than 0.6667 of all",
+            "geo.toml:8: links.sat.error.loss: with bursts of 2 packets, at most 0.6667 of all packets can be lost",
         ),
         (
             "kind = \"per\", p = 1e-3",
             "kind = \"bursts\", loss = 0.1, burst = 0.5",
-            "geo.toml:8: links.sat.error.burst: 0.5 is not a length: write a number from 1 on",
+            "geo.toml:8: links.sat.error.burst: 0.5 is not a burst length: write a number ≥ 1",
         ),
         (
             "reverse = { error = \"none\" }",
@@ -323,7 +323,7 @@ fn files() {
         (
             "path = [\"sat\"]",
             "path = [\"sat\", \"sat\"]",
-            "geo.toml:13: flows.bulk.path: \"sat\" is crossed twice",
+            "geo.toml:13: flows.bulk.path: \"sat\" is on the path twice",
         ),
         (
             "path = [\"sat\"]",
@@ -388,17 +388,17 @@ fn files() {
         (
             "endpoint = \"ns2-2001\"",
             "endpoint = { mss = \"0 B\" }",
-            "geo.toml:15: flows.bulk.endpoint.mss: a segment has at least 1 byte of payload",
+            "geo.toml:15: flows.bulk.endpoint.mss: a segment needs at least 1 byte of payload",
         ),
         (
             "endpoint = \"ns2-2001\"",
             "endpoint = { mss = \"65535 B\" }",
-            "geo.toml:15: flows.bulk.endpoint.mss: 65587 B with headers are more than a packet can be (65535 B)",
+            "geo.toml:15: flows.bulk.endpoint.mss: 65587 B with headers is more than the largest packet (65535 B)",
         ),
         (
             "endpoint = \"ns2-2001\"",
             "endpoint = { mss = \"9 GB\" }",
-            "geo.toml:15: flows.bulk.endpoint.mss: \"9000000000 B\" is larger than a packet can be (65535 B)",
+            "geo.toml:15: flows.bulk.endpoint.mss: \"9000000000 B\" is more than the largest packet (65535 B)",
         ),
         (
             "endpoint = \"ns2-2001\"",
@@ -413,17 +413,17 @@ fn files() {
         (
             "endpoint = \"ns2-2001\"",
             "endpoint = { delayed-ack = { every = 2, delay = \"0 s\" } }",
-            "geo.toml:15: flows.bulk.endpoint.delayed-ack.delay: acknowledgements that wait need a time such as \"200 ms\"",
+            "geo.toml:15: flows.bulk.endpoint.delayed-ack.delay: delayed acknowledgements need a time such as \"200 ms\"",
         ),
         (
             "endpoint = \"ns2-2001\"",
             "endpoint = { loss-classifier = { kind = \"oracle\", false-error = 1.5 } }",
-            "geo.toml:15: flows.bulk.endpoint.loss-classifier.false-error: 1.5 is no share: write 0 to 1",
+            "geo.toml:15: flows.bulk.endpoint.loss-classifier.false-error: 1.5 is not a share: write a number from 0 to 1",
         ),
         (
             "endpoint = \"ns2-2001\"",
             "endpoint = { loss-classifier = { kind = \"spike\", end = 0.6 } }",
-            "geo.toml:15: flows.bulk.endpoint.loss-classifier.end: a spike that begins at 0.5 cannot end at 0.6: write no more than start",
+            "geo.toml:15: flows.bulk.endpoint.loss-classifier.end: a spike that begins at 0.5 cannot end at 0.6: write an end not above start",
         ),
         (
             "endpoint = \"ns2-2001\"",
@@ -438,12 +438,12 @@ fn files() {
         (
             "endpoint = \"ns2-2001\"",
             "endpoint = { preset = \"rfc\", rtt-source = \"timestamps\" }",
-            "geo.toml:15: flows.bulk.endpoint.rtt-source: \"timestamps\" needs timestamps = true as well",
+            "geo.toml:15: flows.bulk.endpoint.rtt-source: \"timestamps\" also needs timestamps = true",
         ),
         (
             "endpoint = \"ns2-2001\"",
             "endpoint = { loss-detection = \"time\" }",
-            "geo.toml:15: flows.bulk.endpoint.loss-detection: \"time\" is unknown (known: dup-acks, rack)",
+            "geo.toml:15: flows.bulk.endpoint.loss-detection: \"time\" is unknown (known: dup-acks, rack, snack)",
         ),
         (
             "endpoint = \"ns2-2001\"",
@@ -463,7 +463,7 @@ fn files() {
         (
             "endpoint = \"ns2-2001\"",
             "endpoint = { tail-loss-probe = true }",
-            "geo.toml:15: flows.bulk.endpoint.tail-loss-probe: what a probe finds only \"rack\" can tell: write loss-detection = \"rack\" as well",
+            "geo.toml:15: flows.bulk.endpoint.tail-loss-probe: only \"rack\" can evaluate the answer to a tail loss probe: also write loss-detection = \"rack\"",
         ),
         (
             "rwnd = \"64 segments\"",
@@ -483,17 +483,17 @@ fn files() {
         (
             "rwnd = \"64 segments\"",
             "rwnd = \"2 GB\"",
-            "geo.toml:16: flows.bulk.rwnd: more than window scaling can announce (1073725440 B)",
+            "geo.toml:16: flows.bulk.rwnd: more than window scaling can advertise (1073725440 B)",
         ),
         (
             "endpoint = \"ns2-2001\"\nrwnd = \"64 segments\"",
             "endpoint = { window-scaling = false }\nrwnd = \"64 KiB\"",
-            "geo.toml:16: flows.bulk.rwnd: 65536 B cannot be announced without window scaling: write at most \"65535 B\"",
+            "geo.toml:16: flows.bulk.rwnd: 65536 B cannot be advertised without window scaling: write at most \"65535 B\"",
         ),
         (
             "rwnd = \"64 segments\"",
             "rwnd = \"unlimited\"",
-            "geo.toml:16: flows.bulk.rwnd: a receiver's window has a limit: write at most \"1073725440 B\"",
+            "geo.toml:16: flows.bulk.rwnd: more than the largest TCP window: write at most \"1073725440 B\"",
         ),
         (
             "rwnd = \"64 segments\"",
@@ -503,7 +503,7 @@ fn files() {
         (
             "app = { kind = \"bulk\" }",
             "app = { kind = \"pages\", segments = 0 }",
-            "geo.toml:17: flows.bulk.app.segments: a page has at least 1 segment",
+            "geo.toml:17: flows.bulk.app.segments: a page needs at least 1 segment",
         ),
         (
             "app = { kind = \"bulk\" }",
@@ -513,13 +513,13 @@ fn files() {
         (
             "[\"0 s\", \"1 s\"]",
             "[\"2 s\", \"1 s\"]",
-            "geo.toml:18: flows.bulk.start: uniform needs the earlier time first",
+            "geo.toml:18: flows.bulk.start: uniform takes the earlier time first",
         ),
         ("[\"0 s\", \"1 s\"]", "[\"0 s\"]", "geo.toml:18: flows.bulk.start.uniform: "),
         (
             "start = { uniform = [\"0 s\", \"1 s\"] }",
             "known-rtt = \"1 s\"",
-            "geo.toml:18: flows.bulk.known-rtt: a handshake measures the RTT: write handshake = false as well, or leave this out",
+            "geo.toml:18: flows.bulk.known-rtt: the handshake measures the RTT: also write handshake = false, or leave this out",
         ),
         // The rest.
         (
@@ -540,7 +540,7 @@ fn files() {
         (
             "duration = \"550 s\"",
             "duration = \"550 s\"\nseed = -1",
-            "geo.toml:3: seed: -1 is not accepted here: write a whole number, 0 or more",
+            "geo.toml:3: seed: -1 is not accepted here: write a whole number ≥ 0",
         ),
         (
             "sample = \"100 ms\"",
@@ -575,7 +575,7 @@ fn files() {
         (
             "schema = 1",
             "schema = 1\nextends = \"base.toml\"",
-            "geo.toml:2: extends: cannot read base.toml: there are no files here, only presets",
+            "geo.toml:2: extends: cannot read base.toml: files cannot be read here, only presets",
         ),
         ("schema = 1", "schema = ", "geo.toml:1: not TOML: "),
         ("count = 20", "count = 20\ncount = 20", "geo.toml:13: not TOML: duplicate key (column 1)"),
@@ -600,12 +600,12 @@ fn nothing_to_run() {
     let e = check(&format!("{GEO}\n[links.b]\nrate='1 Mbit/s'\ndelay='1 ms'\n[flows.other]")).unwrap_err();
     assert_eq!(
         e.to_string(),
-        "geo.toml:27: flows.other.path: missing: name the links that data crosses, in order (known: b, sat)"
+        "geo.toml:27: flows.other.path: missing: name the links of the path, in order (known: b, sat)"
     );
     let text = "duration='1 s'\n[links.a]\nrate='1 Mbit/s'\ndelay='0 s'\n[flows.a]\nhandshake=false";
     assert_eq!(
         check(text).unwrap_err().to_string(),
-        "geo.toml:5: flows.a.known-rtt: the RTT known without a handshake is zero: write a time such as \"10 ms\""
+        "geo.toml:5: flows.a.known-rtt: the known RTT is zero: write a time such as \"10 ms\""
     );
 }
 
@@ -677,7 +677,10 @@ fn a_problem_is_placed_in_the_file_that_holds_the_key() {
         "dir/top.toml:3: links.sat.error.p: 8 is not a probability: write a number from 0 to 1"
     );
     let e = resolve_text("dir/top.toml", "extends = \"loop.toml\"", &[], &load).unwrap_err();
-    assert_eq!(e.to_string(), "dir/loop.toml:1: extends: \"top.toml\" extends this file in turn");
+    assert_eq!(
+        e.to_string(),
+        "dir/loop.toml:1: extends: \"top.toml\" extends this file: the files form a loop"
+    );
     let load = |path: &str| {
         let n: u32 = path.trim_start_matches("dir/").trim_end_matches(".toml").parse().expect("a number");
         Ok(format!("extends = \"{}.toml\"", n + 1))
@@ -685,13 +688,13 @@ fn a_problem_is_placed_in_the_file_that_holds_the_key() {
     let e = resolve_text("dir/0.toml", "extends = \"1.toml\"", &[], &load).unwrap_err();
     assert_eq!(
         e.to_string(),
-        "dir/15.toml:1: extends: more than 16 files in a row extend each other: join some of them"
+        "dir/15.toml:1: extends: the chain of `extends` is longer than 16 files: merge some of them"
     );
     let study = "schema = 1\nscenario = \"preset:peach-geo\"";
     let e = resolve_text("fig.toml", study, &[], &no_files).unwrap_err();
     assert_eq!(
         e.to_string(),
-        "fig.toml:2: scenario: this is a study, which holds or names a scenario: skyhaul study run takes it"
+        "fig.toml:2: scenario: this is a study, not a scenario: run it with skyhaul study run"
     );
     let e = Document::open("preset:peach", &no_files).unwrap_err();
     assert!(
@@ -699,7 +702,7 @@ fn a_problem_is_placed_in_the_file_that_holds_the_key() {
         "{e}"
     );
     let e = Document::open("nowhere.toml", &no_files).unwrap_err();
-    assert_eq!(e.to_string(), "nowhere.toml: cannot read: there are no files here, only presets");
+    assert_eq!(e.to_string(), "nowhere.toml: cannot read: files cannot be read here, only presets");
 }
 
 #[test]

@@ -129,11 +129,11 @@ fn what_makes_no_sense_is_refused_with_what_to_write() {
         ("rate = \"1 Mbit/s\"\nfade = \"rain\"\n", "write \"none\", or a table such as"),
         (
             "rate = \"1 Mbit/s\"\nfade = { kind = \"rain\", carrier = { es-n0 = \"9 dB\", modcod = \"QPSK\" } }\n",
-            "links.sat.fade.carrier.modcod: \"QPSK\" is none",
+            "links.sat.fade.carrier.modcod: \"QPSK\" is not a ModCod",
         ),
         (
             "rate = \"unlimited\"\nfade = { kind = \"rain\", carrier = { es-n0 = \"9 dB\" } }\n",
-            "links.sat.fade.carrier.modcod: a carrier cannot change a rate",
+            "links.sat.fade.carrier.modcod: a carrier cannot set the rate",
         ),
         (
             "rate = \"9 Mbit/s\"\nfade = { kind = \"rain\", carrier = { es-n0 = \"9 dB\", symbol-rate = \"5 MBd\" } }\n",

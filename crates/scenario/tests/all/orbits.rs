@@ -115,10 +115,10 @@ fn refusals_say_where_and_what_to_write() {
     let stations =
         |from: &str, to: &str| format!("orbit = {{ from = {from}, to = {to}, constellation = \"leo550\" }}");
     for (orbit, sets, expected) in [
-        (stations("\"London\"", "\"Sydney\""), &[][..], "sky.toml:4: links.sat.orbit: no way between London and Sydney"),
+        (stations("\"London\"", "\"Sydney\""), &[][..], "sky.toml:4: links.sat.orbit: no path between London and Sydney"),
         (stations("\"London\"", "\"Sydney\""), &[], "write relay = \"inter-satellite\""),
-        (stations("\"Lundon\"", "\"Rome\""), &[], "links.sat.orbit.from: there is no city \"Lundon\" in the list: write {"),
-        (stations("51.5", "\"Rome\""), &[], "links.sat.orbit.from: 51.5 is no place: write a city"),
+        (stations("\"Lundon\"", "\"Rome\""), &[], "links.sat.orbit.from: the list has no city \"Lundon\": write {"),
+        (stations("51.5", "\"Rome\""), &[], "links.sat.orbit.from: 51.5 is not a place: write a city"),
         (
             stations("{ latitude = 51.5, longitude = \"0 deg\" }", "\"Rome\""),
             &[],
@@ -127,8 +127,8 @@ fn refusals_say_where_and_what_to_write() {
         (LEO.into(), &["links.sat.orbit.constellation=leo500"], "there is no constellation \"leo500\" (known: geo, leo550"),
         (LEO.into(), &["links.sat.orbit.handover=best"], "(known: longest, max-elevation, nearest-path)"),
         (LEO.into(), &["links.sat.orbit.interval=0 s"], "links.sat.orbit.interval: 0 s is not from 0.01 to 3600 s"),
-        (LEO.into(), &["links.sat.delay=10 ms"], "links.sat.delay: the satellites of orbit make the delay: leave this out"),
-        (LEO.into(), &["links.sat.reverse.delay=10 ms"], "links.sat.reverse.delay: the satellites"),
+        (LEO.into(), &["links.sat.delay=10 ms"], "links.sat.delay: the delay follows from the orbit: leave this out"),
+        (LEO.into(), &["links.sat.reverse.delay=10 ms"], "links.sat.reverse.delay: the delay follows"),
         (LEO.into(), &["links.sat.orbit.mask=5 deg"], "links.sat.orbit.mask: unknown key"),
         (LEO.into(), &["links.sat.orbit.from.latitude=95 deg"], "links.sat.orbit.from is \"London\", which has no keys"),
         (
@@ -136,9 +136,9 @@ fn refusals_say_where_and_what_to_write() {
             &[],
             "links.sat.orbit.to: missing",
         ),
-        (tle("iss.tle", ""), &[], "links.sat.orbit.epoch: missing: elements hold near their own time only"),
+        (tle("iss.tle", ""), &[], "links.sat.orbit.epoch: missing: orbital elements are valid only near their epoch"),
         (tle("iss.tle", ", epoch = \"2026-11-22\""), &[], "data/iss.tle:2: the elements of ISS (ZARYA) are of 2008-09-20"),
-        (tle("iss.tle", ", epoch = \"today\""), &[], "\"today\" is no time of UTC"),
+        (tle("iss.tle", ", epoch = \"today\""), &[], "\"today\" is not a UTC time"),
         (tle("broken.tle", ", epoch = \"2008-09-20\""), &[], "data/broken.tle:2: the check digit is 8"),
         (tle("none.tle", ", epoch = \"2008-09-20\""), &[], "constellation.file: cannot read data/none.tle: No such file"),
         (
@@ -151,7 +151,7 @@ fn refusals_say_where_and_what_to_write() {
         (
             LEO.into(),
             &["links.sat.orbit.constellation={kind='walker', altitude='550 km', inclination='53 deg', satellites=100, planes=3, elevation='25 deg'}"],
-            "links.sat.orbit.constellation.planes: 100 satellites do not fill 3 planes evenly",
+            "links.sat.orbit.constellation.planes: 100 satellites do not divide evenly into 3 planes",
         ),
         (
             LEO.into(),
@@ -169,7 +169,7 @@ fn events_do_not_change_satellites() {
     let event = "[[event]]\nat = \"1 s\"\nset = { \"links.sat.delay\" = \"5 ms\" }";
     let file = format!("{}{event}", text(LEO));
     let error = resolve_text("a.toml", &file, &[], &load).unwrap_err().to_string();
-    assert!(error.contains("the satellites of orbit make the delay"), "{error}");
+    assert!(error.contains("the delay follows from the orbit"), "{error}");
 }
 
 #[test]

@@ -118,43 +118,35 @@ fn what_is_wrong_with_a_file_is_said_with_its_line() {
         (
             MAHIMAHI,
             "5\n-1\n",
-            "a/t.trace:2: \"-1\" is no time: write a whole number of milliseconds, from 0 to 4294967295, in each line",
+            "a/t.trace:2: \"-1\" is not a time: write a whole number of milliseconds, from 0 to 4294967295, in each line",
         ),
-        (MAHIMAHI, "5\n\n", "a/t.trace:2: \"\" is no time: write a whole"),
-        (MAHIMAHI, "5\n1.5\n", "a/t.trace:2: \"1.5\" is no time"),
-        (MAHIMAHI, "5\n7\n6\n", "a/t.trace:3: 6 comes after 7: times must not descend"),
-        (MAHIMAHI, "0\n0\n", "a/t.trace:2: the last time is 0, which is no period: end with a later time"),
+        (MAHIMAHI, "5\n\n", "a/t.trace:2: \"\" is not a time: write a whole"),
+        (MAHIMAHI, "5\n1.5\n", "a/t.trace:2: \"1.5\" is not a time"),
+        (MAHIMAHI, "5\n7\n6\n", "a/t.trace:3: 6 follows 7: times must not descend"),
+        (MAHIMAHI, "0\n0\n", "a/t.trace:2: the last time is 0, which is not a period: end with a later time"),
         (RATE, "", "a/t.csv: empty: begin with a header such as time_s,rate_bit_s"),
         (
             RATE,
             "0,5\n",
-            "a/t.csv:1: the header names no time: write one of time_s, time_ms, time_us, time_ns, as in time_s,rate_bit_s",
+            "a/t.csv:1: the header has no column of time: write one of time_s, time_ms, time_us, time_ns, as in time_s,rate_bit_s",
         ),
         (
             RATE,
             "time_s,rate\n",
-            "a/t.csv:1: the header names no rate: write one of rate_bit_s, rate_kbit_s, rate_mbit_s, rate_gbit_s",
+            "a/t.csv:1: the header has no column of rate: write one of rate_bit_s, rate_kbit_s, rate_mbit_s, rate_gbit_s",
         ),
-        (
-            RATE,
-            "time_s,time_ms,rate_bit_s\n",
-            "a/t.csv:1: the header names two columns of time: leave one out",
-        ),
+        (RATE, "time_s,time_ms,rate_bit_s\n", "a/t.csv:1: the header has two columns of time: leave one out"),
         (RATE, "time_s,rate_bit_s\n", "a/t.csv:1: there is no line after the header"),
         (RATE, "time_s,rate_bit_s\n0,5\n1\n", "a/t.csv:3: 1 values, but the header has 2 columns"),
         (
             RATE,
             "time_s,rate_bit_s\n0,5\n1,-4\n",
-            "a/t.csv:3: rate_bit_s is \"-4\", which is negative: write a number, 0 or more",
+            "a/t.csv:3: rate_bit_s is \"-4\", which is negative: write a number ≥ 0",
         ),
-        (
-            RATE,
-            "time_s,rate_bit_s\n0,NaN\n",
-            "a/t.csv:2: rate_bit_s is \"NaN\", which is no number that fits",
-        ),
+        (RATE, "time_s,rate_bit_s\n0,NaN\n", "a/t.csv:2: rate_bit_s is \"NaN\", which is not a valid number"),
         (RATE, "time_s,rate_bit_s\n5,1\n\n5,2\n", "a/t.csv:4: times must ascend"),
-        (RATE, "time_s,rate_bit_s\n0,1\n5,0\n", "a/t.csv:3: from the end on nothing is ever sent"),
-        (DELAY, "time_s,delay_ms\n0,1\n", "a/t.csv:2: the last time is 0, which is no period to repeat"),
+        (RATE, "time_s,rate_bit_s\n0,1\n5,0\n", "a/t.csv:3: nothing is ever sent after the last time"),
+        (DELAY, "time_s,delay_ms\n0,1\n", "a/t.csv:2: the last time is 0, which is not a period to repeat"),
         (DELAY, "time_s,delay_s\n0,1\n1,3601\n", "a/t.csv:3: a delay of more than an hour"),
     ] {
         let name = if link == MAHIMAHI { "a/t.trace" } else { "a/t.csv" };
@@ -176,12 +168,12 @@ fn what_makes_no_sense_around_a_file_is_refused_with_its_key() {
         (
             "{ trace = \"t.csv\" }",
             "{ trace = \"t.csv\", interpolation = \"linear\" }",
-            "a/geo.toml:6: links.sat.rate.interpolation: a rate holds",
+            "a/geo.toml:6: links.sat.rate.interpolation: rates are steps",
         ),
         (
             "{ trace = \"t.csv\" }",
             "{ trace = \"t.csv\", end = \"error\" }",
-            "a/geo.toml:6: links.sat.rate.trace: the trace ends at 50 s and the run at 100 s",
+            "a/geo.toml:6: links.sat.rate.trace: the trace ends at 50 s, but the run at 100 s",
         ),
         (
             "{ trace = \"t.csv\" }",
@@ -191,17 +183,17 @@ fn what_makes_no_sense_around_a_file_is_refused_with_its_key() {
         (
             "{ trace = \"t.csv\" }",
             "{ mahimahi = \"t.trace\", end = \"hold\" }",
-            "a/geo.toml:6: links.sat.rate.end: a file of Mahimahi always begins anew",
+            "a/geo.toml:6: links.sat.rate.end: a Mahimahi trace always repeats",
         ),
         (
             "\"250 ms\"",
             "{ mahimahi = \"t.trace\" }",
-            "a/geo.toml:7: links.sat.delay.mahimahi: this gives a rate, and no delay: write trace =",
+            "a/geo.toml:7: links.sat.delay.mahimahi: this file gives a rate, not a delay: write trace =",
         ),
         (
             "{ trace = \"t.csv\" }",
             "{ trace = 5 }",
-            "a/geo.toml:6: links.sat.rate.trace: 5 is not accepted here: write a text in quotes",
+            "a/geo.toml:6: links.sat.rate.trace: 5 is not accepted here: write a string in quotes",
         ),
     ] {
         let got = refused(&RATE.replace(from, to), &csv);

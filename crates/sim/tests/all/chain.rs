@@ -218,12 +218,12 @@ fn bad_chains_are_refused_in_one_line_that_says_what_to_write() {
     let cases: [(&[&str], &str); 9] = [
         (&["flows.bulk.chain.gateways=[\"g1\", \"g3\"]"], "there is no gateway \"g3\""),
         (&["flows.bulk.chain.gateways=[\"g2\", \"g1\"]"], "in the order of the path"),
-        (&["flows.bulk.path=[\"sat\", \"far\"]"], "the legs do not join"),
+        (&["flows.bulk.path=[\"sat\", \"far\"]"], "which is not on the path"),
         (&["gateways.g2.behind=far"], "the last link"),
         (&["gateways.g1.behind=moon"], "there is no link \"moon\""),
         (&["gateways.g1.buffer=0 B"], "write, say, \"256 KiB\""),
         (&["gateways.g1.connections=0"], "write at least 1"),
-        (&["flows.bulk.chain.kind=split3", "flows.bulk.chain.gateways=[\"g1\"]"], "takes 2 and finds 1"),
+        (&["flows.bulk.chain.kind=split3", "flows.bulk.chain.gateways=[\"g1\"]"], "needs 2, but there is 1"),
         (&["flows.bulk.chain.legs.g1.cc=rino"], "flows.bulk.chain.legs.g1.cc"),
     ];
     for (sets, says) in cases {

@@ -415,7 +415,10 @@ endpoint = "ns2-2001"
 #[test]
 fn what_makes_no_sense_is_refused_with_its_key() {
     let cases = [
-        ("[flows.a]\ntransport = 'udp'", "flows.a.app: transport = \"udp\" sends at a rate of its own"),
+        (
+            "[flows.a]\ntransport = 'udp'",
+            "flows.a.app: transport = \"udp\" needs an app that sets its own rate",
+        ),
         (
             "[flows.a]\ntransport = 'udp'\ncc = 'reno'\napp = { kind = 'cbr', rate = '1 Mbit/s' }",
             "flows.a.cc: datagrams have none",
@@ -432,7 +435,7 @@ fn what_makes_no_sense_is_refused_with_its_key() {
         ),
         (
             "[flows.a]\napp = { kind = 'on-off', rate = '1 Mbit/s', on = { pareto = { mean = '1 s', shape = 1 } }, off = '1 s' }",
-            "shape: 1 is no shape with a mean",
+            "shape: a shape of 1 has no mean",
         ),
         ("[flows.a]\napp = { kind = 'arrivals', rate = 2, size = '1 kB' }", "write \"2 /s\""),
         ("[flows.a]\napp = { kind = 'arrivals', rate = '0 /s', size = '1 kB' }", "never happens"),

@@ -7,7 +7,7 @@ use crate::observed::Observed;
 use crate::results::Results;
 use crate::stats::{self, Estimate};
 
-/// Evaluates all claims under all readings that concern them.
+/// Evaluates all claims under all readings that affect them.
 #[must_use]
 pub fn evaluate(results: &Results<'_>) -> Vec<ClaimResult> {
     let study = &results.plan.file.study;
@@ -44,7 +44,7 @@ pub fn evaluate(results: &Results<'_>) -> Vec<ClaimResult> {
     results.plan.claims.iter().map(one).collect()
 }
 
-/// One line over the cases.
+/// Summary of the cases in one line.
 fn summary(cases: &[CaseOutcome]) -> String {
     if let [one] = cases {
         return one.ours.clone();
@@ -56,12 +56,12 @@ fn summary(cases: &[CaseOutcome]) -> String {
 struct Judge<'a> {
     results: &'a Results<'a>,
     reading: usize,
-    /// Chance is involved: a single seed tells nothing.
+    /// Whether randomness is involved: then a single seed decides nothing.
     chance: bool,
 }
 
 impl Judge<'_> {
-    /// What can be said with the seeds at hand: a single one is certain only where no chance is involved.
+    /// The estimate with the available seeds: a single seed is certain only without randomness.
     fn certain(&self, e: Estimate) -> Estimate {
         if e.n == 1 && !self.chance { Estimate { half: 0.0, ..e } } else { e }
     }
@@ -85,7 +85,7 @@ impl Judge<'_> {
         CaseOutcome { case: case.label.clone(), ours, verdict, decided }
     }
 
-    /// The quantity whose interval decides, where it is a single one.
+    /// The quantity whose interval decides, if it is a single one.
     fn decided(&self, test: &Test) -> Option<Decided> {
         let (quantity, e) = match test {
             Test::Bounds { of, .. } => ("value", stats::estimate(self.values(*of))),
@@ -124,11 +124,11 @@ impl Judge<'_> {
         format::with_unit(format::estimate(&stats::estimate(self.values(p))), unit)
     }
 
-    /// Why a point has no number, if so.
+    /// Why a point has no value, if so.
     fn hole(&self, points: &[Point]) -> Option<Verdict> {
         let hole = points.iter().find(|p| self.values(**p).iter().any(|x| !x.is_finite()))?;
         let (metric, at) = (&self.results.plan.metrics[hole.metric].name, self.results.plan.label(hole.at));
-        let reason = format!("`{metric}` has no value at {at}: divided by zero, or never reached");
+        let reason = format!("`{metric}` has no value at {at}: a division by zero, or a value never reached");
         Some(Verdict::NotEvaluable { reason })
     }
 

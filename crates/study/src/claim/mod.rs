@@ -1,7 +1,7 @@
 //! Claims and their verdicts.
 //!
-//! A claim *holds* if the 95 % interval of what it is about lies where the claim says, *differs* if it lies
-//! elsewhere, and is *undecided* if it reaches across: more seeds would tell. Overlap proves nothing either way.
+//! A claim *holds* if the 95 % interval of its quantity lies within the claimed range, *differs* if it lies outside,
+//! and is *undecided* if it overlaps the limit: more seeds would decide. Overlap proves nothing either way.
 
 mod evaluate;
 mod plan;
@@ -13,22 +13,22 @@ use crate::model::ClaimKind;
 use crate::stats::{Estimate, seeds_needed};
 use serde::Serialize;
 
-/// What becomes of a claim.
+/// The verdict on a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "verdict")]
 pub enum Verdict {
-    /// It is so.
+    /// The results agree with it.
     Holds,
-    /// It is otherwise.
+    /// The results contradict it.
     Differs,
-    /// Too few seeds to tell.
+    /// Too few seeds to decide.
     Undecided {
-        /// An estimate of how many would do; `None`: more than 10 000, it is too close to the limit.
+        /// Estimated number of seeds needed; `None` if more than 10 000, because it is too close to the limit.
         needs_seeds: Option<u64>,
     },
     /// Some of its cells do not belong to the profile that ran.
     NotInProfile,
-    /// The numbers are missing.
+    /// Values are missing.
     NotEvaluable {
         /// Why.
         reason: String,
@@ -48,37 +48,37 @@ impl Verdict {
         }
     }
 
-    /// What follows from it for the reader; empty if it speaks for itself.
+    /// Advice for the reader; empty if none is needed.
     #[must_use]
     pub fn detail(&self) -> String {
         match self {
             Self::Holds | Self::Differs | Self::NotInProfile => String::new(),
             Self::Undecided { needs_seeds: Some(n) } => format!("needs about {n} seeds"),
             Self::Undecided { needs_seeds: None } => {
-                "too close to the limit for any sensible number".to_owned()
+                "too close to the limit for any reasonable number of seeds".to_owned()
             }
             Self::NotEvaluable { reason } => reason.clone(),
         }
     }
 }
 
-/// A claim with what came out.
+/// A claim with its results.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClaimResult {
     /// Its number.
     pub id: String,
     /// The statement.
     pub says: String,
-    /// Sort of statement.
+    /// Kind of statement.
     pub kind: ClaimKind,
-    /// Where the source says it.
+    /// Place in the source.
     #[serde(rename = "where")]
     pub place: Option<String>,
-    /// What the source gives.
+    /// The source's value.
     pub paper: Option<String>,
-    /// What a reader should know.
+    /// Note for the reader.
     pub note: Option<String>,
-    /// One outcome per reading that it is evaluated for, the default first.
+    /// One outcome per reading for which it is evaluated, the default first.
     pub outcomes: Vec<Outcome>,
 }
 
@@ -98,7 +98,7 @@ pub struct Outcome {
     /// The verdict over all cases.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// What was measured, in one line.
+    /// Our measurement, in one line.
     pub ours: String,
     /// Case by case.
     pub cases: Vec<CaseOutcome>,
@@ -107,14 +107,14 @@ pub struct Outcome {
 /// One case of a claim.
 #[derive(Clone, Debug, Serialize)]
 pub struct CaseOutcome {
-    /// Which; empty if there is only one.
+    /// Label; empty if there is only one.
     pub case: String,
-    /// What was measured.
+    /// Our measurement.
     pub ours: String,
     /// The verdict.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// The number behind it, where it is a single one.
+    /// The deciding quantity, if it is a single one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided: Option<Decided>,
 }
@@ -122,18 +122,18 @@ pub struct CaseOutcome {
 /// The quantity whose interval decides a case.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Decided {
-    /// What it is: `value` (of the metric), `sum` (of a contrast), `ratio`, or `lead` (left − right·(1 + by) − `by_abs`,
-    /// paired), in the unit of the metric.
+    /// Its kind: `value` (of the metric), `sum` (of a contrast), `ratio`, or `lead` (left − right·(1 + by) −
+    /// `by_abs`, paired), in the unit of the metric.
     pub quantity: &'static str,
     /// Its mean over the seeds.
     pub mean: f64,
-    /// Half the length of its 95 % interval; missing with a single seed.
+    /// Half-width of its 95 % interval; missing with a single seed.
     pub ci95: Option<f64>,
     /// Number of seeds.
     pub n: usize,
 }
 
-/// Whether an estimate lies within bounds; with `strict` a bound itself is outside.
+/// Whether an estimate lies within bounds; `strict` excludes the bounds themselves.
 #[must_use]
 pub fn decide(e: &Estimate, low: Option<f64>, high: Option<f64>, strict: bool) -> Verdict {
     if !e.is_valid() {

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 pub struct PlannedClaim {
     /// Position in the study.
     pub index: usize,
-    /// What is tested.
+    /// The cases to test.
     pub cases: Vec<Case>,
     /// All combinations that it needs, in ascending order.
     pub needs: Vec<usize>,
@@ -21,7 +21,7 @@ pub struct PlannedClaim {
 /// One case.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Which; empty if there is only one.
+    /// Label; empty if there is only one.
     pub label: String,
     /// The test.
     pub test: Test,
@@ -101,13 +101,13 @@ pub enum Test {
         labels: Vec<String>,
         /// +1: rising; −1: falling.
         sign: f64,
-        /// Each step has to be certain.
+        /// Whether each step must be significant.
         strict: bool,
     },
 }
 
 impl Test {
-    /// The metrics and combinations that it looks at; curves have no metric.
+    /// The metrics and combinations that it uses; curves have no metric.
     pub(crate) fn points(&self) -> Vec<Point> {
         match self {
             Self::Bounds { of, .. } => vec![*of],
@@ -119,7 +119,7 @@ impl Test {
         }
     }
 
-    /// The combinations that it looks at.
+    /// The combinations that it uses.
     pub(crate) fn combinations(&self) -> Vec<usize> {
         match self {
             Self::Curves { left, right, .. } => vec![*left, *right],
@@ -127,7 +127,7 @@ impl Test {
         }
     }
 
-    /// The combinations that it looks at, and those that their metrics are compared with.
+    /// The combinations that it uses, and those that their metrics are compared with.
     fn needs(&self, file: &StudyFile, metrics: &[PlannedMetric]) -> Vec<usize> {
         let behind = |p: &Point| profile::needed(file, metrics, p.metric, p.at);
         self.combinations().into_iter().chain(self.points().iter().flat_map(behind)).collect()
@@ -137,7 +137,7 @@ impl Test {
 /// Checks claims and turns them into tests.
 ///
 /// # Errors
-/// If a claim names what does not exist or leaves an axis open.
+/// If a claim names something that does not exist or leaves an axis open.
 pub fn plan(
     file: &StudyFile,
     metrics: &[PlannedMetric],
@@ -158,7 +158,7 @@ struct Planner<'a> {
     claim: &'a Claim,
 }
 
-/// The value of each axis as far as it is decided.
+/// The value of each axis, where it is fixed.
 type Partial = Vec<Option<usize>>;
 
 impl Planner<'_> {
@@ -259,7 +259,7 @@ impl Planner<'_> {
             if within[0] <= within[1] {
                 return Ok(*within);
             }
-            Err(self.refuse("check", "the lower limit comes first".to_owned(), &["within = [low, high]"]))
+            Err(self.refuse("check", "write the lower limit first".to_owned(), &["within = [low, high]"]))
         };
         let test = match &self.claim.check {
             Check::Contrast { metric, terms, min, max } => {
@@ -367,11 +367,7 @@ impl Planner<'_> {
         strict: bool,
     ) -> Result<Test, StudyError> {
         if over.len() < 2 {
-            return Err(self.refuse(
-                "check",
-                "there is no step between fewer than two values".to_owned(),
-                &[],
-            ));
+            return Err(self.refuse("check", "a step needs at least two values".to_owned(), &[]));
         }
         let points = self.along(case, metric, axis, over)?;
         let labels = over.iter().map(|v| self.file.study.axis[axis].label(*v)).collect();
@@ -392,7 +388,7 @@ impl Planner<'_> {
         let over = at[axis].clone().unwrap_or_else(|| (0..self.file.study.axis[axis].values.len()).collect());
         let others: Vec<usize> = over.into_iter().filter(|v| *v != best).collect();
         if others.is_empty() {
-            return Err(self.refuse("check", "there is nothing to compare it with".to_owned(), &[]));
+            return Err(self.refuse("check", "there is no value to compare it with".to_owned(), &[]));
         }
         let best = self.along(case, metric, axis, &[best])?[0];
         Ok(Test::Extreme { best, others: self.along(case, metric, axis, &others)?, sign })

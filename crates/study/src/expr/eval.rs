@@ -37,14 +37,14 @@ pub struct Names {
     pub constants: Vec<String>,
     /// Metrics defined so far.
     pub metrics: Vec<String>,
-    /// There is something to compare with.
+    /// Whether the metric has a base to compare with.
     pub based: bool,
 }
 
-/// What names stand for when evaluating.
+/// The values of names for an evaluation.
 #[derive(Clone, Copy, Debug)]
 pub struct Vars<'a> {
-    /// What the cell measured.
+    /// The measurements of the cell.
     pub observed: &'a Observed,
     /// Only flows of this group, unless a name says otherwise.
     pub group: Option<&'a str>,
@@ -52,7 +52,7 @@ pub struct Vars<'a> {
     pub constants: &'a BTreeMap<String, f64>,
     /// Metrics evaluated so far.
     pub metrics: &'a BTreeMap<String, f64>,
-    /// The same where the metric's base is.
+    /// Their values at the metric's base.
     pub base: &'a BTreeMap<String, f64>,
 }
 
@@ -77,10 +77,10 @@ const AGGREGATES: [&str; 6] = ["count", "jain", "max", "mean", "min", "sum"];
 const OF_CURVES: [(&str, usize); 7] =
     [("at", 1), ("last", 0), ("peak", 2), ("low", 2), ("average", 2), ("deviation", 2), ("reach", 1)];
 
-/// Checks an expression and tells what it yields.
+/// Checks an expression and returns the shape of its value.
 ///
 /// # Errors
-/// If a name does not exist or a function does not take its arguments; with what would be accepted.
+/// If a name does not exist or a function does not take its arguments; the error lists what is accepted.
 pub fn shape(e: &Expr, names: &Names) -> Result<Shape, ExprError> {
     match e {
         Expr::Number(_) => Ok(Shape::Scalar),
@@ -180,9 +180,9 @@ fn check_call(f: &str, arguments: &[Shape]) -> Result<Shape, ExprError> {
     }
 }
 
-/// The value of an expression; per flow it has as many entries as there are flows in question.
+/// The value of an expression; a value per flow has one entry for each flow concerned.
 ///
-/// Names that the cell did not measure count as NaN, which no claim can rest upon.
+/// Names that the cell did not measure are NaN, which makes a claim not evaluable.
 #[must_use]
 pub fn evaluate(e: &Expr, vars: &Vars<'_>) -> Vec<f64> {
     match e {
@@ -203,7 +203,7 @@ pub fn evaluate(e: &Expr, vars: &Vars<'_>) -> Vec<f64> {
     }
 }
 
-/// Elementwise, a single number going with all.
+/// Elementwise; a single number pairs with all.
 fn zip(a: &[f64], b: &[f64], f: fn(f64, f64) -> f64) -> Vec<f64> {
     match (a, b) {
         ([a], b) => b.iter().map(|b| f(*a, *b)).collect(),
@@ -257,7 +257,7 @@ fn call(f: &str, arguments: &[Expr], vars: &Vars<'_>) -> Vec<f64> {
     }
 }
 
-/// A closed form of each flow, or of numbers; NaN outside of its domain, and where flows do not pair.
+/// A closed form per flow, or of numbers; NaN outside its domain and where flows cannot be paired.
 fn closed_form(form: &Form, arguments: &[Vec<f64>]) -> Vec<f64> {
     let flows = arguments.iter().map(Vec::len).find(|n| *n != 1).unwrap_or(1);
     if arguments.iter().any(|a| a.len() != 1 && a.len() != flows) {
@@ -270,7 +270,7 @@ fn closed_form(form: &Form, arguments: &[Vec<f64>]) -> Vec<f64> {
     (0..flows).map(of).collect()
 }
 
-/// A function that turns a value per flow into one number; NaN of no flows, except for `count` and `sum`.
+/// Aggregates a value per flow into one number; without flows NaN, except for `count` and `sum`.
 pub(crate) fn aggregate(f: &str, values: &[f64]) -> f64 {
     let fold = |f: fn(f64, f64) -> f64| values.iter().copied().reduce(f).unwrap_or(f64::NAN);
     // `f64::min` would silently drop a NaN.

@@ -7,10 +7,11 @@
 //! name  = flow.<q> | flow[<group>].<q> | link.<link>.<q> | run.<q> | series.<s> | series[<group>].<s>
 //!       | let.<constant> | metric.<earlier metric> | base.<earlier metric>
 //! ```
-//! `base` is the combination that the metric is compared with, with the same seed. A `flow` name has a value per flow, a `series` name a curve per flow; functions turn these into one number.
-//! The closed forms of [`skyhaul_analysis::forms::FORMS`] are functions too, so that theory stands beside simulation:
-//! `pftk(let.p, 0.55, 1, 1, 64)`. Outside of its domain a form is NaN, which no claim can rest upon.
-//! Every name is checked before the first run.
+//! `base` is the combination that the metric is compared with, with the same seed. A `flow` name has a value per
+//! flow, a `series` name a curve per flow; functions aggregate these. The closed forms of
+//! [`skyhaul_analysis::forms::FORMS`] are functions too, for comparing theory with simulation: `pftk(let.p, 0.55, 1,
+//! 1, 64)`. Outside its domain a form is NaN, which makes a claim not evaluable. Every name is checked before the
+//! first run.
 
 mod eval;
 mod parse;
@@ -19,13 +20,13 @@ pub(crate) use eval::aggregate;
 pub use eval::{Names, Shape, Vars, evaluate, shape};
 pub use parse::{Expr, Name, parse};
 
-/// What is wrong with an expression.
+/// An error in an expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ExprError {
     /// One sentence.
     pub message: String,
-    /// What would be accepted in its place; may be empty.
+    /// What is accepted instead; may be empty.
     pub accepted: Vec<String>,
 }
 

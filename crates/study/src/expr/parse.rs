@@ -20,7 +20,7 @@ pub enum Expr {
 /// A quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Name {
-    /// A value per flow; of one group or of those the metric is about.
+    /// A value per flow, of one group or of the flows of the metric.
     Flow {
         /// `flow[group]`.
         group: Option<String>,
@@ -47,7 +47,7 @@ pub enum Name {
     Constant(String),
     /// An earlier metric of the study.
     Metric(String),
-    /// An earlier metric, where the metric's base is.
+    /// An earlier metric at the metric's base.
     Base(String),
 }
 
@@ -67,13 +67,13 @@ impl Expr {
     }
 }
 
-/// Deeper nesting is refused: it would only exhaust the stack.
+/// Deepest nesting; more could exhaust the stack.
 const MAX_DEPTH: usize = 64;
 
 /// Parses an expression.
 ///
 /// # Errors
-/// If the text is no expression; the message quotes the offending part.
+/// If the text is not an expression; the message quotes the offending part.
 pub fn parse(text: &str) -> Result<Expr, ExprError> {
     let mut p = Parser { rest: text, depth: 0 };
     let e = p.sum()?;
@@ -179,7 +179,7 @@ impl Parser<'_> {
             end += 1;
         }
         let (digits, rest) = self.rest.split_at(end);
-        let x: f64 = digits.parse().map_err(|_| ExprError::new(format!("`{digits}` is no number")))?;
+        let x: f64 = digits.parse().map_err(|_| ExprError::new(format!("`{digits}` is not a number")))?;
         if !x.is_finite() {
             return Err(ExprError::new(format!("`{digits}` is too large")));
         }
@@ -233,7 +233,7 @@ impl Parser<'_> {
             _ => {
                 let length = start.len() - self.rest.len();
                 return Err(ExprError::or(
-                    format!("`{}` is no quantity", &start[..length]),
+                    format!("`{}` is not a quantity", &start[..length]),
                     [
                         "flow.<quantity>",
                         "flow[group].<quantity>",

@@ -116,7 +116,7 @@ fn unknown_names_come_with_the_known_ones() {
         ("run.length", "quantity of runs `length`", "duration"),
         ("flow[c].timeouts", "group of flows `c`", "b"),
         ("median(flow.timeouts)", "function `median`", "percentile"),
-        ("goodput * 2", "`goodput` is no quantity", "metric.<name>"),
+        ("goodput * 2", "`goodput` is not a quantity", "metric.<name>"),
         ("let.bdp", "constant `bdp`", "rtt"),
     ] {
         let e = refused(text);

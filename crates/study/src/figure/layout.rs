@@ -1,5 +1,5 @@
-//! How a plot is laid out: categories with long names go down the side, long titles take two lines, words over curves
-//! stay legible.
+//! Layout of plots: categories with long names are listed at the side, long titles take two lines, and text over
+//! curves stays legible.
 
 use crate::model::{RefPoint, Rule, RuleAxis};
 use serde_json::{Value, json};
@@ -13,11 +13,11 @@ const LONG: usize = 24;
 /// Pixels from one category to the next, down the side.
 pub(super) const STEP: usize = 22;
 
-/// How the names of categories stand below the plot.
+/// Placement of the category names.
 pub(super) enum Names {
     Level,
     Slanted,
-    /// There are many, and long ones: down the side.
+    /// At the side, for many long names.
     Aside,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn names<'a>(labels: impl Iterator<Item = &'a str>, points: bool, wid
     }
 }
 
-/// The title of an axis: in two lines if it is longer than the axis.
+/// The title of an axis, in two lines if it is longer than the axis.
 pub(super) fn title(text: &str, length: usize) -> Value {
     if text.chars().count() * LETTER <= length {
         return json!(text);
@@ -57,7 +57,7 @@ pub(super) fn turn(layer: &mut Value) {
     }
 }
 
-/// Words with a white edge, so that they can be read over curves.
+/// Text with a white outline, legible over curves.
 pub(super) fn words(data: &Value, mark: &Value, encoding: &Value) -> [Value; 2] {
     let mut edge = mark.clone();
     edge["stroke"] = json!("white");
@@ -66,7 +66,7 @@ pub(super) fn words(data: &Value, mark: &Value, encoding: &Value) -> [Value; 2] 
     [&edge, mark].map(|mark| json!({ "data": data, "mark": mark, "encoding": encoding }))
 }
 
-/// A data set of one row: what does not depend on data is drawn once.
+/// A data set of one row, to draw an element once that does not depend on data.
 pub(super) fn once() -> Value {
     json!({ "values": [{}] })
 }
@@ -81,8 +81,7 @@ pub(super) fn at(channel: &Value, value: f64) -> Value {
     channel
 }
 
-/// A line with its words; `turned`: the axes are to be exchanged. The words of several upright lines stand below each
-/// other.
+/// A line with its label; `turned` exchanges the axes. The labels of several vertical lines are stacked.
 pub(super) fn rule(i: usize, r: &Rule, x: &Value, y: &Value, turned: bool) -> Vec<Value> {
     let place = match r.axis {
         RuleAxis::X => json!({ "x": at(x, r.value) }),
@@ -106,7 +105,7 @@ pub(super) fn rule(i: usize, r: &Rule, x: &Value, y: &Value, turned: bool) -> Ve
     std::iter::once(line).chain(words(&once(), &mark, &encoding)).collect()
 }
 
-/// Single points with their words.
+/// Single points with their labels.
 pub(super) fn points(points: &[RefPoint], x: &Value, y: &Value) -> Vec<Value> {
     if points.is_empty() {
         return Vec::new();

@@ -1,6 +1,6 @@
-//! Figures: what is drawn, as rows; `vega` turns them into a Vega-Lite specification with the data inside.
+//! Figures: the data as rows; `vega` turns them into a Vega-Lite specification with embedded data.
 //!
-//! One definition serves the report, notebooks, the browser and pictures on disk.
+//! One definition serves the report, notebooks, the browser and image files.
 
 mod layout;
 mod overlay;
@@ -28,7 +28,7 @@ pub use vega::PALETTE;
 /// A figure with its data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawn {
-    /// Name without ending.
+    /// Name without extension.
     pub name: String,
     /// Title.
     pub title: String,
@@ -42,12 +42,12 @@ pub struct Drawn {
     pub x_title: String,
     /// Heading of the rows' `y`.
     pub y_title: String,
-    /// Some curves have fewer points than samples.
+    /// Whether some curves have fewer points than samples.
     pub thinned: bool,
 }
 
 impl Drawn {
-    /// There is nothing to see, as where the quick profile leaves out all that a figure shows.
+    /// Whether the figure has no data, for example because the quick profile leaves it out.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
@@ -57,10 +57,10 @@ impl Drawn {
 /// One point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Along x; missing on an axis of categories.
+    /// Along x; missing on a category axis.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x: Option<f64>,
-    /// The value along x in words; empty over time.
+    /// Label of the value along x; empty over time.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub at: String,
     /// Along y.
@@ -71,16 +71,16 @@ pub struct Row {
     /// Upper end of the band.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// What is told apart by colour.
+    /// The series, distinguished by colour.
     pub series: String,
     /// The reading.
     pub reading: String,
-    /// The flow, in figures with a curve for each.
+    /// The flow, in figures with one curve per flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<u32>,
 }
 
-/// Draws a specification into a picture: PNG or SVG by the ending of the path.
+/// Renders a specification to an image: PNG or SVG by the extension of the path.
 pub trait FigureRenderer {
     /// Draws.
     ///
@@ -99,7 +99,7 @@ struct Extent {
 /// Checks the figures of a study before anything has run.
 ///
 /// # Errors
-/// If a figure names what does not exist or leaves an axis open.
+/// If a figure names something that does not exist or leaves an axis open.
 pub fn check(file: &StudyFile, metrics: &[PlannedMetric], series: &[String]) -> Result<(), StudyError> {
     for (i, figure) in file.study.figure.iter().enumerate() {
         let key = |k: &str| format!("figure[{i}].{k}");
@@ -195,13 +195,13 @@ struct Draw<'a> {
     extent: Extent,
 }
 
-/// Whether curves are of more than one group of flows, or of both directions of a link.
+/// Whether the curves belong to more than one flow group, or to both directions of a link.
 fn several_groups<'a>(mut curves: impl Iterator<Item = &'a Sampled>) -> bool {
     let first = curves.next();
     first.is_some_and(|f| curves.any(|c| c.group != f.group))
 }
 
-/// What a curve is called: by the value of the axis that tells curves apart, and by the group where there are several.
+/// The name of a curve: the value of the series axis, and the group if there are several.
 fn curve_label(of_axis: String, group: &str, several: bool) -> String {
     match (of_axis.is_empty(), several) {
         (true, _) => group.to_owned(),
@@ -210,7 +210,7 @@ fn curve_label(of_axis: String, group: &str, several: bool) -> String {
     }
 }
 
-/// The title of what is drawn over time: the name of the series, and its unit where it is drawn as it was recorded.
+/// The title of a figure over time: the name of the series, and its unit if it is drawn unscaled.
 fn heading(time: &TimeFigure) -> String {
     let recorded = time.factor == 1.0 && !time.rate;
     let known = Series::ALL.iter().find(|s| recorded && s.name() == time.series);
@@ -220,11 +220,11 @@ fn heading(time: &TimeFigure) -> String {
     }
 }
 
-/// A line over time: its group, its flow if it is one's, its points.
+/// A line over time: its group, its flow if it belongs to one, and its points.
 type Line = (String, Option<u32>, Vec<(f64, f64)>);
 
 impl Draw<'_> {
-    /// Every drawn combination: by reading, then in the order of the axes.
+    /// All drawn combinations, by reading, then in the order of the axes.
     fn combinations(&self) -> Vec<(usize, Vec<usize>)> {
         let readings = if self.figure.readings { self.results.plan.grid.len() } else { 1 };
         let mut all = vec![Vec::new()];
@@ -244,7 +244,7 @@ impl Draw<'_> {
         self.extent.series.map_or_else(String::new, |s| axes[s].label(combination[s]))
     }
 
-    /// The order of the legend: that of the study.
+    /// The order of the legend, as in the study.
     fn domain(&self, rows: &[Row]) -> Vec<String> {
         let mut domain: Vec<String> = Vec::new();
         for r in rows {
@@ -296,8 +296,8 @@ impl Draw<'_> {
         self.finish(rows, &[], scale, x_axis.heading(), y_title, false)
     }
 
-    /// Means of metrics along x, each at its share along y. A point that some seed has no value for is left out: there the
-    /// curve ends.
+    /// Means of metrics along x, each at its quantile along y. A point without a value for some seed is left out, and
+    /// the curve ends there.
     fn distribution(&self) -> Drawn {
         let plan = self.results.plan;
         let (space, names) = (Space::of(&plan.file), plan.readings());

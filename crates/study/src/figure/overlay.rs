@@ -4,8 +4,8 @@ use super::vega::PALETTE;
 use super::{Drawn, Row};
 use serde_json::json;
 
-/// Draws the rows (`x`, `y`, `series`; several flows of a series are curves of one colour) as lines, series told apart by
-/// colour and dashes.
+/// Draws the rows (`x`, `y`, `series`; several flows of a series share a colour) as lines; colour and dashes
+/// distinguish the series.
 #[must_use]
 pub fn overlay(name: &str, title: &str, (x_title, y_title): (&str, &str), rows: Vec<Row>) -> Drawn {
     let mut series: Vec<&str> = Vec::new();

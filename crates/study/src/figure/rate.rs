@@ -1,10 +1,10 @@
-//! What a group of flows delivers over time, from the cumulative curves of its flows.
+//! Delivery rate of a flow group over time, from the cumulative curves of its flows.
 
 use crate::observed::Sampled;
 
-/// The increase per second from each sample to the next, summed over the flows of each group, at the time of the later
-/// sample; groups in the order of the flows. Curves of one run are sampled at the same times; what is not finite at
-/// either sample counts as no increase.
+/// The increase per second from each sample to the next, summed over the flows of each group, at the time of the
+/// later sample; groups in the order of the flows. The curves of a run are sampled at the same times; a value that is
+/// not finite counts as no increase.
 pub(super) fn per_group<'a>(curves: impl Iterator<Item = &'a Sampled>) -> Vec<(String, Vec<(f64, f64)>)> {
     let mut groups: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
     for curve in curves {

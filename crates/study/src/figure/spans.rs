@@ -1,21 +1,21 @@
-//! Times at which something lasts, from a curve that rises while it does.
+//! Time spans of a condition, from a curve that rises while it lasts.
 
 use serde::Serialize;
 
-/// How far a sum of times may be off the time between two samples, s.
+/// Tolerance between a sum of times and the time between two samples, s.
 const ROUNDED: f64 = 1e-6;
 
-/// A time at which something lasts.
+/// A time span.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Span {
     pub(super) from: f64,
     pub(super) to: f64,
-    /// What is told apart by colour.
+    /// The series, distinguished by colour.
     pub(super) series: String,
 }
 
-/// When a curve rose that counts how long something lasted, in the unit of the times. Exact for what lasts over a sample;
-/// what begins and ends between two samples is placed at the later one.
+/// The spans in which a curve of accumulated time rose, in the unit of the times. Exact for spans that include a
+/// sample; a span that begins and ends between two samples is placed at the later one.
 pub(super) fn rising(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     let mut spans: Vec<(f64, f64)> = Vec::new();
     let mut before: Option<(f64, f64)> = None;

@@ -1,7 +1,7 @@
-//! Long curves, thinned to what a screen can show.
+//! Thinning of long curves to the resolution of a screen.
 
-/// The smallest and the largest point of each of `columns` equal intervals of x, in the order of x, and both ends. A
-/// curve that is short enough stays as it is.
+/// The smallest and the largest point of each of `columns` equal intervals of x, in order, and both ends. A short
+/// curve is unchanged.
 pub(super) fn thin(points: &[(f64, f64)], columns: usize) -> Vec<(f64, f64)> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return Vec::new() };
     if points.len() <= 2 * columns + 2 || last.0 <= first.0 {

@@ -6,12 +6,12 @@ use super::spans::Span;
 use crate::model::{Band, Figure, Mark, Scale};
 use serde_json::{Map, Value, json};
 
-/// Okabe and Ito's palette, which readers with any colour vision tell apart, with a dark wine (of Paul Tol's) in place
-/// of its yellow, which is pale on white.
+/// Okabe and Ito's palette, distinguishable with any colour vision; a dark wine (of Paul Tol's) replaces its yellow,
+/// which is pale on white.
 pub const PALETTE: [&str; 8] =
     ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255"];
 
-/// Shapes of the same series, so that colour is never the only difference.
+/// Shapes of the series, so that they never differ by colour alone.
 const SHAPES: [&str; 8] = [
     "circle",
     "square",
@@ -91,7 +91,7 @@ impl Spec<'_> {
         })
     }
 
-    /// Where zero goes on a logarithmic axis: a decade left of the smallest positive value.
+    /// The place of zero on a logarithmic axis: a decade left of the smallest positive value.
     fn place_of_zero(&self) -> Option<f64> {
         if self.scale != Scale::Log || !self.rows.iter().any(|r| r.x == Some(0.0)) {
             return None;
@@ -114,7 +114,7 @@ impl Spec<'_> {
         self.rows.iter().map(row).collect()
     }
 
-    /// What is drawn at each point. Categories have nothing between them, so that nothing joins them unless the figure says so.
+    /// The mark at each point. Categories are not joined by lines unless the figure says so.
     fn mark(&self) -> Mark {
         match self.figure.mark {
             Mark::LinePoint if self.scale == Scale::Category => Mark::Point,
@@ -122,7 +122,7 @@ impl Spec<'_> {
         }
     }
 
-    /// How the names of categories stand, if the axis has any.
+    /// Placement of the category names, if the axis has any.
     fn names(&self) -> Option<Names> {
         let labels = self.rows.iter().map(|r| r.at.as_str());
         let points = self.mark() == Mark::Point;
@@ -179,7 +179,7 @@ impl Spec<'_> {
         json!({ "field": "y", "type": "quantitative", "title": title, "scale": scale })
     }
 
-    /// What a row is called in the legend.
+    /// The name of a row in the legend.
     fn curve(&self, row: &Row) -> String {
         match (self.is_default(row), row.series.is_empty()) {
             (true, _) => row.series.clone(),
@@ -224,7 +224,7 @@ impl Spec<'_> {
         self.channel(SHAPES, 1)
     }
 
-    /// Dashes mark other readings, or else curves without shapes, so that colour is never the only difference.
+    /// Dashes mark other readings, or else curves without shapes, so that curves never differ by colour alone.
     fn dash(&self) -> Option<Value> {
         if self.rows.iter().all(|r| self.is_default(r)) {
             let domain = self.curves();
@@ -254,7 +254,7 @@ impl Spec<'_> {
         Value::Array(fields)
     }
 
-    /// Whether curves may lead out of the plot: the figure says what part of them is shown.
+    /// Whether curves are clipped: the figure sets the visible range.
     fn clip(&self) -> bool {
         self.figure.x_range.is_some() || self.figure.y_range.is_some()
     }
@@ -311,7 +311,7 @@ impl Spec<'_> {
         }
     }
 
-    /// Times at which something lasts: bars above the plot, a lane for each curve.
+    /// Time spans as bars above the plot, one lane per curve.
     fn marked(&self, x: &Value) -> Vec<Value> {
         let Some(what) = self.figure.time.as_ref().and_then(|t| t.mark.as_ref()) else { return Vec::new() };
         if self.spans.is_empty() {

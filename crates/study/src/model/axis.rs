@@ -20,7 +20,7 @@ impl Settings {
     }
 }
 
-/// Something that varies.
+/// An axis: something that varies.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
@@ -32,11 +32,11 @@ pub struct Axis {
     /// Unit of the values, for titles.
     #[serde(default)]
     pub unit: String,
-    /// What in the scenario a plain value replaces; several paths get the same value. Without it each value
-    /// brings its own settings.
+    /// Key of the scenario that a plain value sets; several keys get the same value. Without it, each value has its
+    /// own settings.
     #[serde(default)]
     pub path: OneOrMany,
-    /// The values in order: plain ones for `path`, or tables with `set`, `value`, `label`, `x`, `let`.
+    /// The values in order: plain values for `path`, or tables with `set`, `value`, `label`, `x`, `let`.
     pub values: Vec<AxisValue>,
     /// Names of the values in tables; by default the values themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -47,13 +47,13 @@ pub struct Axis {
 #[derive(Clone, Debug, Default, JsonSchema, PartialEq)]
 #[schemars(with = "serde_json::Value")]
 pub struct AxisValue {
-    /// What replaces the paths of the axis.
+    /// The value for the paths of the axis.
     pub value: Option<Raw>,
-    /// Settings of its own.
+    /// Its own settings.
     pub set: Settings,
     /// Its name.
     pub label: Option<String>,
-    /// Its place on a numeric axis; by default the value, if that is a number.
+    /// Its position on a numeric axis; by default the value, if it is a number.
     pub x: Option<f64>,
     /// Constants for expressions, as `let.<name>`.
     pub constants: BTreeMap<String, f64>,
@@ -103,7 +103,7 @@ impl Serialize for AxisValue {
 }
 
 impl AxisValue {
-    /// Place on a numeric axis.
+    /// Position on a numeric axis.
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         self.x.or_else(|| match self.value.as_ref()? {
@@ -129,13 +129,13 @@ impl Axis {
         }
     }
 
-    /// Whether a value is so small that it is written as a power of ten: its neighbours are then written alike.
+    /// Whether a value is so small that it is written as a power of ten; then its neighbours are too.
     fn has_small(&self) -> bool {
         let small = |v: &AxisValue| matches!(v.value, Some(Raw::Float(f)) if f != 0.0 && f.abs() < 1e-3);
         self.values.iter().any(small)
     }
 
-    /// Index of the value that `pick` means.
+    /// Index of the value that `pick` names.
     #[must_use]
     pub fn index_of(&self, pick: &str) -> Option<usize> {
         let all = 0..self.values.len();

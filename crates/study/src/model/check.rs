@@ -4,7 +4,7 @@ use crate::model::{Label, OneOrMany, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A test. Every comparison is between means over the seeds with 95 % intervals; two sides share their seeds.
+/// A test. Every comparison is between means over the seeds with 95 % intervals; both sides use the same seeds.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", tag = "kind")]
 pub enum Check {
@@ -12,7 +12,7 @@ pub enum Check {
     Contrast {
         /// The metric, unless a term names another.
         metric: String,
-        /// What is summed.
+        /// The terms of the sum.
         terms: Vec<Term>,
         /// Lower bound.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,9 +29,9 @@ pub enum Check {
         metric: String,
         /// The value.
         value: f64,
-        /// Accepted deviation, in the unit of the metric or as a share of `value`.
+        /// Accepted deviation, in the unit of the metric or as a fraction of `value`.
         tolerance: f64,
-        /// `tolerance` is a share of `value`.
+        /// `tolerance` is a fraction of `value`.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         relative: bool,
     },
@@ -43,10 +43,10 @@ pub enum Check {
         left: Side,
         /// The smaller side.
         right: Side,
-        /// Required lead as a share of the right side: left > right·(1 + by). A negative one grants slack.
+        /// Required lead as a fraction of the right side: left > right·(1 + by). A negative value grants slack.
         #[serde(default, skip_serializing_if = "is_zero")]
         by: f64,
-        /// Required lead in the unit of the metric, on top.
+        /// Additional lead in the unit of the metric.
         #[serde(default, skip_serializing_if = "is_zero")]
         by_abs: f64,
     },
@@ -76,12 +76,12 @@ pub enum Check {
         along: String,
         /// Which way.
         direction: Direction,
-        /// Every single step must be certain; otherwise no step may certainly go the other way and the whole
-        /// must certainly go this way.
+        /// Every step must be significant; otherwise no step may go significantly the other way, and the whole must
+        /// go significantly this way.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         strict: bool,
     },
-    /// The values of an axis, in this order, have rising or falling metrics, each step certain.
+    /// The metric rises or falls over the values of an axis in this order, each step significantly.
     Order {
         /// The metric.
         metric: String,
@@ -118,12 +118,12 @@ pub enum Check {
 pub struct Term {
     /// Its weight.
     pub weight: f64,
-    /// Where, and optionally which metric.
+    /// Its axis values, and optionally its metric.
     #[serde(default)]
     pub at: Side,
 }
 
-/// A relation of two recorded curves.
+/// A relation between two recorded curves.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Curve {
@@ -136,7 +136,7 @@ pub struct Curve {
     pub left: Side,
     /// Second curve.
     pub right: Side,
-    /// What has to hold at every sample.
+    /// The relation that must hold at every sample.
     pub relation: Relation,
     /// Accepted deviation: |left − right| ≤ tolerance, or left ≥ right − tolerance.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! What is drawn.
+//! Figures: what is drawn.
 
 use crate::model::{OneOrMany, Selector};
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// Name of the file; the ending is replaced.
+    /// Name of the file; the extension is replaced.
     pub file: String,
     /// Title above the plot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -22,7 +22,7 @@ pub struct Figure {
     /// Metric along y, or several.
     #[serde(default)]
     pub y: OneOrMany,
-    /// Axis of the study whose values are told apart by colour and shape.
+    /// Axis of the study whose values are distinguished by colour and shape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<String>,
     /// Recorded series over time instead of metrics.
@@ -40,16 +40,16 @@ pub struct Figure {
     /// Uncertainty of the means.
     #[serde(default)]
     pub band: Band,
-    /// Scale along x. On a logarithmic one, zero has a place of its own left of the axis.
+    /// Scale along x. On a logarithmic scale, zero is placed left of the axis.
     #[serde(default)]
     pub x_scale: Scale,
     /// Scale along y.
     #[serde(default)]
     pub y_scale: Scale,
-    /// Title along x; by default of the axis, with its unit.
+    /// Title along x; by default that of the axis, with its unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x_title: Option<String>,
-    /// Title along y; by default of the metric, with its unit.
+    /// Title along y; by default that of the metric, with its unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub y_title: Option<String>,
     /// Range along x.
@@ -58,7 +58,7 @@ pub struct Figure {
     /// Range along y.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub y_range: Option<[f64; 2]>,
-    /// A distribution instead of metrics over an axis: metrics along x, each at its share along y.
+    /// A distribution instead of metrics over an axis: metrics along x, each at its quantile along y.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quantiles: Vec<Quantile>,
     /// Straight lines, such as bounds.
@@ -78,19 +78,20 @@ pub struct TimeFigure {
     /// Only flows of this group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Every flow a line of its own colour, instead of the values of the axis in `Figure::series`.
+    /// One line per flow, each with its own colour, instead of one per value of the `series` axis.
     #[serde(default)]
     pub each_flow: bool,
-    /// What a cumulative series gains per second, from sample to sample: one line per group of flows, their sum.
+    /// Increase per second of a cumulative series, from sample to sample: one line per flow group, with the sum of
+    /// its flows.
     #[serde(default)]
     pub rate: bool,
-    /// A recorded series that rises while something lasts, such as `stalled`: those times are marked above the plot.
+    /// A recorded series that rises during a condition, such as `stalled`: these times are marked above the plot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
-    /// What the values are multiplied by, for another unit; 1 by default.
+    /// Factor for the values, for another unit; 1 by default.
     #[serde(default = "one")]
     pub factor: f64,
-    /// Metric whose value is shown as time 0, such as the moment of a loss; 0 by default.
+    /// Metric whose value becomes time 0, such as the time of a loss; 0 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
     /// Start, s after the origin.
@@ -105,9 +106,9 @@ pub struct TimeFigure {
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quantile {
-    /// The metric: how much it is at this share.
+    /// The metric with the value at this quantile.
     pub metric: String,
-    /// The share, along y.
+    /// The quantile, along y.
     pub share: f64,
 }
 
@@ -147,7 +148,7 @@ pub enum Band {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
-    /// Each value a place of its own, in the order of the study.
+    /// One position per value, in the order of the study.
     Category,
     /// Linear.
     #[default]
@@ -165,7 +166,7 @@ pub struct Rule {
     pub axis: RuleAxis,
     /// Where.
     pub value: f64,
-    /// Words beside it.
+    /// Its label.
     #[serde(default)]
     pub label: String,
 }
@@ -189,7 +190,7 @@ pub struct RefPoint {
     pub x: f64,
     /// Along y.
     pub y: f64,
-    /// Words beside it.
+    /// Its label.
     #[serde(default)]
     pub label: String,
 }

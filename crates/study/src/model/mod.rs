@@ -1,8 +1,7 @@
 //! The study file: serde types of its TOML form.
 //!
-//! A study says what to vary (axes), what to measure (metrics), what a paper states about it (claims), which
-//! other readings of the source exist (readings) and what to draw (figures). Nothing in here is resolved: that
-//! is the business of [`crate::plan`].
+//! A study defines what to vary (axes), what to measure (metrics), what a paper states about it (claims), which other
+//! readings of the source exist (readings) and what to draw (figures). [`crate::plan`] resolves it.
 
 mod axis;
 mod check;
@@ -30,7 +29,7 @@ use skyhaul_scenario::did_you_mean;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A study: base scenario × axes × seeds, and what is to be learnt from it.
+/// A study: base scenario × axes × seeds, with metrics, claims and figures.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Study {
@@ -41,26 +40,26 @@ pub struct Study {
     /// The publication and figure that the study reproduces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// What is asked and how, in a few sentences of our own.
+    /// The question and the method, in a few sentences of your own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     /// `"preset:<name>"`, a path relative to this file, or the scenario itself as a table.
     #[schemars(with = "serde_json::Value")]
     pub scenario: Raw,
-    /// Settings on top of the scenario, for all cells.
+    /// Changes to the scenario, for all cells.
     #[serde(default, skip_serializing_if = "Settings::is_empty")]
     pub set: Settings,
-    /// Constants for expressions, as `let.<name>`; those of axis values come on top.
+    /// Constants for expressions, as `let.<name>`; axis values may add or override some.
     #[serde(default, rename = "let", skip_serializing_if = "BTreeMap::is_empty")]
     pub constants: BTreeMap<String, f64>,
-    /// Which seeds every combination runs with: the same for all, so that differences are paired.
+    /// The seeds of every combination: the same for all, so that differences are paired.
     #[serde(default)]
     pub seeds: Seeds,
-    /// Most cells that the study may have, all readings and seeds together; 200000 by default. What is beyond it is refused before
+    /// Largest number of cells, all readings and seeds together; 200000 by default. A larger study is refused before
     /// anything runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cells: Option<u64>,
-    /// What the quick profile runs instead; by default three seeds of the default reading.
+    /// The quick profile; by default three seeds of the default reading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick: Option<Quick>,
     /// Name of the default reading in the report.
@@ -69,19 +68,19 @@ pub struct Study {
     /// What varies; the first axis varies slowest.
     #[serde(default)]
     pub axis: Vec<Axis>,
-    /// Other readings of the source, evaluated beside the default.
+    /// Other readings of the source, evaluated in addition to the default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reading: Vec<Reading>,
-    /// What is measured.
+    /// The metrics.
     #[serde(default)]
     pub metric: Vec<Metric>,
-    /// What is stated about it.
+    /// The claims.
     #[serde(default)]
     pub claim: Vec<Claim>,
-    /// What is drawn.
+    /// Figures: what is drawn.
     #[serde(default)]
     pub figure: Vec<Figure>,
-    /// What is tabulated.
+    /// The tables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub table: Vec<Table>,
 }
@@ -93,7 +92,7 @@ pub struct Seeds {
     /// The first.
     #[serde(default = "one")]
     pub first: u64,
-    /// How many; at least 1, and at least 2 for intervals.
+    /// Number of seeds; at least 1, and at least 2 for intervals.
     pub count: u32,
 }
 
@@ -110,21 +109,21 @@ impl Seeds {
     }
 }
 
-/// An alternative reading of the source: what the paper leaves open or says in two ways.
+/// An alternative reading of the source, where it is silent or ambiguous.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reading {
     /// Its name in tables.
     pub label: String,
-    /// What is read differently, and why one might.
+    /// The difference, and the reason for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub says: Option<String>,
-    /// The settings that make the difference, applied after those of the axes.
+    /// The settings of this reading, applied after those of the axes.
     pub set: Settings,
     /// Combinations that the reading changes; all others are taken from the default reading.
     #[serde(default, skip_serializing_if = "Selector::is_empty")]
     pub only: Selector,
-    /// Claims that it is evaluated for; empty: all.
+    /// Claims for which it is evaluated; empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<String>,
 }
@@ -138,24 +137,24 @@ pub struct Metric {
     /// Title of tables and axes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// An expression over what a cell measured, e.g. `flow.unique_segments / run.duration`.
+    /// An expression over the measurements of a cell, e.g. `flow.unique_segments / run.duration`.
     pub from: String,
-    /// How flows become one number, if the expression has a value per flow.
+    /// How the values of flows are aggregated, if the expression has a value per flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<Over>,
     /// Only flows of this group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Values of axes that make the combination to compare with; `base.NAME` is an earlier metric there, with the
-    /// same seed and otherwise the same values.
+    /// Axis values of the combination to compare with; `base.NAME` is an earlier metric there, with the same seed and
+    /// otherwise the same values.
     #[serde(default, skip_serializing_if = "Selector::is_empty")]
     pub base: Selector,
-    /// Unit of the value, e.g. `segments/s`; empty: a pure number.
+    /// Unit of the value, e.g. `segments/s`; empty for a pure number.
     #[serde(default)]
     pub unit: String,
 }
 
-/// How the values of flows become one.
+/// How the values of flows are aggregated.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Over {
@@ -167,54 +166,54 @@ pub enum Over {
     Mean,
     /// Smallest.
     Min,
-    /// One metric `name.group` per group of flows, the mean over its flows.
+    /// One metric `name.group` per flow group, the mean over its flows.
     PerGroup,
     /// Sum.
     Sum,
 }
 
-/// A statement that can turn out right or wrong.
+/// A claim: a statement that can be true or false.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// Unique within the study; by convention the number in the list of claims.
     pub id: String,
-    /// The statement, in our own words.
+    /// The statement, in your own words.
     pub says: String,
-    /// What sort of statement.
+    /// Kind of statement.
     #[serde(default)]
     pub kind: ClaimKind,
-    /// Where the source says it, e.g. `Fig. 11` or `§V-A`.
+    /// Place in the source, e.g. `Fig. 11` or `§V-A`.
     #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
-    /// What the source gives, e.g. `+30.65 %`.
+    /// The source's value, e.g. `+30.65 %`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<String>,
-    /// Values of axes at which it is evaluated.
+    /// Axis values at which it is evaluated.
     #[serde(default, skip_serializing_if = "Selector::is_empty")]
     pub at: Selector,
-    /// Axes for each of whose values (or of those left by `at`) it has to hold.
+    /// Axes: the claim must hold for each of their values (or those that `at` leaves).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub for_each: Vec<String>,
-    /// It is enough if this share of the cases of `for_each` holds; all by default.
+    /// Fraction of the cases of `for_each` that must hold; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
     /// The test.
     pub check: Check,
-    /// What a reader should know: an inconsistency in the source, the origin of the tolerance.
+    /// A note for the reader: an inconsistency in the source, the origin of the tolerance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// Sort of statement.
+/// Kind of statement.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimKind {
     /// A definition.
     Definition,
-    /// Follows exactly from the description; no chance involved.
+    /// Follows exactly from the description, without randomness.
     Exact,
-    /// A number out of random runs.
+    /// A number from random runs.
     Number,
     /// An ordering or a shape.
     #[default]
@@ -234,20 +233,20 @@ impl ClaimKind {
     }
 }
 
-/// A study with the place it came from.
+/// A study and its origin.
 #[derive(Clone, Debug)]
 pub struct StudyFile {
     /// The file; `<text>` if it came from a string.
     pub path: PathBuf,
     /// Its text, for messages with line numbers.
     pub text: String,
-    /// What it says.
+    /// Its message.
     pub study: Study,
-    /// Most cells, as the command line says; above what the study says.
+    /// Largest number of cells from the command line; overrides that of the study.
     pub max_cells: Option<u64>,
 }
 
-/// Parses a file of studies or papers.
+/// Parses a study or paper file.
 ///
 /// # Errors
 /// With file and line, and the key that was probably meant.
@@ -266,7 +265,7 @@ fn text_of(path: &Path) -> Result<String, StudyError> {
     read_text(path).map_err(|source| StudyError::Read { path: path.to_owned(), source })
 }
 
-/// Serde's words about a key that does not exist, with the one that was probably meant.
+/// Serde's message about an unknown key, with the key that was probably meant.
 fn with_hint(message: &str) -> String {
     let mut words = message.split('`').skip(1).step_by(2);
     match words.next().filter(|_| message.starts_with("unknown field")) {
@@ -279,7 +278,7 @@ impl StudyFile {
     /// Reads a study.
     ///
     /// # Errors
-    /// If the file cannot be read or is no study; the message names file, line and key.
+    /// If the file cannot be read or is not a study; the message names file, line and key.
     pub fn read(path: &Path) -> Result<Self, StudyError> {
         Self::parse(&text_of(path)?, path)
     }
@@ -287,7 +286,7 @@ impl StudyFile {
     /// Parses a study; `path` is for messages and relative references only.
     ///
     /// # Errors
-    /// If the text is no study; the message names file, line and key.
+    /// If the text is not a study; the message names file, line and key.
     pub fn parse(text: &str, path: &Path) -> Result<Self, StudyError> {
         let study = parsed(text, path)?;
         let file = Self { path: path.to_owned(), text: text.to_owned(), study, max_cells: None };
@@ -304,8 +303,8 @@ impl StudyFile {
         Ok(file)
     }
 
-    /// The study as it stands: the file, or if it was changed since (other seeds, a setting from the command
-    /// line) what a file would have to say.
+    /// The current study: the file, or after changes (other seeds, a setting from the command line) the equivalent
+    /// file.
     #[must_use]
     pub fn current_text(&self) -> String {
         let written = |s: &Study| toml::to_string(s).unwrap_or_default();
@@ -314,13 +313,13 @@ impl StudyFile {
         if as_read.is_ok_and(|t| t == now) { self.text.clone() } else { now }
     }
 
-    /// The folder that relative references start from.
+    /// The base folder of relative references.
     #[must_use]
     pub fn dir(&self) -> &Path {
         self.path.parent().unwrap_or_else(|| Path::new(""))
     }
 
-    /// Name of the study in results: the file without folders and endings.
+    /// Name of the study in results: the file without folders and extensions.
     #[must_use]
     pub fn stem(&self) -> String {
         let name = self.path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
@@ -329,7 +328,7 @@ impl StudyFile {
         if name.is_empty() { "study".to_owned() } else { name.to_owned() }
     }
 
-    /// An error at `key` (such as `axis[1].path`), with its line where it can be found.
+    /// An error at `key` (such as `axis[1].path`), with its line if known.
     #[must_use]
     pub fn refuse(&self, key: &str, message: impl Into<String>, accepted: &[&str]) -> StudyError {
         StudyError::Invalid {

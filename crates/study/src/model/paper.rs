@@ -1,4 +1,4 @@
-//! `paper.toml`: what belongs to a folder of studies and to none of them.
+//! `paper.toml`: data shared by the studies of a folder.
 
 use crate::error::StudyError;
 use crate::model::{locate, parsed, text_of};
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// A publication, or a subject of our own, to which the studies of a folder belong.
+/// The publication, or other subject, of a folder of studies.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
@@ -14,22 +14,22 @@ pub struct Paper {
     pub schema: u32,
     /// Its title.
     pub title: String,
-    /// Who wrote it.
+    /// Its authors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub authors: Vec<String>,
     /// Where and when it appeared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<String>,
-    /// What it is about and how it was read, in a few sentences of our own.
+    /// Its subject and how it was read, in a few sentences of your own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
-    /// Names of studies in the order of the report; those not listed come after, by name.
+    /// Names of studies in the order of the report; the others follow by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub order: Vec<String>,
-    /// Its statements that can be checked: claims, tests and open ones name them by the first word of their ids.
+    /// Its checkable statements: claims, tests and open entries refer to them by the first word of their ids.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub row: Vec<Row>,
-    /// Statements that a unit test proves instead of a study.
+    /// Statements proved by a unit test instead of a study.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elsewhere: Vec<Elsewhere>,
     /// Statements that are not reproduced.
@@ -37,18 +37,18 @@ pub struct Paper {
     pub open: Vec<Open>,
 }
 
-/// A statement of the source. Claims of studies, tests elsewhere and open entries answer it, each for a part.
+/// A statement of the source. Claims of studies, tests elsewhere and open entries each cover a part of it.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// Its number in the list of statements: one word.
+    /// Its number in the list of statements, a single word.
     pub id: String,
-    /// The statement in a few words of our own.
+    /// The statement in a few words of your own.
     pub says: String,
 }
 
 impl Row {
-    /// Whether an id of a claim, a test or an open entry speaks of this statement: its first word is the number.
+    /// Whether the id of a claim, a test or an open entry refers to this statement: its first word is the number.
     #[must_use]
     pub fn is_named_by(&self, id: &str) -> bool {
         id.split(' ').next() == Some(&self.id)
@@ -61,12 +61,12 @@ impl Row {
 pub struct Elsewhere {
     /// Unique within the folder, studies included; by convention the number in the list of claims.
     pub id: String,
-    /// The statement, in our own words.
+    /// The statement, in your own words.
     pub says: String,
-    /// Where the source says it.
+    /// Place in the source.
     #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
-    /// What the source gives.
+    /// The source's value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<String>,
     /// The test: `path/of/file.rs::name`, or `path/of/file.py::name`; the path starts at the root of the repository.
@@ -87,14 +87,14 @@ impl Elsewhere {
 pub struct Open {
     /// Unique within the folder, studies included; by convention the number in the list of claims.
     pub id: String,
-    /// The statement, in our own words.
+    /// The statement, in your own words.
     pub says: String,
     /// Why not.
     pub why: String,
-    /// Where the source says it.
+    /// Place in the source.
     #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
-    /// What the source gives.
+    /// The source's value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<String>,
 }
@@ -106,7 +106,7 @@ impl Paper {
     /// Reads a paper.
     ///
     /// # Errors
-    /// If the file cannot be read or is no paper; the message names file, line and key.
+    /// If the file cannot be read or is not a paper; the message names file, line and key.
     pub fn read(path: &Path) -> Result<Self, StudyError> {
         Self::parse(&text_of(path)?, path)
     }
@@ -114,7 +114,7 @@ impl Paper {
     /// Parses a paper; `path` is for messages only.
     ///
     /// # Errors
-    /// If the text is no paper; the message names file, line and key.
+    /// If the text is not a paper; the message names file, line and key.
     pub fn parse(text: &str, path: &Path) -> Result<Self, StudyError> {
         let paper: Self = parsed(text, path)?;
         let refuse = |key: &str, message: String, accepted: &[&str]| StudyError::Invalid {
@@ -129,16 +129,16 @@ impl Paper {
         }
         for (i, name) in paper.order.iter().enumerate() {
             if paper.order[..i].contains(name) {
-                return Err(refuse("order", format!("`{name}` is there twice"), &[]));
+                return Err(refuse("order", format!("`{name}` appears twice"), &[]));
             }
         }
         for (i, row) in paper.row.iter().enumerate() {
             if row.id.is_empty() || row.id.contains(' ') {
-                let message = format!("`{}` is not one word", row.id);
+                let message = format!("`{}` is not a single word", row.id);
                 return Err(refuse("row", message, &["a number such as \"0.20\""]));
             }
             if paper.row[..i].iter().any(|r| r.id == row.id) {
-                return Err(refuse("row", format!("`{}` is there twice", row.id), &[]));
+                return Err(refuse("row", format!("`{}` appears twice", row.id), &[]));
             }
         }
         for (i, e) in paper.elsewhere.iter().enumerate() {
@@ -156,12 +156,12 @@ impl Paper {
         if let Some(i) = (0..ids.len()).find(|i| ids[..*i].contains(&ids[*i])) {
             let n = paper.elsewhere.len();
             let key = if i < n { format!("elsewhere[{i}].id") } else { format!("open[{}].id", i - n) };
-            return Err(refuse(&key, format!("`{}` is there twice", ids[i]), &[]));
+            return Err(refuse(&key, format!("`{}` appears twice", ids[i]), &[]));
         }
         Ok(paper)
     }
 
-    /// Place of a study in the report: first the listed ones in their order.
+    /// Position of a study in the report: the listed ones first, in their order.
     #[must_use]
     pub fn place(&self, study: &str) -> usize {
         self.order.iter().position(|o| o == study).unwrap_or(self.order.len())
@@ -192,7 +192,7 @@ mod tests {
             ("title =", "titel =", "2", "titel"),
             ("[\"table1\", \"fig03\"]", "[\"a\", \"a\"]", "3", "twice"),
             ("row = [", "row = [{ id = \"0.9\", says = \"t\" }, ", "4", "twice"),
-            ("row = [{ id = \"0.9\"", "row = [{ id = \"0.9 b\"", "4", "not one word"),
+            ("row = [{ id = \"0.9\"", "row = [{ id = \"0.9 b\"", "4", "not a single word"),
             ("a.rs::t", "a.rs", "8", "names no test"),
             ("\"0.10\"", "\"0.9\"", "11", "twice"),
         ] {

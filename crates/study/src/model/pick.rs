@@ -1,4 +1,4 @@
-//! Which combinations of axis values are meant.
+//! Selection of combinations of axis values.
 
 use crate::model::raw::label_of;
 use schemars::JsonSchema;
@@ -6,7 +6,7 @@ use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 
-/// One value of an axis, or several: by label, or by value if it is a number, a string or a truth value.
+/// One value of an axis, or several: by label, or by value if it is a number, a string or a boolean.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pick(pub Vec<String>);
 
@@ -40,7 +40,7 @@ impl Serialize for Pick {
 pub struct Selector(#[schemars(with = "BTreeMap<String, serde_json::Value>")] pub BTreeMap<String, Pick>);
 
 impl Selector {
-    /// True if it leaves everything open.
+    /// True if it selects everything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -53,7 +53,7 @@ impl Selector {
 pub struct Side {
     /// Where.
     pub at: Selector,
-    /// What, if not the metric of the check.
+    /// The metric, if not that of the check.
     #[schemars(skip)]
     pub metric: Option<String>,
 }
@@ -103,7 +103,7 @@ impl Serialize for OneOrMany {
     }
 }
 
-/// Label or value of an axis: a string, a number or a truth value.
+/// Label or value of an axis: a string, a number or a boolean.
 #[derive(Clone, Debug, JsonSchema, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Label(#[schemars(with = "serde_json::Value")] pub String);

@@ -1,17 +1,17 @@
-//! What the quick profile runs.
+//! The quick profile.
 
 use crate::model::{Selector, Settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the quick profile runs instead of the whole study: to see in minutes whether everything still works. Its
+/// The quick profile, which runs instead of the whole study to show in minutes whether everything still works. Its
 /// numbers are those of another, smaller experiment.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Quick {
-    /// How many seeds; at most those of the study.
+    /// Number of seeds, at most that of the study.
     pub seeds: u32,
-    /// Settings of the scenario for all cells, on top of those of axes and readings, e.g. a shorter duration.
+    /// Settings of the scenario for all cells, applied after those of axes and readings, e.g. a shorter duration.
     #[serde(skip_serializing_if = "Settings::is_empty")]
     pub set: Settings,
     /// The combinations that run; by default all. A claim that needs others is listed as not in the profile.
@@ -34,7 +34,7 @@ pub enum Profile {
     /// All of it.
     #[default]
     Full,
-    /// What [`Quick`] says.
+    /// The quick profile, see [`Quick`].
     Quick,
 }
 

@@ -1,9 +1,9 @@
-//! A value as it stands in a file.
+//! A value as written in a file.
 
 /// A TOML value as written; its meaning belongs to the scenario.
 pub type Raw = toml::Value;
 
-/// How a value is called if nobody gave it a name.
+/// The default label of a value.
 pub(super) fn label_of(value: &Raw) -> String {
     match value {
         Raw::String(s) => s.clone(),

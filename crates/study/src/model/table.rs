@@ -1,14 +1,14 @@
-//! What is tabulated.
+//! The tables.
 
 use crate::model::{OneOrMany, Selector};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A table of means with intervals: a row per value of some axes, a column per metric, or per value of an axis.
+/// A table of means with intervals: one row per value of some axes, one column per metric or per value of an axis.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
-    /// Name of the file, without ending.
+    /// Name of the file, without extension.
     pub file: String,
     /// Title above the table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -18,7 +18,7 @@ pub struct Table {
     pub caption: Option<String>,
     /// Axis of the study whose values are the rows, or several.
     pub rows: OneOrMany,
-    /// Axis of the study whose values are columns; without it the metrics alone are.
+    /// Axis of the study whose values are columns; without it, only the metrics are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<String>,
     /// Metric shown, or several.

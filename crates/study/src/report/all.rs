@@ -31,7 +31,7 @@ pub fn all(book: &Book) -> String {
     b
 }
 
-/// Beside the text, or above it on a narrow screen: every paper with its studies.
+/// The table of contents beside the text, or above it on a narrow screen: every paper with its studies.
 fn contents(b: &mut String, book: &Book) {
     b.push_str(
         "<nav class=\"side\" aria-label=\"Contents\"><details open><summary>Contents</summary>\
@@ -67,7 +67,7 @@ fn provenance(b: &mut String, book: &Book) {
     if book.profile == Profile::Quick {
         b.push_str(
             "<p class=\"warning\">The quick profile: fewer seeds, and shorter or fewer runs than the studies have. \
-             Its numbers and verdicts are those of this smaller experiment.</p>\n",
+             The numbers and verdicts below hold for this smaller experiment only.</p>\n",
         );
     }
 }
@@ -124,7 +124,7 @@ fn warnings(b: &mut String, book: &Book) {
     if book.failed_cells() > 0 {
         let _ = writeln!(
             b,
-            "<p class=\"warning\">{} cells failed; claims over them could not be evaluated. They are named with \
+            "<p class=\"warning\">{} cells failed; claims over them could not be evaluated. They are listed with \
              their studies below.</p>",
             book.failed_cells()
         );
@@ -234,7 +234,7 @@ fn study(b: &mut String, c: &Chapter, id: &str, e: &Evaluation) {
     b.push_str("</article>\n");
 }
 
-/// What no study of the paper shows.
+/// The claims of the paper outside its studies.
 fn beyond(b: &mut String, c: &Chapter) {
     if !c.paper.elsewhere.is_empty() {
         b.push_str(

@@ -21,7 +21,7 @@ pub fn html(e: &Evaluation) -> String {
     if e.missing > 0 {
         let _ = write!(
             b,
-            "<p class=\"warning\">{} of {} cells have not run: the study was interrupted. Run it again to go on.</p>",
+            "<p class=\"warning\">{} of {} cells have not run: the study was interrupted. Run it again to continue.</p>",
             e.missing, e.provenance.cells
         );
     }

@@ -1,4 +1,4 @@
-//! The reports: one HTML file that opens anywhere, per study and over all, and a text for terminals.
+//! The reports: a self-contained HTML file, per study and over all, and a text for terminals.
 
 mod all;
 mod html;

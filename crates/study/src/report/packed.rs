@@ -1,10 +1,10 @@
-//! Data of figures in columns: a page with many figures stays small.
+//! Data of figures in columns, which keeps a page with many figures small.
 
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The specification with its rows in columns, as `assets/figures.js` reads them: numbers as they are, texts as an
-/// index into a list, a single index if all rows have the same.
+/// The specification with its rows in columns, as `assets/figures.js` reads them: numbers unchanged, strings as
+/// indices into a list, or a single index if all rows are equal.
 pub(super) fn pack(spec: &Value) -> Value {
     let mut spec = spec.clone();
     let Some(rows) = spec["data"]["values"].as_array() else { return spec };

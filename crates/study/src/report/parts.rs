@@ -33,7 +33,7 @@ pub(super) fn failed(b: &mut String, e: &Evaluation) {
             escape(&f.cell),
             f.seed,
             escape(&f.message),
-            escape(f.detail.as_deref().unwrap_or("No more is known."))
+            escape(f.detail.as_deref().unwrap_or("No further details."))
         );
     }
     b.push_str("</section>\n");
@@ -76,7 +76,7 @@ pub(super) fn figure(b: &mut String, prefix: &str, i: usize, f: &Drawn) {
     if f.is_empty() {
         let _ = writeln!(
             b,
-            "<p class=\"hint\">“{}” is not drawn: none of its combinations ran, or has a value.</p>",
+            "<p class=\"hint\">“{}” is not drawn: none of its combinations ran or has a value.</p>",
             escape(&f.title)
         );
         return;
@@ -118,7 +118,7 @@ pub(super) fn figure(b: &mut String, prefix: &str, i: usize, f: &Drawn) {
     }
     if f.thinned {
         b.push_str(
-            "<p class=\"hint\">Long curves are thinned to what a screen can show: the smallest and the largest \
+            "<p class=\"hint\">Long curves are thinned for the screen: only the smallest and the largest \
             sample of every column of pixels.</p>",
         );
     }
@@ -156,7 +156,7 @@ pub(super) fn tables(b: &mut String, e: &Evaluation) {
     }
 }
 
-/// The rule of the verdicts, in words.
+/// The explanation of the verdicts.
 pub(super) const RULE: &str = "A claim holds if the 95 % interval over the seeds lies where the claim says, differs if it \
     lies elsewhere, and is undecided if it reaches across. Comparisons are paired: both sides meet the same random \
     losses.";
@@ -230,7 +230,7 @@ fn ours(o: &Outcome) -> String {
     format!("<details><summary>{} cases: {}</summary>{list}</details>", o.cases.len(), words.join(", "))
 }
 
-/// How styles and filters call a verdict.
+/// The name of a verdict in styles and filters.
 pub(super) fn class(v: &Verdict) -> &'static str {
     match v {
         Verdict::Holds => "holds",
@@ -253,7 +253,7 @@ pub(super) fn readings(b: &mut String, e: &Evaluation) {
         return;
     }
     b.push_str(
-        "<p class=\"hint\">Where the source is silent or says two things, these are the ways to read it.</p><dl>\n",
+        "<p class=\"hint\">Where the source is silent or contradicts itself, these are its possible readings.</p><dl>\n",
     );
     for (label, says) in &e.readings {
         let _ = writeln!(b, "<dt>{}</dt><dd>{}</dd>", escape(label), escape(says));
@@ -306,7 +306,7 @@ fn percent(text: &str) -> String {
     out
 }
 
-/// The libraries, once, and what draws all figures of the page.
+/// The libraries, once, and the script that draws all figures of the page.
 pub(super) fn scripts(b: &mut String, figures: usize) {
     if figures == 0 {
         return;

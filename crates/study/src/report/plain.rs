@@ -1,4 +1,4 @@
-//! A page of its own: a table and figures, without a study.
+//! A standalone page: a table and figures, without a study.
 
 use super::parts::{escape, figure, head, scripts};
 use crate::figure::Drawn;

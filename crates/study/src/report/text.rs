@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 /// Widest line.
 const WIDTH: usize = 100;
-/// In front of a cell that failed.
+/// Marker of a failed cell.
 const FAILED: char = '✗';
 
 /// The summary as text: counts, claims with verdicts and other readings.

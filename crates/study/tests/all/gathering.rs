@@ -54,12 +54,12 @@ fn what_nobody_asked_for_and_what_is_damaged_is_refused() {
     };
     // Of another cell, or cut short on its way.
     let other = line(gathering.answer(&jobs[1], &answer, None));
-    assert!(other.starts_with("the answer for a/b: ") && other.contains("cannot be used"), "{other}");
+    assert!(other.starts_with("the result for a/b: ") && other.contains("cannot be used"), "{other}");
     let cut = line(gathering.answer(&jobs[0], &answer[..answer.len() / 2], None));
     assert!(cut.contains("cannot be used"), "{cut}");
     assert!(gathering.answer(&jobs[0], &answer, None).is_ok());
     let twice = line(gathering.answer(&jobs[0], &answer, None));
-    assert!(twice.contains("nobody asked for this cell"), "{twice}");
+    assert!(twice.contains("this cell was not requested"), "{twice}");
     // A failure of the cell is told with its name, and is no error.
     let failed = r#"{"failed":{"message":"a bad day"}}"#;
     let arrival = gathering.answer(&jobs[1], failed, None).expect("taken");

@@ -58,7 +58,7 @@ fn what_names_nothing_is_refused_with_file_line_key_and_choice() {
             ["metric[0].from", "segments", "unique_segments"],
         ),
         ("over = \"sum\"", "group = \"x\"", "group", ["metric[0].group", "x", "bulk"]),
-        ("over = \"sum\"\n", "", "[[metric]]", ["metric[0].over", "how do they become one", "jain"]),
+        ("over = \"sum\"\n", "", "[[metric]]", ["metric[0].over", "how are they aggregated", "jain"]),
         (
             "for_each = [\"loss\"]",
             "for_each = [\"los\"]",
@@ -113,7 +113,8 @@ fn more_cells_than_anybody_meant_are_counted_and_not_made() {
     let e = refused(study(4, "seeds = { count = 10 }"));
     assert!(e.contains("4 axes make 100000000 combinations, 100000000 with all readings"), "{e}");
     assert!(
-        e.contains("10 seeds of each are 1000000000 cells, more than 200000") && e.contains("--max-cells N"),
+        e.contains("with 10 seeds each these are 1000000000 cells, more than 200000")
+            && e.contains("--max-cells N"),
         "{e}"
     );
     // More than a machine word counts.

@@ -121,7 +121,7 @@ fn every_answer_belongs_to_one_statement() {
     for folder in &folders {
         let ids = folder.ids();
         for (i, id) in ids.iter().enumerate() {
-            assert!(!ids[..i].contains(id), "{}: {id} is there twice", folder.name);
+            assert!(!ids[..i].contains(id), "{}: {id} appears twice", folder.name);
             if number(id.split(' ').next().unwrap_or_default()).is_some() {
                 let listed = folders.iter().filter(|f| folder.is_own() || f.name == folder.name);
                 let known = listed.flat_map(|f| &f.paper.row).any(|r| r.is_named_by(id));

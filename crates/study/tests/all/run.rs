@@ -210,7 +210,7 @@ fn the_version_of_a_users_own_part_tells_results_apart() {
     // A worker with another version refuses.
     let planned = planned(&Fake { version: v("1"), ..Fake::default() });
     let other = Fake { version: v("2"), ..Fake::default() };
-    assert!(execute(&other, &jobs(&planned)[0]).unwrap_err().to_string().contains("another version"));
+    assert!(execute(&other, &jobs(&planned)[0]).unwrap_err().to_string().contains("not the version"));
 }
 
 #[test]

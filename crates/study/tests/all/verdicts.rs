@@ -89,10 +89,10 @@ fn claims_that_name_what_is_not_there_are_refused_before_anything_runs() {
         (LEAD.replace("goodput", "godput"), &["claim[0].check", "no metric `godput`", "accepted: goodput"][..]),
         (LEAD.replace("cc = \"SACK\"", "cc = \"Sacl\""), &["claim[0].check", "no value `Sacl`", "SACK, Peach"]),
         (LEAD.replace("cc = \"SACK\"", "dd = \"SACK\""), &["claim[0].check", "no axis `dd`", "loss, cc"]),
-        (LEAD.replace("cc = \"SACK\"", "cc = []"), &["claim[0].check", "no value of axis `cc` is named"]),
+        (LEAD.replace("cc = \"SACK\"", "cc = []"), &["claim[0].check", "the list of values of axis `cc` is empty"]),
         (
             "{ kind = \"contrast\", metric = \"goodput\", terms = [{ weight = 1, at = { cc = \"SACK\" } }], min = 2, max = 1 }".to_owned(),
-            &["claim[0].check", "the lower limit comes first"],
+            &["claim[0].check", "write the lower limit first"],
         ),
     ] {
         let text = study(2, &claim("order", &check));

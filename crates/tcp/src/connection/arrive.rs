@@ -148,6 +148,7 @@ impl<S: Store> Connection<S> {
             window: u64::from(seg.window),
             fresh,
             blocks: &blocks[..n],
+            hole: seg.snack.and_then(|(from, to)| Some((self.snd_offset(from)?, self.snd_offset(to)?))),
             pure: seg.len == 0 && !seg.flags.has(Flags::FIN),
             answer: seg.mark.is_answer().then_some(seg.probe_id),
             echo,

@@ -116,6 +116,9 @@ impl<S: Store> Connection<S> {
         if !self.sack_ok {
             return;
         }
+        if let (None, Some((from, to))) = (probe, self.receiver.named_hole()) {
+            seg.snack = Some((self.irs.add(from as u32), self.irs.add(to as u32)));
+        }
         let b = self.receiver.blocks(probe);
         for &(from, to) in b.as_slice() {
             seg.sack.push(self.irs.add(from as u32), self.irs.add(to as u32));

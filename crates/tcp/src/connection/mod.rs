@@ -28,7 +28,7 @@ pub use memory::Held;
 pub use remains::Remains;
 
 use crate::ack_ratio::{AckRatio, LONGEST_HELD};
-use crate::config::{AckCc, Config, MIN_MSS, ProbeNegotiation};
+use crate::config::{AckCc, Config, LossDetection, MIN_MSS, ProbeNegotiation};
 use crate::ration::Ration;
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Segment, Seq};
@@ -118,6 +118,8 @@ pub struct Connection<S: Store> {
     sack_ok: bool,
     peer_probes: bool,
     peer_waves: bool,
+    /// The peer names holes.
+    peer_snack: bool,
     /// Data is marked with the wave it belongs to.
     marks_waves: bool,
     peer_mss: u32,
@@ -179,6 +181,7 @@ impl<S: Store> Connection<S> {
             sack_ok: sack,
             peer_probes: false,
             peer_waves: false,
+            peer_snack: false,
             marks_waves: false,
             peer_mss: config.unstated_mss.into(),
             sender: Sender::new(config, cc, rng),
@@ -246,6 +249,8 @@ impl<S: Store> Connection<S> {
                 options: 0,
                 window,
                 sack: c.sack_ok,
+                snack: c.sack_ok
+                    && [&*config, e.peer].iter().all(|c| c.loss_detection == LossDetection::Snack),
                 probes: e.probes,
                 rtt: e.rtt,
                 rtt_is_sample: false,
@@ -268,6 +273,11 @@ impl<S: Store> Connection<S> {
         self.wl1 = self.receiver.next_expected();
         self.wl2 = self.sender.una();
         self.listen_for_silence(now);
+    }
+
+    /// A link of the path has gone down, says somebody who sees it: heard if there is a [`Config::outage_probe`].
+    pub fn outage(&mut self, now: Instant) {
+        self.sender.outage(now);
     }
 
     /// What this connection has learnt of its path, for [`Self::recall`] of the next one to the same peer; `None` if

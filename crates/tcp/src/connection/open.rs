@@ -1,7 +1,7 @@
 //! The handshake: SYN, its options, and what both sides agree on (RFC 9293 §3.10.7.2, §3.10.7.3).
 
 use super::{Connection, Event, State, UNSCALED, scale_for};
-use crate::config::{AckCc, ProbeNegotiation};
+use crate::config::{AckCc, LossDetection, ProbeNegotiation};
 use crate::error::Rejected;
 use crate::segment::{Flags, Segment, SynOptions, Waves};
 use crate::sender::Peer;
@@ -91,6 +91,7 @@ impl<S: Store> Connection<S> {
         // Nothing at all is no size.
         self.peer_mss = peer.mss.filter(|n| *n > 0).unwrap_or(self.config.unstated_mss).into();
         self.peer_probes = peer.probes;
+        self.peer_snack = peer.snack;
         self.peer_waves = seg.waves.number.is_some();
     }
 
@@ -109,6 +110,7 @@ impl<S: Store> Connection<S> {
             options,
             window,
             sack: self.sack_ok,
+            snack: self.peer_snack && self.sack_ok && self.names_holes(),
             probes: self.peer_probes,
             rtt,
             rtt_is_sample: true,
@@ -120,6 +122,11 @@ impl<S: Store> Connection<S> {
         if self.handshake.closed_by_user {
             self.shutdown(now);
         }
+    }
+
+    /// This end names holes, and wants them to be named.
+    fn names_holes(&self) -> bool {
+        self.config.loss_detection == LossDetection::Snack
     }
 
     /// SYNs that cost nothing of the initial window: one (RFC 5681 §3.1), or two where it has ten segments (RFC 6928 §2).
@@ -143,6 +150,7 @@ impl<S: Store> Connection<S> {
         let offer_probes =
             self.config.probes == ProbeNegotiation::Negotiate && (!answering || self.peer_probes);
         let offer_waves = self.config.receiver_rate && (!answering || self.peer_waves);
+        let offer_snack = self.names_holes() && (!answering || self.peer_snack);
         let scale = self.config.window_scaling && (!answering || self.our_scale > 0 || self.peer_scale > 0);
         let offer_acks = self.config.ack_cc != AckCc::None && (!answering || self.ack_ratio.is_some());
         // There is no room for both (RFC 9293 §3.1: 40 bytes).
@@ -158,6 +166,7 @@ impl<S: Store> Connection<S> {
                 // RFC 6994 §3 spirit: after two losses the path may be eating unknown options.
                 probes: offer_probes && self.handshake.tries <= 2,
                 ack_cc: offer_acks && self.handshake.tries <= 2,
+                snack: offer_snack,
             },
             waves: Waves { number: offer.then_some(NonZeroU16::MIN), rate: None },
             ts: (self.config.timestamps && (!answering || self.timestamps)).then(|| self.stamps.stamp(now)),

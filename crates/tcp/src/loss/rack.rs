@@ -249,6 +249,35 @@ impl Rack {
         now: Instant,
         r: &RackReport,
     ) -> Option<Instant> {
+        self.enter(board, now, r);
+        self.detect(board, now, r.recovering)
+    }
+
+    /// The same, where the receiver names `hole` as missing and nothing else shows a loss. What is missing there is lost, but a
+    /// copy may be on its way: one that left less than a round trip ago, or after everything that has arrived.
+    pub(crate) fn named(
+        &mut self,
+        board: &mut Scoreboard,
+        now: Instant,
+        r: &RackReport,
+        hole: Option<(u64, u64)>,
+    ) {
+        self.enter(board, now, r);
+        let Some((from, to)) = hole else { return };
+        let patience = r.srtt.unwrap_or(self.rtt);
+        let mut index = board.index_of(from);
+        while let Some(s) = board.item(index).filter(|s| s.seq < to) {
+            let copied = (s.last_sent, s.end());
+            let under_way = s.rtx_count > 0 && (s.last_sent + patience > now || copied > self.latest);
+            if !s.sacked && !under_way && !board.awaits_repair(board.base() + index as u64) {
+                self.lose(board, index);
+            }
+            index += 1;
+        }
+    }
+
+    /// Steps 1 to 4.
+    fn enter(&mut self, board: &mut Scoreboard, now: Instant, r: &RackReport) {
         for i in 0..self.newly_sacked.len() {
             let index = self.newly_sacked[i];
             self.segs_sacked += 1;
@@ -270,7 +299,6 @@ impl Rack {
         }
         self.fresh.clear();
         self.adapt(board.una(), board.max(), r);
-        self.detect(board, now, r.recovering)
     }
 
     /// Enters an acknowledgement and its blocks (for tests and tools that drive a scoreboard alone).

@@ -8,7 +8,7 @@ mod sink;
 mod source;
 
 use crate::ack_ratio::{AckRatio, LONGEST_HELD};
-use crate::config::{Config, ProbeNegotiation};
+use crate::config::{Config, LossDetection, ProbeNegotiation};
 use crate::connection::scale_for;
 use crate::error::Rejected;
 use crate::ration::Ration;
@@ -82,6 +82,7 @@ pub fn one_way<S: Store>(
     let agreed = Agreed::new(config, &cc);
     let stamps = || agreed.timestamps.then(|| Box::new(Timestamps::new(config)));
     let buffer = config.first_receive_buffer();
+    let snack = agreed.sack && config.loss_detection == LossDetection::Snack;
     let mut sender = Sender::new(config, cc, rng);
     sender.start(
         now,
@@ -90,6 +91,7 @@ pub fn one_way<S: Store>(
             options: 0,
             window: if config.window_scaling { buffer } else { buffer.min(65_535) },
             sack: agreed.sack,
+            snack,
             probes: agreed.probes,
             rtt: known.rtt,
             rtt_is_sample: false,

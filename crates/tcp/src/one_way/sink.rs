@@ -232,6 +232,9 @@ impl<S: Store> Sink<S> {
     #[inline(never)]
     fn more_to_say(&mut self, probe: Option<(u64, u64)>) -> Option<Extras> {
         let mut extras = Extras::NONE;
+        if let (None, Some((from, to))) = (probe, self.receiver.named_hole()) {
+            extras.snack = Some((Seq(from as u32), Seq(to as u32)));
+        }
         for &(from, to) in self.receiver.blocks(probe).as_slice() {
             extras.sack.push(Seq(from as u32), Seq(to as u32));
         }

@@ -160,6 +160,7 @@ impl<S: Store> Source<S> {
             // The peer's sequence number never changes, so only what is older than the last one is not fresh.
             fresh: ack >= una,
             blocks: &blocks[..n],
+            hole: extras.and_then(|e| e.snack).and_then(|(from, to)| Some((offset(from)?, offset(to)?))),
             pure: head.len == 0,
             answer: head.mark().is_answer().then_some(head.probe_id()),
             ece: self.ecn.is_some() && head.flags.has(Flags::ECE),

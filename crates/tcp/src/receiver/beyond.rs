@@ -13,6 +13,9 @@ pub(super) struct Beyond {
     pub(super) duplicate: Option<(u64, u64)>,
     /// Segments beyond the gap that were told of at once, where not all are.
     pub(super) told: u32,
+    /// Holes: those below this are not the next to be named, those beyond the other have not been.
+    next_named: u64,
+    named_to: u64,
 }
 
 impl Beyond {
@@ -109,6 +112,26 @@ impl Beyond {
             self.ranges.pop_front();
         }
         nxt
+    }
+
+    /// The hole to be named now: a new one before all, and otherwise one after the other from the lowest, so that a name that
+    /// was lost on its way comes again. `nxt` begins the lowest hole.
+    pub(super) fn hole(&mut self, nxt: u64) -> Option<(u64, u64)> {
+        let last = self.ranges.len().checked_sub(1)?;
+        let before = |i: usize| {
+            let from = if i == 0 { nxt } else { self.ranges[i - 1].1 };
+            (from, self.ranges[i].0)
+        };
+        let newest = before(last);
+        if newest.1 > self.named_to {
+            self.named_to = newest.1;
+            return Some(newest);
+        }
+        let at = self.next_named;
+        let next = self.ranges.partition_point(|&(s, _)| s <= at);
+        let hole = before(if next > last { 0 } else { next });
+        self.next_named = hole.1;
+        Some(hole)
     }
 
     /// The range with this byte.

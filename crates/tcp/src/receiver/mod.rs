@@ -6,7 +6,7 @@
 mod beyond;
 
 use crate::autotune::Autotune;
-use crate::config::{AckCc, Config, DelayedAck};
+use crate::config::{AckCc, Config, DelayedAck, LossDetection};
 use crate::error::Rejected;
 use crate::segment::Mark;
 use crate::store::Store;
@@ -164,6 +164,13 @@ impl<S: Store> Receiver<S> {
             self.sack_blocks = 0;
         }
         self.answer_probes = answer_probes;
+    }
+    /// The hole that the acknowledgement about to leave names, where this end does such a thing (SCPS-TP's SNACK). A peer that does
+    /// not passes it over. To be asked before [`Self::blocks`], which may forget what there is.
+    pub(crate) fn named_hole(&mut self) -> Option<(u64, u64)> {
+        let nxt = self.nxt;
+        let names = self.config.loss_detection == LossDetection::Snack && self.sack_blocks > 0;
+        self.beyond.as_mut().filter(|_| names)?.hole(nxt)
     }
     /// What the window field of a SYN says at most; nothing has been announced before.
     pub(crate) fn begin_at_most(&mut self, bytes: u64) {

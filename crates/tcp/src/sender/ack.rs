@@ -23,6 +23,8 @@ pub struct Arrival<'a> {
     pub fresh: bool,
     /// SACK blocks, the most recent first.
     pub blocks: &'a [(u64, u64)],
+    /// A hole that the receiver names.
+    pub hole: Option<(u64, u64)>,
     /// Neither payload nor SYN nor FIN: may be a duplicate acknowledgement.
     pub pure: bool,
     /// It answers a probe, with this number if it has one.
@@ -45,6 +47,7 @@ impl Arrival<'_> {
             window,
             fresh: true,
             blocks: &[],
+            hole: None,
             pure: true,
             answer: None,
             echo,
@@ -59,6 +62,7 @@ impl Arrival<'_> {
         self.pure
             && self.fresh
             && self.blocks.is_empty()
+            && self.hole.is_none()
             && self.answer.is_none()
             && !self.ece
             && self.receiver_rate.is_none()
@@ -153,6 +157,9 @@ impl<S: Store> Engine<S> {
         }
         if t.advanced && self.mtu_search().is_some() {
             self.mtu_probe_acknowledged(now);
+        }
+        if self.held.is_outage() {
+            self.thaw(now);
         }
         self.pending = Some(if a.answer.is_some() { Clock::Probe } else { Clock::Ack });
     }
@@ -267,7 +274,8 @@ impl<S: Store> Engine<S> {
     fn measure(&mut self, now: Instant, a: &Arrival<'_>, t: &mut Taken) {
         if t.advanced && a.answer.is_none() {
             t.rtt = t.acked.sent_at.map(|sent| now - sent);
-            t.measured = self.estimate(now, t.ack, a.echo, t.rtt, t.acked.first_sent);
+            let spared = t.acked.delivered < t.acked.bytes && self.spares_estimate();
+            t.measured = !spared && self.estimate(now, t.ack, a.echo, t.rtt, t.acked.first_sent);
         }
         // A round is over when something arrives that was sent after it began.
         if self.highest_delivered > self.round_end && t.outstanding && (t.advanced || t.sacked > 0) {

@@ -1,5 +1,6 @@
 //! Loss detection by time in the sender: RACK is told what happens, its verdicts start recoveries, and one timer
-//! serves both the reordering window and the tail loss probe (RFC 8985 §8: never both at once).
+//! serves both the reordering window and the tail loss probe (RFC 8985 §8: never both at once). Where the receiver names
+//! what is missing its word takes the place of RACK's judgement; the rest is the same.
 
 use super::ack::{Arrival, Taken};
 use super::{Clock, Engine, Out, Phase, Sign};
@@ -17,13 +18,15 @@ use skyhaul_cc::{Blocked, CongestionControl, RecoveryMode, Signal};
 pub(super) struct ByTime {
     pub(super) rack: Rack,
     pub(super) tlp: Tlp,
+    /// The receiver's word counts, and time does not (SCPS-TP's SNACK).
+    by_name: bool,
     /// [`Timer::Loss`] is the wait for a tail loss probe, not the reordering window.
     waits_for_probe: bool,
 }
 
 impl ByTime {
-    pub(super) fn new(config: &Config) -> Self {
-        Self { rack: Rack::new(config), tlp: Tlp::NEW, waits_for_probe: false }
+    pub(super) fn new(config: &Config, by_name: bool) -> Self {
+        Self { rack: Rack::new(config), tlp: Tlp::NEW, by_name, waits_for_probe: false }
     }
 
     /// The reordering timer is set to `due`, or not at all.
@@ -88,7 +91,12 @@ impl<S: Store> Engine<S> {
         let Self { by_time, board, timers, .. } = self;
         let Some(by_time) = by_time else { return };
         by_time.tlp.measured |= t.measured;
-        let due = by_time.rack.acknowledged(board.full(), now, &report);
+        let due = if by_time.by_name {
+            by_time.rack.named(board.full(), now, &report, a.hole);
+            None
+        } else {
+            by_time.rack.acknowledged(board.full(), now, &report)
+        };
         let again = by_time.rack.take_lost_again();
         by_time.settle(due, timers);
         self.uncount(again);

@@ -14,6 +14,7 @@ use crate::wave::Marker;
 use super::aside::Aside;
 use super::by_time::ByTime;
 use super::control::Control;
+use super::outage::Hold;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
@@ -54,8 +55,8 @@ pub(crate) struct Engine<S: Store> {
     pub(super) went_back: bool,
     /// The recovery in progress is one that the algorithm knows nothing of; see `classify`.
     pub(super) quiet: bool,
-    /// The algorithm wants no data to leave.
-    pub(super) held: bool,
+    /// No data is to leave.
+    pub(super) held: Hold,
     pub(super) gave_up: bool,
     /// The application has closed both ways: a closed window is waited for no longer than the FIN of the peer is.
     pub(super) abandoned: bool,
@@ -131,7 +132,7 @@ impl<S: Store> Engine<S> {
             window_probe_due: false,
             went_back: false,
             quiet: false,
-            held: false,
+            held: Hold::No,
             gave_up: false,
             judged: false,
             reduced: false,
@@ -171,9 +172,10 @@ impl<S: Store> Engine<S> {
         self.limit_probes();
         self.board = Board::new(FIRST, &self.config, smss);
         self.sack = peer.sack;
-        let by_time = self.config.loss_detection == LossDetection::Rack;
-        self.by_time =
-            (by_time && peer.sack && self.mode().uses_pipe()).then(|| Box::new(ByTime::new(&self.config)));
+        let by_name = self.config.loss_detection == LossDetection::Snack && peer.snack;
+        let by_time = self.config.loss_detection == LossDetection::Rack || self.control.policy().rack;
+        self.by_time = ((by_time || by_name) && peer.sack && self.mode().uses_pipe())
+            .then(|| Box::new(ByTime::new(&self.config, by_name)));
         self.board.keep_times(self.times_matter(), self.by_time.is_some());
         self.space.update_window(FIRST, peer.window, self.config.send_buffer);
         self.prober.support = match self.config.probes {
@@ -446,8 +448,8 @@ impl<S: Store> Engine<S> {
         if act.retransmit_head && !self.board.is_empty() {
             self.suspected = true;
         }
-        if let Some(hold) = act.hold.filter(|hold| *hold != self.held) {
-            self.held = hold;
+        if let Some(hold) = act.hold.filter(|hold| *hold != self.held.is_on()) {
+            self.held = if hold { Hold::Algorithm } else { Hold::No };
             if !hold {
                 if !self.board.is_empty() {
                     self.restart_timer(now);

@@ -46,7 +46,7 @@ impl<S: Store> Engine<S> {
 
     fn on_retransmission_timer(&mut self, now: Instant) {
         // While data is held the timer waits as well.
-        if self.board.is_empty() || self.held {
+        if self.board.is_empty() || self.held.is_on() {
             self.timers.stop(Timer::Retransmission);
             return;
         }
@@ -58,7 +58,8 @@ impl<S: Store> Engine<S> {
             return;
         }
         self.counters.timeouts += 1;
-        self.rtt.back_off(&self.config.rto);
+        let spared = self.control.policy().losses_are_errors;
+        self.rtt.back_off(&self.config.rto, spared);
         let backoff = self.rtt.backoff();
         // FlightSize as of the loss is what the algorithm halves, so it is told first.
         let path = self.path(now);
@@ -113,6 +114,10 @@ impl<S: Store> Engine<S> {
     }
 
     fn on_persist_timer(&mut self, now: Instant) {
+        if self.held.is_outage() {
+            self.ask_through_outage(now);
+            return;
+        }
         self.persist_backoff = (self.persist_backoff + 1).min(16);
         let waiting = self.space.end > self.board.max() || self.space.fin == FinState::Wanted;
         if !waiting || !self.board.is_empty() {

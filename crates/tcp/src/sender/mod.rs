@@ -30,6 +30,7 @@ mod engine;
 mod expire;
 mod judgement;
 mod mtu_search;
+mod outage;
 mod path_mtu;
 mod predict;
 mod repair;
@@ -118,6 +119,8 @@ pub struct Peer {
     pub window: u64,
     /// SACK is used.
     pub sack: bool,
+    /// It names holes.
+    pub snack: bool,
     /// It answers probes.
     pub probes: bool,
     /// RTT of the handshake.
@@ -173,6 +176,12 @@ impl<S: Store> Sender<S> {
         // More data puts nothing wrong, but after a pause the window is looked at first.
         self.engine.offer(now, n);
         self.steady &= self.engine.beginning.is_none();
+    }
+    /// A link of the path is down, says somebody who sees it; see [`Config::outage_probe`].
+    pub fn outage(&mut self, now: Instant) {
+        if let Some(wait) = self.engine.config.outage_probe {
+            self.general().freeze(now + wait);
+        }
     }
     /// Forgets what was written and never sent. Returns how many bytes.
     pub fn truncate(&mut self) -> u64 {

@@ -203,7 +203,7 @@ impl<S: Store> Engine<S> {
             && self.persist_backoff == 0
             && self.timers.at(Timer::Persist) == Instant::MAX
             && !self.active()
-            && !self.held
+            && !self.held.is_on()
             && !self.prober.expects_legacy()
             && !(S::KEEPS && self.prober.in_use())
             && self.repair.as_ref().is_none_or(|r| !r.undo.watch && r.limited_sent == 0)

@@ -45,7 +45,7 @@ impl<S: Store> Engine<S> {
                 Phase::Loss => {} // the timeout resends it as the window allows
             }
         }
-        if self.held {
+        if self.held.is_on() {
             return self.low_priority_probe(now).or_else(|| self.window_probe());
         }
         if core::mem::take(&mut self.force_head) {

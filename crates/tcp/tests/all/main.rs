@@ -25,6 +25,7 @@ mod rounds;
 mod scoreboard_oracle;
 mod segments;
 mod silence;
+mod snack;
 mod tcp_probing;
 mod tcp_real;
 mod undo_traces;

@@ -50,7 +50,7 @@ pub struct Given {
     pub receive_buffer: Option<u64>,
     /// Send buffer, bytes.
     pub send_buffer: Option<u64>,
-    /// Longest packet, bytes.
+    /// Largest packet (MTU), bytes.
     pub mtu: u16,
     /// Repetitions of data before the connection is given up.
     pub retries: Option<u32>,

@@ -164,6 +164,7 @@ impl Fire<'_> {
                 sack_permitted: t.one_in(2),
                 probes: t.one_in(2),
                 ack_cc: false,
+                snack: false,
             };
         }
         // From the number of the probe, so that tapes keep their meaning.

@@ -17,7 +17,7 @@ pub const V6_HEADER: usize = 40;
 /// Number of TCP among the protocols that a header may name.
 pub(crate) const TCP: u8 = 6;
 
-/// What a header says besides lengths.
+/// Fields of a header other than lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// From.
@@ -54,7 +54,7 @@ impl Default for Header {
 }
 
 impl Header {
-    /// Length of the header as we write it.
+    /// Length of the header as written here.
     #[must_use]
     pub const fn len(&self) -> usize {
         if self.src.is_ipv4() { V4_HEADER } else { V6_HEADER }
@@ -65,7 +65,7 @@ impl Header {
         false
     }
 
-    /// Writes the header of a packet with `payload` bytes behind it; returns its length.
+    /// Writes the header of a packet with `payload` bytes after it; returns its length.
     pub(crate) fn write(&self, out: &mut [u8], payload: usize) -> Result<usize, EncodeError> {
         match (self.src, self.dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => v4::write(self, src, dst, out, payload),
@@ -85,7 +85,7 @@ impl Header {
     }
 }
 
-/// Reads a header, IPv4 or IPv6, and returns it with the payload. Bytes behind the stated length are padding.
+/// Reads a header, IPv4 or IPv6, and returns it with the payload. Bytes beyond the stated length are padding.
 ///
 /// # Errors
 /// Why it is refused.

@@ -63,7 +63,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Refusal> {
     Ok((h, payload))
 }
 
-/// True if there is an option that says which way the packet is to take (RFC 791 §3.1), loosely or strictly.
+/// True if there is a source route option (RFC 791 §3.1), loose or strict.
 fn source_routed(mut options: &[u8]) -> bool {
     const END: u8 = 0;
     const NOTHING: u8 = 1;

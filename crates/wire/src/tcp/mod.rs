@@ -107,6 +107,7 @@ impl<'a> Tcp<'a> {
                     sack_permitted: o.sack_permitted,
                     probes: capable,
                     ack_cc: ack_ratio.is_some(),
+                    snack: false,
                 }
             } else {
                 SynOptions::default()
@@ -117,6 +118,7 @@ impl<'a> Tcp<'a> {
             low_priority: agreed.plan.is_low(self.dscp),
             waves: Waves { number, rate },
             ack_ratio: ack_ratio.filter(|_| !syn).and_then(NonZeroU8::new),
+            snack: None,
             // What is of low priority is never sent as capable of marks.
             ecn: match self.ecn {
                 _ if agreed.plan.is_low(self.dscp) => Codepoint::NotCapable,

@@ -32,28 +32,28 @@ use std::collections::VecDeque;
 /// How long after its deadline a datagram's frame is remembered.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
-/// What a viewer takes for late, and how much film it keeps.
+/// A viewer: deadlines and playout buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// A packet is delayed that comes later than this after the one before: "100 ms" by default.
+    /// A packet counts as delayed if it arrives later than this after the previous one: "100 ms" by default.
     #[serde(with = "plain::time")]
     #[schemars(with = "Time")]
     pub threshold: Duration,
-    /// A frame is in time up to so long after it was produced: "1 s" by default.
+    /// Deadline of a frame after its production: "1 s" by default.
     #[serde(with = "plain::time")]
     #[schemars(with = "Time")]
     pub deadline: Duration,
-    /// Film that has to be there before it starts: "1 s" by default.
+    /// Playout buffer required to start: "1 s" by default.
     #[serde(with = "plain::time")]
     #[schemars(with = "Time")]
     pub start: Duration,
-    /// Film that has to be there before it goes on after a stall: "0.5 s" by default.
+    /// Playout buffer required to resume after a stall: "0.5 s" by default.
     #[serde(with = "plain::time")]
     #[schemars(with = "Time")]
     pub resume: Duration,
-    /// Frames produced before this time of the run are not counted, nor are their packets: "0 s" by default. The play-out
-    /// is that of the whole film.
+    /// Frames produced before this time of the run, and their packets, are not counted: "0 s" by default. Playout
+    /// covers the whole film.
     #[serde(with = "plain::time")]
     #[schemars(with = "Time")]
     pub warm: Duration,

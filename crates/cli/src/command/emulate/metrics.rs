@@ -1,4 +1,4 @@
-//! What an emulation counts, for Prometheus.
+//! Prometheus metrics of an emulation.
 
 use crate::command::metrics::Page;
 use skyhaul_net::emulator::Report;
@@ -9,11 +9,11 @@ type Of = fn(&KindCounters) -> u64;
 const COUNTERS: [(&str, &str, Of); 4] = [
     ("packets_offered_total", "Packets offered to a link", |c| c.offered),
     ("packets_delivered_total", "Packets delivered by a link", |c| c.delivered),
-    ("packets_marked_total", "Packets marked on a link by active queue management", |c| c.marked),
+    ("packets_marked_total", "Packets that active queue management marked on a link", |c| c.marked),
     ("bytes_delivered_total", "Bytes delivered by a link", |c| c.delivered_bytes),
 ];
 
-/// Everything in the report.
+/// All figures of the report.
 pub(super) fn text(report: &Report) -> String {
     let mut page = Page::default();
     let links = || report.lanes.iter().flat_map(|lane| lane.links.iter().map(move |link| (lane, link)));
@@ -40,18 +40,20 @@ pub(super) fn text(report: &Report) -> String {
     for (lane, link) in links() {
         queue.sample(&[("direction", lane.name), ("link", link.name.as_str())], link.queue);
     }
-    let mut late = page.family("lateness_seconds", "summary", "How late packets left, since the start");
+    let mut late =
+        page.family("lateness_seconds", "summary", "Lateness of packet departures since the start");
     for lane in &report.lanes {
         for (quantile, d) in [("0.5", lane.p50), ("0.99", lane.p99), ("1", lane.max)] {
             late.sample(&[("direction", lane.name), ("quantile", quantile)], d.as_secs_f64());
         }
         late.suffixed("_count", &[("direction", lane.name)], lane.releases);
     }
-    let mut cpu = page.family("cpu_seconds_total", "counter", "Processor time of a direction's thread");
+    let mut cpu =
+        page.family("cpu_seconds_total", "counter", "Processor time of the thread of one direction");
     for lane in &report.lanes {
         cpu.sample(&[("direction", lane.name)], lane.cpu.as_secs_f64());
     }
-    let help = "Packets that the interface at the end did not take";
+    let help = "Packets that the outgoing interface refused";
     let mut refused = page.family("packets_refused_total", "counter", help);
     for lane in &report.lanes {
         refused.sample(&[("direction", lane.name)], lane.refused);

@@ -20,27 +20,27 @@ use skyhaul_scenario::resolved::FlowGroup;
 use std::ffi::OsString;
 use std::net::IpAddr;
 
-/// How often we look whether the program or the user has come to an end.
+/// Polling interval for the end of the program or a request of the user.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
-/// How long a program may take to end once its time is over.
+/// Grace period of a program once its time is over.
 const GRACE: Duration = Duration::from_secs(3);
-/// How long the links go on at most once the program has ended, and how long beyond a round trip nothing may have moved:
-/// news of the links come some times per second.
+/// Longest time that the links run on after the program has ended, and the idle time beyond a round trip after which
+/// they stop: links report a few times per second.
 const LINGER: Duration = Duration::from_secs(5);
 const QUIET: Duration = Duration::from_millis(300);
 /// Packets per second that a core forwards on a common machine: 300,000 to 700,000 were measured.
 const MOST_PACKETS: u64 = 300_000;
-/// Looks between two refreshments of the view.
+/// Polls between two updates of the live view.
 const REFRESH: u32 = 25;
-/// The hidden command that is the first process of an enclosure.
+/// The hidden command of an enclosure's first process.
 const INIT: &str = "enclosure-init";
 
-/// `arguments` is how many arguments the program itself has got.
+/// `arguments` is the number of arguments of the program itself.
 pub(crate) fn run(args: &EmulateArgs, arguments: usize) -> Result<(), Stop> {
     let cases = cases::resolve(&args.scenario.scenario, &args.scenario.set, args.seed)?;
     let [case] = cases.as_slice() else {
         return Err(Stop::bad(format!(
-            "emulate runs one scenario, --set makes {}: give each key one value",
+            "emulate runs one scenario, and --set makes {}: give each key one value",
             cases.len()
         )));
     };
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &EmulateArgs, arguments: usize) -> Result<(), Stop> {
     if status == 0 { Ok(()) } else { Err(Stop::Status(status)) }
 }
 
-/// A rate that a machine will hardly keep is told before, not after: in a strict run it is refused.
+/// Warns in advance of a rate that the machine can hardly keep up with; a strict run refuses it.
 fn keep_up(scenario: &Resolved, group: &FlowGroup, args: &EmulateArgs) -> Result<(), Stop> {
     for forward in [true, false] {
         let ways = group.path.iter().map(|&i| &scenario.links[i]);
@@ -116,7 +116,7 @@ fn keep_up(scenario: &Resolved, group: &FlowGroup, args: &EmulateArgs) -> Result
             let way = if forward { "forward" } else { "reverse" };
             let line = format!(
                 "{way}: {:.1} Gbit/s are {packets} packets of {} bytes per second, and one core forwards about \
-                 {MOST_PACKETS}: take a slower link, or a larger --mtu; skyhaul doctor measures this machine",
+                 {MOST_PACKETS}: take a slower link or a larger --mtu (skyhaul doctor measures this machine)",
                 slowest as f64 / 1e9,
                 args.mtu
             );
@@ -129,14 +129,14 @@ fn keep_up(scenario: &Resolved, group: &FlowGroup, args: &EmulateArgs) -> Result
     Ok(())
 }
 
-/// The group of flows whose path is emulated.
+/// The flow group whose path is emulated.
 fn group<'a>(scenario: &'a Resolved, name: Option<&str>) -> Result<&'a FlowGroup, Stop> {
     let Some(name) = name else {
         return scenario.flows.first().ok_or_else(|| Stop::bad("the scenario has no flows"));
     };
     scenario.flows.iter().find(|f| f.name == name).ok_or_else(|| {
         let names: Vec<&str> = scenario.flows.iter().map(|f| f.name.as_str()).collect();
-        Stop::bad(format!("--flow: the scenario has no flows {name:?}, but {}", names.join(", ")))
+        Stop::bad(format!("--flow: the scenario has no flow group {name:?} (known: {})", names.join(", ")))
     })
 }
 
@@ -181,7 +181,7 @@ fn ends(args: &EmulateArgs) -> Result<[End; 2], Stop> {
     }
     if args.ns_client.is_none() && args.ns_server.is_none() {
         return Err(Stop::bad(
-            "nothing to join: give a program (-- CMD), --ns-client and --ns-server, or --interfaces A B",
+            "nothing to connect: give a program (-- CMD), --ns-client and --ns-server, or --interfaces A B",
         ));
     }
     let (client, server) =
@@ -189,7 +189,7 @@ fn ends(args: &EmulateArgs) -> Result<[End; 2], Stop> {
     Ok([open(&client, 1)?, open(&server, 2)?])
 }
 
-/// Where everything is.
+/// The addresses and interfaces in use.
 fn defaults() -> [(IpAddr, u8); 2] {
     [(IpAddr::from([0; 4]), 0), (IpAddr::from([0u16; 8]), 0)]
 }
@@ -200,7 +200,7 @@ fn addresses(net: u8, end: u8) -> [(IpAddr, u8); 2] {
     [(IpAddr::from([10, 83, net, end]), 24), (IpAddr::from(v6), 64)]
 }
 
-/// Returns once the program or the emulation has ended, or the user wants an end.
+/// Returns once the program or the emulation has ended, or the user asks to stop.
 fn watch(args: &EmulateArgs, emulation: &Emulation, program: Option<&Enclosed>, metrics: Option<&Metrics>) {
     let view = args.live.then(view);
     let mut over = args.duration.map(|d| emulation.started_at() + d);
@@ -244,8 +244,8 @@ fn watch(args: &EmulateArgs, emulation: &Emulation, program: Option<&Enclosed>, 
     }
 }
 
-/// What a program said last still has its way before it, and so have the answers of the system it ran on: returns when
-/// nothing has moved for a round trip, or some seconds later. Whoever has asked for an end may ask again.
+/// Waits for the last packets of the program and the replies of its system: returns when no packet has moved for a
+/// round trip, or after some seconds. A second request to stop ends the wait.
 fn linger(emulation: &Emulation, rtt: Duration) {
     let began = Clock::now();
     let (mut before, mut since) = (Vec::new(), began);
@@ -266,7 +266,7 @@ fn linger(emulation: &Emulation, rtt: Duration) {
     }
 }
 
-/// On standard error, and only if that is a terminal.
+/// Shows counters on standard error if it is a terminal.
 fn view() -> ProgressBar {
     let style = ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
     ProgressBar::new_spinner().with_style(style)

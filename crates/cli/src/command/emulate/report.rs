@@ -1,4 +1,4 @@
-//! What an emulation did, in words and as JSON.
+//! The report of an emulation, as text and as JSON.
 
 use serde_json::{Value, json};
 use skyhaul_base::Duration;
@@ -10,12 +10,12 @@ fn ms(d: Duration) -> f64 {
     d.as_secs_f64() * 1e3
 }
 
-/// Share of one processor.
+/// Fraction of one processor.
 fn processor(lane: &LaneReport, report: &Report) -> f64 {
     lane.cpu.as_secs_f64() / report.duration.as_secs_f64().max(1e-9)
 }
 
-/// One line for each direction: for the view.
+/// One line per direction, for the live view.
 pub(super) fn line(report: &Report) -> String {
     let lane = |l: &LaneReport| {
         let links: Vec<String> = l.links.iter().map(link_words).collect();
@@ -59,7 +59,7 @@ pub(super) fn text(report: &Report) -> String {
             .map_or_else(|| "rate not measured".into(), |e| format!("rate {:+.3} % off", e * 100.0));
         let _ = writeln!(
             out,
-            "  {}: late by {:.3} ms (median), {:.3} (p99), {:.3} (most), {} of {} over 1 ms; {rate}; \
+            "  {}: late by {:.3} ms (median), {:.3} (p99), {:.3} (maximum), {} of {} over 1 ms; {rate}; \
              {:.1} % of a processor{}",
             l.name,
             ms(l.p50),
@@ -71,9 +71,9 @@ pub(super) fn text(report: &Report) -> String {
             if l.realtime { ", real-time priority" } else { "" }
         );
         for (n, what) in [
-            (l.not_carried, "not carried (no IP, or of link scope)"),
-            (l.refused, "refused by the interface at the end"),
-            (l.tun_drops, "dropped by the kernel before they could be read"),
+            (l.not_carried, "not carried (not IP, or link-local)"),
+            (l.refused, "refused by the outgoing interface"),
+            (l.tun_drops, "dropped by the kernel before skyhaul could read them"),
         ] {
             if n > 0 {
                 let _ = writeln!(out, "  {}: {n} packets {what}", l.name);

@@ -1,4 +1,4 @@
-//! Counters for Prometheus: what a page of them looks like, and who hands it out.
+//! Prometheus metrics: their page and its server.
 
 mod page;
 mod server;

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
-/// Families one after the other, each with its help and its type.
+/// Metric families in order, each with its help and its type.
 #[derive(Default)]
 pub(crate) struct Page(String);
 
@@ -29,7 +29,7 @@ impl Family<'_> {
     pub(crate) fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) {
         self.suffixed("", labels, value);
     }
-    /// A sample whose name goes on behind that of the family.
+    /// A sample whose name extends that of the family.
     pub(crate) fn suffixed(&mut self, suffix: &str, labels: &[(&str, &str)], value: impl Display) {
         let labels: Vec<String> = labels.iter().map(|(k, v)| format!("{k}=\"{}\"", escaped(v))).collect();
         let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
@@ -37,7 +37,7 @@ impl Family<'_> {
     }
 }
 
-/// A label's value as it stands between quotes.
+/// The value of a label, escaped for quotes.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -1,7 +1,7 @@
-//! Who hands out a page of counters over HTTP.
+//! An HTTP server for a page of metrics.
 //!
-//! A thread of its own speaks HTTP, so that a client that is slow, or never goes on, keeps nobody else. Whoever has the
-//! counters is asked for a page when somebody wants one, and not otherwise.
+//! HTTP has its own thread, so that a slow or stuck client delays nothing else. The owner of the counters makes a
+//! page only on request.
 
 use crate::stop::Stop;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tiny_http::{Header, Response, Server};
 
-/// How long a client waits for whoever has the counters.
+/// Longest wait of a client for the owner of the counters.
 const PATIENCE: Duration = Duration::from_secs(5);
 const KIND: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -31,7 +31,7 @@ impl Metrics {
         Ok(Self { server: Some(server), asked, ask })
     }
 
-    /// Answers from now on; `wake` is called when [`Self::answer`] has something to do.
+    /// Starts to serve; `wake` is called when [`Self::answer`] has work to do.
     pub(crate) fn begin(&mut self, wake: impl Fn() + Send + 'static) {
         let (Some(server), ask) = (self.server.take(), self.ask.clone()) else { return };
         std::thread::spawn(move || {
@@ -54,7 +54,7 @@ impl Metrics {
         });
     }
 
-    /// Gives a page to whoever has asked.
+    /// Answers pending requests with a page.
     pub(crate) fn answer(&self, page: impl Fn() -> String) {
         while let Ok(tell) = self.asked.try_recv() {
             let _ = tell.send(page());

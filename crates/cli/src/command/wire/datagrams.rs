@@ -1,4 +1,4 @@
-//! Streams of datagrams of an iperf3 test, in words and in the layout of `iperf3 -J`.
+//! Datagram streams of an iperf3 test, as text and in the layout of `iperf3 -J`.
 
 use serde_json::{Value, json};
 use skyhaul_lab::export::iperf3;
@@ -35,7 +35,7 @@ pub(super) fn text(streams: &[(u32, &Datagrams)]) -> String {
     out
 }
 
-/// What a receiver has found of so many datagrams.
+/// A receiver's counts of datagrams.
 struct Found {
     socket: Option<u32>,
     seconds: f64,
@@ -75,7 +75,7 @@ impl Found {
     }
 }
 
-/// A document for all of one way.
+/// A document for all streams of one direction.
 pub(super) fn json(streams: &[(u32, &Datagrams)]) -> String {
     let all: Vec<Found> = streams.iter().map(|(n, d)| Found::of(*n, d)).collect();
     let total = |of: fn(&Found) -> u64| all.iter().map(of).sum();

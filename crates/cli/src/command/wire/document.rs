@@ -1,4 +1,4 @@
-//! The result as JSON: the layout of `iperf3 -J`, and what that has no place for under the key `skyhaul`.
+//! The result as JSON in the layout of `iperf3 -J`, with additional data under the key `skyhaul`.
 
 use super::settings::Stack;
 use super::show::{self, Met, Told};
@@ -8,9 +8,9 @@ use skyhaul_lab::export::iperf3;
 use skyhaul_net::app::{Interval, Limit};
 use std::net::SocketAddr;
 
-/// What was asked for, and how it went as a whole.
+/// The request, and the overall result.
 pub(super) struct Wanted {
-    /// Of a sender; a server does what it is asked.
+    /// The parameters of a sender; a server has none of its own.
     pub(super) limit: Option<Limit>,
     pub(super) remote: SocketAddr,
     /// A server that sends.
@@ -23,13 +23,13 @@ pub(super) struct Wanted {
 pub(super) struct Document<'a> {
     pub(super) stack: &'a Stack,
     pub(super) met: &'a Met,
-    /// What the stack has counted.
+    /// The counters of the stack.
     pub(super) counters: &'a Value,
     pub(super) told: &'a [Told],
     pub(super) wanted: &'a Wanted,
 }
 
-/// iperf3 tells streams apart by the number of their socket.
+/// iperf3 identifies streams by socket numbers.
 fn socket(t: &Told) -> u32 {
     t.number + iperf3::FIRST_SOCKET - 1
 }
@@ -175,7 +175,7 @@ impl Document<'_> {
     }
 }
 
-/// A receiver knows nothing of windows and retransmissions.
+/// A receiver has no windows and retransmissions.
 fn receiver(value: &mut Value) {
     if let Some(map) = value.as_object_mut() {
         for key in ["retransmits", "snd_cwnd", "rtt"] {

@@ -1,4 +1,4 @@
-//! Hands out what a stack counts while it runs.
+//! Serves the counters of a running stack.
 
 use super::figures::Figures;
 use crate::command::metrics::Metrics;
@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Answers whoever asks for the counters, if somebody may.
+/// The server of counters, if there is one.
 pub(super) struct Exporter {
     metrics: Option<Metrics>,
     interface: String,
@@ -20,7 +20,7 @@ pub(super) struct Exporter {
 }
 
 impl Exporter {
-    /// Listens at `address`, if there is one, and wakes the driver when somebody asks.
+    /// Listens at `address`, if given, and wakes the driver on a request.
     pub(super) fn begin(address: Option<SocketAddr>, driver: &Driver) -> Result<Self, Stop> {
         let mut metrics = address.map(Metrics::open).transpose()?;
         if let Some(m) = &mut metrics {
@@ -29,7 +29,7 @@ impl Exporter {
         }
         Ok(Self { metrics, interface: driver.tun().name().to_owned(), refused: driver.refusals() })
     }
-    /// Answers whoever has asked. On the thread of the stack, whose processor time it tells.
+    /// Answers pending requests, on the thread of the stack, whose processor time it reports.
     pub(super) fn answer(&self, host: &Host) {
         let Some(metrics) = &self.metrics else { return };
         metrics.answer(|| {
@@ -38,7 +38,7 @@ impl Exporter {
             Figures::of(host, self.refused.load(Ordering::Relaxed), dropped, cpu).page()
         });
     }
-    /// Lets what was said last arrive, after connections of this round trip.
+    /// Waits for the last packets of connections with this round-trip time.
     pub(super) fn linger(&self, driver: &mut Driver, rtt: Duration) -> Result<(), Stop> {
         let each = |_, _: &mut Farewell, host: &mut Host| {
             self.answer(host);

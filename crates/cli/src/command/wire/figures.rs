@@ -1,31 +1,31 @@
-//! What a stack has counted: one list, from which follow the page for Prometheus and the key `counters` of JSON.
+//! The counters of a stack: one list for the Prometheus page and the key `counters` of JSON.
 
 use crate::command::metrics::Page;
 use serde_json::{Map, Value, json};
 use skyhaul_net::host::{Counts, Host, Memory};
 use skyhaul_wire::Refusal;
 
-/// A number with what tells it from others of its name.
+/// A value with its label.
 struct Sample {
     label: Option<&'static str>,
     value: f64,
 }
 
-/// Numbers of one name.
+/// The values of one metric.
 struct Figure {
-    /// Ends in `_total` if it only grows.
+    /// Name; ends in `_total` for a counter.
     name: &'static str,
     help: &'static str,
-    /// Name of the label, where there are several.
+    /// Name of the label, if there are several values.
     by: Option<&'static str>,
     samples: Vec<Sample>,
 }
 
-/// All there is of a stack.
+/// All metrics of a stack.
 pub(super) struct Figures(Vec<Figure>);
 
 impl Figures {
-    /// Of a host, its interface and its thread; processor time in seconds.
+    /// The metrics of a host, its interface and its thread; processor time in seconds.
     pub(super) fn of(host: &Host, refused: u64, dropped: u64, cpu: f64) -> Self {
         let mut all = Self(Vec::new());
         all.connections(host);
@@ -33,9 +33,9 @@ impl Figures {
         all.traffic(host);
         all.refusals(host.counts(), &host.memory());
         all.memory(host);
-        let help = "Packets that the interface did not take";
+        let help = "Packets that the interface refused";
         all.one("interface_packets_refused_total", help, refused);
-        let help = "Packets of the kernel that found the interface's queue full";
+        let help = "Packets of the kernel dropped because the interface's queue was full";
         all.one("interface_packets_dropped_total", help, dropped);
         let value = vec![Sample { label: None, value: cpu }];
         let help = "Processor time of the stack's thread";
@@ -62,54 +62,54 @@ impl Figures {
     fn connections(&mut self, host: &Host) {
         let census = host.census();
         let l = &census.lives;
-        let help = "Connections now; half-open ones are syn-received";
+        let help = "Current connections by state; half-open ones are syn-received";
         self.several("connections", help, "state", census.states.iter().copied());
         self.one("connections_opened_total", "Connections that the stack opened", l.opened);
-        let help = "Connections of others whose handshake was completed";
+        let help = "Incoming connections whose handshake was completed";
         self.one("connections_accepted_total", help, l.accepted);
         let ends =
             [("closed", l.closed), ("reset", l.reset), ("vanished", l.vanished), ("aborted", l.aborted)];
-        let help = "Connections that ended: in order, reset by the peer, without an answer, given up";
+        let help = "Connections that ended: closed in order, reset by the peer, unanswered, given up";
         self.several("connections_ended_total", help, "how", ends);
-        self.one("timers", "Entries in the lists of timers", census.timers);
+        self.one("timers", "Entries in the timer lists", census.timers);
     }
 
     fn strangers(&mut self, host: &Host) {
         let c = host.counts();
         self.one("half_open_connections", "Half-open connections", host.half_open() as u64);
-        let help = "Half-open connections that nobody completed";
+        let help = "Half-open connections that were never completed";
         self.one("half_open_expired_total", help, c.half_open_expired);
         self.one("cookies_sent_total", "SYNs answered with a cookie", c.cookies_sent);
-        self.one("cookies_accepted_total", "Connections that began with a cookie", c.cookies_taken);
-        let help = "SYN-ACKs and repetitions not sent, since there were too many";
+        self.one("cookies_accepted_total", "Connections established through a cookie", c.cookies_taken);
+        let help = "SYN-ACKs, first or retransmitted, suppressed by the rate limit";
         self.one("syn_acks_withheld_total", help, c.syn_acks_withheld);
-        let help = "Connections in TIME-WAIT that no application holds";
+        let help = "Connections in TIME-WAIT that no application holds open";
         self.one("time_wait_connections", help, host.time_waits() as u64);
-        let help = "Connections that left TIME-WAIT early, since too many waited";
+        let help = "Connections that left TIME-WAIT early because too many were in it";
         self.one("time_wait_cut_total", help, c.time_waits_cut);
-        self.one("resets_sent_total", "Resets sent to strangers", c.resets_out);
-        let help = "Resets, echo replies and challenges not sent, since there were too many";
+        self.one("resets_sent_total", "Resets sent for segments of unknown connections", c.resets_out);
+        let help = "Resets, echo replies and challenge ACKs suppressed by the rate limit";
         self.one("answers_withheld_total", help, c.answers_withheld);
     }
 
     fn traffic(&mut self, host: &Host) {
         let (c, t) = (host.counts(), host.census().traffic);
-        self.one("packets_received_total", "Packets that arrived", c.packets_in);
+        self.one("packets_received_total", "Packets received", c.packets_in);
         self.one("packets_sent_total", "Packets sent", c.packets_out);
-        self.one("segments_received_total", "Segments that arrived well-formed", c.segments_in);
+        self.one("segments_received_total", "Well-formed segments received", c.segments_in);
         let help = "Data segments sent, retransmissions included";
         self.one("segments_sent_total", help, t.segments_sent);
-        self.one("segments_retransmitted_total", "Data segments sent again", t.retransmissions);
+        self.one("segments_retransmitted_total", "Data segments retransmitted", t.retransmissions);
         self.one("retransmission_timeouts_total", "Expiries of the retransmission timer", t.timeouts);
-        self.one("bytes_acknowledged_total", "Payload that peers have acknowledged", t.bytes_acked);
-        self.one("bytes_received_total", "Payload that has come in order", t.bytes_received);
+        self.one("bytes_acknowledged_total", "Payload acknowledged by peers", t.bytes_acked);
+        self.one("bytes_received_total", "Payload received in order", t.bytes_received);
         self.one("probes_sent_total", "Probes sent", t.probes_sent);
         self.one("probes_answered_total", "Probes answered", t.probes_answered);
-        self.one("paths_narrowed_total", "Times a path proved to be narrower", c.paths_narrowed);
+        self.one("paths_narrowed_total", "Times the path MTU was lowered", c.paths_narrowed);
     }
 
     fn refusals(&mut self, counts: &Counts, memory: &Memory) {
-        let help = "Packets and segments that were not taken, by reason";
+        let help = "Packets and segments discarded, by reason";
         self.several("refusals_total", help, "reason", refusals(counts, memory));
     }
 
@@ -122,12 +122,12 @@ impl Figures {
             ("half-open", now.half_open),
             ("time-wait", now.time_wait),
         ];
-        self.several("memory_bytes", "Memory that connections hold", "kind", kinds);
-        self.one("memory_limit_bytes", "Memory that connections may hold together", m.limit);
-        self.one("memory_most_bytes", "The most that connections have held", m.most);
-        let help = "Connections that forgot what had arrived beyond a gap";
+        self.several("memory_bytes", "Memory held by connections", "kind", kinds);
+        self.one("memory_limit_bytes", "Limit of the memory held by connections", m.limit);
+        self.one("memory_most_bytes", "Most memory held by connections so far", m.most);
+        let help = "Connections that discarded out-of-order data for lack of memory";
         self.one("memory_reneged_total", help, m.reneged);
-        self.one("memory_trimmed_total", "Idle connections that gave room back", m.trimmed);
+        self.one("memory_trimmed_total", "Idle connections that released buffer memory", m.trimmed);
     }
 
     /// A page for Prometheus.
@@ -159,7 +159,7 @@ impl Figures {
     }
 }
 
-/// Packets and segments that were not taken, by reason, those that never happened included.
+/// Packets and segments discarded, by reason, including reasons with a count of zero.
 pub(super) fn refusals(c: &Counts, memory: &Memory) -> Vec<(&'static str, u64)> {
     let malformed = Refusal::ALL.iter().map(|why| (why.name(), c.refusals.of(*why)));
     let others = [

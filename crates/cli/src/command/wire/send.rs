@@ -65,12 +65,12 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Stop> {
     captured?;
     outcome?;
     if interrupt::requested() {
-        return Err(Stop::Interrupted("stopped before the end that was asked for".into()));
+        return Err(Stop::Interrupted("stopped early".into()));
     }
     Ok(())
 }
 
-/// The first connection that did not end well.
+/// The first connection that failed.
 fn outcome(remote: SocketAddr, told: &[Told]) -> Result<(), Stop> {
     let stopped = |t: &Told| interrupt::requested() && t.account.failure.is_none();
     let bad = |t: &&Told| !(t.account.in_order || stopped(t));
@@ -91,7 +91,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// Prints an interval when every connection has ended it, or is over.
+    /// Prints an interval once every connection has finished it or closed.
     fn show(&mut self, bulk: &Bulk, end: bool) -> Result<(), Stop> {
         loop {
             let at = self.printed;

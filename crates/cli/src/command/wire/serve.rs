@@ -17,7 +17,7 @@ use skyhaul_net::host::{ConnId, Host};
 use skyhaul_net::{Clock, NetError};
 use std::collections::BTreeMap;
 
-/// How old the counters of a document may be.
+/// Largest age of the counters in a document.
 const COUNTERS: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
@@ -118,21 +118,21 @@ fn talk<T: Talker, G: FnMut(u16) -> T>(
     })
 }
 
-/// What a server has printed so far.
+/// The output of a server so far.
 struct Shown<'a> {
     args: &'a ServeArgs,
     stack: &'a Stack,
     interface: String,
-    /// Processor time at the end of the last connection: waiting costs none.
+    /// Processor time at the end of the last connection; idle waiting costs none.
     cpu: Duration,
     numbers: BTreeMap<ConnId, u32>,
     count: u32,
     bytes: u64,
     next: Instant,
     began: u64,
-    /// What the stack has counted, and when that is looked at again: it takes a look at each connection.
+    /// The counters of the stack, and the time of their next update, which visits every connection.
     counters: (Instant, Value),
-    /// Of which kind the last head was.
+    /// Kind of the last header printed.
     head: Option<bool>,
     /// The longest round trip of a connection that has ended.
     rtt: Duration,
@@ -140,7 +140,7 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// True some times per interval: rows need no haste.
+    /// Whether it is time to print rows; a few times per interval is enough.
     fn looks(&mut self, now: Instant) -> bool {
         let looks = now >= self.next && !self.args.stack.json;
         if looks {
@@ -177,7 +177,7 @@ impl Shown<'_> {
             self.rows(number, meter.news(), sending);
         }
     }
-    /// A test of iperf3: one that went both ways is told way by way.
+    /// A test of iperf3; a bidirectional test is reported per direction.
     fn tested(&mut self, tested: Tested, host: &Host) {
         for sends in [false, true] {
             let connections = (1..).zip(&tested.connections).filter(|(_, c)| c.sends == sends);

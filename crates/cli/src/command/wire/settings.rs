@@ -16,11 +16,11 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use toml::Value;
 
-/// iperf3's, because that is what is at the other end most of the time.
+/// The port of iperf3, which is the usual peer.
 pub(super) const PORT: u16 = 5201;
 /// IPv6 asks every link for at least this (RFC 8200 §5), bytes.
 const LEAST_MTU_V6: u16 = 1280;
-/// Less than this holds not even a few connections, bytes.
+/// Least memory limit, bytes; less is not enough for a few connections.
 const LEAST_MEMORY: u64 = 1_000_000;
 /// A flow whose keys the options change, so that they are read as in a scenario file.
 const FLOW: &str = r#"schema = 1
@@ -33,7 +33,7 @@ path = ["wire"]
 endpoint = { preset = "host" }
 "#;
 const AT: &str = "flows.wire.";
-/// What the wire decides, and by which option.
+/// Keys that the wire determines, and the options that set them.
 const ELSEWHERE: [(&str, &str); 4] = [
     ("endpoint.mss", "follows from --mtu and the path"),
     ("endpoint.header", "is what the packets have"),
@@ -41,7 +41,7 @@ const ELSEWHERE: [(&str, &str); 4] = [
     ("endpoint.probe-ids", "is said with --profile"),
 ];
 
-/// All that was asked for.
+/// The requested settings.
 pub(super) struct Stack {
     pub(super) endpoint: Endpoint,
     pub(super) every: Duration,
@@ -49,7 +49,7 @@ pub(super) struct Stack {
     pub(super) marking: Marking,
     tun: TunConfig,
     pcap: Option<PathBuf>,
-    /// Whatever is there.
+    /// Any value.
     force: bool,
 }
 
@@ -92,7 +92,7 @@ impl Stack {
         })
     }
 
-    /// Makes the interface and puts the stack on it. From here on Ctrl-C is ours to answer.
+    /// Creates the interface and puts the stack on it. From here on the program handles Ctrl-C.
     pub(super) fn open(&self) -> Result<Driver, Stop> {
         for (address, length) in &self.tun.addresses {
             if let Some((name, theirs)) = tun::overlap(*address, *length).map_err(Stop::bad)? {
@@ -125,14 +125,14 @@ impl Stack {
         }
     }
 
-    /// Both ends of connections to what the user named.
+    /// The addresses of both ends for the destination.
     pub(super) fn ends(&self, to: &str) -> Result<(SocketAddr, SocketAddr), Stop> {
         let found = find(to)?;
         for remote in &found {
             if let Some(ours) = self.host.addresses.iter().find(|a| a.is_ipv4() == remote.is_ipv4()) {
                 if self.host.addresses.contains(&remote.ip()) {
                     return Err(Stop::bad(format!(
-                        "{to}: that is the stack itself; the kernel's side is {}",
+                        "{to}: this is the stack's own address; the kernel's side is {}",
                         self.tun.addresses[0].0
                     )));
                 }
@@ -159,13 +159,17 @@ fn find(to: &str) -> Result<Vec<SocketAddr>, Stop> {
     let (host, port) = match to.rsplit_once(':') {
         Some((host, port)) => match port.parse::<u16>() {
             Ok(port) if port > 0 => (host.trim_start_matches('[').trim_end_matches(']'), port),
-            _ => return Err(Stop::bad(format!("{to}: {port:?} is no port: write a number from 1 to 65535"))),
+            _ => {
+                return Err(Stop::bad(format!(
+                    "{to}: {port:?} is not a port: write a number from 1 to 65535"
+                )));
+            }
         },
         None => (to, PORT),
     };
     match (host, port).to_socket_addrs() {
         Ok(found) => Ok(found.collect()),
-        Err(e) => Err(Stop::bad(format!("{to}: there is no address of {host:?}: {}", io_words(&e)))),
+        Err(e) => Err(Stop::bad(format!("{to}: cannot resolve {host:?}: {}", io_words(&e)))),
     }
 }
 
@@ -193,7 +197,7 @@ fn addresses(args: &StackArgs) -> Result<(), Stop> {
         };
         if kernel == ours {
             return Err(Stop::bad(format!(
-                "--address {ours}: the kernel's side has it (/{length}): choose another one"
+                "--address {ours}: the kernel's side has this address (/{length}): choose another one"
             )));
         }
         if ours.is_ipv6() && args.mtu < LEAST_MTU_V6 {
@@ -205,7 +209,7 @@ fn addresses(args: &StackArgs) -> Result<(), Stop> {
 
 /// Control and endpoint, read as in a scenario file.
 fn endpoint(cc: &str, sets: &[String], profile: Profile) -> Result<Endpoint, Stop> {
-    const OWN: &str = "a control of one's own lives in the program that brings it along (Python, Rust), which this \
+    const OWN: &str = "a user-defined control runs only inside the program that provides it (Python, Rust), which this \
                        command does not run: choose a built-in one";
     if cc.starts_with("user:") || cc == "user" {
         return Err(Stop::bad(format!("--cc {cc}: {OWN}")));

@@ -1,4 +1,4 @@
-//! What is printed: a row per interval and connection, and what became of each.
+//! Text output: a row per interval and connection, and the end of each connection.
 
 use super::figures::{self, Figures};
 use super::settings::Stack;
@@ -11,7 +11,7 @@ use skyhaul_net::host::{Counts, Failure, Host, Memory};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// A connection with what was measured of it.
+/// A connection with its measurements.
 pub(super) struct Told {
     /// Its number, from 1.
     pub(super) number: u32,
@@ -20,7 +20,7 @@ pub(super) struct Told {
     pub(super) account: Account,
 }
 
-/// What a sender shows, what a receiver shows.
+/// The header of a sender and of a receiver.
 pub(super) fn head(sending: bool) -> String {
     let mut line = format!("[ id] {:>17} {:>9} {:>12}", "interval", "bytes", "goodput");
     if sending {
@@ -55,7 +55,7 @@ pub(super) fn row(number: Option<u32>, i: &Interval, sending: bool) -> String {
     line
 }
 
-/// Bytes with the prefix that suits them.
+/// Bytes with a suitable prefix.
 fn bytes(n: u64) -> String {
     let x = n as f64;
     match x {
@@ -66,7 +66,7 @@ fn bytes(n: u64) -> String {
     }
 }
 
-/// The same interval of several connections as one. Windows add up, round trips do not.
+/// The sum of an interval over several connections. Windows add up, RTTs do not.
 pub(super) fn sum<'a>(all: impl IntoIterator<Item = &'a Interval>) -> Interval {
     let mut sum = Interval { from: Duration::MAX, ..Interval::default() };
     for i in all {
@@ -88,7 +88,7 @@ pub(super) fn sum<'a>(all: impl IntoIterator<Item = &'a Interval>) -> Interval {
 pub(super) fn ended(account: &Account) -> String {
     match account.failure {
         Some(Failure::TimedOut) if !account.connected => {
-            "it does not answer: is there a route to it, and one back?".into()
+            "no answer: are there routes in both directions?".into()
         }
         Some(why) => why.to_string(),
         None if account.in_order => "closed in order".into(),
@@ -97,7 +97,7 @@ pub(super) fn ended(account: &Account) -> String {
     }
 }
 
-/// Whether the peer answers probes and what that meant; `None` where nobody would ask.
+/// Whether the peer answers probes, and the consequence; `None` if probes play no role.
 pub(super) fn probes(account: &Account, stack: &Stack) -> Option<String> {
     let cc = &stack.endpoint.cc;
     let name = cc.policy(&stack.endpoint.tcp.rules).filter(|p| p.probes).map(|_| cc.title());
@@ -107,7 +107,7 @@ pub(super) fn probes(account: &Account, stack: &Stack) -> Option<String> {
         (ProbeSupport::Yes, _) => {
             Some(format!("the peer answers probes: {} of {}", c.probes_answered, c.probes_sent))
         }
-        (ProbeSupport::Unknown, _) => Some("whether the peer answers probes did not show".into()),
+        (ProbeSupport::Unknown, _) => Some("it is unknown whether the peer answers probes".into()),
         (ProbeSupport::No, Some(name)) if stack.marking == Marking::Off => {
             Some(format!("probes are off: {name} runs as Reno"))
         }
@@ -140,13 +140,13 @@ pub(super) fn results(told: &[Told], stack: &Stack) -> String {
     out
 }
 
-/// What the stack as a whole met.
+/// Totals of the whole stack.
 pub(super) struct Met {
     pub(super) counts: Counts,
     pub(super) memory: Memory,
-    /// Packets that the interface did not take.
+    /// Packets that the interface refused.
     pub(super) refused: u64,
-    /// Packets of the kernel that found the interface's queue full.
+    /// Packets of the kernel dropped because the interface's queue was full.
     pub(super) dropped: u64,
     pub(super) cpu: Duration,
 }
@@ -156,7 +156,7 @@ impl Met {
         let dropped = skyhaul_net::tun::dropped(interface).unwrap_or(0);
         Self { counts: host.counts().clone(), memory: host.memory(), refused, dropped, cpu }
     }
-    /// Everything that the stack has counted.
+    /// All counters of the stack.
     pub(super) fn figures(&self, host: &Host) -> Figures {
         Figures::of(host, self.refused, self.dropped, self.cpu.as_secs_f64())
     }
@@ -164,7 +164,7 @@ impl Met {
     pub(super) fn packets(&self) -> (u64, u64) {
         (self.counts.packets_in, self.counts.packets_out)
     }
-    /// Packets that were not taken, by reason; those that never happened are left out.
+    /// Discarded packets, by reason; reasons with a count of zero are left out.
     pub(super) fn reasons(&self) -> BTreeMap<&'static str, u64> {
         let all = figures::refusals(&self.counts, &self.memory);
         all.into_iter().filter(|(_, n)| *n > 0).collect()

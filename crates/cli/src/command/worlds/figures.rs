@@ -55,7 +55,7 @@ pub(super) fn write(
     w.flush().map_err(|e| Stop::write(&to, &e))
 }
 
-/// The curves of the first seed: those of several would hide each other.
+/// The curves of the first seed; those of several seeds would hide each other.
 fn rows(ran: &Ran, y: impl Fn(&Point) -> Option<f64>) -> Vec<Row> {
     let first = ran.done.iter().filter(|(_, s, _)| *s == 0);
     let points = first.flat_map(|(e, _, d)| d.samples.iter().map(move |s| (*e, s)));

@@ -1,4 +1,4 @@
-//! What one run gave, whichever world it was in.
+//! Results of one run, in any world.
 
 use crate::progress::Runs;
 use crate::stop::Stop;
@@ -10,7 +10,7 @@ use skyhaul_scenario::resolved::{Record, Series, Transport};
 use skyhaul_sim::FlowResult;
 use skyhaul_sim::Viewed;
 
-/// Of one flow at one time.
+/// A sample of one flow.
 pub(super) struct Point {
     /// Seconds.
     pub(super) at: f64,
@@ -21,9 +21,9 @@ pub(super) struct Point {
     pub(super) acked: f64,
 }
 
-/// What one run gave.
+/// Results of one run.
 pub(super) struct Done {
-    /// Of all flows, bit/s.
+    /// Goodput of all flows, bit/s.
     pub(super) goodput: f64,
     pub(super) retransmissions: u64,
     pub(super) timeouts: Option<u64>,
@@ -34,7 +34,7 @@ pub(super) struct Done {
     pub(super) samples: Vec<Point>,
 }
 
-/// What the flows of one group did.
+/// Results of the flows of one group.
 #[derive(Default)]
 pub(super) struct Group {
     pub(super) name: String,
@@ -48,27 +48,27 @@ pub(super) struct Group {
     /// Transfers that arrived at random, complete or not.
     pub(super) transfers: u64,
     pub(super) datagrams: Option<Datagrams>,
-    /// One for each flow that keeps to a rate.
+    /// One entry per rate-controlled flow.
     pub(super) rates: Vec<Rate>,
-    /// One for each flow of video.
+    /// One entry per video flow.
     pub(super) films: Vec<Viewed>,
 }
 
-/// What became of a flow of datagrams that keep to a rate.
+/// Results of a flow of rate-controlled datagrams.
 #[derive(Clone, Copy)]
 pub(super) struct Rate {
-    /// The loss event rate that the receiver measured in the end; SSVP has none.
+    /// The last loss event rate measured by the receiver; SSVP has none.
     pub(super) loss: Option<f64>,
     /// Reports that the receiver sent.
     pub(super) reports: u64,
 }
 
-/// What became of datagrams.
+/// Results of datagrams.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Datagrams {
     pub(super) sent: u64,
     pub(super) delivered: u64,
-    /// Known to be missing by those that were sent after them and arrived.
+    /// Datagrams known to be lost because later ones arrived.
     pub(super) missing: u64,
     /// Sum of all delays, seconds.
     delay: f64,
@@ -200,7 +200,7 @@ pub(super) fn simulate(case: &Case, seed: u64) -> Result<Done, Stop> {
     Ok(done(Group::join(r.flows.iter().map(group)), Vec::new(), samples))
 }
 
-/// In another world.
+/// Results of another world.
 pub(super) fn measured(o: &Outcome) -> Done {
     let point =
         |s: &Sample| Point { at: s.at.as_secs_f64(), flow: s.flow, cwnd: s.cwnd, acked: s.acked as f64 };

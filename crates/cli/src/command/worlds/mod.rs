@@ -1,5 +1,5 @@
-//! `skyhaul compare SCENARIO --worlds …`: one scenario in the simulator, by our transport and by the kernel's over the
-//! emulated links.
+//! `skyhaul compare SCENARIO --worlds …`: one scenario in the simulator, and over the emulated links with Skyhaul's
+//! transport and with the kernel's.
 
 #[cfg(target_os = "linux")]
 mod figures;

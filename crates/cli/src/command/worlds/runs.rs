@@ -25,7 +25,7 @@ impl Entry {
     }
 }
 
-/// Runs in real time at the same time where nobody says: each has several busy threads.
+/// Default number of concurrent real-time runs: each has several busy threads.
 fn usual_jobs() -> u16 {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     u16::try_from((cores / 2).clamp(1, 4)).unwrap_or(1)
@@ -39,7 +39,7 @@ fn entries(args: &CompareArgs, cases: &[Case]) -> Result<Vec<Entry>, Stop> {
             "sim" => None,
             _ => Some(World::parse(text).ok_or_else(|| {
                 Stop::bad(format!(
-                    "--worlds: {text:?} is no world; write sim, wire, wire-to-kernel, or kernel:NAME, such as kernel:cubic"
+                    "--worlds: {text:?} is not a world; write sim, wire, wire-to-kernel, or kernel:NAME, such as kernel:cubic"
                 ))
             })?),
         };
@@ -58,13 +58,13 @@ fn entries(args: &CompareArgs, cases: &[Case]) -> Result<Vec<Entry>, Stop> {
     Ok(all)
 }
 
-/// What has run.
+/// The finished runs.
 pub(super) struct Ran {
     pub(super) entries: Vec<Entry>,
     pub(super) seeds: Vec<u64>,
     /// Entry and seed as indices, in their order.
     pub(super) done: Vec<(usize, usize, Done)>,
-    /// The folder is ours until all of it is written.
+    /// The lock of the folder, held until everything is written.
     _lease: Option<Lease>,
 }
 
@@ -121,7 +121,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<Ran, Stop> {
         return Err(e);
     }
     if interrupt::requested() {
-        return Err(Stop::Interrupted("interrupted: nothing is kept of runs in real time".into()));
+        return Err(Stop::Interrupted("interrupted: real-time runs keep no partial results".into()));
     }
     let mut done = done.into_inner().unwrap_or_default();
     done.sort_by_key(|(e, s, _)| (*e, *s));

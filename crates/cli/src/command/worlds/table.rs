@@ -1,4 +1,4 @@
-//! What several worlds made of a scenario, side by side: a table, or JSON.
+//! Comparison of several worlds: a table, or JSON.
 
 use super::figures;
 use super::measure::{Datagrams, Done, Group, Rate};
@@ -12,7 +12,7 @@ use skyhaul_study::format;
 use skyhaul_study::stats::{self, Estimate};
 use std::fmt::Write as _;
 
-/// The runs of one entry, and what one group of flows did in each.
+/// The runs of one entry, and the results of one flow group in each.
 struct Part<'a> {
     entry: &'a Entry,
     /// Number of the entry.
@@ -21,7 +21,7 @@ struct Part<'a> {
     groups: Vec<&'a Group>,
 }
 
-/// A column: its head, and what stands in it.
+/// A column: its header and its value.
 type Column<'a> = (&'static str, Box<dyn Fn(&Part<'_>) -> String + 'a>);
 
 impl Part<'_> {
@@ -34,7 +34,7 @@ impl Part<'_> {
     fn rates(&self, f: impl Fn(&Rate) -> Option<f64>) -> f64 {
         mean(self.groups.iter().flat_map(|g| &g.rates).filter_map(f))
     }
-    /// Of each film of each run; not a number where one has no value, as where its transport died.
+    /// A value per film and run; NaN if there is none, as after a failure of the transport.
     fn films(&self, f: impl Fn(&Viewed) -> Option<f64>) -> f64 {
         let all: Vec<f64> =
             self.groups.iter().flat_map(|g| &g.films).map(|v| f(v).unwrap_or(f64::NAN)).collect();
@@ -45,12 +45,12 @@ impl Part<'_> {
     }
 }
 
-/// The mean of what is a number; not a number without any.
+/// The mean of all values that are not NaN; NaN without any.
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let all: Vec<f64> = values.filter(|x| x.is_finite()).collect();
     all.iter().sum::<f64>() / all.len() as f64
 }
-/// Empty where there is nothing to say.
+/// Empty without a value.
 fn number(x: f64) -> String {
     if x.is_finite() { format::number(x) } else { String::new() }
 }
@@ -61,13 +61,13 @@ fn mbit(e: &Estimate) -> String {
     let scaled = Estimate { mean: e.mean / 1e6, half: e.half / 1e6, ..*e };
     format::estimate(&scaled)
 }
-/// How much more the first is, in percent, seed by seed.
+/// The relative excess of the first, in percent, paired by seed.
 fn difference(values: &[f64], first: &[f64]) -> Estimate {
     let ratio = stats::paired_ratio(values, first);
     Estimate { mean: (ratio.mean - 1.0) * 100.0, half: ratio.half * 100.0, n: ratio.n }
 }
 
-/// Prints what has run, and writes the page if that was asked for.
+/// Prints the results, and writes the page if requested.
 pub(super) fn show(args: &CompareArgs, ran: &Ran) -> Result<(), Stop> {
     let parts = parts(ran);
     let table = table(&parts);
@@ -100,11 +100,11 @@ pub(super) fn show(args: &CompareArgs, ran: &Ran) -> Result<(), Stop> {
     print(&out)
 }
 
-/// What a reader of the table has to know of the kernel's senders.
-const KERNEL_WINDOWS: &str = "Kernel senders have windows, buffers and timers of their own: those of the scenario's endpoint do \
+/// A note on kernel senders for the reader of the table.
+const KERNEL_WINDOWS: &str = "Kernel senders use their own windows, buffers and timers; those of the scenario's endpoint do \
                               not hold for them.";
 
-/// Why runs of an entry are not to be trusted, in a line.
+/// Why runs of an entry are not trusted, in one line.
 fn doubt(ran: &Ran, number: usize, entry: &Entry) -> Option<String> {
     let doubtful: Vec<&Done> = ran.of(number).filter(|d| !d.doubts.is_empty()).collect();
     let first = doubtful.first()?;
@@ -126,7 +126,7 @@ fn parts(ran: &Ran) -> Vec<Part<'_>> {
     parts
 }
 
-/// The table with its heads. Columns that say nothing of any group are left out.
+/// The table with its headers. Columns without values are left out.
 fn table(parts: &[Part<'_>]) -> Vec<Vec<String>> {
     let name = |p: &Part<'_>| p.groups.first().map_or("", |g| g.name.as_str()).to_owned();
     let first = |p: &Part<'_>| {
@@ -262,7 +262,7 @@ fn group(runs: Vec<&Group>) -> Value {
     value
 }
 
-/// What the viewer of a film got, with the names of the simulator's quantities.
+/// The results of a video viewer, with the names of the simulator's quantities.
 fn film(v: &Viewed) -> Value {
     let share = |s: Option<Share>| s.and_then(Share::value);
     json!({

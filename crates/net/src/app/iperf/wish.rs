@@ -38,7 +38,7 @@ impl Wish {
         let number = |key: &str, or| p[key].as_u64().unwrap_or(or);
         let (tcp, udp) = (flag("tcp"), flag("udp"));
         if tcp == udp {
-            return Err("its parameters make no sense".into());
+            return Err("its parameters are invalid".into());
         }
         let parallel = number("parallel", 1).max(1);
         if parallel > MOST_STREAMS {
@@ -47,7 +47,7 @@ impl Wish {
         let length = number("len", 1448);
         if udp && !(HEADER..=longest as u64).contains(&length) {
             return Err(format!(
-                "its datagrams have {length} bytes (-l): {HEADER} to {longest} fit into packets without fragments"
+                "its datagrams have {length} bytes (-l), but only {HEADER} to {longest} fit into a packet without fragmentation"
             ));
         }
         Ok(Self {
@@ -86,7 +86,7 @@ mod tests {
         assert!(read(r#"{"tcp":true,"parallel":500}"#).unwrap_err().contains("128"));
         assert!(read(r#"{"udp":true,"len":8192}"#).unwrap_err().contains("16 to 1472"));
         for nonsense in ["nonsense", "{}", r#"{"tcp":true,"udp":true}"#] {
-            assert!(read(nonsense).unwrap_err().contains("no sense"));
+            assert!(read(nonsense).unwrap_err().contains("invalid"));
         }
     }
 

@@ -328,7 +328,7 @@ impl Scoreboard {
     }
 
     /// Index of the first segment that starts at or after `seq`; the ring is mostly segments of one size.
-    fn index_of(&self, seq: u64) -> usize {
+    pub(crate) fn index_of(&self, seq: u64) -> usize {
         let Some(front) = self.ring.front() else { return 0 };
         if seq <= front.seq {
             return 0;

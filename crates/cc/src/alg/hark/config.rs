@@ -1,0 +1,50 @@
+//! Options of Hark: each switches one of its senses off.
+
+/// Options of Hark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, rename_all = "kebab-case", deny_unknown_fields)
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "HarkConfig"))]
+pub struct Config {
+    /// Ask the path with low-priority probes (true); without them the window finds free capacity by itself, more slowly.
+    pub probes: bool,
+    /// Listen to the delay (true); without it probes alone open the window, and nothing but silence closes it.
+    pub delay: bool,
+    /// Beside a competitor that keeps a queue standing, hold the window that NewReno would have (true); without it such a
+    /// competitor takes all.
+    pub compete: bool,
+    /// Ask the sender to judge losses by time, RACK (true).
+    pub rack: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { probes: true, delay: true, compete: true, rack: true }
+    }
+}
+
+/// Why the options make no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "each displays as a sentence that names the option and says what to write instead"
+)]
+pub enum Invalid {
+    #[error(
+        "probes and delay are both false, so that nothing would tell that the path is full: leave one of them out"
+    )]
+    Senseless,
+}
+
+impl Config {
+    /// Refuses options that contradict each other.
+    ///
+    /// # Errors
+    /// Names the options and what to write instead.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        if self.probes || self.delay { Ok(()) } else { Err(Invalid::Senseless) }
+    }
+}

@@ -1,0 +1,300 @@
+use super::*;
+use crate::event::RateSample;
+use crate::rules::Rules;
+use crate::testing::{self, Stage};
+use crate::{Actions, Clock};
+use alloc::string::ToString;
+
+const RTT: Duration = Duration::from_millis(500);
+/// Segments of the receiver's window.
+const RWND: f64 = 400.0;
+
+fn stage(config: &Config) -> Stage<Hark> {
+    assert_eq!(config.validate(), Ok(()));
+    let mut s = Stage::new(Hark::new(config, &Rules::MODERN), RWND);
+    s.path.srtt = Some(RTT);
+    s
+}
+
+fn started(config: &Config) -> (Stage<Hark>, Actions) {
+    let mut s = stage(config);
+    let act = s.start(Some(RTT));
+    (s, act)
+}
+
+/// A round passes in which `window` segments are delivered, each after `rtt`; the first acknowledgement of the next one ends it.
+fn round(s: &mut Stage<Hark>, rtt: Duration) -> Actions {
+    s.now += rtt;
+    let mut act = Actions::default();
+    s.path.delivered += (s.cwnd() * 1000.0) as u64;
+    for last in [false, false, false, true] {
+        s.path.round += u64::from(last);
+        let ack = Ack { rtt: Some(rtt), ..testing::ack(AckKind::New, 1.0) };
+        act = s.call(|cc, cx| cc.on_ack(cx, &ack));
+    }
+    act
+}
+
+fn rounds(s: &mut Stage<Hark>, n: u32, rtt: Duration) -> Actions {
+    (0..n).fold(Actions::default(), |_, _| round(s, rtt))
+}
+
+/// A connection past its start, with an empty queue at first and `quiet` segments of window.
+fn steady(config: &Config, quiet: f64) -> Stage<Hark> {
+    let (mut s, _) = started(config);
+    round(&mut s, RTT);
+    s.cc.starting = false;
+    (s.cc.quiet, s.cc.train) = (quiet, None);
+    s.cc.apply(&s.path.clone());
+    s
+}
+
+fn ms(ms: u64) -> Duration {
+    RTT + Duration::from_millis(ms)
+}
+
+#[test]
+fn the_start_asks_for_a_window_of_the_papers() {
+    let (s, act) = started(&Config::default());
+    assert_eq!(s.cwnd(), 10.0);
+    let train = act.train.expect("probes");
+    assert_eq!(train.count, 64);
+    assert_eq!(train.spacing, RTT.mul_f64(1.0 / 65.0), "over one round trip");
+}
+
+#[test]
+fn an_answered_probe_opens_the_window_at_once_while_it_starts() {
+    let (mut s, _) = started(&Config::default());
+    s.probe(1);
+    s.probe(3);
+    assert_eq!(s.cwnd(), 14.0);
+    s.path.rwnd = 16.0;
+    s.probe(20);
+    assert_eq!(s.cwnd(), 16.0, "never beyond the receiver's window");
+}
+
+#[test]
+fn what_the_path_had_room_for_is_asked_for_twice() {
+    let (mut s, _) = started(&Config::default());
+    s.probe(64);
+    let act = round(&mut s, RTT);
+    // 10 + 64, and the target of own segments on top.
+    let quiet = s.variable("quiet");
+    assert!((74.0..=77.0).contains(&quiet), "{quiet}");
+    assert_eq!(act.train.map(|t| t.count), Some((2.0 * quiet) as u32));
+}
+
+#[test]
+fn without_probes_the_start_is_slow_start() {
+    for known in [true, false] {
+        let mut s = stage(&Config { probes: known, ..Config::default() });
+        if known {
+            s.path.probes = ProbeSupport::No;
+        }
+        assert_eq!(s.start(Some(RTT)), Actions::default());
+        for expected in [20.0, 40.0, 80.0] {
+            assert_eq!(round(&mut s, RTT).train, None);
+            assert_eq!(s.cwnd(), expected);
+        }
+        // A queue of 20 ms in a window of 80: 3 own segments against a target of 2.
+        round(&mut s, ms(20));
+        assert_eq!((s.cwnd(), s.cc.starting), (80.0 - (80.0 * 20.0 / 520.0 - 2.0), false));
+    }
+}
+
+#[test]
+fn a_page_leaves_at_once_and_with_low_priority() {
+    let mut s = stage(&Config::default());
+    s.path.set_queued(50.0);
+    let act = s.start(Some(RTT));
+    assert_eq!((s.cwnd(), act.train), (50.0, None));
+    let by = s.now + RTT * 2 + Duration::from_millis(50);
+    assert_eq!(act.wake_at, Some(by));
+    let priority = |s: &Stage<Hark>, segment: u64, again| s.cc.priority(1000 * segment, again);
+    assert_eq!(priority(&s, 9, false), Priority::Normal);
+    assert_eq!(priority(&s, 10, false), Priority::Low);
+    assert_eq!(priority(&s, 49, false), Priority::Low);
+    assert_eq!(priority(&s, 10, true), Priority::Normal, "a retransmission");
+    assert_eq!(priority(&s, 50, false), Priority::Normal, "what comes later");
+    // It came back in time.
+    s.path.delivered = 50_000;
+    s.path.set_in_flight(1.0);
+    s.now = by;
+    assert!(!s.wake().rewind);
+    assert_eq!(s.cwnd(), 50.0);
+}
+
+#[test]
+fn a_page_on_a_full_path_begins_again() {
+    let mut s = stage(&Config::default());
+    s.path.set_queued(50.0);
+    s.now = s.start(Some(RTT)).wake_at.expect("a deadline");
+    s.path.set_in_flight(40.0);
+    s.path.delivered = 12_000;
+    let act = s.wake();
+    assert!(act.rewind);
+    assert_eq!((s.cwnd(), s.cc.starting), (24.0, false), "twice what came through");
+    assert_eq!(s.cc.priority(20_000, false), Priority::Normal);
+}
+
+#[test]
+fn losses_leave_the_window_and_halve_the_virtual_newreno() {
+    let mut s = steady(&Config::default(), 100.0);
+    s.cc.reno = 60.0;
+    s.path.lost = 1000;
+    s.congestion(Signal::Loss);
+    assert_eq!((s.cwnd(), s.variable("reno")), (100.0, 30.0));
+    s.congestion(Signal::Ecn);
+    assert_eq!((s.cwnd(), s.variable("reno")), (50.0, 15.0), "a mark is no corruption");
+}
+
+#[test]
+fn a_loss_with_a_full_queue_is_answered() {
+    let mut s = steady(&Config::default(), 100.0);
+    round(&mut s, ms(100));
+    let before = s.variable("quiet");
+    s.path.lost += 1000;
+    round(&mut s, ms(100));
+    // Own segments in the queue are above the target as well, and the greater of both cuts counts.
+    let surplus = before * 100.0 / 600.0 - (1.2 + 0.01 * before);
+    let cut = before - s.variable("quiet");
+    assert!((cut - surplus.max(0.15 * before)).abs() < 1e-6, "{cut}");
+    let quiet = s.variable("quiet");
+    s.path.lost += 1000;
+    round(&mut s, RTT);
+    assert!(s.variable("quiet") >= quiet, "the queue is empty: the loss was none of ours");
+}
+
+#[test]
+fn a_competitor_is_one_whose_queue_outlasts_five_rounds() {
+    for compete in [true, false] {
+        let mut s = steady(&Config { compete, ..Config::default() }, 100.0);
+        s.cc.reno = 100.0;
+        rounds(&mut s, 4, ms(100));
+        assert_eq!(s.variable("rival"), 0.0, "ours, perhaps");
+        // A window gives back what it has in the queue beyond its target.
+        let yielded = (0..4).fold(100.0, |w, _| w - (w * 100.0 / 600.0 - (1.2 + 0.01 * w)));
+        assert!((s.variable("quiet") - yielded).abs() < 1e-6, "{yielded}");
+        round(&mut s, ms(100));
+        assert_eq!(s.variable("rival"), f64::from(u8::from(compete)));
+        let reno = s.variable("reno");
+        assert_eq!(s.cwnd(), if compete { reno } else { s.variable("quiet").max(4.0) });
+        // It goes away, and what NewReno held is ours.
+        round(&mut s, RTT);
+        assert_eq!(s.variable("rival"), 0.0);
+        assert!(!compete || s.cwnd() >= reno);
+    }
+}
+
+#[test]
+fn ten_probes_that_come_back_tell_that_the_path_is_longer() {
+    let mut s = steady(&Config::default(), 100.0);
+    // A handover: 40 ms more from now on. Some rounds in which it looks like a queue.
+    let mut test = None;
+    for _ in 0..DOUBT {
+        test = test.or(round(&mut s, ms(40)).train);
+    }
+    assert_eq!(test.map(|t| t.count), Some(10), "is it one?");
+    assert!(s.variable("quiet") < 80.0, "it yielded meanwhile");
+    s.probe(10);
+    s.cc.reno = 90.0;
+    rounds(&mut s, 3, ms(40));
+    assert_eq!((s.variable("shift-ms").round(), s.variable("queue-ms").round()), (40.0, 0.0));
+    assert!(s.cwnd() >= 90.0, "{}", s.cwnd());
+    // The path is short again: a shorter round trip needs no test.
+    round(&mut s, RTT);
+    assert_eq!(s.variable("shift-ms"), 0.0);
+}
+
+#[test]
+fn probes_that_vanish_leave_the_delay_as_it_is() {
+    let mut s = steady(&Config::default(), 100.0);
+    rounds(&mut s, DOUBT, ms(40));
+    s.probe(8);
+    rounds(&mut s, 4, ms(40));
+    assert_eq!(s.variable("shift-ms"), 0.0);
+}
+
+#[test]
+fn answers_become_window_by_half() {
+    let mut s = steady(&Config::default(), 100.0);
+    let act = round(&mut s, RTT);
+    let asked = act.train.expect("the queue is empty").count;
+    assert_eq!(asked, (0.25 * s.variable("quiet")) as u32);
+    let before = s.variable("quiet");
+    s.probe(asked);
+    round(&mut s, RTT);
+    assert_eq!(s.variable("quiet"), before + 0.5 * f64::from(asked));
+    // Answers while the receiver's window is what limits are not believed.
+    s.probe(20);
+    let before = s.variable("quiet");
+    s.call(|cc, cx| {
+        cc.on_transmit(cx, &Transmit { sent: 0, clock: Clock::Ack, blocked: Blocked::Rwnd });
+    });
+    round(&mut s, RTT);
+    assert!(s.variable("quiet") < before + 1.0);
+}
+
+#[test]
+fn probes_that_displace_data_are_given_up() {
+    let mut s = steady(&Config::default(), 100.0);
+    for _ in 0..2 {
+        s.cc.ask(
+            &mut Cx { now: s.now, path: &s.path, rng: &mut s.rng, act: &mut Actions::default() },
+            20.0,
+            false,
+        );
+        s.probe(20);
+        rounds(&mut s, 3, ms(30));
+        s.cc.queue = 0.0;
+    }
+    assert!(s.cc.deaf(&s.path));
+    assert_eq!(rounds(&mut s, 12, RTT).train, None);
+}
+
+#[test]
+fn a_timeout_halves_only_after_silence() {
+    let mut s = steady(&Config::default(), 100.0);
+    s.now += RTT;
+    s.timeout(1);
+    assert_eq!(s.cwnd(), 100.0, "acknowledgements come: a repair is late");
+    s.now += RTT;
+    s.timeout(2);
+    assert_eq!(s.cwnd(), 50.0);
+}
+
+#[test]
+fn idleness_keeps_the_window_and_paces_it() {
+    let mut s = steady(&Config::default(), 100.0);
+    s.now += Duration::from_secs(60);
+    assert_eq!(s.idle(), Actions::default());
+    assert_eq!(s.cwnd(), 100.0);
+    let rate = s.cc.pacing().expect("a rate").bits_per_sec() as f64;
+    assert!((rate / (1.03 * 100.0 * 8000.0 / 0.5) - 1.0).abs() < 1e-6, "{rate}");
+}
+
+#[test]
+fn a_recovery_tells_a_round_trip_by_its_rate_samples() {
+    let mut s = steady(&Config::default(), 100.0);
+    s.path.phase = Phase::Recovery;
+    s.now += ms(30);
+    s.path.round += 1;
+    let rate = RateSample {
+        delivered: 1000,
+        interval: ms(30),
+        rate: None,
+        app_limited: false,
+        prior_delivered: 0,
+        lost: 0,
+        in_flight: 0,
+    };
+    let ack = Ack { rate: Some(rate), ..testing::ack(AckKind::Partial, 1.0) };
+    s.call(|cc, cx| cc.on_ack(cx, &ack));
+    assert!((s.variable("queue-ms") - 30.0).abs() < 1e-6);
+}
+
+#[test]
+fn it_needs_one_sense() {
+    let none = Config { probes: false, delay: false, ..Config::default() };
+    assert!(none.validate().unwrap_err().to_string().contains("leave one of them out"));
+}

@@ -1,0 +1,404 @@
+//! A box that answers in the receiver's name (spoofing, RFC 3135 §3.1.2; Akyildiz, Morabito, Palazzo 2001 §II): one connection
+//! goes through it, and what the sender sends is acknowledged at once, kept, and sent again from here until the receiver has
+//! acknowledged it. Segments go in and come out, as on a router; it has no connection of its own.
+//!
+//! The acknowledgements of the receiver have to come by, since they alone release what is kept: past a full store data goes
+//! unanswered, as if there were no box. A FIN is not answered before everything ahead of it has arrived.
+
+use skyhaul_base::{Duration, Instant};
+use skyhaul_tcp::{Flags, Segment, Seq};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Before a round trip is known (RFC 6298 §2.1), and at least.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LEAST_WAIT: Duration = Duration::from_millis(200);
+/// Segments beyond a hole that reveal a loss, and duplicates.
+const ENOUGH: u32 = 3;
+
+/// A data segment that is kept.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    segment: Segment,
+    sent: Instant,
+    again: bool,
+    sacked: bool,
+}
+
+/// The box, for one connection.
+#[derive(Debug)]
+pub(crate) struct Spoof {
+    capacity: u64,
+    /// It has seen the handshake and nothing has made it forget. Offsets count from the sender's SYN.
+    tracks: bool,
+    iss: Seq,
+    /// What the sender has been told, what is there without a gap, what the receiver has acknowledged.
+    told: u64,
+    local: u64,
+    una: u64,
+    /// The right edge of the window that the sender has been told.
+    edge: u64,
+    kept: BTreeMap<u64, Kept>,
+    stored: u64,
+    high_sacked: u64,
+    duplicates: u32,
+    /// A repair goes on until this has been acknowledged.
+    recover: u64,
+    /// What comes next from the receiver, and the clocks of both ends.
+    receiver_seq: Seq,
+    stamps: Option<(u32, u32)>,
+    srtt: Option<Duration>,
+    rttvar: Duration,
+    backoff: u32,
+    expires: Instant,
+    pub(crate) to_sender: VecDeque<Segment>,
+    pub(crate) to_receiver: VecDeque<Segment>,
+    /// Segments that it has sent again.
+    pub(crate) repeats: u64,
+}
+
+impl Spoof {
+    /// A box that keeps up to `capacity` bytes.
+    pub(crate) fn new(capacity: u64) -> Self {
+        Self {
+            capacity,
+            tracks: false,
+            iss: Seq(0),
+            told: 1,
+            local: 1,
+            una: 1,
+            edge: 0,
+            kept: BTreeMap::new(),
+            stored: 0,
+            high_sacked: 0,
+            duplicates: 0,
+            recover: 0,
+            receiver_seq: Seq(0),
+            stamps: None,
+            srtt: None,
+            rttvar: Duration::ZERO,
+            backoff: 0,
+            expires: Instant::MAX,
+            to_sender: VecDeque::new(),
+            to_receiver: VecDeque::new(),
+            repeats: 0,
+        }
+    }
+    /// It has crashed, or nothing comes by any more: what it kept is gone, and what comes passes untouched.
+    pub(crate) fn forget(&mut self) {
+        *self = Self { repeats: self.repeats, ..Self::new(self.capacity) };
+    }
+    #[cfg(test)]
+    fn stored(&self) -> u64 {
+        self.stored
+    }
+    /// When [`Self::expire`] has something to do.
+    pub(crate) fn next_timeout(&self) -> Instant {
+        self.expires
+    }
+
+    fn offset(&self, seq: Seq) -> u64 {
+        seq.unwrap(self.una, self.iss.add(self.una as u32)).unwrap_or(0)
+    }
+    fn seq(&self, offset: u64) -> Seq {
+        self.iss.add(offset as u32)
+    }
+
+    /// A segment of the sender.
+    pub(crate) fn outbound(&mut self, now: Instant, s: &Segment) {
+        if s.flags.has(Flags::SYN) {
+            self.forget();
+            (self.tracks, self.iss) = (true, s.seq);
+            self.stamps = s.ts.map(|(val, _)| (0, val));
+        } else if s.flags.has(Flags::RST) {
+            self.forget();
+        }
+        if !self.tracks || s.flags.has(Flags::SYN) {
+            self.to_receiver.push_back(*s);
+            return;
+        }
+        let from = self.offset(s.seq);
+        let end = from + u64::from(s.len);
+        if let (Some((_, echo)), Some((val, _))) = (&mut self.stamps, s.ts) {
+            if from <= self.told {
+                *echo = val;
+            }
+        }
+        if end <= self.local && from < self.local && !s.flags.has(Flags::FIN) {
+            // It asks, or what it was told was lost.
+            self.answer(None);
+            return;
+        }
+        self.to_receiver.push_back(*s);
+        if s.len == 0 || self.stored + u64::from(s.len) > self.capacity || from < self.una {
+            return;
+        }
+        let kept = Kept { segment: *s, sent: now, again: false, sacked: false };
+        if self.kept.insert(from, kept).is_none() {
+            self.stored += u64::from(s.len);
+        }
+        if self.expires == Instant::MAX {
+            self.expires = now + self.patience();
+        }
+        self.advance();
+        self.answer((from > self.local).then_some((from, end)));
+    }
+
+    /// What is there without a gap.
+    fn advance(&mut self) {
+        while let Some(k) = self.kept.get(&self.local) {
+            self.local += u64::from(k.segment.len);
+        }
+    }
+
+    /// An acknowledgement in the receiver's name; `beyond`: what lies beyond a gap.
+    fn answer(&mut self, beyond: Option<(u64, u64)>) {
+        let window = self.capacity.saturating_sub(self.stored);
+        (self.told, self.edge) = (self.local, self.local + window);
+        let mut a = Segment {
+            seq: self.receiver_seq,
+            ack: self.seq(self.local),
+            window: u32::try_from(window).unwrap_or(u32::MAX),
+            flags: Flags::ACK,
+            ts: self.stamps,
+            ..Segment::default()
+        };
+        if let Some((from, to)) = beyond {
+            a.sack.push(self.seq(from), self.seq(to));
+        }
+        self.to_sender.push_back(a);
+    }
+
+    /// A segment of the receiver.
+    pub(crate) fn inbound(&mut self, now: Instant, s: &Segment) {
+        if s.flags.has(Flags::RST) {
+            self.forget();
+        }
+        if !self.tracks {
+            self.to_sender.push_back(*s);
+            return;
+        }
+        self.receiver_seq = s.seq.add(s.span());
+        if let (Some((val, _)), Some((new, _))) = (&mut self.stamps, s.ts) {
+            *val = new;
+        }
+        if s.flags.has(Flags::SYN) {
+            self.edge = 1 + u64::from(s.window);
+            self.to_sender.push_back(*s);
+            return;
+        }
+        let ack = self.offset(s.ack);
+        let advanced = ack > self.una;
+        if advanced {
+            self.release(now, ack);
+        } else if ack == self.una && s.len == 0 && self.stored > 0 {
+            self.duplicates += 1;
+        }
+        for &(from, to) in s.sack.as_slice() {
+            let (from, to) = (self.offset(from), self.offset(to));
+            self.high_sacked = self.high_sacked.max(to);
+            self.kept.range_mut(from..to.max(from)).for_each(|(_, k)| k.sacked = true);
+        }
+        self.repair(now, advanced);
+        if s.len > 0 || s.flags.has(Flags::FIN) {
+            let window = self.capacity.saturating_sub(self.stored);
+            let window = u32::try_from(window).unwrap_or(u32::MAX);
+            self.to_sender.push_back(Segment { ack: self.seq(self.local), window, ..*s });
+        } else {
+            let opened = self.local + self.capacity.saturating_sub(self.stored);
+            let step = 2 * u64::from(self.kept.first_key_value().map_or(1, |(_, k)| k.segment.len));
+            if self.local > self.told || opened >= self.edge + step {
+                self.answer(None);
+            }
+        }
+    }
+
+    /// The receiver has everything before `ack`.
+    fn release(&mut self, now: Instant, ack: u64) {
+        self.una = ack;
+        (self.duplicates, self.backoff) = (0, 0);
+        while let Some(first) = self.kept.first_entry() {
+            let k = *first.get();
+            if first.key() + u64::from(k.segment.len) > ack {
+                break;
+            }
+            first.remove();
+            self.stored -= u64::from(k.segment.len);
+            if !k.again && !k.sacked {
+                self.measured(now - k.sent);
+            }
+        }
+        self.local = self.local.max(ack);
+        self.advance();
+        self.expires = if self.kept.is_empty() { Instant::MAX } else { now + self.patience() };
+    }
+
+    /// RFC 6298 §2.
+    fn measured(&mut self, rtt: Duration) {
+        match self.srtt {
+            None => (self.srtt, self.rttvar) = (Some(rtt), rtt / 2),
+            Some(srtt) => {
+                self.rttvar = (self.rttvar * 3 + srtt.abs_diff(rtt)) / 4;
+                self.srtt = Some((srtt * 7 + rtt) / 8);
+            }
+        }
+    }
+    fn patience(&self) -> Duration {
+        let usual = self.srtt.map_or(FIRST_WAIT, |srtt| srtt + (self.rttvar * 4).max(LEAST_WAIT));
+        usual * (1 << self.backoff.min(6))
+    }
+
+    /// Sends again what is missing: by selective acknowledgements, and without them one loss per round trip (RFC 6582).
+    fn repair(&mut self, now: Instant, advanced: bool) {
+        let again = self.srtt.unwrap_or(FIRST_WAIT);
+        if self.high_sacked > self.una {
+            let high = self.high_sacked;
+            let missing: Vec<u64> = self
+                .kept
+                .range(..high)
+                .filter(|(from, k)| {
+                    let beyond = *from + u64::from((1 + ENOUGH) * k.segment.len) <= high;
+                    !k.sacked && beyond && (!k.again || k.sent + again <= now)
+                })
+                .map(|(&from, _)| from)
+                .collect();
+            missing.into_iter().for_each(|from| self.resend(now, from));
+            return;
+        }
+        let begins = self.duplicates == ENOUGH && self.una >= self.recover;
+        if begins {
+            self.recover = self.kept.last_key_value().map_or(0, |(from, _)| *from);
+        }
+        if begins || advanced && self.una < self.recover {
+            self.resend_first(now);
+        }
+    }
+    fn resend_first(&mut self, now: Instant) {
+        if let Some((&from, _)) = self.kept.iter().find(|(_, k)| !k.sacked) {
+            self.resend(now, from);
+        }
+    }
+    fn resend(&mut self, now: Instant, from: u64) {
+        if let Some(k) = self.kept.get_mut(&from) {
+            (k.sent, k.again) = (now, true);
+            self.repeats += 1;
+            self.to_receiver.push_back(k.segment);
+        }
+    }
+
+    /// The timer of what is kept.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        if self.expires > now {
+            return;
+        }
+        if self.kept.is_empty() {
+            self.expires = Instant::MAX;
+            return;
+        }
+        self.backoff += 1;
+        self.recover = self.kept.last_key_value().map_or(0, |(from, _)| *from);
+        self.duplicates = 0;
+        self.resend_first(now);
+        self.expires = now + self.patience();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(n: u32) -> Segment {
+        Segment { seq: Seq(1 + 1000 * n), len: 1000, flags: Flags::ACK, ..Segment::default() }
+    }
+    fn ack(n: u32) -> Segment {
+        Segment { ack: Seq(1 + 1000 * n), window: 100_000, flags: Flags::ACK, ..Segment::default() }
+    }
+    /// A box that has seen a handshake.
+    fn tracking(capacity: u64) -> Spoof {
+        let mut b = Spoof::new(capacity);
+        let syn = Segment { flags: Flags::SYN, ..Segment::default() };
+        b.outbound(Instant::ZERO, &syn);
+        let answer = Segment { flags: Flags::SYN.with(Flags::ACK), ack: Seq(1), window: 60_000, ..syn };
+        b.inbound(Instant::ZERO, &answer);
+        b.to_sender.clear();
+        b.to_receiver.clear();
+        b
+    }
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn data_is_acknowledged_at_once_and_kept_until_the_receiver_does() {
+        let mut b = tracking(10_000);
+        for n in 0..3 {
+            b.outbound(at(0), &data(n));
+        }
+        let told: Vec<_> = b.to_sender.drain(..).map(|s| (s.ack.0, s.window)).collect();
+        assert_eq!(told, [(1001, 9000), (2001, 8000), (3001, 7000)]);
+        assert_eq!((b.to_receiver.len(), b.stored()), (3, 3000));
+        b.inbound(at(500), &ack(2));
+        assert_eq!(b.stored(), 1000);
+        // The window has opened: the sender is told, and of nothing else.
+        let told: Vec<_> = b.to_sender.drain(..).map(|s| (s.ack.0, s.window)).collect();
+        assert_eq!(told, [(3001, 9000)]);
+    }
+
+    #[test]
+    fn a_full_store_lets_data_pass_unanswered() {
+        let mut b = tracking(2000);
+        (0..4).for_each(|n| b.outbound(at(0), &data(n)));
+        assert_eq!((b.to_receiver.len(), b.to_sender.len(), b.stored()), (4, 2, 2000));
+        assert_eq!(b.to_sender.back().map(|s| (s.ack.0, s.window)), Some((2001, 0)));
+        // What the receiver has is acknowledged, whoever kept it.
+        b.inbound(at(500), &ack(4));
+        assert_eq!(b.to_sender.back().map(|s| (s.ack.0, s.window)), Some((4001, 2000)));
+        assert_eq!(b.stored(), 0);
+    }
+
+    #[test]
+    fn losses_are_repaired_from_the_store_and_duplicates_never_reach_the_sender() {
+        let mut b = tracking(100_000);
+        (0..8).for_each(|n| b.outbound(at(0), &data(n)));
+        b.inbound(at(500), &ack(1));
+        b.to_sender.clear();
+        b.to_receiver.clear();
+        for n in 2..6 {
+            let mut dup = ack(1);
+            dup.sack.push(Seq(2001), Seq(1 + 1000 * (n + 1)));
+            b.inbound(at(500), &dup);
+        }
+        let again: Vec<_> = b.to_receiver.drain(..).map(|s| s.seq.0).collect();
+        assert_eq!(again, [1001], "once");
+        assert!(b.to_sender.is_empty());
+        // Without selective acknowledgements three duplicates do; and then the timer.
+        let mut b = tracking(100_000);
+        (0..8).for_each(|n| b.outbound(at(0), &data(n)));
+        b.inbound(at(500), &ack(1));
+        b.to_receiver.clear();
+        (0..3).for_each(|_| b.inbound(at(500), &ack(1)));
+        assert_eq!(b.to_receiver.drain(..).map(|s| s.seq.0).collect::<Vec<_>>(), [1001]);
+        let expires = b.next_timeout();
+        b.expire(expires);
+        assert_eq!(b.to_receiver.len(), 1);
+        assert!(b.next_timeout() - expires > expires - at(500), "it backs off");
+    }
+
+    #[test]
+    fn a_fin_waits_for_the_receiver_and_what_is_not_tracked_passes() {
+        let mut b = tracking(100_000);
+        b.outbound(at(0), &data(0));
+        let fin = Segment { flags: Flags::ACK.with(Flags::FIN), ..data(1) };
+        b.outbound(at(0), &fin);
+        assert_eq!(b.to_sender.back().map(|s| s.ack.0), Some(2001), "not beyond the data");
+        let last = Segment { ack: Seq(2002), ..ack(2) };
+        b.inbound(at(500), &last);
+        assert_eq!(b.to_sender.back().map(|s| s.ack.0), Some(2002));
+        b.forget();
+        b.to_sender.clear();
+        b.to_receiver.clear();
+        b.outbound(at(600), &data(2));
+        b.inbound(at(600), &ack(1));
+        assert_eq!((b.to_receiver.pop_front(), b.to_sender.pop_front()), (Some(data(2)), Some(ack(1))));
+        assert_eq!(b.stored(), 0);
+    }
+}
