@@ -522,7 +522,7 @@ fn new_files_run_as_they_are() {
     assert!(good(&folder, &["run", "mine.toml", "--set", "duration=5s"]).contains("My scenario"));
     let args = ["study", "run", "question.toml", "--seeds", "2", "--set", "duration=5s"];
     assert!(good(&folder, &args).contains("My question"));
-    bad(&folder, &["new", "scenario", "mine.toml"], &["mine.toml is there already", "choose another name"]);
+    bad(&folder, &["new", "scenario", "mine.toml"], &["mine.toml exists already", "choose another name"]);
     bad(&folder, &["new", "paper"], &["paper", "scenario, study"]);
 }
 

@@ -280,7 +280,7 @@ fn datagrams(
     if let Some((name, _)) = given.iter().find(|(_, given)| *given) {
         return refuse(
             format!("{key}.{name}"),
-            "only TCP has it: leave it out, or write transport = \"tcp\"",
+            "only TCP uses it: leave it out, or write transport = \"tcp\"",
         );
     }
     // A size that is refused is found when the workload is resolved.

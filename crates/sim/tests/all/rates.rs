@@ -283,7 +283,7 @@ fn what_makes_no_sense_is_refused_with_its_key() {
             "transport = \"tfrc\"\napp = { kind = \"pages\", segments = 5 }",
             "flows.a.app: transport = \"tfrc\"",
         ),
-        ("transport = \"tfrc\"\ncc = \"reno\"", "flows.a.cc: datagrams have none"),
+        ("transport = \"tfrc\"\ncc = \"reno\"", "flows.a.cc: only TCP uses it"),
         ("transport = { kind = \"tfrc\", packet = \"40 B\" }", "flows.a.transport.packet: \"40 B\""),
         ("transport = { kind = \"tfrc\", queue = 0 }", "flows.a.transport.queue"),
         ("transport = { kind = \"tfrc\", burst = 0 }", "flows.a.transport.burst"),

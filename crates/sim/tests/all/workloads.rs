@@ -421,7 +421,7 @@ fn what_makes_no_sense_is_refused_with_its_key() {
         ),
         (
             "[flows.a]\ntransport = 'udp'\ncc = 'reno'\napp = { kind = 'cbr', rate = '1 Mbit/s' }",
-            "flows.a.cc: datagrams have none",
+            "flows.a.cc: only TCP uses it",
         ),
         (
             "[flows.a]\ntransport = 'udp'\napp = { kind = 'cbr', rate = '1 Mbit/s', packet = '20 B' }",
