@@ -81,6 +81,6 @@ fn the_kernel_has_no_such_transport() {
     let s = scenario("transport = \"tfrc\"", "1");
     for world in [World::OursToKernel, World::Kernel("reno".into())] {
         let e = world::run(&s, &world, 1, &|| false).expect_err("refused").to_string();
-        assert!(e.contains("flows.a: transport = \"tfrc\" is our own at both ends"), "{e}");
+        assert!(e.contains("flows.a: transport = \"tfrc\" needs Skyhaul at both ends"), "{e}");
     }
 }
