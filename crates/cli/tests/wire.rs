@@ -223,12 +223,17 @@ fn curl_and_iperf3_are_served() {
     assert_eq!((curl.status.code(), curl.stdout.len()), (Some(0), 3_000_000));
     let out = ended(child, out);
     assert!(out.contains("3 MB") && out.contains(": closed in order\n"), "{out}");
-    for (extra, arrow) in [(&["-n", "5M"][..], " <- "), (&["-n", "5M", "-R", "-P", "2"], " -> ")] {
+    for (extra, arrow) in [(&["-n", "20M"][..], " <- "), (&["-n", "20M", "-R", "-P", "2"], " -> ")] {
         let (child, out) = serving(&ns, &["--mode", "iperf3", "--once", "--cc", "reno"]);
         let client = run(&ns, "iperf3", &[&["-c", "10.84.0.2", "-J"], extra].concat());
         assert!(client.status.success(), "{}", text(&client.stdout));
         let v: Value = serde_json::from_slice(&client.stdout).expect("JSON");
-        assert!(v["end"]["sum_received"]["bytes"].as_u64() > Some(4_000_000));
+        // When the sender has written everything, up to a send buffer (tcp_wmem) of it is still under way.
+        assert!(
+            v["end"]["sum_received"]["bytes"].as_u64() > Some(10_000_000),
+            "{}",
+            v["end"]["sum_received"]
+        );
         let out = ended(child, out);
         assert!(out.contains(arrow) && out.contains("goodput"), "{out}");
     }
