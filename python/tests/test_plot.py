@@ -42,7 +42,7 @@ def test_of_chooses_objects(result, of):
 def test_series_of_one_unit_share_a_figure(result):
     both = result.plot("cwnd", "in-flight", of="bulk[0]")
     assert curves(both) == {"bulk[0] cwnd", "bulk[0] in-flight"}
-    with pytest.raises(sh.SkyhaulError, match=r"no common axis: cwnd \(segments\), queue \(packets\)"):
+    with pytest.raises(sh.SkyhaulError, match=r"cannot share an axis: cwnd \(segments\), queue \(packets\)"):
         result.plot("cwnd", "queue")
 
 

@@ -121,7 +121,7 @@ endpoint = "ns2-2001"
         ({"flow": "web"}, r"there is no flows.web \(known: bulk\)"),
         ({"set": {"flows.bulk.count": 3}}, r"flows.bulk.count: an agent controls one connection"),
         ({"interval": 0.0}, r"interval: 0: write a number above 0"),
-        ({"set": {"links.sat.rate": "unlimited"}}, r"rate: it does not follow from the scenario"),
+        ({"set": {"links.sat.rate": "unlimited"}}, r"rate: the scenario does not determine it"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_runs(options, words):

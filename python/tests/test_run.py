@@ -175,7 +175,7 @@ def test_a_result_can_be_pickled():
         assert list(table) == list(other)
         assert len(table) == len(other)
         assert repr([table[c] for c in table]) == repr([other[c] for c in other])
-    with pytest.raises(sh.SkyhaulError, match="save it where it was made"):
+    with pytest.raises(sh.SkyhaulError, match="save it before pickling"):
         again.save("nowhere")
 
 

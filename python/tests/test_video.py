@@ -32,7 +32,7 @@ def test_fit(tmp_path):
 def test_a_trace_that_is_none(tmp_path):
     trace = tmp_path / "film.txt"
     trace.write_text("1 I 0 100\n2 P 40 -3\n")
-    with pytest.raises(skyhaul.ScenarioError, match=r"film\.txt:2: .*no size of a frame"):
+    with pytest.raises(skyhaul.ScenarioError, match=r"film\.txt:2: .*is not a frame size"):
         video.fit(trace)
     with pytest.raises(OSError, match="cannot read"):
         video.fit(tmp_path / "missing.txt")
