@@ -40,7 +40,7 @@ if wanted wheel; then
   PATH="$tools:$PATH" "$tools/maturin" build --profile wheel --zig --compatibility manylinux2014 --quiet --out dist
 fi
 if wanted sdist; then
-  "$tools/maturin" sdist --quiet --out dist
+  "$tools/maturin" sdist --out dist
 fi
 if wanted sbom; then
   "$tools/python" tools/sbom.py dist/skyhaul.cdx.json

@@ -441,7 +441,7 @@ fn what_makes_no_sense_is_refused_with_its_key() {
         ("[flows.a]\napp = { kind = 'arrivals', rate = '0 /s', size = '1 kB' }", "never happens"),
         (
             "[flows.a]\napp = { kind = 'arrivals', rate = '1 /s', size = { pareto = { min = '2 kB', max = '1 kB', shape = 1.1 } } }",
-            "pareto.max: not above min",
+            "pareto.max: must be above min",
         ),
         (
             "[flows.a]\n[[event]]\nat = '1 s'\nset = { 'links.sat.queue.kind' = 'plain' }",
