@@ -4,7 +4,7 @@
 //! low-priority probes last and discards them first (TCP-Peach's dummy segments). So losses are repaired and otherwise not
 //! answered, and two windows are kept:
 //!
-//! - the *quiet* window, by delay and probes. It aims at a few segments of its own in the queue ([`Hark::target`]). Where the queue
+//! - the *quiet* window, by delay and probes. It aims at a few segments of its own in the queue (`Hark::target`). Where the queue
 //!   is empty it sends probes, and half of those that are answered become window: a large path fills in a few round trips.
 //! - the *reno* window, what NewReno would have under the same losses. It counts only while a competitor keeps a queue standing
 //!   that does not shrink as Hark yields.
