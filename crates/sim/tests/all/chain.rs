@@ -1,8 +1,9 @@
 //! Chains of connections: what splitting gains, what it holds, what is lost when a gateway crashes.
 
+use crate::text::{self, chained as bulk};
 use skyhaul_scenario::resolved::Resolved;
 use skyhaul_scenario::{Document, no_files};
-use skyhaul_sim::{ChainResult, FlowResult, RunResult, run};
+use skyhaul_sim::{ChainResult, RunResult, run};
 use skyhaul_trace::Null;
 
 /// 100 Mbit/s, 5 ms on the ground; 10 Mbit/s over the satellite, a round trip of 550 ms in all.
@@ -37,18 +38,10 @@ sndbuf = "2 MiB"
 "#;
 
 fn resolve(sets: &[&str]) -> Resolved {
-    let mut d = Document::parse("t.toml", PATH, &no_files).expect("TOML");
-    for set in sets {
-        d.set(set).unwrap_or_else(|e| panic!("{e}"));
-    }
-    d.resolve().unwrap_or_else(|e| panic!("{e}"))
+    text::resolve(PATH, sets)
 }
 fn ran(sets: &[&str]) -> RunResult {
-    run(&resolve(sets), 1, Null).expect("a world")
-}
-fn bulk(result: &RunResult) -> (&FlowResult, ChainResult) {
-    let flow = result.group("bulk").next().expect("a flow");
-    (flow, *flow.chain.as_deref().expect("a chain"))
+    text::ran(PATH, sets, 1)
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod send_buffer;
 mod spoof;
 mod square_root;
 mod tcp_real;
+mod text;
 mod traces;
 mod user;
 mod video;

@@ -1,8 +1,7 @@
 //! What SCPS-TP does about losses that are corruption: nothing is slowed down, and what is missing is asked for at once.
 
-use skyhaul_scenario::{Document, no_files};
-use skyhaul_sim::{FlowResult, RunResult, run};
-use skyhaul_trace::Null;
+use crate::text::{self, bulk};
+use skyhaul_sim::RunResult;
 
 /// 4 Mbit/s of payload over a satellite with a round trip of 550 ms; nothing but the rate limits.
 const PATH: &str = r#"
@@ -20,15 +19,7 @@ sndbuf = "16 MiB"
 "#;
 
 fn ran(sets: &[&str], events: &str, seed: u64) -> RunResult {
-    let mut d = Document::parse("t.toml", &format!("{PATH}{events}"), &no_files).expect("TOML");
-    for set in sets {
-        d.set(set).unwrap_or_else(|e| panic!("{e}"));
-    }
-    run(&d.resolve().unwrap_or_else(|e| panic!("{e}")), seed, Null).expect("a world")
-}
-
-fn bulk(result: &RunResult) -> &FlowResult {
-    result.group("bulk").next().expect("a flow")
+    text::ran(&format!("{PATH}{events}"), sets, seed)
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! A gateway that answers in the receiver's name, and paths that come to pass gateways by.
 
+use crate::text::{self, chained as bulk};
 use skyhaul_scenario::{Document, no_files};
-use skyhaul_sim::{ChainResult, FlowResult, RunResult, run};
-use skyhaul_trace::Null;
+use skyhaul_sim::RunResult;
 
 /// 100 Mbit/s and 5 ms to the gateway; 10 Mbit/s over the satellite, a round trip of 540 ms.
 const PATH: &str = r#"
@@ -29,15 +29,7 @@ gateways = ["g1"]
 "#;
 
 fn ran(sets: &[&str], events: &str) -> RunResult {
-    let mut d = Document::parse("t.toml", &format!("{PATH}{events}"), &no_files).expect("TOML");
-    for set in sets {
-        d.set(set).unwrap_or_else(|e| panic!("{e}"));
-    }
-    run(&d.resolve().unwrap_or_else(|e| panic!("{e}")), 1, Null).expect("a world")
-}
-fn bulk(result: &RunResult) -> (&FlowResult, ChainResult) {
-    let flow = result.group("bulk").next().expect("a flow");
-    (flow, *flow.chain.as_deref().expect("a chain"))
+    text::ran(&format!("{PATH}{events}"), sets, 1)
 }
 
 /// When the sender had been told of so many segments.
