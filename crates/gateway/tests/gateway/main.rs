@@ -195,19 +195,35 @@ fn half_closes_and_refusals_pass() {
     assert!(near.count("refused") > 0 && near.count("aborted") > 0);
 }
 
+/// A connection with an echo, from before something happens until after it.
+struct Lasting {
+    client: TcpStream,
+    serves: std::thread::JoinHandle<()>,
+}
+
+impl Lasting {
+    fn begin(bed: &Bed) -> Self {
+        let serves = echo(listen(bed, server()), 1);
+        let connect = || TcpStream::connect(server()).expect("connects");
+        let mut client = bed.spaces[CLIENT].within(connect).expect("enters");
+        client.write_all(b"before").expect("writes");
+        Self { client, serves }
+    }
+    fn end(mut self) {
+        self.client.write_all(b" and after").expect("writes");
+        self.client.shutdown(Shutdown::Write).expect("half-closes");
+        let mut back = Vec::new();
+        self.client.read_to_end(&mut back).expect("reads");
+        assert_eq!(&back[32..], b"before and after");
+        self.serves.join().expect("serves");
+    }
+}
+
 fn older_connections_pass_untouched() {
     let Some(bed) = Bed::new("older", CALM) else { return };
-    let serves = echo(listen(&bed, server()), 1);
-    let mut old =
-        bed.spaces[CLIENT].within(|| TcpStream::connect(server()).expect("connects")).expect("enters");
-    old.write_all(b"before").expect("writes");
+    let old = Lasting::begin(&bed);
     let (near, far) = (bed.gateway(NEAR, ""), bed.gateway(FAR, ""));
-    old.write_all(b" and after").expect("writes");
-    old.shutdown(Shutdown::Write).expect("half-closes");
-    let mut back = Vec::new();
-    old.read_to_end(&mut back).expect("reads");
-    assert_eq!(&back[32..], b"before and after");
-    serves.join().expect("serves");
+    old.end();
     assert_eq!((near.count("from-hosts"), far.count("from-link")), (0, 0));
 }
 
@@ -276,10 +292,7 @@ fn a_reload_keeps_connections() {
     let (near, _far) = (bed.gateway(NEAR, ""), bed.gateway(FAR, ""));
     let file = bed.folder.join("near.toml");
     let first = std::fs::read_to_string(&file).expect("is there");
-    let serves = echo(listen(&bed, server()), 1);
-    let mut old =
-        bed.spaces[CLIENT].within(|| TcpStream::connect(server()).expect("connects")).expect("enters");
-    old.write_all(b"before").expect("writes");
+    let old = Lasting::begin(&bed);
     assert_eq!(near.count("from-hosts"), 1);
     // What cannot be read, or cannot change, changes nothing.
     for (text, says) in [
@@ -301,12 +314,7 @@ fn a_reload_keeps_connections() {
     assert_eq!(near.count("from-hosts"), 2);
     other(PORT + 2);
     assert_eq!(near.count("from-hosts"), 3);
-    old.write_all(b" and after").expect("writes");
-    old.shutdown(Shutdown::Write).expect("half-closes");
-    let mut back = Vec::new();
-    old.read_to_end(&mut back).expect("reads");
-    assert_eq!(&back[32..], b"before and after");
-    serves.join().expect("serves");
+    old.end();
 }
 
 fn nothing_is_left_behind() {
