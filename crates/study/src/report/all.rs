@@ -1,7 +1,8 @@
 //! One page over all studies: a summary on the first screen, then paper by paper, then an index of all claims.
 
 use super::parts::{
-    RULE, badge, claims, class, escape, failed, figure, filter, readings, scenario, scripts, tables, top,
+    self, RULE, badge, claims, class, escape, failed, figure, filter, readings, scenario, scripts, tables,
+    top,
 };
 use crate::book::{Book, Chapter, Part, Tally};
 use crate::evaluation::Evaluation;
@@ -33,19 +34,17 @@ pub fn all(book: &Book) -> String {
 
 /// The table of contents beside the text, or above it on a narrow screen: every paper with its studies.
 fn contents(b: &mut String, book: &Book) {
-    b.push_str(
-        "<nav class=\"side\" aria-label=\"Contents\"><details open><summary>Contents</summary>\
-         <p><a href=\"#top\">Summary</a> · <a href=\"#claims\">All claims</a></p><ul>\n",
-    );
-    for c in &book.chapters {
-        let _ = write!(b, "<li><a href=\"#{}\">{}</a><ul>", escape(&c.name), escape(&c.paper.title));
-        for part in &c.parts {
-            let title = part.outcome.as_ref().map_or(&part.name, |e| &e.title);
-            let _ = write!(b, "<li><a href=\"#{}\">{}</a></li>", anchor(c, part), escape(title));
+    let before = "<p><a href=\"#top\">Summary</a> · <a href=\"#claims\">All claims</a></p>";
+    parts::contents(b, before, |b| {
+        for c in &book.chapters {
+            let _ = write!(b, "<li><a href=\"#{}\">{}</a><ul>", escape(&c.name), escape(&c.paper.title));
+            for part in &c.parts {
+                let title = part.outcome.as_ref().map_or(&part.name, |e| &e.title);
+                let _ = write!(b, "<li><a href=\"#{}\">{}</a></li>", anchor(c, part), escape(title));
+            }
+            b.push_str("</ul></li>\n");
         }
-        b.push_str("</ul></li>\n");
-    }
-    b.push_str("</ul></details></nav>\n");
+    });
 }
 
 fn provenance(b: &mut String, book: &Book) {

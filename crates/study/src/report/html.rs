@@ -1,7 +1,7 @@
 //! The report of a study as one HTML file: figures are interactive, nothing is fetched.
 
 use super::parts::{
-    RULE, badge, claims, escape, failed, figure, head, readings, scenario, scripts, tables, tiles, top,
+    self, RULE, badge, claims, escape, failed, figure, head, readings, scenario, scripts, tables, tiles, top,
 };
 use crate::evaluation::{Counts, Evaluation};
 use crate::format;
@@ -59,30 +59,28 @@ pub fn html(e: &Evaluation) -> String {
 
 /// Beside the text, or above it on a narrow screen: the sections, and each figure by its title.
 fn contents(b: &mut String, e: &Evaluation) {
-    b.push_str(
-        "<nav class=\"side\" aria-label=\"Contents\"><details open><summary>Contents</summary><ul>\
-         <li><a href=\"#top\">Overview</a></li>",
-    );
-    let drawn = || e.figures.iter().enumerate().filter(|(_, f)| !f.is_empty());
-    if drawn().next().is_some() {
-        b.push_str("<li><a href=\"#figures\">Figures</a><ul>");
-        for (i, f) in drawn() {
-            let _ = write!(b, "<li><a href=\"#plot-{i}\">{}</a></li>", escape(&f.title));
+    parts::contents(b, "", |b| {
+        b.push_str("<li><a href=\"#top\">Overview</a></li>");
+        let drawn = || e.figures.iter().enumerate().filter(|(_, f)| !f.is_empty());
+        if drawn().next().is_some() {
+            b.push_str("<li><a href=\"#figures\">Figures</a><ul>");
+            for (i, f) in drawn() {
+                let _ = write!(b, "<li><a href=\"#plot-{i}\">{}</a></li>", escape(&f.title));
+            }
+            b.push_str("</ul></li>");
         }
-        b.push_str("</ul></li>");
-    }
-    let sections = [
-        ("tables", "Tables", !e.tables.is_empty()),
-        ("claims", "Claims", true),
-        ("readings", "Readings", e.readings.len() > 1),
-        ("scenario", "Scenario", true),
-        ("values", "Values", true),
-        ("provenance", "Provenance", true),
-    ];
-    for (id, title, _) in sections.into_iter().filter(|(.., there)| *there) {
-        let _ = write!(b, "<li><a href=\"#{id}\">{title}</a></li>");
-    }
-    b.push_str("</ul></details></nav>\n");
+        let sections = [
+            ("tables", "Tables", !e.tables.is_empty()),
+            ("claims", "Claims", true),
+            ("readings", "Readings", e.readings.len() > 1),
+            ("scenario", "Scenario", true),
+            ("values", "Values", true),
+            ("provenance", "Provenance", true),
+        ];
+        for (id, title, _) in sections.into_iter().filter(|(.., there)| *there) {
+            let _ = write!(b, "<li><a href=\"#{id}\">{title}</a></li>");
+        }
+    });
 }
 
 fn section(b: &mut String, id: &str, title: &str, content: impl FnOnce(&mut String)) {

@@ -55,6 +55,16 @@ pub(super) fn top(b: &mut String, title: &str) {
     );
 }
 
+/// The contents beside the text, or above it on a narrow screen; `list` writes the entries.
+pub(super) fn contents(b: &mut String, before: &str, list: impl FnOnce(&mut String)) {
+    let _ = write!(
+        b,
+        "<nav class=\"side\" aria-label=\"Contents\"><details open><summary>Contents</summary>{before}<ul>"
+    );
+    list(b);
+    b.push_str("</ul></details></nav>\n");
+}
+
 pub(super) fn tiles(b: &mut String, c: Counts) {
     b.push_str("<div class=\"tiles\">");
     let mut tile = |class: &str, n: usize, word: &str| {
