@@ -45,7 +45,7 @@ fn all(args: &[String]) {
     for (name, keys) in CONTROLS.iter().filter(|(n, _)| wanted.is_empty() || wanted.iter().any(|w| w == n)) {
         for loss in [0.0, 1e-3, 1e-2] {
             let rate = Some((Rate::from_bits_per_sec(10_400_000), 50));
-            let geo = Link { delay: Duration::from_millis(275), loss, rate };
+            let geo = Link { delay: Duration::from_millis(275), loss, rate, ..Link::default() };
             let Some(bed) = Bed::new("bench", geo) else { return };
             let more = format!(
                 "rate = \"10.38 Mbit/s\"\nendpoint = {{ receive-autotuning = false, send-autotuning = false }}\nrwnd = \"8 MiB\"\nsndbuf = \"8 MiB\"\n{keys}\n"

@@ -6,6 +6,7 @@ use skyhaul_base::amount::{RateSpec, Size, Time};
 use skyhaul_base::{Duration, Rate};
 use skyhaul_net::host::{Endpoint, Keys};
 use skyhaul_scenario::ScenarioError;
+use skyhaul_tcp::config::Keepalive;
 use skyhaul_wire::Profile;
 use std::fmt;
 use std::net::IpAddr;
@@ -57,6 +58,9 @@ pub struct Satellite {
     /// What leaves is paced to this rate, so that the queue is here.
     #[serde(default, deserialize_with = "finite_rate")]
     pub rate: Option<Rate>,
+    /// Connections to a gateway that is known begin with a part of the window that earlier ones had.
+    #[serde(default = "yes")]
+    pub resume: bool,
     /// Longest packet over the link, bytes.
     #[serde(default = "ethernet")]
     pub mtu: u16,
@@ -231,6 +235,9 @@ fn not_split() -> Vec<u16> {
 fn everything() -> Vec<Network> {
     ["0.0.0.0/0", "::/0"].iter().filter_map(|n| n.parse().ok()).collect()
 }
+fn yes() -> bool {
+    true
+}
 fn ethernet() -> u16 {
     1500
 }
@@ -307,7 +314,10 @@ impl Config {
                 return Err(fail(key, "it leaves room for nothing: write more".into()));
             }
         }
-        let endpoint = f.satellite.endpoint(&fail)?;
+        let mut endpoint = f.satellite.endpoint(&fail)?;
+        if !f.satellite.says_keepalive() {
+            endpoint.tcp.keepalive = keepalive(f.limits.stuck.0);
+        }
         let File { name, terrestrial, satellite, split, limits, on_failure } = f;
         Ok(Self { name, terrestrial, satellite, split, limits, on_failure, endpoint })
     }
@@ -338,7 +348,20 @@ impl Config {
     }
 }
 
+/// How a connection over the link finds out that its other end is gone, with whoever stands there: a reset is sent once
+/// and may be lost. An outage that [`Limits::stuck`] allows does not end it.
+fn keepalive(stuck: Duration) -> Keepalive {
+    let interval = Duration::from_secs(10);
+    let probes = (stuck.as_secs_f64() / interval.as_secs_f64()).ceil();
+    Keepalive { idle: Duration::from_secs(60), interval, probes: (probes as u32).max(3) }
+}
+
 impl Satellite {
+    /// The file has an opinion of its own.
+    fn says_keepalive(&self) -> bool {
+        let table = self.endpoint.as_ref().and_then(toml::Value::as_table);
+        table.is_some_and(|t| t.contains_key("keepalive-idle"))
+    }
     /// Control and endpoint, read as in a scenario file.
     fn endpoint(&self, fail: &dyn Fn(&str, String) -> GatewayError) -> Result<Endpoint, GatewayError> {
         let wrong = |e: ScenarioError| fail(&format!("satellite.{}", e.key), e.message);
@@ -395,6 +418,17 @@ mod tests {
         assert_eq!((c.name.as_str(), c.interface().as_str()), ("gateway", "sky-gateway"));
         assert_eq!((c.limits.flows, c.split.exclude_ports, c.satellite.rate), (20_000, vec![179], None));
         assert_eq!(c.terrestrial.networks.len(), 2);
+    }
+
+    #[test]
+    fn keepalives_outlast_the_outage_that_is_allowed() {
+        let of = |more: &str| {
+            let c = Config::parse("g.toml", &format!("{LEAST}{more}")).unwrap();
+            c.endpoint.tcp.keepalive
+        };
+        let k = of("[limits]\nstuck = \"95 s\"\n");
+        assert_eq!((k.idle.as_secs_f64(), k.interval.as_secs_f64(), k.probes), (60.0, 10.0, 10));
+        assert_eq!(of("endpoint = { keepalive-idle = \"0 s\" }\n").idle, Duration::ZERO);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_net::host::{ConnId, Host};
 use skyhaul_relay::{Bytes, Moved, Relay};
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 
 /// From which side it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -37,6 +38,10 @@ pub(crate) struct Flow {
     near: Option<Near>,
     /// The leg over the link; `None` before it was admitted.
     pub(crate) far: Option<ConnId>,
+    /// The gateway at the other end of the link, if there is one.
+    pub(crate) gateway: Option<NonZeroU32>,
+    /// The connection over the link is there, and its gateway counts it.
+    pub(crate) met: bool,
     /// Forward: from the hosts to the link.
     relay: Relay<Bytes>,
     pub(crate) began: Instant,
@@ -64,7 +69,19 @@ impl Flow {
     ) -> Self {
         let relay = Relay::new(buffer);
         let near = Some(near);
-        Self { from, client, server, near, far: None, relay, began: now, moved: now, listed: false }
+        Self {
+            from,
+            client,
+            server,
+            near,
+            far: None,
+            gateway: None,
+            met: false,
+            relay,
+            began: now,
+            moved: now,
+            listed: false,
+        }
     }
 
     pub(crate) fn near_mut(&mut self) -> Option<&mut Near> {

@@ -4,15 +4,19 @@ use crate::config::Config;
 use crate::error::GatewayError;
 use crate::flow::{Flow, From, State};
 use crate::near::{self, Near};
+use crate::peer::Peers;
 use crate::poll::{Happened, Poll};
 use crate::rules::Ports;
 use crate::status::{Counts, FlowStatus, Status};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::app::{App, Turn};
-use skyhaul_net::host::{Admission, ConnId, Host, HostConfig, Secret};
+use skyhaul_cc::InitialWindow;
+use skyhaul_net::host::{Admission, Asked, ConnId, Endpoint, Host, HostConfig, HostError, Secret};
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
+use std::num::{NonZeroU16, NonZeroU32};
 use std::os::fd::AsFd;
 
 /// Numbers under which listeners are watched; flows come behind them.
@@ -44,6 +48,7 @@ pub struct Gateway {
     by_conn: BTreeMap<ConnId, u32>,
     /// Connections from the link that were admitted: (server, client).
     admitted: BTreeMap<(SocketAddr, SocketAddr), u32>,
+    peers: Peers,
     /// Flows to be looked after.
     listed: Vec<u32>,
     happened: Vec<Happened>,
@@ -80,6 +85,7 @@ impl Gateway {
             free: Vec::new(),
             by_conn: BTreeMap::new(),
             admitted: BTreeMap::new(),
+            peers: Peers::default(),
             listed: Vec::new(),
             happened: Vec::new(),
             chunk: vec![0; 2 * near::CHUNK].into_boxed_slice().try_into().expect("as long as that"),
@@ -100,6 +106,8 @@ impl Gateway {
         let secret = Secret::draw().map_err(GatewayError::os("draw random numbers"))?;
         let mut host = HostConfig::new(Vec::new(), secret);
         host.transparent = true;
+        // Drawn anew at each start: what others know of the way to us is not worth more.
+        host.gateway = NonZeroU32::new(RandomState::new().build_hasher().finish() as u32);
         host.by_client = true;
         host.mtu = config.satellite.mtu.into();
         host.memory = config.limits.memory.0;
@@ -147,6 +155,7 @@ impl Gateway {
             uptime: (now - self.began).as_secs_f64(),
             admits: self.orders().admit,
             flows: self.len(),
+            peers: self.peers.len(),
             memory: host.memory().held,
             counts: self.counts,
             list: flows.map(|f| Self::row(now, f, host)).collect(),
@@ -232,7 +241,8 @@ impl Gateway {
         // Somebody connects to the listener itself: there is nobody behind it.
         let loops = self.ports().v4 == server.port() && server.ip().is_loopback();
         let near = Near::accepted(stream, KEEPALIVE).ok().filter(|_| !loops);
-        let far = host.connect(now, client, server, &self.config.endpoint);
+        let window = self.peers.before(server.ip()).and_then(|g| self.window(now, g));
+        let far = self.connect(now, host, (client, server), window, near.as_ref().map_or(0, Near::dscp));
         let (Some(near), Ok(far)) = (near, far) else {
             // Dropped, it is reset.
             self.counts.refused += 1;
@@ -241,21 +251,50 @@ impl Gateway {
         let buffer = self.config.limits.buffer.0;
         let mut flow = Flow::new(now, From::Hosts, (client, server), near, buffer);
         flow.far = Some(far);
+        self.counts.resumed += u64::from(window.is_some());
         let number = self.insert(flow);
         self.by_conn.insert(far, number);
         self.watch(number);
     }
 
+    /// Opens the leg over the link in the name of a client.
+    fn connect(
+        &self,
+        now: Instant,
+        host: &mut Host,
+        (client, server): (SocketAddr, SocketAddr),
+        window: Option<NonZeroU16>,
+        dscp: u8,
+    ) -> Result<ConnId, HostError> {
+        let endpoint = &self.config.endpoint;
+        if window.is_none() && dscp == 0 {
+            return host.connect(now, client, server, endpoint);
+        }
+        let mut endpoint = Endpoint { dscp, ..endpoint.clone() };
+        if let Some(window) = window {
+            endpoint.tcp.rules.initial_window = InitialWindow::Segments(window.get().into());
+        }
+        host.connect(now, client, server, &endpoint)
+    }
+
+    /// The initial window of a connection to another gateway, where earlier ones have learnt more than the endpoint says.
+    fn window(&self, now: Instant, gateway: NonZeroU32) -> Option<NonZeroU16> {
+        let s = &self.config.satellite;
+        if s.resume && s.rate.is_some() { self.peers.window(now, gateway) } else { None }
+    }
+
     /// Somebody behind the link connects to one of our hosts.
-    fn open_to_host(&mut self, now: Instant, host: &mut Host, server: SocketAddr, client: SocketAddr) {
+    fn open_to_host(&mut self, now: Instant, host: &mut Host, asked: Asked) {
+        let Asked { local: server, remote: client, dscp, gateway } = asked;
         self.counts.from_link += 1;
         let preserve = self.config.terrestrial.preserve;
-        let Ok(near) = Near::connect(client, server, preserve, KEEPALIVE) else {
+        let Ok(near) = Near::connect(client, server, preserve, dscp, KEEPALIVE) else {
             self.counts.refused += 1;
             host.refuse(server, client);
             return;
         };
-        let flow = Flow::new(now, From::Link, (client, server), near, self.config.limits.buffer.0);
+        let mut flow = Flow::new(now, From::Link, (client, server), near, self.config.limits.buffer.0);
+        flow.gateway = gateway;
         let number = self.insert(flow);
         self.admitted.insert((server, client), number);
         self.watch(number);
@@ -293,7 +332,10 @@ impl Gateway {
                 host.refuse(server, client);
                 self.admitted.remove(&(server, client));
             } else if waits && connecting && !near.is_connecting() {
-                host.admit(server, client);
+                let gateway = flow.gateway;
+                let window = gateway.and_then(|g| self.window(now, g));
+                self.counts.resumed += u64::from(window.is_some());
+                host.admit(server, client, window);
             }
             self.list(number as u32);
         }
@@ -323,12 +365,29 @@ impl Gateway {
         }
     }
 
+    /// Those whose clients gave up before the connection over the link was there.
+    fn withdrawn(&mut self, now: Instant, host: &mut Host) {
+        while let Some(ends) = host.next_withdrawn() {
+            if let Some(number) = self.admitted.remove(&ends) {
+                self.end(now, host, number, false);
+            }
+        }
+    }
+
     fn pump(&mut self, now: Instant, host: &mut Host) {
         for number in core::mem::take(&mut self.listed) {
             let Some(flow) = self.flows[number as usize].as_mut() else { continue };
             flow.listed = false;
-            let opened =
-                flow.far.and_then(|id| host.conn(id)).is_some_and(skyhaul_net::host::Conn::is_connected);
+            let far = flow.far.and_then(|id| host.conn(id));
+            let opened = far.is_some_and(skyhaul_net::host::Conn::is_connected);
+            if opened && !flow.met {
+                flow.met = true;
+                flow.gateway = far.and_then(skyhaul_net::host::Conn::peer_gateway).or(flow.gateway);
+                if let Some(gateway) = flow.gateway {
+                    let host = if flow.from == From::Hosts { flow.server } else { flow.client };
+                    self.peers.meet(now, gateway, host.ip());
+                }
+            }
             match flow.pump(now, host, &mut self.chunk) {
                 State::Open => {}
                 State::Finished => self.end(now, host, number, true),
@@ -342,6 +401,10 @@ impl Gateway {
 
     fn end(&mut self, now: Instant, host: &mut Host, number: u32, in_order: bool) {
         let Some(mut flow) = self.flows[number as usize].take() else { return };
+        if let (true, Some(gateway)) = (flow.met, flow.gateway) {
+            Self::learn(&mut self.peers, now, host, &flow);
+            self.peers.leave(gateway);
+        }
         self.free.push(number);
         let passed = flow.passed();
         self.counts.bytes_to_link += passed.to_link;
@@ -357,6 +420,17 @@ impl Gateway {
         flow.close(now, host, in_order);
     }
 
+    /// What a connection tells of the way to the gateway at its other end.
+    fn learn(peers: &mut Peers, now: Instant, host: &Host, flow: &Flow) {
+        let (Some(gateway), Some(far)) = (flow.gateway, flow.far.and_then(|id| host.conn(id))) else { return };
+        let window = far.snapshot().cwnd;
+        let sent = flow.passed().to_link as f64 / f64::from(far.segment_size().max(1));
+        // It has been used, not only allowed.
+        if sent > 2.0 * window {
+            peers.learn(now, gateway, window);
+        }
+    }
+
     /// Gives up those on which nothing moves.
     fn sweep(&mut self, now: Instant, host: &mut Host) {
         if now < self.swept + SWEEP {
@@ -364,6 +438,9 @@ impl Gateway {
         }
         self.swept = now;
         let (stuck, idle) = (self.config.limits.stuck.0, self.config.limits.idle.0);
+        for flow in self.flows.iter().flatten().filter(|f| f.met) {
+            Self::learn(&mut self.peers, now, host, flow);
+        }
         for number in 0..self.flows.len() {
             if self.flows[number].as_ref().is_some_and(|f| f.is_stuck(now, stuck, idle)) {
                 self.counts.stuck += 1;
@@ -376,8 +453,10 @@ impl Gateway {
 impl App for Gateway {
     fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
         self.happened(now, host);
-        while let Some((server, client)) = host.next_asked() {
-            self.open_to_host(now, host, server, client);
+        // First: the same ends may be asked for again.
+        self.withdrawn(now, host);
+        while let Some(asked) = host.next_asked() {
+            self.open_to_host(now, host, asked);
         }
         self.news(now, host);
         self.pump(now, host);

@@ -28,6 +28,7 @@ mod far;
 mod flow;
 mod gateway;
 mod near;
+mod peer;
 mod poll;
 pub mod rules;
 mod run;

@@ -79,9 +79,15 @@ impl Near {
         client: SocketAddr,
         server: SocketAddr,
         preserve: Preserve,
+        dscp: u8,
         idle: Duration,
     ) -> io::Result<Self> {
         let socket = socket(server.ip())?;
+        if dscp != 0 {
+            // The class of its client's packets.
+            let class = u32::from(dscp) << 2;
+            let _ = if server.is_ipv4() { socket.set_tos_v4(class) } else { socket.set_tclass_v6(class) };
+        }
         prepare(&socket, idle)?;
         let whole = match preserve {
             Preserve::Full => socket.bind(&client.into()).is_ok(),
@@ -102,6 +108,13 @@ impl Near {
 
     pub(crate) fn stream(&self) -> &TcpStream {
         &self.stream
+    }
+    /// DSCP of the packets that it sends: that of the client's SYN, where the kernel reflects it (`net.ipv4.tcp_reflect_tos`).
+    pub(crate) fn dscp(&self) -> u8 {
+        let socket = socket2::SockRef::from(&self.stream);
+        let v4 = self.stream.local_addr().is_ok_and(|a| a.is_ipv4());
+        let class = if v4 { socket.tos_v4() } else { socket.tclass_v6() };
+        class.map_or(0, |c| (c >> 2) as u8 & 0x3f)
     }
     /// The server has not answered yet.
     pub(crate) fn is_connecting(&self) -> bool {

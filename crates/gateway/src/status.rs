@@ -23,6 +23,8 @@ pub struct Counts {
     pub stuck: u64,
     /// Times at which there was no room for more flows: new connections were forwarded.
     pub overloads: u64,
+    /// Those over the link that began with a window that earlier ones had learnt.
+    pub resumed: u64,
     /// Bytes passed on to the link.
     pub bytes_to_link: u64,
     /// Bytes passed on to hosts.
@@ -71,6 +73,8 @@ pub struct Status {
     pub admits: bool,
     /// Connections now.
     pub flows: usize,
+    /// Other gateways that are known.
+    pub peers: usize,
     /// Bytes that connections over the link hold.
     pub memory: u64,
     /// What has been counted.
@@ -99,6 +103,7 @@ impl Status {
             "1 if new connections are split, 0 if they are forwarded.",
             f64::from(u8::from(self.admits)),
         );
+        add("peers", "gauge", "Other gateways that are known.", self.peers as f64);
         add("memory_bytes", "gauge", "Bytes held by connections over the link.", self.memory as f64);
         for (name, help, value) in [
             ("from_hosts_total", "Connections opened by hosts.", c.from_hosts),
@@ -108,6 +113,7 @@ impl Status {
             ("refused_total", "Connections that were refused.", c.refused),
             ("stuck_total", "Connections on which nothing moved for too long.", c.stuck),
             ("overloads_total", "Times without room for more connections.", c.overloads),
+            ("resumed_total", "Connections that began with a window learnt by earlier ones.", c.resumed),
             ("to_link_bytes_total", "Bytes passed on to the link.", c.bytes_to_link),
             ("to_hosts_bytes_total", "Bytes passed on to hosts.", c.bytes_to_hosts),
             ("lost_bytes_total", "Bytes that waited when an end gave up.", c.bytes_lost),

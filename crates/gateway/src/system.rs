@@ -58,8 +58,11 @@ fn families() -> impl Iterator<Item = bool> {
 /// router has little use for it (Documentation/networking/ip-sysctl.rst).
 const EARLY_DEMUX: &str = "/proc/sys/net/ipv4/tcp_early_demux";
 
-fn early_demux() -> bool {
-    fs::read_to_string(EARLY_DEMUX).is_ok_and(|v| v.trim() != "0")
+/// Whether an accepted connection has the traffic class of its SYN: so we learn it, and what we answer has it.
+const REFLECT_TOS: &str = "/proc/sys/net/ipv4/tcp_reflect_tos";
+
+fn is_on(key: &str) -> bool {
+    fs::read_to_string(key).is_ok_and(|v| v.trim() != "0")
 }
 
 /// What was there before, and comes back.
@@ -67,12 +70,13 @@ fn early_demux() -> bool {
 pub struct Before {
     table: String,
     early_demux: bool,
+    reflect_tos: bool,
 }
 
 impl Before {
     /// As [`keep`] reads it.
-    fn words(&self) -> [String; 2] {
-        [self.table.clone(), u8::from(self.early_demux).to_string()]
+    fn words(&self) -> [String; 3] {
+        [self.table.clone(), u8::from(self.early_demux).to_string(), u8::from(self.reflect_tos).to_string()]
     }
 }
 
@@ -85,6 +89,9 @@ fn remove(before: &Before) {
     remove_table(&before.table);
     if before.early_demux {
         let _ = fs::write(EARLY_DEMUX, "1");
+    }
+    if !before.reflect_tos {
+        let _ = fs::write(REFLECT_TOS, "0");
     }
     for v6 in families() {
         for rule in mark_rules() {
@@ -172,7 +179,8 @@ impl Installed {
             })?;
         }
         // From here on what is left behind is ours.
-        let before = Before { table: rules::table(config), early_demux: early_demux() };
+        let table = rules::table(config);
+        let before = Before { table, early_demux: is_on(EARLY_DEMUX), reflect_tos: is_on(REFLECT_TOS) };
         let keeper = keeper(again, &before, config.on_failure)?;
         let installed = Self { config: config.clone(), before, ports, open: true, keeper };
         installed.fill()?;
@@ -185,6 +193,8 @@ impl Installed {
         if self.before.early_demux {
             fs::write(EARLY_DEMUX, "0").map_err(GatewayError::os(format!("write to {EARLY_DEMUX}")))?;
         }
+        // Kernels before 5.10 do not have it: classes are not copied then.
+        let _ = fs::write(REFLECT_TOS, "1");
         // Packets of others come from our interface: their sources are elsewhere. Loosely checked, they pass (RFC 3704).
         let _ = fs::write(format!("/proc/sys/net/ipv4/conf/{}/rp_filter", self.config.interface()), "2");
         for v6 in families() {
@@ -280,7 +290,8 @@ fn keeper(
 /// What the keeper does: it waits until nobody holds the other end of its standard input, and takes everything away.
 /// `words` are those that were given to it.
 pub fn keep(words: &[String]) {
-    let [table, early_demux] = words else { return };
+    let [table, early_demux, reflect_tos] = words else { return };
     let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
-    remove(&Before { table: table.clone(), early_demux: early_demux == "1" });
+    let (early_demux, reflect_tos) = (early_demux == "1", reflect_tos == "1");
+    remove(&Before { table: table.clone(), early_demux, reflect_tos });
 }

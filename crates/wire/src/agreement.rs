@@ -1,5 +1,7 @@
 //! The agreement between both ends of a connection, and the signalling of priorities to the network.
 
+use core::num::NonZeroU32;
+
 /// First field of the option that negotiates and marks probes (RFC 6994: an experiment's identifier, "PEAC"). It is
 /// **not registered**: register it before public use, or set another one.
 pub const PROBE_EXID: u32 = 0x5045_4143;
@@ -8,6 +10,8 @@ pub const RATE_EXID: u32 = 0x5245_414c;
 /// The same for the option that permits and sets the ratio of acknowledgements of RFC 5690, whose own numbers were never
 /// assigned ("ACKR").
 pub const ACK_RATIO_EXID: u32 = 0x4143_4b52;
+/// The same for the option by which gateways that split connections recognise each other ("GATE").
+pub const GATEWAY_EXID: u32 = 0x4741_5445;
 
 /// How a probe is distinguished from data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,6 +121,10 @@ pub struct Agreement {
     pub capability: Capability,
     /// Identifier of the option for probes.
     pub probe_exid: u32,
+    /// DSCP of ordinary packets; 0 is what the plan says. Packets of low priority have the plan's.
+    pub dscp: u8,
+    /// The number of the gateway that sends these segments, stated in a SYN if its options leave room.
+    pub gateway: Option<NonZeroU32>,
 }
 
 impl Default for Agreement {
@@ -127,11 +135,18 @@ impl Default for Agreement {
             window_shift: 0,
             capability: Capability::default(),
             probe_exid: PROBE_EXID,
+            dscp: 0,
+            gateway: None,
         }
     }
 }
 
 impl Agreement {
+    /// DSCP of a packet.
+    #[must_use]
+    pub const fn class(&self, low_priority: bool) -> u8 {
+        if low_priority || self.dscp == 0 { self.plan.dscp(low_priority) } else { self.dscp }
+    }
     /// With this profile, and defaults otherwise.
     #[must_use]
     pub fn with(profile: Profile) -> Self {

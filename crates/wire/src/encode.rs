@@ -49,7 +49,7 @@ impl Envelope {
             src: self.src.ip(),
             dst: self.dst.ip(),
             protocol,
-            dscp: agreed.plan.dscp(low_priority),
+            dscp: agreed.class(low_priority),
             ecn: if low_priority { 0 } else { (self.ecn | ecn) & 3 },
             ttl: self.ttl,
             id: self.id,
@@ -261,6 +261,10 @@ fn other_options(agreed: &Agreement, s: &Segment) -> Result<(Writer, u8), Encode
     let bits = mark(agreed, s, &mut w, &mut fits)?;
     if !s.waves.is_none() {
         fits &= w.rate(s.waves.number, s.waves.rate);
+    }
+    if let (true, Some(number)) = (s.flags.has(Flags::SYN), agreed.gateway) {
+        // What ends need comes first: without room it is left out.
+        w.gateway(number);
     }
     if fits { Ok((w, bits)) } else { Err(EncodeError::Options) }
 }

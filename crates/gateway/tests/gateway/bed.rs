@@ -55,13 +55,59 @@ pub(crate) const NEAR: usize = 1;
 pub(crate) const FAR: usize = 2;
 pub(crate) const SERVER: usize = 3;
 
-/// What happens on a link.
-#[derive(Clone, Copy, Debug)]
+/// What happens on a link; by default nothing does.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Link {
     pub(crate) delay: Duration,
     pub(crate) loss: f64,
     /// Its rate, and how many packets wait for it; `None`: as fast as it can.
     pub(crate) rate: Option<(Rate, usize)>,
+    pub(crate) noise: Noise,
+}
+
+/// How likely each of these happens to a packet behind the queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Noise {
+    /// It arrives twice.
+    pub(crate) duplicate: f64,
+    /// It is up to 5 ms late, so that others overtake it.
+    pub(crate) reorder: f64,
+    /// One of its bits is wrong: its checksum shows it.
+    pub(crate) corrupt: f64,
+    /// Somebody who knows its addresses and ports, but not its numbers, sends another one with a valid checksum, and with
+    /// flags, window, options and payload that are made up.
+    pub(crate) forge: f64,
+    /// The link carries nothing for 300 ms.
+    pub(crate) stall: f64,
+}
+
+impl Noise {
+    /// What arrives of a packet, each with how much later.
+    fn of(&self, packet: &[u8], rng: &mut Rng) -> Vec<(Duration, Vec<u8>)> {
+        let mut arrives = vec![(Duration::ZERO, packet.to_vec())];
+        if rng.unit() < self.duplicate {
+            arrives.push((Duration::from_millis(1), packet.to_vec()));
+        }
+        if rng.unit() < self.reorder {
+            arrives[0].0 = Duration::from_micros(rng.below(5000));
+        }
+        if rng.unit() < self.corrupt {
+            let bit = rng.below(packet.len() as u64 * 8) as usize;
+            arrives[0].1[bit / 8] ^= 1 << (bit % 8);
+        }
+        if rng.unit() < self.forge {
+            let mut other = packet.to_vec();
+            // Behind the ports of IPv4 and its header without options. Who is not on the path does not know the numbers.
+            for at in 24..other.len() {
+                if at < 32 || at >= 60 || rng.below(3) == 0 {
+                    other[at] = rng.below(256) as u8;
+                }
+            }
+            skyhaul_testkit::fuzz::repair(&mut other);
+            arrives.push((Duration::ZERO, other));
+        }
+        arrives
+    }
 }
 
 pub(crate) struct Bed {
@@ -86,6 +132,7 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
         let mut buf = vec![0; 1 << 16];
         // What waits in front of the link: when each packet has left.
         let mut queues: [VecDeque<Instant>; 2] = Default::default();
+        let mut stalled = Instant::ZERO;
         let mut wires = link.rate.map(|(rate, _)| [Serializer::new(rate), Serializer::new(rate)]);
         while !stop.load(Ordering::Relaxed) {
             let now = Clock::now();
@@ -104,13 +151,24 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
                         queue.push_back(left);
                     }
                     // Lost behind the queue, as by the sky.
-                    if rng.unit() >= link.loss {
-                        flying[way].push_back((left + link.delay, buf[..n].to_vec()));
+                    if rng.unit() < link.loss {
+                        continue;
+                    }
+                    if rng.unit() < link.noise.stall {
+                        stalled = now + Duration::from_millis(300);
+                    }
+                    for (late, packet) in link.noise.of(&buf[..n], &mut rng) {
+                        let at = left.max(stalled) + link.delay + late;
+                        let flying = &mut flying[way];
+                        let place = flying.iter().rposition(|(other, _)| *other <= at).map_or(0, |n| n + 1);
+                        flying.insert(place, (at, packet));
                     }
                 }
                 while flying[way].front().is_some_and(|(at, _)| *at <= now) {
                     let (_, packet) = flying[way].pop_front().expect("there");
-                    ends[1 - way].write(&packet).expect("the interface stays");
+                    // What was mangled may be no packet any more: the interface refuses it.
+                    let written = ends[1 - way].write(&packet);
+                    assert!(written.is_ok() || link.noise.corrupt + link.noise.forge > 0.0, "the interface stays");
                 }
             }
             let next = flying.iter().filter_map(|f| f.front()).map(|(at, _)| *at).min();
@@ -135,7 +193,7 @@ impl Bed {
             }
         };
         let [c, g1, g2, s] = [0, 1, 2, 3].map(|n: usize| &spaces[n]);
-        let here = Link { delay: Duration::ZERO, loss: 0.0, rate: None };
+        let here = Link::default();
         let pairs = [
             (
                 [
@@ -178,10 +236,14 @@ impl Bed {
 
     /// Starts a gateway in a router and waits until it is ready; `more` is added to its file.
     pub(crate) fn gateway(&self, at: usize, more: &str) -> Running {
+        self.gateway_with(at, more, "")
+    }
+    /// The same; `hosts` is added to what its file says of the hosts.
+    pub(crate) fn gateway_with(&self, at: usize, more: &str, hosts: &str) -> Running {
         let name = if at == NEAR { "near" } else { "far" };
         let file = self.folder.join(format!("{name}.toml"));
         let text = format!(
-            "name = \"{name}\"\n[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n{more}"
+            "name = \"{name}\"\n[terrestrial]\ninterface = \"lan0\"\n{hosts}[satellite]\ninterface = \"sat0\"\n{more}"
         );
         std::fs::write(&file, text).expect("writes");
         let mut command = Command::new(std::env::current_exe().expect("there"));

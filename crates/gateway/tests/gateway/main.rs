@@ -37,7 +37,10 @@ fn main() {
     }
 }
 
-const CALM: Link = Link { delay: Duration::from_millis(5), loss: 0.0, rate: None };
+/// A short link on which nothing happens.
+fn calm() -> Link {
+    Link { delay: Duration::from_millis(5), ..Link::default() }
+}
 const PORT: u16 = 7000;
 
 fn server() -> SocketAddr {
@@ -114,7 +117,7 @@ fn many(bed: &Bed, to: SocketAddr, connections: usize, longest: usize) {
 }
 
 fn streams_arrive_whole() {
-    let rough = Link { delay: Duration::from_millis(10), loss: 0.01, rate: None };
+    let rough = Link { delay: Duration::from_millis(10), loss: 0.01, ..Link::default() };
     let Some(bed) = Bed::new("streams", rough) else { return };
     let near = bed.gateway(NEAR, "");
     let far = bed.gateway(FAR, "rate = \"50 Mbit/s\"");
@@ -134,14 +137,14 @@ fn streams_arrive_whole() {
 }
 
 fn ipv6() {
-    let Some(bed) = Bed::new("ipv6", CALM) else { return };
+    let Some(bed) = Bed::new("ipv6", calm()) else { return };
     let (near, far) = (bed.gateway(NEAR, ""), bed.gateway(FAR, ""));
     many(&bed, SocketAddr::new("fd02::2".parse().expect("an address"), PORT), 10, 100_000);
     assert_eq!((near.count("from-hosts"), far.count("from-link")), (10, 10));
 }
 
 fn one_gateway_alone() {
-    let Some(bed) = Bed::new("alone", CALM) else { return };
+    let Some(bed) = Bed::new("alone", calm()) else { return };
     for (at, key) in [(NEAR, "from-hosts"), (FAR, "from-link")] {
         let gateway = bed.gateway(at, "");
         many(&bed, server(), 10, 100_000);
@@ -151,7 +154,7 @@ fn one_gateway_alone() {
 }
 
 fn half_closes_and_refusals_pass() {
-    let Some(bed) = Bed::new("ends", CALM) else { return };
+    let Some(bed) = Bed::new("ends", calm()) else { return };
     let (near, far) = (bed.gateway(NEAR, ""), bed.gateway(FAR, ""));
     // Nobody listens there: a reset, and no byte.
     let refused = bed.spaces[CLIENT].within(|| {
@@ -220,7 +223,7 @@ impl Lasting {
 }
 
 fn older_connections_pass_untouched() {
-    let Some(bed) = Bed::new("older", CALM) else { return };
+    let Some(bed) = Bed::new("older", calm()) else { return };
     let old = Lasting::begin(&bed);
     let (near, far) = (bed.gateway(NEAR, ""), bed.gateway(FAR, ""));
     old.end();
@@ -229,7 +232,7 @@ fn older_connections_pass_untouched() {
 
 fn a_killed_gateway_is_bypassed() {
     for victim in [NEAR, FAR] {
-        let Some(bed) = Bed::new("killed", CALM) else { return };
+        let Some(bed) = Bed::new("killed", calm()) else { return };
         let (near, far) = (bed.gateway(NEAR, ""), bed.gateway(FAR, ""));
         let listener = listen(&bed, server());
         let again = listener.try_clone().expect("clones");
@@ -263,7 +266,7 @@ fn a_killed_gateway_is_bypassed() {
 }
 
 fn without_room_connections_are_forwarded() {
-    let Some(bed) = Bed::new("room", CALM) else { return };
+    let Some(bed) = Bed::new("room", calm()) else { return };
     let near = bed.gateway(NEAR, "[limits]\nflows = 4\n");
     let listener = listen(&bed, server());
     let hold = std::thread::spawn(move || {
@@ -288,7 +291,7 @@ fn without_room_connections_are_forwarded() {
 }
 
 fn a_reload_keeps_connections() {
-    let Some(bed) = Bed::new("reload", CALM) else { return };
+    let Some(bed) = Bed::new("reload", calm()) else { return };
     let (near, _far) = (bed.gateway(NEAR, ""), bed.gateway(FAR, ""));
     let file = bed.folder.join("near.toml");
     let first = std::fs::read_to_string(&file).expect("is there");
@@ -318,7 +321,7 @@ fn a_reload_keeps_connections() {
 }
 
 fn nothing_is_left_behind() {
-    let Some(bed) = Bed::new("behind", CALM) else { return };
+    let Some(bed) = Bed::new("behind", calm()) else { return };
     let before = bed.traces(NEAR);
     let near = bed.gateway(NEAR, "");
     assert!(bed.traces(NEAR).contains("inet skyhaul_near"));

@@ -3,6 +3,7 @@
 use super::secret::Secret;
 use skyhaul_wire::Plan;
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 
 /// Limit of the memory held by connections by default, bytes.
 pub const MEMORY: u64 = 1 << 30;
@@ -18,6 +19,8 @@ pub struct HostConfig {
     /// It stands in for others: it takes packets to any address, and opens connections from any. Who gives it packets has
     /// chosen them.
     pub transparent: bool,
+    /// What it is known by to other gateways that stand in for hosts; stated in each SYN.
+    pub gateway: Option<NonZeroU32>,
     /// Where an outlet takes only so many packets, clients take turns instead of connections.
     pub by_client: bool,
     /// Longest packet that its device takes, bytes.
@@ -52,6 +55,7 @@ impl HostConfig {
         Self {
             addresses,
             transparent: false,
+            gateway: None,
             by_client: false,
             mtu: 1500,
             plan: Plan::LowerEffort,

@@ -11,6 +11,7 @@ use skyhaul_tcp::{Bytes, Connection, Counters, Event, Flags, Mark, Rejected, Seg
 use skyhaul_wire::tcp::{ProbeOption, Tcp};
 use skyhaul_wire::{Agreement, Capability, Checksum, Envelope, MAX_HEADER, Profile};
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 
 /// Probes without a marked answer after which bits are taken to be zeroed on the way, if the peer is seen to receive them.
 const BITS_ZEROED_AFTER: u64 = 8;
@@ -55,6 +56,8 @@ pub struct Conn {
     pub(super) ready: bool,
     pub(super) released: bool,
     pub(super) listener: Option<u16>,
+    /// The gateway that stands in for the peer.
+    pub(super) gateway: Option<NonZeroU32>,
     pub(super) armed: Instant,
     /// When its buffers give their room back, if nothing is in them then.
     trim_at: Instant,
@@ -105,6 +108,7 @@ impl Conn {
             ready: false,
             released: false,
             listener,
+            gateway: None,
             armed: Instant::MAX,
             trim_at: Instant::MAX,
             booked: 0,
@@ -118,6 +122,11 @@ impl Conn {
         }
     }
 
+    /// The number of the gateway that stands in for the peer, if one does and says so.
+    #[must_use]
+    pub fn peer_gateway(&self) -> Option<NonZeroU32> {
+        self.gateway
+    }
     /// Our end.
     #[must_use]
     pub fn local(&self) -> SocketAddr {
@@ -284,7 +293,12 @@ impl Conn {
             Some(ProbeOption::Capability(c)) => Some(c),
             _ => None,
         };
-        self.take(now, tcp.segment(&self.theirs), states, tcp.payload)
+        let syn = tcp.flags.has(Flags::SYN) && self.tcp.state() == State::SynSent;
+        let outcome = self.take(now, tcp.segment(&self.theirs), states, tcp.payload);
+        if syn && self.tcp.state() != State::SynSent {
+            self.gateway = tcp.options.gateway();
+        }
+        outcome
     }
 
     /// The same for a segment that was read; `states`: what it states of probes, if it is a SYN.

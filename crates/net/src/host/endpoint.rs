@@ -18,6 +18,8 @@ pub struct Endpoint {
     pub cc: skyhaul_cc::Config,
     /// How probes are marked.
     pub profile: Profile,
+    /// DSCP of its packets, but for those of low priority.
+    pub dscp: u8,
     /// Longest packet, bytes, where that is less than the device takes; `None` for as long as the device takes them.
     pub longest: Option<u32>,
 }
@@ -31,7 +33,7 @@ impl Endpoint {
     /// The endpoint of a host on an open network with this congestion control; probes are negotiated and marked with an option.
     #[must_use]
     pub fn host(cc: skyhaul_cc::Config) -> Self {
-        Self { tcp: Config::host(), cc, profile: Profile::Option, longest: None }
+        Self { tcp: Config::host(), cc, profile: Profile::Option, dscp: 0, longest: None }
     }
 
     /// The settings of a connection to `remote` whose packets have room for `limit` bytes of options and payload.
@@ -52,7 +54,7 @@ impl Endpoint {
     }
     /// What our own segments are written with.
     pub(super) fn agreement(&self, plan: Plan, probe_exid: u32) -> Agreement {
-        let mut a = Agreement { plan, probe_exid, ..Agreement::with(self.profile) };
+        let mut a = Agreement { plan, probe_exid, dscp: self.dscp, ..Agreement::with(self.profile) };
         if !self.tcp.dsack {
             a.capability.flags &= !Capability::DSACK;
         }

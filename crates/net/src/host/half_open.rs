@@ -12,10 +12,12 @@ use super::journal::{Journal, Origin};
 use super::{Admission, Endpoint, Host};
 use crate::outlet::{Merge, Outlet};
 use skyhaul_base::{Duration, Instant};
+use skyhaul_cc::InitialWindow;
 use skyhaul_tcp::{Flags, Segment, Seq, State, SynOptions, Waves};
 use skyhaul_wire::tcp::{ProbeOption, Tcp};
 use skyhaul_wire::{Agreement, Capability, Checksum, Envelope};
-use std::num::NonZeroU16;
+use std::net::SocketAddr;
+use std::num::{NonZeroU16, NonZeroU32};
 
 /// Half-open connections leave after this long.
 const LIFE: Duration = Duration::from_secs(60);
@@ -26,6 +28,19 @@ const REPEATS_IN_A_CROWD: u8 = 1;
 const FIRST_WINDOW: i32 = 65_535;
 /// A repeated SYN is answered, and a strange segment challenged, no more often than this (as in Linux: `tcp_invalid_ratelimit`).
 const PAUSE: Duration = Duration::from_millis(500);
+
+/// A connection that waits for being admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The end that it is for.
+    pub local: SocketAddr,
+    /// Who opens it.
+    pub remote: SocketAddr,
+    /// DSCP of its SYN.
+    pub dscp: u8,
+    /// The gateway that opens it in the name of `remote`.
+    pub gateway: Option<NonZeroU32>,
+}
 
 /// What a SYN said.
 #[derive(Clone, Copy, Debug)]
@@ -42,11 +57,15 @@ pub(super) struct Syn {
     waves: bool,
     ack_cc: bool,
     states: Option<Capability>,
+    dscp: u8,
+    gateway: Option<NonZeroU32>,
 }
 
 impl Syn {
-    fn of(seg: &Segment, states: Option<Capability>) -> Self {
+    fn of(seg: &Segment, tcp: &Tcp<'_>, states: Option<Capability>) -> Self {
         Self {
+            dscp: tcp.dscp(),
+            gateway: tcp.options.gateway(),
             seq: seg.seq,
             timestamp: seg.ts.map_or(0, |(val, _)| val),
             window: seg.window.min(65_535) as u16,
@@ -84,6 +103,7 @@ impl Syn {
         self.mss = NonZeroU16::new(cookie::size(self.mss.map_or(unstated_mss, NonZeroU16::get)));
         self.flags = Flags::SYN;
         (self.waves, self.ack_cc) = (false, false);
+        (self.dscp, self.gateway) = (0, None);
         if !self.has_timestamp {
             (self.scale, self.sack, self.probes) = (None, false, false);
         }
@@ -107,6 +127,8 @@ impl Syn {
             ack_cc: false,
             waves: false,
             states: o.probes.then_some(PROBES),
+            dscp: 0,
+            gateway: None,
         }
     }
 }
@@ -130,6 +152,10 @@ pub(super) struct HalfOpen {
     pressed: bool,
     /// The application has not admitted it yet: nothing has been answered.
     waits: bool,
+    /// The application was asked whether it admits it.
+    asked: bool,
+    /// The initial window that the application has given it, segments.
+    window: Option<NonZeroU16>,
 }
 
 impl HalfOpen {
@@ -144,6 +170,8 @@ impl HalfOpen {
             repeats: 0,
             pressed,
             waits: false,
+            asked: false,
+            window: None,
         }
     }
 }
@@ -167,12 +195,12 @@ impl Host {
         if !self.may_say_synack(now, false) {
             return;
         }
-        let agreed = endpoint.agreement(self.config.plan, self.config.probe_exid);
+        let agreed = self.agreement(&endpoint);
         let states = match tcp.options.probe(agreed.probe_exid) {
             Some(ProbeOption::Capability(c)) => Some(c),
             _ => None,
         };
-        let syn = Syn::of(&tcp.segment(&agreed), states);
+        let syn = Syn::of(&tcp.segment(&agreed), tcp, states);
         let waits = self.listeners.admission(ends.local().port()) == Admission::WhenAdmitted;
         if self.half_open.len() >= self.config.backlog && waits {
             // A cookie would be an answer.
@@ -192,7 +220,7 @@ impl Host {
         let pressed = self.ledger.presses();
         let half = HalfOpen::new(syn, iss, self.opened, now, pressed);
         if waits {
-            let at = self.half_open.insert(ends, HalfOpen { waits, ..half });
+            let at = self.half_open.insert(ends, HalfOpen { waits, asked: true, ..half });
             self.half_open.arm(at, now + LIFE);
             self.asked.push_back(ends);
             return;
@@ -203,6 +231,19 @@ impl Host {
         }
         let at = self.half_open.insert(ends, half);
         self.half_open.arm(at, now + endpoint.tcp.rto.initial.min(LIFE));
+    }
+
+    /// What the SYN of a connection said that waits for being admitted.
+    pub(super) fn asked(&self, ends: &Ends) -> Option<Asked> {
+        let half = self.half_open.get(self.half_open.find(ends)?).filter(|half| half.waits)?;
+        let (dscp, gateway) = (half.syn.dscp, half.syn.gateway);
+        Some(Asked { local: ends.local(), remote: ends.remote(), dscp, gateway })
+    }
+    /// Gives one that waits its initial window.
+    pub(super) fn set_window(&mut self, at: u32, window: Option<NonZeroU16>) {
+        if let Some(half) = self.half_open.get_mut(at) {
+            half.window = window;
+        }
     }
 
     /// A connection that waits for being admitted: where it is, and the number of its SYN.
@@ -236,8 +277,12 @@ impl Host {
     fn made(&self, half: &HalfOpen, ends: &Ends, endpoint: &Endpoint) -> (Conn, Option<Segment>) {
         let (local, remote) = (ends.local(), ends.remote());
         let secret = &self.config.secret;
+        let mut config = self.config_for(half.began, remote.ip(), endpoint);
+        if let Some(window) = half.window {
+            config.rules.initial_window = InitialWindow::Segments(window.get().into());
+        }
         let origin = Origin {
-            config: self.config_for(half.began, remote.ip(), endpoint),
+            config,
             cc: endpoint.cc.clone(),
             active: false,
             opened_at: half.began,
@@ -245,8 +290,13 @@ impl Host {
             timestamp_offset: secret.timestamp_offset(local, remote),
             rng: self.stream(half.number),
         };
-        let agreed = endpoint.agreement(self.config.plan, self.config.probe_exid);
+        let mut agreed = self.agreement(endpoint);
+        if self.config.transparent && agreed.dscp == 0 && !agreed.plan.is_low(half.syn.dscp) {
+            // Whoever it stands in for would answer in the class of the SYN.
+            agreed.dscp = half.syn.dscp;
+        }
         let mut conn = Conn::new(origin.open(), local, remote, agreed, Some(local.port()));
+        conn.gateway = half.syn.gateway;
         if self.config.record {
             conn.journal = Some(Box::new(Journal::new(origin)));
         }
@@ -319,19 +369,19 @@ impl Host {
         if half.waits {
             // Its SYN once more, or its peer has given up.
             if tcp.flags.has(Flags::RST) && tcp.seq == expected {
-                self.half_open.remove(at);
+                self.withdraw(at);
             }
             return;
         }
         let Some(endpoint) = self.listeners.at(ends.local().port()).cloned() else {
-            self.half_open.remove(at);
+            self.withdraw(at);
             return self.stranger(now, ends.local(), ends.remote(), tcp, out);
         };
         let f = tcp.flags;
         if f.has(Flags::RST) {
             // Only the exact number resets; others in the window are challenged (RFC 5961 §3.2).
             if tcp.seq == expected {
-                self.half_open.remove(at);
+                self.withdraw(at);
             } else if (0..FIRST_WINDOW).contains(&tcp.seq.diff(expected)) {
                 self.challenge(now, at, out);
             }
@@ -423,12 +473,20 @@ impl Host {
         }
     }
 
+    /// Forgets one that does not come to be.
+    fn withdraw(&mut self, at: u32) {
+        if self.half_open.get(at).is_some_and(|half| half.asked) {
+            self.withdrawn.push_back(self.half_open.ends(at));
+        }
+        self.half_open.remove(at);
+    }
+
     /// Repeats answers and forgets who never acknowledged them.
     pub(super) fn grow_old(&mut self, now: Instant, out: &mut impl Outlet) {
         while let Some(at) = self.half_open.due(now) {
             let Some(half) = self.half_open.get(at) else { continue };
             if half.waits {
-                self.half_open.remove(at);
+                self.withdraw(at);
                 self.counts.half_open_expired += 1;
                 continue;
             }
@@ -452,7 +510,7 @@ impl Host {
                     self.half_open.arm(at, acknowledged.min(end));
                 }
                 _ => {
-                    self.half_open.remove(at);
+                    self.withdraw(at);
                     self.counts.half_open_expired += 1;
                 }
             }

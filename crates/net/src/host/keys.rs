@@ -100,7 +100,7 @@ impl Keys {
         if matches!(flow.cc, skyhaul_cc::Config::User(_)) {
             return Err(foreign());
         }
-        Ok(Endpoint { tcp: flow.endpoint, cc: flow.cc.clone(), profile, longest: None })
+        Ok(Endpoint { tcp: flow.endpoint, cc: flow.cc.clone(), profile, dscp: 0, longest: None })
     }
 }
 

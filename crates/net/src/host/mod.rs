@@ -46,6 +46,7 @@ pub use endpoint::Endpoint;
 pub use error::HostError;
 pub use journal::{Difference, Journal, Op};
 pub use keys::Keys;
+pub use half_open::Asked;
 pub use listeners::Admission;
 pub use memory::Memory;
 pub use secret::Secret;
@@ -67,6 +68,7 @@ use skyhaul_wire::tcp::Tcp;
 use skyhaul_wire::{Packet, Transport, ip};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU16;
 use synacks::SynAcks;
 use table::Table;
 use time_wait::Waiting;
@@ -108,6 +110,8 @@ pub struct Host {
     /// Connections that somebody asked for and the application has not yet heard of, those that it has admitted, and whom it
     /// has refused.
     asked: VecDeque<Ends>,
+    /// Those of them that their peers have given up before the handshake was done.
+    withdrawn: VecDeque<Ends>,
     admitted: Vec<Ends>,
     refused: Vec<(Ends, Seq)>,
     datagrams: Datagrams,
@@ -143,6 +147,7 @@ impl Host {
             free: Vec::new(),
             listeners: Listeners::default(),
             asked: VecDeque::new(),
+            withdrawn: VecDeque::new(),
             admitted: Vec::new(),
             refused: Vec::new(),
             datagrams: Datagrams::default(),
@@ -212,17 +217,29 @@ impl Host {
     }
 
     /// A connection that waits for being admitted, as (local, remote): each is returned once.
-    pub fn next_asked(&mut self) -> Option<(SocketAddr, SocketAddr)> {
-        self.asked.pop_front().map(|ends| (ends.local(), ends.remote()))
+    pub fn next_asked(&mut self) -> Option<Asked> {
+        while let Some(ends) = self.asked.pop_front() {
+            // It may be gone already.
+            if let Some(asked) = self.asked(&ends) {
+                return Some(asked);
+            }
+        }
+        None
     }
     /// Admits a connection that waits for it. Its SYN-ACK leaves with the next [`Self::flush`]; false if it is gone.
-    pub fn admit(&mut self, local: SocketAddr, remote: SocketAddr) -> bool {
+    ///
+    /// `window`: its initial window, segments, where what is known of the peer says more than its endpoint does.
+    pub fn admit(&mut self, local: SocketAddr, remote: SocketAddr, window: Option<NonZeroU16>) -> bool {
         let ends = Ends::new(local, remote);
-        let waits = self.waits(&ends).is_some();
-        if waits {
-            self.admitted.push(ends);
-        }
-        waits
+        let Some((at, _)) = self.waits(&ends) else { return false };
+        self.set_window(at, window);
+        self.admitted.push(ends);
+        true
+    }
+    /// A connection that [`Self::next_asked`] has returned and that will not come: its peer has given it up, or has not
+    /// acknowledged the answer.
+    pub fn next_withdrawn(&mut self) -> Option<(SocketAddr, SocketAddr)> {
+        self.withdrawn.pop_front().map(|ends| (ends.local(), ends.remote()))
     }
     /// Refuses a connection that waits for being admitted, with a RST.
     pub fn refuse(&mut self, local: SocketAddr, remote: SocketAddr) {
@@ -255,7 +272,7 @@ impl Host {
             return Err(HostError::InUse { local, remote });
         }
         let origin = self.origin(now, local, remote, endpoint);
-        let agreed = endpoint.agreement(self.config.plan, self.config.probe_exid);
+        let agreed = self.agreement(endpoint);
         let mut conn = Conn::new(origin.open(), local, remote, agreed, None);
         if self.config.record {
             conn.journal = Some(Box::new(Journal::new(origin)));

@@ -5,7 +5,7 @@ use super::ends::Ends;
 use super::journal::Origin;
 use super::{ConnId, Endpoint, FIRST_PORT, Host, HostError, Slot};
 use skyhaul_base::{Instant, Rng};
-use skyhaul_wire::ip;
+use skyhaul_wire::{Agreement, ip};
 use std::net::{IpAddr, SocketAddr};
 
 impl Host {
@@ -27,6 +27,11 @@ impl Host {
             timestamp_offset: secret.timestamp_offset(local, remote),
             rng: self.stream(self.opened),
         }
+    }
+    /// What segments of a connection with this endpoint are written with.
+    pub(super) fn agreement(&self, endpoint: &Endpoint) -> Agreement {
+        let agreed = endpoint.agreement(self.config.plan, self.config.probe_exid);
+        Agreement { gateway: self.config.gateway, ..agreed }
     }
     /// The settings of a connection to `remote`.
     pub(super) fn config_for(

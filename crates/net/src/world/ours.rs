@@ -49,7 +49,7 @@ fn endpoint(group: &FlowGroup) -> Endpoint {
         ProbeNegotiation::Paper => Profile::Paper,
         ProbeNegotiation::Negotiate => Profile::Option,
     };
-    Endpoint { tcp: group.endpoint, cc: group.cc.clone(), profile, longest: Some(packet(group)) }
+    Endpoint { tcp: group.endpoint, cc: group.cc.clone(), profile, dscp: 0, longest: Some(packet(group)) }
 }
 
 pub(super) fn run(

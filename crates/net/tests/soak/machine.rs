@@ -5,7 +5,12 @@ use std::fs;
 
 /// Memory of this process that is in use, bytes.
 pub fn resident() -> f64 {
-    let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    resident_of(std::process::id())
+}
+
+/// Memory of a process that is in use, bytes; 0 if there is none.
+pub fn resident_of(pid: u32) -> f64 {
+    let statm = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
     statm.split(' ').nth(1).and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0) * 4096.0
 }
 

@@ -78,6 +78,12 @@ impl<'a> Tcp<'a> {
         })
     }
 
+    /// DSCP of its packet.
+    #[must_use]
+    pub const fn dscp(&self) -> u8 {
+        self.dscp
+    }
+
     /// The segment by its meaning, given what its sender and we agreed on. The payload stays where it is.
     #[must_use]
     pub fn segment(&self, agreed: &Agreement) -> Segment {

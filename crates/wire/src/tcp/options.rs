@@ -2,7 +2,7 @@
 //! (RFC 6994): probes, the rate that a receiver reports, and the ratio of acknowledgements.
 
 use super::OPTION_SPACE;
-use crate::{ACK_RATIO_EXID, Capability, RATE_EXID, Refusal};
+use crate::{ACK_RATIO_EXID, Capability, GATEWAY_EXID, RATE_EXID, Refusal};
 use core::num::{NonZeroU16, NonZeroU32};
 use skyhaul_tcp::{Mark, SackBlocks, Seq};
 
@@ -20,6 +20,8 @@ const CAPABILITY_LEN: usize = 8;
 const MARK_LEN: usize = 10;
 const RATE_LEN: usize = 12;
 const ACK_RATIO_LEN: usize = 7;
+/// The same with the number of a gateway.
+const GATEWAY_LEN: usize = 10;
 
 /// The options of a segment. Of one that is repeated the last counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -157,6 +159,12 @@ impl Options<'_> {
     pub fn ack_ratio(&self) -> Option<u8> {
         self.experiment(ACK_RATIO_EXID, ACK_RATIO_LEN).and_then(|content| content.first().copied())
     }
+
+    /// The number of the gateway that has sent a SYN in the name of another host.
+    #[must_use]
+    pub fn gateway(&self) -> Option<NonZeroU32> {
+        NonZeroU32::new(long(self.experiment(GATEWAY_EXID, GATEWAY_LEN)?)?)
+    }
 }
 
 /// Writes options one after the other.
@@ -233,6 +241,9 @@ impl Writer {
     }
     pub(crate) fn mark(&mut self, exid: u32, kind: u8, id: u16) -> bool {
         self.option(EXPERIMENT, &[&exid.to_be_bytes(), &[kind, 0], &id.to_be_bytes()])
+    }
+    pub(crate) fn gateway(&mut self, number: NonZeroU32) -> bool {
+        self.option(EXPERIMENT, &[&GATEWAY_EXID.to_be_bytes(), &number.get().to_be_bytes()])
     }
     pub(crate) fn ack_ratio(&mut self, ratio: u8) -> bool {
         self.option(EXPERIMENT, &[&ACK_RATIO_EXID.to_be_bytes(), &[ratio]])

@@ -5,9 +5,8 @@ use crate::bed::{self, Path, Server, Stranger};
 use crate::client::{self, Answer};
 use crate::finding::Finding;
 use crate::stop;
+use crate::syn::syn;
 use skyhaul_base::Rng;
-use skyhaul_tcp::{Flags, Segment, Seq, SynOptions};
-use skyhaul_wire::{Agreement, Capability, Envelope, Payload};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -135,24 +134,6 @@ fn attack(stranger: &Stranger, wanted: u32) -> (u32, u64) {
     }
     (sent, answers + stranger.hear())
 }
-pub fn syn(from: SocketAddr, to: SocketAddr, seq: u32, options: bool) -> Vec<u8> {
-    let all =
-        SynOptions { mss: Some(1460), window_scale: Some(7), sack_permitted: true, ..SynOptions::default() };
-    let seg = Segment {
-        seq: Seq(seq),
-        window: 65_535,
-        flags: Flags::SYN,
-        syn: if options { all } else { SynOptions { mss: Some(1460), ..SynOptions::default() } },
-        ts: options.then_some((1000, 0)),
-        ..Segment::default()
-    };
-    let mut room = vec![0; 200];
-    let agreed = Agreement { capability: Capability { flags: 0, log2_most: 0 }, ..Agreement::default() };
-    let n = skyhaul_wire::encode(&mut room, &Envelope::new(from, to), &agreed, &seg, Payload::Bytes(&[]));
-    room.truncate(n.map_or(0, |n| n.written));
-    room
-}
-
 fn median(times: &[Option<f64>]) -> f64 {
     quantile(times, 0.5)
 }

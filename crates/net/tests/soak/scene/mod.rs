@@ -10,25 +10,13 @@ mod mutations;
 mod slow;
 mod turnover;
 
+pub use crate::program::Run;
 pub use crate::record::Outcome;
 
-/// How long and how many.
-#[derive(Clone, Copy, Debug)]
-pub struct Run {
-    pub long: bool,
-}
-
-impl Run {
-    /// One of the two.
-    pub fn choose<T>(self, long: T, short: T) -> T {
-        if self.long { long } else { short }
-    }
-}
-
-type Scene = fn(&Run) -> Outcome;
+use crate::program::Scene;
 
 /// Name, what it is, and the scene; in the order in which they are played.
-pub const ALL: &[(&str, &str, Scene)] = &[
+pub const ALL: &[Scene] = &[
     ("clock", "clocks that jump forwards and backwards, and machines that sleep", clock::play),
     (
         "mutations",

@@ -1,0 +1,37 @@
+//! What two gateways endure: many transfers over a link that loses, repeats, delays and mangles packets, being killed, floods,
+//! slow readers, short supplies, strangers, and time.
+//!
+//! ```sh
+//! make soak SOAK="--only transfers"        # one scene of the long form; they are named behind those of the host
+//! cargo test -p skyhaul-gateway --test soak   # the short form
+//! ```
+#![allow(clippy::disallowed_methods, reason = "it takes the time that it takes")]
+#![allow(missing_docs, missing_debug_implementations, unreachable_pub, reason = "a program")]
+#![allow(dead_code, reason = "the tests and the bench use the rest of the bed")]
+
+#[path = "../gateway/bed.rs"]
+mod bed;
+#[path = "../../../net/tests/soak/finding.rs"]
+mod finding;
+#[path = "../../../net/tests/soak/machine.rs"]
+mod machine;
+#[path = "../../../net/tests/soak/program.rs"]
+mod program;
+#[path = "../../../net/tests/soak/record.rs"]
+mod record;
+mod scene;
+#[path = "../../../net/tests/soak/stop.rs"]
+mod stop;
+#[path = "../../../net/tests/soak/syn.rs"]
+mod syn;
+mod transfer;
+
+fn main() -> std::process::ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if bed::stands_in(&args) {
+        return 0.into();
+    }
+    // Before there is any other thread.
+    stop::listen();
+    program::play(scene::ALL, args)
+}

@@ -1,0 +1,93 @@
+//! What gateways are put through.
+
+mod flood;
+mod killed;
+mod pressure;
+mod slow;
+mod steady;
+mod strangers;
+mod transfers;
+
+pub use crate::program::Run;
+pub use crate::record::Outcome;
+
+use crate::bed::{Bed, FAR, Link, NEAR, Noise, Running};
+use crate::finding::Finding;
+use crate::program::Scene;
+use crate::transfer::{Server, Tally};
+use skyhaul_base::Duration;
+
+/// Names of scenes begin with this where those of hosts lie in the same folder.
+pub const ALL: &[Scene] = &[
+    (
+        "gateway-transfers",
+        "transfers over a link that loses, repeats, delays, mangles and stalls, some given up by an end",
+        transfers::play,
+    ),
+    ("gateway-killed", "a gateway that is killed while transfers go on, again and again", killed::play),
+    ("gateway-strangers", "transfers while somebody who does not see them forges their packets", strangers::play),
+    ("gateway-flood", "SYNs from both sides beside genuine clients", flood::play),
+    ("gateway-slow", "clients that hardly read, within a limit of memory", slow::play),
+    ("gateway-pressure", "more connections to a server than there are ports", pressure::play),
+    ("gateway-steady", "everything at once, for a while: memory and descriptors do not grow", steady::play),
+];
+
+/// 20 ms there and back, on which everything happens.
+fn rough() -> Link {
+    let noise = Noise { duplicate: 0.01, reorder: 0.02, corrupt: 0.01, forge: 0.0, stall: 5e-5 };
+    Link { delay: Duration::from_millis(10), loss: 0.01, noise, ..Link::default() }
+}
+
+/// What gateways are told beside their interfaces: the short form does not wait a minute until one notices that the other end
+/// of a connection is gone.
+fn patience(run: &Run) -> &'static str {
+    run.choose("", "endpoint = { keepalive-idle = \"1 s\", keepalive-interval = \"1 s\" }\n")
+}
+
+/// A network with two gateways and a server.
+struct Stage {
+    server: Server,
+    gateways: Vec<Running>,
+    bed: Bed,
+}
+
+impl Stage {
+    fn new(name: &str, link: Link, more: &str) -> Result<Self, String> {
+        let bed = Bed::new(name, link).ok_or("there are no namespaces, or no nft")?;
+        let gateways = [NEAR, FAR].into_iter().map(|at| bed.gateway(at, more)).collect();
+        Ok(Self { server: Server::new(&bed)?, gateways, bed })
+    }
+    /// Waits until the gateways hold no connection; how many they hold after a while.
+    fn left(&self, patience: std::time::Duration) -> f64 {
+        let began = std::time::Instant::now();
+        loop {
+            let left: u64 = self.gateways.iter().map(|g| g.count("flows")).sum();
+            if left == 0 || began.elapsed() > patience {
+                for g in self.gateways.iter().filter(|_| left > 0) {
+                    println!("  {}", g.ask("list").trim());
+                }
+                return left as f64;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    }
+}
+
+/// What must hold of every transfer.
+fn judged(tally: &Tally, server: &Server, broken: bool) -> Vec<Finding> {
+    let cut = tally.of(|t| &t.cut) + server.cut.load(std::sync::atomic::Ordering::Relaxed) as f64;
+    let mut all = vec![
+        Finding::told("transfers that arrived whole, equal by SHA-256", tally.of(|t| &t.whole), ""),
+        Finding::told("given up by an end, and seen by the other as an error", tally.of(|t| &t.aborted), ""),
+        Finding::at_most("cut short by an end of stream that looks in order", cut, 0.0, ""),
+        Finding::at_most("with other bytes than were sent", tally.of(|t| &t.wrong), 0.0, ""),
+        Finding::told("bytes carried", tally.of(|t| &t.bytes) / 1e6, "MB"),
+    ];
+    let b = tally.of(|t| &t.broken);
+    all.push(if broken {
+        Finding::told("broken with an error", b, "")
+    } else {
+        Finding::at_most("broken though no end gave up", b, 0.0, "")
+    });
+    all
+}

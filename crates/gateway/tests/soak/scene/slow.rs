@@ -1,0 +1,69 @@
+//! Clients that hardly read what they have asked for.
+
+use super::{Outcome, Run, Stage, judged};
+use crate::bed::Link;
+use crate::finding::Finding;
+use crate::machine;
+use crate::stop;
+use crate::transfer::{Aborts, Tally, Wish, crowd};
+use skyhaul_base::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// What connections over the link may hold, and what each may in any case.
+const LIMIT: f64 = 16.0 * 1048576.0;
+const LEAST: f64 = 2.0 * 16384.0;
+
+pub fn play(run: &Run) -> Outcome {
+    let clients = run.choose(500, 40);
+    let link = Link { delay: Duration::from_millis(10), ..Link::default() };
+    let stage = Stage::new("slow", link, "[limits]\nmemory = \"16 MiB\"\nbuffer = \"64 KiB\"\n")?;
+    let (tally, next, over) = (Tally::default(), AtomicU64::new(0), AtomicBool::new(false));
+    let (mut held, mut resident) = (0.0_f64, 0.0_f64);
+    let quick = Tally::default();
+    std::thread::scope(|s| -> Result<(), String> {
+        let slow = s.spawn(|| {
+            let done = crowd(&stage.bed, clients, &tally, &|| {
+                let n = next.fetch_add(1, Ordering::Relaxed);
+                let pause = std::time::Duration::from_millis(run.choose(400, 20));
+                (n < clients as u64 && !stop::requested()).then_some(Wish {
+                    seed: n,
+                    up: 1000,
+                    down: 1 << 20,
+                    aborts: Aborts::Nobody,
+                    pause,
+                })
+            });
+            over.store(true, Ordering::Relaxed);
+            done
+        });
+        let others = s.spawn(|| {
+            crowd(&stage.bed, 2, &quick, &|| {
+                let n = next.fetch_add(1, Ordering::Relaxed);
+                (!over.load(Ordering::Relaxed)).then(|| Wish { aborts: Aborts::Nobody, ..Wish::draw(n, 100_000.0) })
+            })
+        });
+        while !over.load(Ordering::Relaxed) {
+            for g in &stage.gateways {
+                held = held.max(g.count("memory") as f64);
+                resident = resident.max(machine::resident_of(g.child.id()));
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        slow.join().map_err(|_| "a client failed")??;
+        others.join().map_err(|_| "a client failed")?
+    })?;
+    let mut findings = vec![
+        Finding::told("clients", clients as f64, ""),
+        Finding::at_most(
+            "most memory of connections over the link",
+            held / 1e6,
+            (LIMIT + LEAST * clients as f64) / 1e6,
+            "MB",
+        ),
+        Finding::told("most resident memory of a gateway", resident / 1e6, "MB"),
+        Finding::told("transfers of others meanwhile", quick.of(|t| &t.whole), ""),
+        Finding::at_most("of them broken", quick.of(|t| &t.broken) + quick.of(|t| &t.cut), 0.0, ""),
+    ];
+    findings.extend(judged(&tally, &stage.server, false));
+    Ok(findings)
+}

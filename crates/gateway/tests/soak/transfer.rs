@@ -1,0 +1,277 @@
+//! Transfers of which both ends know what has to arrive, and how each of them ended.
+
+use crate::bed::{Bed, CLIENT, SERVER};
+use sha2::{Digest, Sha256};
+use skyhaul_base::Rng;
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Of the server.
+pub const PORT: u16 = 7000;
+/// Whatever takes longer has failed.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Bytes that are read or written at a time, at most.
+const CHUNK: usize = 1 << 14;
+
+pub fn server() -> SocketAddr {
+    SocketAddr::new(IpAddr::from([10, 2, 0, 2]), PORT)
+}
+
+/// Who gives up halfway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aborts {
+    Nobody,
+    Client,
+    Server,
+}
+
+/// What is to be transferred: a request that ends with a half-close, and an answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish {
+    pub seed: u64,
+    pub up: u32,
+    pub down: u32,
+    pub aborts: Aborts,
+    /// The client pauses as long between reads.
+    pub pause: Duration,
+}
+
+impl Wish {
+    /// Lengths between nothing and `longest`, short ones more often; one in twenty is given up by an end.
+    pub fn draw(seed: u64, longest: f64) -> Self {
+        let mut rng = Rng::stream(seed, "wish");
+        let mut length = || ((longest.ln() * rng.unit()).exp() - 1.0) as u32;
+        let (up, down) = (length(), length());
+        let aborts = match rng.below(40) {
+            0 => Aborts::Client,
+            1 => Aborts::Server,
+            _ => Aborts::Nobody,
+        };
+        let pause = Duration::from_millis(if rng.below(50) == 0 { 5 } else { 0 });
+        Self { seed, up, down, aborts, pause }
+    }
+    fn write(&self) -> [u8; 17] {
+        let mut b = [0; 17];
+        b[..8].copy_from_slice(&self.seed.to_be_bytes());
+        b[8..12].copy_from_slice(&self.up.to_be_bytes());
+        b[12..16].copy_from_slice(&self.down.to_be_bytes());
+        b[16] = self.aborts as u8;
+        b
+    }
+    fn read(b: [u8; 17]) -> Self {
+        let [a, u, d] = [0, 8, 12].map(|at| &b[at..]);
+        let four = |b: &[u8]| u32::from_be_bytes([b[0], b[1], b[2], b[3]]);
+        let aborts = [Aborts::Nobody, Aborts::Client, Aborts::Server][usize::from(b[16] % 3)];
+        let seed = u64::from(four(a)) << 32 | u64::from(four(&a[4..]));
+        Self { seed, up: four(u), down: four(d), aborts, pause: Duration::ZERO }
+    }
+}
+
+fn bytes(seed: u64, name: &str, len: u32) -> Vec<u8> {
+    let mut rng = Rng::stream(seed, name);
+    let mut all: Vec<u8> = Vec::with_capacity(len as usize + 8);
+    while all.len() < len as usize {
+        all.extend(rng.next_u64().to_le_bytes());
+    }
+    all.truncate(len as usize);
+    all
+}
+
+/// How many transfers ended how. What one end sees of the other's abort is an error, or nothing yet; never an end.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Everything arrived, and is equal by SHA-256.
+    pub whole: AtomicU64,
+    /// An end gave up, and the other one noticed.
+    pub aborted: AtomicU64,
+    /// A connection broke though no end gave up.
+    pub broken: AtomicU64,
+    /// A stream ended in order before all of it had arrived.
+    pub cut: AtomicU64,
+    /// Other bytes arrived than were sent.
+    pub wrong: AtomicU64,
+    /// Bytes that arrived, both ways.
+    pub bytes: AtomicU64,
+}
+
+impl Tally {
+    pub fn of(&self, what: fn(&Self) -> &AtomicU64) -> f64 {
+        what(self).load(Ordering::Relaxed) as f64
+    }
+    fn add(what: &AtomicU64) {
+        what.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Reads up to `most` bytes; fewer if the stream ended in order.
+fn take(s: &mut TcpStream, most: usize, pause: Duration) -> io::Result<Vec<u8>> {
+    let mut all = Vec::with_capacity(most);
+    let mut chunk = [0; CHUNK];
+    while all.len() < most {
+        let room = CHUNK.min(most - all.len());
+        match s.read(&mut chunk[..room]) {
+            Ok(0) => break,
+            Ok(n) => all.extend(&chunk[..n]),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+        if !pause.is_zero() {
+            std::thread::sleep(pause);
+        }
+    }
+    Ok(all)
+}
+
+fn abort(s: TcpStream) {
+    let _ = socket2::SockRef::from(&s).set_linger(Some(Duration::ZERO));
+}
+
+fn patient(s: &TcpStream) -> io::Result<()> {
+    s.set_read_timeout(Some(PATIENCE))?;
+    s.set_write_timeout(Some(PATIENCE))
+}
+
+/// The server, until it is dropped.
+pub struct Server {
+    over: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+    /// Streams of clients that ended in order before all had come.
+    pub cut: Arc<AtomicU64>,
+    at: SocketAddr,
+}
+
+impl Server {
+    pub fn new(bed: &Bed) -> Result<Self, String> {
+        let at = server();
+        let listen = || {
+            let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)?;
+            socket.set_reuse_address(true)?;
+            socket.bind(&at.into())?;
+            socket.listen(4096)?;
+            Ok::<TcpListener, io::Error>(socket.into())
+        };
+        let listener = bed.spaces[SERVER].within(listen).map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
+        listener.set_nonblocking(true).map_err(|e| e.to_string())?;
+        let (over, cut) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
+        let (done, short) = (over.clone(), cut.clone());
+        let thread = std::thread::spawn(move || {
+            while !done.load(Ordering::Relaxed) {
+                let Ok((s, _)) = listener.accept() else {
+                    std::thread::sleep(Duration::from_millis(1));
+                    continue;
+                };
+                let short = short.clone();
+                let work = move || {
+                    let _ = s.set_nonblocking(false);
+                    if serve(s).is_ok_and(|whole| !whole) {
+                        Tally::add(&short);
+                    }
+                };
+                let _ = std::thread::Builder::new().stack_size(128 << 10).spawn(work);
+            }
+        });
+        Ok(Self { over, thread: Some(thread), cut, at })
+    }
+    pub fn at(&self) -> SocketAddr {
+        self.at
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Whether the client's stream ended where it had said.
+fn serve(mut s: TcpStream) -> io::Result<bool> {
+    patient(&s)?;
+    let mut head = [0; 17];
+    let first = take(&mut s, 17, Duration::ZERO)?;
+    if first.len() < 17 {
+        return Ok(false);
+    }
+    head.copy_from_slice(&first);
+    let wish = Wish::read(head);
+    let data = take(&mut s, wish.up as usize, Duration::ZERO)?;
+    if data.len() < wish.up as usize {
+        return Ok(false);
+    }
+    // Its half-close comes behind it.
+    let mut more = [0];
+    if s.read(&mut more)? != 0 {
+        return Ok(false);
+    }
+    s.write_all(&Sha256::digest(&data))?;
+    let answer = bytes(wish.seed, "down", wish.down);
+    if wish.aborts == Aborts::Server {
+        s.write_all(&answer[..answer.len() / 2])?;
+        abort(s);
+    } else {
+        s.write_all(&answer)?;
+    }
+    Ok(true)
+}
+
+/// One transfer, and how it ended.
+pub fn transfer(at: SocketAddr, wish: &Wish, tally: &Tally) {
+    match attempt(at, wish, tally) {
+        Ok(Some(what)) => Tally::add(what),
+        // Whose server gives up may also see it before it has sent everything.
+        Ok(None) | Err(_) if wish.aborts != Aborts::Nobody => Tally::add(&tally.aborted),
+        Ok(None) | Err(_) => Tally::add(&tally.broken),
+    }
+}
+
+fn attempt<'a>(at: SocketAddr, wish: &Wish, tally: &'a Tally) -> io::Result<Option<&'a AtomicU64>> {
+    let mut s = TcpStream::connect_timeout(&at, PATIENCE)?;
+    patient(&s)?;
+    s.write_all(&wish.write())?;
+    let data = bytes(wish.seed, "up", wish.up);
+    if wish.aborts == Aborts::Client {
+        s.write_all(&data[..data.len() / 2])?;
+        abort(s);
+        return Ok(None);
+    }
+    s.write_all(&data)?;
+    s.shutdown(Shutdown::Write)?;
+    let whole = 32 + wish.down as usize;
+    let back = take(&mut s, whole + 1, wish.pause)?;
+    tally.bytes.fetch_add(u64::from(wish.up) + back.len() as u64, Ordering::Relaxed);
+    let answer = bytes(wish.seed, "down", wish.down);
+    Ok(Some(if back.len() < whole {
+        &tally.cut
+    } else if back.len() == whole
+        && back[..32] == Sha256::digest(&data)[..]
+        && Sha256::digest(&back[32..]) == Sha256::digest(&answer)
+    {
+        if wish.aborts == Aborts::Server { &tally.cut } else { &tally.whole }
+    } else {
+        &tally.wrong
+    }))
+}
+
+/// Transfers that so many clients do at a time, each from its own thread in the clients' namespace, as long as `next` says
+/// which.
+pub fn crowd(bed: &Bed, clients: usize, tally: &Tally, next: &(dyn Fn() -> Option<Wish> + Sync)) -> Result<(), String> {
+    bed.spaces[CLIENT]
+        .within(|| {
+            std::thread::scope(|s| {
+                for _ in 0..clients {
+                    let work = || {
+                        while let Some(wish) = next() {
+                            transfer(server(), &wish, tally);
+                        }
+                    };
+                    std::thread::Builder::new().stack_size(256 << 10).spawn_scoped(s, work).expect("a thread");
+                }
+            });
+        })
+        .map_err(|e| e.to_string())
+}

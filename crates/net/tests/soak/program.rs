@@ -1,0 +1,110 @@
+//! A program of scenes: which of them are played, in which form, and what is kept.
+
+use crate::record::{self, Outcome};
+use crate::stop;
+use std::process::ExitCode;
+
+/// How long and how many.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    pub long: bool,
+}
+
+impl Run {
+    /// One of the two.
+    pub fn choose<T>(self, long: T, short: T) -> T {
+        if self.long { long } else { short }
+    }
+}
+
+/// Its name, what it is, and what it does.
+pub type Scene = (&'static str, &'static str, fn(&Run) -> Outcome);
+
+/// Plays the scenes that `args` ask for, in their order.
+pub fn play(scenes: &[Scene], args: Vec<String>) -> ExitCode {
+    let wish = match Wish::read(scenes, args.into_iter()) {
+        Ok(wish) => wish,
+        Err(line) => {
+            eprintln!("soak: {line}");
+            return 2.into();
+        }
+    };
+    let mut failed = 0;
+    for (name, about, scene) in scenes {
+        if wish.only.as_deref().is_some_and(|only| only != *name) || stop::requested() {
+            continue;
+        }
+        if let Some(kept) = wish.record().kept(name, wish.again) {
+            println!("{name}: kept from before ({kept})\n");
+            continue;
+        }
+        println!("{name}: {about}");
+        let began = std::time::Instant::now();
+        let outcome = scene(&wish.run());
+        if stop::requested() {
+            println!("  stopped: the same command does it again");
+            break;
+        }
+        failed += usize::from(wish.record().write(name, &outcome, began.elapsed()));
+    }
+    match failed {
+        _ if stop::requested() => 130.into(),
+        0 => 0.into(),
+        n => {
+            println!("{n} scenes do not hold");
+            1.into()
+        }
+    }
+}
+
+/// What is asked for.
+struct Wish {
+    long: bool,
+    again: bool,
+    only: Option<String>,
+    out: std::path::PathBuf,
+}
+
+impl Wish {
+    fn read(scenes: &[Scene], args: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut wish = Self { long: false, again: false, only: None, out: record::folder() };
+        let mut args = args.peekable();
+        while let Some(arg) = args.next() {
+            let mut value = |what: &str| args.next().ok_or(format!("{arg} needs {what} behind it"));
+            match arg.as_str() {
+                "--long" => wish.long = true,
+                "--short" => wish.long = false,
+                "--again" => wish.again = true,
+                "--only" => {
+                    let name = value("the name of a scene")?;
+                    if !scenes.iter().any(|(n, ..)| *n == name) {
+                        let known: Vec<&str> = scenes.iter().map(|(n, ..)| *n).collect();
+                        return Err(format!(
+                            "--only {name}: there is no such scene; there are {}",
+                            known.join(", ")
+                        ));
+                    }
+                    wish.only = Some(name);
+                }
+                "--out" => wish.out = value("a folder")?.into(),
+                // What test runners ask of programs that they list.
+                "--list" => std::process::exit(0),
+                // A test runner's own words.
+                "--quiet" | "--nocapture" | "--exact" | "--ignored" => {}
+                other if other.starts_with("--test-threads") => {}
+                other => {
+                    return Err(format!(
+                        "{other}: write --long, --short, --only SCENE, --again or --out FOLDER"
+                    ));
+                }
+            }
+        }
+        Ok(wish)
+    }
+    fn record(&self) -> record::Record {
+        record::Record::new(&self.out, self.long)
+    }
+    fn run(&self) -> Run {
+        Run { long: self.long }
+    }
+}
