@@ -253,7 +253,9 @@ fn finite_rate<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Rate>, D
 
 /// A larger file is no configuration, bytes.
 const LONGEST: u64 = 1 << 20;
-/// Names are part of those of interfaces, which have at most 15 letters.
+/// Longest name of an interface (IFNAMSIZ of the kernel), bytes.
+const LONGEST_INTERFACE: usize = 15;
+/// Names are part of those of interfaces.
 const LONGEST_NAME: usize = 11;
 
 impl Config {
@@ -289,6 +291,20 @@ impl Config {
         if f.name.is_empty() || f.name.len() > LONGEST_NAME || !f.name.chars().all(known) {
             return Err(fail("name", format!("write 1 to {LONGEST_NAME} small letters, digits and dashes")));
         }
+        for (key, interface) in [
+            ("terrestrial.interface", &f.terrestrial.interface),
+            ("satellite.interface", &f.satellite.interface),
+        ] {
+            // As the kernel has it (dev_valid_name); quotes would end the name in a rule.
+            let odd =
+                |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | ':' | '"' | '\\' | ';');
+            if interface.is_empty() || interface.len() > LONGEST_INTERFACE || interface.chars().any(odd) {
+                return Err(fail(
+                    key,
+                    "this is no name of an interface; `ip link` lists those that exist".into(),
+                ));
+            }
+        }
         if f.satellite.interface == f.terrestrial.interface {
             return Err(fail(
                 "satellite.interface",
@@ -315,8 +331,14 @@ impl Config {
             }
         }
         let mut endpoint = f.satellite.endpoint(&fail)?;
+        // The measurement of TCP-Real takes the room in a SYN in which gateways recognise each other.
+        endpoint.tcp.receiver_rate &= endpoint.cc.name() == "tcp-real";
         if !f.satellite.says_keepalive() {
             endpoint.tcp.keepalive = keepalive(f.limits.stuck.0);
+        }
+        if endpoint.tcp.keepalive.idle.is_zero() || endpoint.tcp.keepalive.idle > LONGEST_SILENCE {
+            let write = "write at most \"60 s\", and not 0: the kernel forgets connections that are silent for two minutes";
+            return Err(fail("satellite.endpoint.keepalive-idle", write.into()));
         }
         let File { name, terrestrial, satellite, split, limits, on_failure } = f;
         Ok(Self { name, terrestrial, satellite, split, limits, on_failure, endpoint })
@@ -348,12 +370,15 @@ impl Config {
     }
 }
 
+/// Half of what [`crate::rules`] remembers: one keepalive may be lost.
+const LONGEST_SILENCE: Duration = Duration::from_secs(crate::rules::MEMORY as u64 / 2);
+
 /// How a connection over the link finds out that its other end is gone, with whoever stands there: a reset is sent once
 /// and may be lost. An outage that [`Limits::stuck`] allows does not end it.
 fn keepalive(stuck: Duration) -> Keepalive {
     let interval = Duration::from_secs(10);
     let probes = (stuck.as_secs_f64() / interval.as_secs_f64()).ceil();
-    Keepalive { idle: Duration::from_secs(60), interval, probes: (probes as u32).max(3) }
+    Keepalive { idle: LONGEST_SILENCE, interval, probes: (probes as u32).max(3) }
 }
 
 impl Satellite {
@@ -428,7 +453,15 @@ mod tests {
         };
         let k = of("[limits]\nstuck = \"95 s\"\n");
         assert_eq!((k.idle.as_secs_f64(), k.interval.as_secs_f64(), k.probes), (60.0, 10.0, 10));
-        assert_eq!(of("endpoint = { keepalive-idle = \"0 s\" }\n").idle, Duration::ZERO);
+        assert_eq!(of("endpoint = { keepalive-idle = \"7 s\" }\n").idle, Duration::from_secs(7));
+        for idle in ["0 s", "61 s"] {
+            let text = format!("{LEAST}endpoint = {{ keepalive-idle = \"{idle}\" }}\n");
+            let e = Config::parse("g.toml", &text).unwrap_err().to_string();
+            assert!(
+                e.starts_with("g.toml: satellite.endpoint.keepalive-idle: write at most \"60 s\""),
+                "{e}"
+            );
+        }
     }
 
     #[test]

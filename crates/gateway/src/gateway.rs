@@ -9,8 +9,8 @@ use crate::poll::{Happened, Poll};
 use crate::rules::Ports;
 use crate::status::{Counts, FlowStatus, Status};
 use skyhaul_base::{Duration, Instant};
-use skyhaul_net::app::{App, Turn};
 use skyhaul_cc::InitialWindow;
+use skyhaul_net::app::{App, Turn};
 use skyhaul_net::host::{Admission, Asked, ConnId, Endpoint, Host, HostConfig, HostError, Secret};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -422,13 +422,13 @@ impl Gateway {
 
     /// What a connection tells of the way to the gateway at its other end.
     fn learn(peers: &mut Peers, now: Instant, host: &Host, flow: &Flow) {
-        let (Some(gateway), Some(far)) = (flow.gateway, flow.far.and_then(|id| host.conn(id))) else { return };
+        let (Some(gateway), Some(far)) = (flow.gateway, flow.far.and_then(|id| host.conn(id))) else {
+            return;
+        };
         let window = far.snapshot().cwnd;
         let sent = flow.passed().to_link as f64 / f64::from(far.segment_size().max(1));
-        // It has been used, not only allowed.
-        if sent > 2.0 * window {
-            peers.learn(now, gateway, window);
-        }
+        // What was used, not what was only allowed.
+        peers.learn(now, gateway, window.min(sent / 2.0));
     }
 
     /// Gives up those on which nothing moves.

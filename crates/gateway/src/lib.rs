@@ -15,6 +15,7 @@
 //! system    puts them in, and takes them away again; the keeper does so when we were killed
 //! near      kernel sockets: who connects, and to whom we connect in somebody else's name
 //! flow      one connection: its two legs and the relay between them
+//! peer      other gateways, and what connections have learnt of the way to them
 //! gateway   all of them: an application on a host
 //! doctor    what would keep it from working
 //! ```
@@ -26,6 +27,7 @@ pub mod doctor;
 mod error;
 mod far;
 mod flow;
+pub mod fuzz;
 mod gateway;
 mod near;
 mod peer;

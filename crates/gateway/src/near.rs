@@ -82,6 +82,26 @@ impl Near {
         dscp: u8,
         idle: Duration,
     ) -> io::Result<Self> {
+        let from = match preserve {
+            Preserve::Full => Some(client),
+            Preserve::Address => Some(SocketAddr::new(client.ip(), 0)),
+            Preserve::None => None,
+        };
+        let stream = match Self::call(from, server, dscp, idle) {
+            // The port is in use here, or an earlier connection from it has ended a moment ago: another one of the same
+            // address.
+            Err(e)
+                if preserve == Preserve::Full
+                    && matches!(e.kind(), ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable) =>
+            {
+                Self::call(Some(SocketAddr::new(client.ip(), 0)), server, dscp, idle)
+            }
+            other => other,
+        }?;
+        Ok(Self { stream, readable: false, writable: false, connecting: true, ended: false, failed: false })
+    }
+
+    fn call(from: Option<SocketAddr>, server: SocketAddr, dscp: u8, idle: Duration) -> io::Result<TcpStream> {
         let socket = socket(server.ip())?;
         if dscp != 0 {
             // The class of its client's packets.
@@ -89,21 +109,15 @@ impl Near {
             let _ = if server.is_ipv4() { socket.set_tos_v4(class) } else { socket.set_tclass_v6(class) };
         }
         prepare(&socket, idle)?;
-        let whole = match preserve {
-            Preserve::Full => socket.bind(&client.into()).is_ok(),
-            Preserve::Address | Preserve::None => false,
-        };
-        if !whole && preserve != Preserve::None {
-            // The port is in use here: another one of the same address.
-            socket.bind(&SocketAddr::new(client.ip(), 0).into())?;
+        if let Some(from) = from {
+            socket.bind(&from.into())?;
         }
         match socket.connect(&server.into()) {
             Ok(()) => {}
             Err(e) if e.raw_os_error() == Some(nix::errno::Errno::EINPROGRESS as i32) => {}
             Err(e) => return Err(e),
         }
-        let stream = socket.into();
-        Ok(Self { stream, readable: false, writable: false, connecting: true, ended: false, failed: false })
+        Ok(socket.into())
     }
 
     pub(crate) fn stream(&self) -> &TcpStream {

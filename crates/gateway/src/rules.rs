@@ -13,8 +13,11 @@ pub const MARKS: [u32; 2] = [0x5348_0001, 0x5348_0002];
 pub const TABLES: [u32; 2] = [21_320, 21_321];
 /// Where the rules stand that say so: before the main table.
 pub const PRIORITY: u32 = 21_320;
-/// Connections over the link that the kernel remembers.
-const REMEMBERED: u32 = 262_144;
+/// Connections over the link that the kernel remembers, and how long without a packet of theirs, seconds. A FIN or a RST
+/// changes nothing: one may be mangled and never taken, and half of a connection may go on without the other. What is silent
+/// is kept by keepalives ([`crate::config`]).
+const REMEMBERED: u32 = 1_048_576;
+pub(crate) const MEMORY: u32 = 120;
 
 /// Ports at which kernel sockets take connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +104,7 @@ pub fn all(config: &Config, ports: Ports) -> String {
         let _ = writeln!(
             text,
             "add set inet {t} ends{family} {{ type {kind} . inet_service . {kind} . inet_service; flags dynamic,timeout; \
-             size {REMEMBERED}; timeout 5m; }}"
+             size {REMEMBERED}; timeout {MEMORY}s; }}"
         );
     }
     let _ = writeln!(text, "add chain inet {t} from_hosts\nadd chain inet {t} from_link");
@@ -112,15 +115,12 @@ pub fn all(config: &Config, ports: Ports) -> String {
     let rule = |text: &mut String, words: &str| {
         let _ = writeln!(text, "add rule inet {t} arrive {words}");
     };
-    // What our host sends is forwarded; its SYNs say which answers are ours.
+    // What our host sends is forwarded; its SYNs say which answers are ours, and whatever else it sends that they still are.
     for (ip, family) in [("ip", 4), ("ip6", 6)] {
-        rule(
-            &mut text,
-            &format!(
-                "iifname \"{tun}\" tcp flags & (fin|syn|rst|ack) == syn update @ends{family} {{ {ip} daddr . tcp dport . {ip} \
-                 saddr . tcp sport }}"
-            ),
-        );
+        let answers = format!("{ip} daddr . tcp dport . {ip} saddr . tcp sport");
+        for which in ["tcp flags & (fin|syn|rst|ack) == syn".into(), format!("{answers} @ends{family}")] {
+            rule(&mut text, &format!("iifname \"{tun}\" {which} update @ends{family} {{ {answers} }}"));
+        }
     }
     rule(&mut text, &format!("iifname \"{tun}\" accept"));
     // Messages about such a connection, too: a packet was too long for a link beyond.
@@ -131,21 +131,12 @@ pub fn all(config: &Config, ports: Ports) -> String {
         ),
     );
     rule(&mut text, "fib daddr type { local, broadcast, multicast, anycast } accept");
-    // The last packets of a connection are remembered for half a minute.
     for (ip, family) in [("ip", 4), ("ip6", 6)] {
         let ends = format!("{ip} saddr . tcp sport . {ip} daddr . tcp dport");
         rule(
             &mut text,
             &format!(
-                "iifname \"{link}\" {ends} @ends{family} tcp flags & (fin|rst) != 0 update @ends{family} {{ {ends} timeout \
-                 30s }} meta mark set {far:#x} accept"
-            ),
-        );
-        rule(
-            &mut text,
-            &format!(
-                "iifname \"{link}\" {ends} @ends{family} update @ends{family} {{ {ends} timeout 5m }} meta mark set {far:#x} \
-                 accept"
+                "iifname \"{link}\" {ends} @ends{family} update @ends{family} {{ {ends} }} meta mark set {far:#x} accept"
             ),
         );
     }
@@ -167,6 +158,9 @@ pub fn routing(config: &Config) -> String {
                 "{ip} rule add priority {PRIORITY} fwmark {:#x} lookup {}\n{ip} route add {way} table {}",
                 MARKS[n], TABLES[n], TABLES[n]
             );
+        }
+        if config.on_failure == OnFailure::Block {
+            let _ = writeln!(text, "{ip} route add blackhole {any} metric 65536 table {}", TABLES[1]);
         }
     }
     text

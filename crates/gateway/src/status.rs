@@ -123,3 +123,27 @@ impl Status {
         page
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_dashboard_asks_for_nothing_that_is_not_served() {
+        let (name, pid, uptime, admits) = ("near".to_owned(), 1, 0.0, true);
+        let counts = Counts::default();
+        let page =
+            Status { name, pid, uptime, admits, flows: 0, peers: 0, memory: 0, counts, list: Vec::new() }
+                .metrics();
+        let dashboard = include_str!("../../../packaging/grafana/skyhaul-gateway.json");
+        let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let asked: Vec<_> = dashboard
+            .match_indices("skyhaul_gateway_")
+            .map(|(at, _)| dashboard[at..].split(|c| !name(c)).next())
+            .collect();
+        assert!(asked.len() > 10);
+        for metric in asked.into_iter().flatten() {
+            assert!(page.contains(&format!("\n{metric}{{gateway=\"near\"}} ")), "{metric}");
+        }
+    }
+}

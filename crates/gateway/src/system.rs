@@ -98,6 +98,7 @@ fn remove(before: &Before) {
             routing::remove_rule(v6, rule);
         }
         routing::remove_route(v6, TABLES[0], Everything::Here);
+        routing::remove_route(v6, TABLES[1], Everything::Nowhere);
     }
 }
 
@@ -199,6 +200,10 @@ impl Installed {
         let _ = fs::write(format!("/proc/sys/net/ipv4/conf/{}/rp_filter", self.config.interface()), "2");
         for v6 in families() {
             routing::set_route(v6, TABLES[0], Everything::Here)?;
+            if self.config.on_failure == OnFailure::Block {
+                // The route to our interface goes with it; this one stays.
+                routing::set_route(v6, TABLES[1], Everything::Nowhere)?;
+            }
             for rule in mark_rules() {
                 routing::add_rule(v6, rule)?;
             }

@@ -10,8 +10,6 @@ pub const RATE_EXID: u32 = 0x5245_414c;
 /// The same for the option that permits and sets the ratio of acknowledgements of RFC 5690, whose own numbers were never
 /// assigned ("ACKR").
 pub const ACK_RATIO_EXID: u32 = 0x4143_4b52;
-/// The same for the option by which gateways that split connections recognise each other ("GATE").
-pub const GATEWAY_EXID: u32 = 0x4741_5445;
 
 /// How a probe is distinguished from data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,7 +121,7 @@ pub struct Agreement {
     pub probe_exid: u32,
     /// DSCP of ordinary packets; 0 is what the plan says. Packets of low priority have the plan's.
     pub dscp: u8,
-    /// The number of the gateway that sends these segments, stated in a SYN if its options leave room.
+    /// The number of the gateway that sends these segments: where probes are negotiated, it is stated with the capabilities.
     pub gateway: Option<NonZeroU32>,
 }
 

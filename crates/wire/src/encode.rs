@@ -248,7 +248,9 @@ fn other_options(agreed: &Agreement, s: &Segment) -> Result<(Writer, u8), Encode
             }
             let mut c = agreed.capability;
             c.flags |= Capability::ANSWERS;
-            fits &= w.capability(agreed.probe_exid, c);
+            // What TCP-Real measures with takes the room.
+            let gateway = agreed.gateway.filter(|_| s.waves.is_none());
+            fits &= w.capability(agreed.probe_exid, c, gateway);
         }
     } else if let Some(ts) = s.ts {
         fits &= w.timestamps(ts);
@@ -261,10 +263,6 @@ fn other_options(agreed: &Agreement, s: &Segment) -> Result<(Writer, u8), Encode
     let bits = mark(agreed, s, &mut w, &mut fits)?;
     if !s.waves.is_none() {
         fits &= w.rate(s.waves.number, s.waves.rate);
-    }
-    if let (true, Some(number)) = (s.flags.has(Flags::SYN), agreed.gateway) {
-        // What ends need comes first: without room it is left out.
-        w.gateway(number);
     }
     if fits { Ok((w, bits)) } else { Err(EncodeError::Options) }
 }

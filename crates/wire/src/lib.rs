@@ -28,9 +28,7 @@ pub mod tcp;
 pub mod udp;
 mod unwritable;
 
-pub use agreement::{
-    ACK_RATIO_EXID, Agreement, Capability, GATEWAY_EXID, PROBE_EXID, Plan, Profile, RATE_EXID,
-};
+pub use agreement::{ACK_RATIO_EXID, Agreement, Capability, PROBE_EXID, Plan, Profile, RATE_EXID};
 pub use encode::{Checksum, Encoded, Envelope, Payload, encode, encode_udp, encode_with, sack_room};
 pub use packet::{Packet, Transport};
 pub use refusal::{Refusal, Refusals};

@@ -5,6 +5,7 @@ use skyhaul_wire::{
     Agreement, Envelope, Packet, Payload, Refusal, Refusals, Transport, encode, encode_udp, ip,
 };
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 
 const SYN_V4: &str = "4500003cbfa040004006f717c0000201c0000202a98000506958c33400000000a002faf0923c0000\
                       020405b40402080aa0c0bfad000000000103030a";
@@ -182,4 +183,30 @@ fn remarked_packets_keep_right_checksums() {
     let mut junk = [0u8; 3];
     ip::remark(&mut junk, 1);
     assert_eq!(junk, [0; 3]);
+}
+
+#[test]
+fn a_syn_may_say_which_gateway_sends_it() {
+    use skyhaul_wire::{PROBE_EXID, Profile, tcp::ProbeOption};
+    let syn = skyhaul_tcp::SynOptions {
+        mss: Some(1460),
+        window_scale: Some(7),
+        sack_permitted: true,
+        probes: true,
+        ack_cc: true,
+        ..Default::default()
+    };
+    let seg = Segment { flags: Flags::SYN, syn, ts: Some((1, 0)), ..Segment::default() };
+    let ends = Envelope::new("192.0.2.1:1".parse().unwrap(), "192.0.2.2:80".parse().unwrap());
+    for number in [None, NonZeroU32::new(0x0102_0304)] {
+        let agreed = Agreement { gateway: number, dscp: 46, ..Agreement::with(Profile::Option) };
+        let mut room = [0; 100];
+        let n = encode(&mut room, &ends, &agreed, &seg, Payload::Bytes(&[])).unwrap().written;
+        assert!(n <= 20 + 60, "all options fit");
+        let (ip, tcp) = tcp(&room[..n]);
+        assert_eq!((ip.dscp, tcp.options.gateway(PROBE_EXID)), (46, number));
+        assert!(
+            matches!(tcp.options.probe(PROBE_EXID), Some(ProbeOption::Capability(c)) if c == agreed.capability)
+        );
+    }
 }

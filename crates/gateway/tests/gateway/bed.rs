@@ -168,7 +168,10 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
                     let (_, packet) = flying[way].pop_front().expect("there");
                     // What was mangled may be no packet any more: the interface refuses it.
                     let written = ends[1 - way].write(&packet);
-                    assert!(written.is_ok() || link.noise.corrupt + link.noise.forge > 0.0, "the interface stays");
+                    assert!(
+                        written.is_ok() || link.noise.corrupt + link.noise.forge > 0.0,
+                        "the interface stays"
+                    );
                 }
             }
             let next = flying.iter().filter_map(|f| f.front()).map(|(at, _)| *at).min();
@@ -178,9 +181,40 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
     })
 }
 
+/// A pair of interfaces of the kernel's, each in a namespace of its own, with what the kernel offers to make them fast.
+fn wire(ends: [(&Namespace, &str, &[(&str, u8)]); 2]) {
+    let sh = |space: &Namespace, line: &str| {
+        let run = || Command::new("sh").args(["-c", line]).status().is_ok_and(|s| s.success());
+        assert!(space.within(run).expect("enters"), "{line}");
+    };
+    let [(a, here, _), (b, there, _)] = ends;
+    // Somebody must be in a namespace for it to have a name.
+    let sleep = || Command::new("sleep").arg("1000").spawn().expect("starts");
+    let mut inhabitant = b.within(sleep).expect("enters");
+    sh(a, &format!("ip link add {here} type veth peer name {there} netns {}", inhabitant.id()));
+    let _ = inhabitant.kill();
+    let _ = inhabitant.wait();
+    for (space, name, addresses) in ends {
+        for (address, prefix) in addresses {
+            let more = if address.contains(':') { "nodad" } else { "" };
+            sh(space, &format!("ip addr add {address}/{prefix} dev {name} {more}"));
+        }
+        // Routes name no router: whoever has a way there answers for it.
+        sh(space, &format!("echo 1 > /proc/sys/net/ipv4/conf/{name}/proxy_arp; ip link set {name} up"));
+    }
+}
+
 impl Bed {
+    /// The same network with cables of the kernel's in place of threads, and a link that is as fast and as good as they are.
+    #[allow(dead_code, reason = "the bench alone needs it")]
+    pub(crate) fn fast(name: &str) -> Option<Self> {
+        Self::laid(name, None)
+    }
     /// `None`, with a message, where the kernel grants no namespace or there is no nft.
     pub(crate) fn new(name: &str, satellite: Link) -> Option<Self> {
+        Self::laid(name, Some(satellite))
+    }
+    fn laid(name: &str, satellite: Option<Link>) -> Option<Self> {
         if Command::new("nft").arg("--version").output().is_err() {
             eprintln!("skipped: there is no nft");
             return None;
@@ -193,30 +227,33 @@ impl Bed {
             }
         };
         let [c, g1, g2, s] = [0, 1, 2, 3].map(|n: usize| &spaces[n]);
-        let here = Link::default();
-        let pairs = [
-            (
-                [
-                    open(c, "c0", &[("10.1.0.2", 24), ("fd01::2", 64)]),
-                    open(g1, "lan0", &[("10.1.0.1", 24), ("fd01::1", 64)]),
-                ],
-                here,
-            ),
-            (
-                [
-                    open(g1, "sat0", &[("10.9.0.1", 24), ("fd09::1", 64)]),
-                    open(g2, "sat0", &[("10.9.0.2", 24), ("fd09::2", 64)]),
-                ],
-                satellite,
-            ),
-            (
-                [
-                    open(g2, "lan0", &[("10.2.0.1", 24), ("fd02::1", 64)]),
-                    open(s, "s0", &[("10.2.0.2", 24), ("fd02::2", 64)]),
-                ],
-                here,
-            ),
+        type Plug<'a> = (&'a Namespace, &'a str, &'a [(&'a str, u8)]);
+        let plugs: [[Plug<'_>; 2]; 3] = [
+            [
+                (c, "c0", &[("10.1.0.2", 24), ("fd01::2", 64)]),
+                (g1, "lan0", &[("10.1.0.1", 24), ("fd01::1", 64)]),
+            ],
+            [
+                (g1, "sat0", &[("10.9.0.1", 24), ("fd09::1", 64)]),
+                (g2, "sat0", &[("10.9.0.2", 24), ("fd09::2", 64)]),
+            ],
+            [
+                (g2, "lan0", &[("10.2.0.1", 24), ("fd02::1", 64)]),
+                (s, "s0", &[("10.2.0.2", 24), ("fd02::2", 64)]),
+            ],
         ];
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut cables = Vec::new();
+        for (n, ends) in plugs.into_iter().enumerate() {
+            match satellite {
+                Some(satellite) => {
+                    let link = if n == 1 { satellite } else { Link::default() };
+                    let ends = ends.map(|(space, name, addresses)| open(space, name, addresses));
+                    cables.push(cable(ends, link, stop.clone(), n as u64 + 1));
+                }
+                None => wire(ends),
+            }
+        }
         let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
         for (space, interface, v4, v6) in [
             (c, "c0", ("0.0.0.0", 0), ("::", 0)),
@@ -227,8 +264,6 @@ impl Bed {
             space.route((ip(v4.0), v4.1), interface, None).expect("a route");
             space.route((ip(v6.0), v6.1), interface, None).expect("a route");
         }
-        let stop = Arc::new(AtomicBool::new(false));
-        let cables = (1..).zip(pairs).map(|(n, (ends, link))| cable(ends, link, stop.clone(), n)).collect();
         let folder = std::env::temp_dir().join(format!("skyhaul-gateway-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         Some(Self { spaces, stop, cables, folder })
@@ -236,14 +271,14 @@ impl Bed {
 
     /// Starts a gateway in a router and waits until it is ready; `more` is added to its file.
     pub(crate) fn gateway(&self, at: usize, more: &str) -> Running {
-        self.gateway_with(at, more, "")
+        self.gateway_of(at, more, "", "")
     }
-    /// The same; `hosts` is added to what its file says of the hosts.
-    pub(crate) fn gateway_with(&self, at: usize, more: &str, hosts: &str) -> Running {
+    /// The same; `hosts` is added to what its file says of the hosts, and `first` to its beginning.
+    pub(crate) fn gateway_of(&self, at: usize, more: &str, hosts: &str, first: &str) -> Running {
         let name = if at == NEAR { "near" } else { "far" };
         let file = self.folder.join(format!("{name}.toml"));
         let text = format!(
-            "name = \"{name}\"\n[terrestrial]\ninterface = \"lan0\"\n{hosts}[satellite]\ninterface = \"sat0\"\n{more}"
+            "name = \"{name}\"\n{first}[terrestrial]\ninterface = \"lan0\"\n{hosts}[satellite]\ninterface = \"sat0\"\n{more}"
         );
         std::fs::write(&file, text).expect("writes");
         let mut command = Command::new(std::env::current_exe().expect("there"));

@@ -18,7 +18,7 @@ fn main() {
         return;
     }
     let wanted: Vec<_> = args.iter().filter(|a| !a.starts_with('-')).collect();
-    let tests: [(&str, fn()); 9] = [
+    let tests: [(&str, fn()); 12] = [
         ("streams_arrive_whole", streams_arrive_whole),
         ("ipv6", ipv6),
         ("one_gateway_alone", one_gateway_alone),
@@ -26,6 +26,9 @@ fn main() {
         ("older_connections_pass_untouched", older_connections_pass_untouched),
         ("a_killed_gateway_is_bypassed", a_killed_gateway_is_bypassed),
         ("without_room_connections_are_forwarded", without_room_connections_are_forwarded),
+        ("with_block_nothing_passes_a_dead_gateway", with_block_nothing_passes_a_dead_gateway),
+        ("the_class_of_packets_is_kept", the_class_of_packets_is_kept),
+        ("windows_are_resumed", windows_are_resumed),
         ("a_reload_keeps_connections", a_reload_keeps_connections),
         ("nothing_is_left_behind", nothing_is_left_behind),
     ];
@@ -288,6 +291,81 @@ fn without_room_connections_are_forwarded() {
     while admits(false) {}
     many(&bed, SocketAddr::new(server().ip(), PORT + 1), 1, 1000);
     assert_eq!(near.count("from-hosts"), 5);
+}
+
+fn with_block_nothing_passes_a_dead_gateway() {
+    for at in [NEAR, FAR] {
+        let Some(bed) = Bed::new("block", calm()) else { return };
+        let block = |bed: &Bed| bed.gateway_of(at, "", "", "on-failure = \"block\"\n");
+        let gateway = block(&bed);
+        many(&bed, server(), 1, 1000);
+        gateway.kill();
+        let listener = listen(&bed, server());
+        let patience = std::time::Duration::from_millis(1500);
+        let connect = || TcpStream::connect_timeout(&server(), patience).is_ok();
+        assert!(!bed.spaces[CLIENT].within(connect).expect("enters"), "nobody takes it");
+        drop(listener);
+        // It is back, and so are connections; when it ends in order, they are forwarded.
+        let gateway = block(&bed);
+        many(&bed, server(), 1, 1000);
+        gateway.stop();
+        many(&bed, server(), 1, 1000);
+    }
+}
+
+fn the_class_of_packets_is_kept() {
+    let Some(bed) = Bed::new("class", calm()) else { return };
+    let (near, far) = (bed.gateway(NEAR, ""), bed.gateway(FAR, ""));
+    // The server's kernel tells the class of a SYN as that of its answer.
+    let reflect = || std::fs::write("/proc/sys/net/ipv4/tcp_reflect_tos", "1");
+    if bed.spaces[SERVER].within(reflect).expect("enters").is_err() {
+        eprintln!("skipped: this kernel does not tell the class of a SYN");
+        return;
+    }
+    let listener = listen(&bed, server());
+    // AF11 and EF (RFC 2597, RFC 3246).
+    for class in [10 << 2, 46 << 2] {
+        let connect = || {
+            let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)?;
+            socket.set_tos_v4(class)?;
+            socket.connect(&server().into())?;
+            Ok::<_, std::io::Error>(socket)
+        };
+        let client = bed.spaces[CLIENT].within(connect).expect("enters").expect("connects");
+        let (served, _) = listener.accept().expect("accepts");
+        assert_eq!(socket2::SockRef::from(&served).tos_v4().expect("is told"), class);
+        drop(client);
+    }
+    assert_eq!((near.count("from-hosts"), far.count("from-link")), (2, 2));
+}
+
+fn windows_are_resumed() {
+    let Some(bed) = Bed::new("resume", Link { delay: Duration::from_millis(25), ..Link::default() }) else {
+        return;
+    };
+    let more = "rate = \"100 Mbit/s\"\n";
+    let (near, far) = (bed.gateway(NEAR, more), bed.gateway(FAR, more));
+    many(&bed, server(), 1, 1);
+    assert_eq!((near.count("peers"), far.count("peers")), (1, 1), "they know each other");
+    let listener = listen(&bed, server());
+    let serves = std::thread::spawn(move || {
+        for _ in 0..2 {
+            let (mut s, _) = listener.accept().expect("accepts");
+            s.write_all(&vec![7; 4_000_000]).expect("writes");
+        }
+    });
+    let download = || {
+        let mut all = Vec::new();
+        TcpStream::connect(server()).and_then(|mut s| s.read_to_end(&mut all)).expect("reads");
+        assert_eq!(all.len(), 4_000_000);
+    };
+    bed.spaces[CLIENT].within(download).expect("enters");
+    assert_eq!(far.count("resumed"), 0, "nothing was known before");
+    bed.spaces[CLIENT].within(download).expect("enters");
+    serves.join().expect("serves");
+    assert_eq!(far.count("resumed"), 1);
+    // Whoever only asked has learnt nothing.
+    assert_eq!(near.count("resumed"), 0);
 }
 
 fn a_reload_keeps_connections() {

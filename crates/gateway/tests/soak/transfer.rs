@@ -153,7 +153,8 @@ impl Server {
             socket.listen(4096)?;
             Ok::<TcpListener, io::Error>(socket.into())
         };
-        let listener = bed.spaces[SERVER].within(listen).map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
+        let listener =
+            bed.spaces[SERVER].within(listen).map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
         listener.set_nonblocking(true).map_err(|e| e.to_string())?;
         let (over, cut) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
         let (done, short) = (over.clone(), cut.clone());
@@ -221,11 +222,18 @@ fn serve(mut s: TcpStream) -> io::Result<bool> {
 
 /// One transfer, and how it ended.
 pub fn transfer(at: SocketAddr, wish: &Wish, tally: &Tally) {
+    let began = std::time::Instant::now();
     match attempt(at, wish, tally) {
         Ok(Some(what)) => Tally::add(what),
         // Whose server gives up may also see it before it has sent everything.
         Ok(None) | Err(_) if wish.aborts != Aborts::Nobody => Tally::add(&tally.aborted),
-        Ok(None) | Err(_) => Tally::add(&tally.broken),
+        Ok(None) => Tally::add(&tally.broken),
+        Err(e) => {
+            if tally.of(|t| &t.broken) < 10.0 {
+                println!("  broken after {:.1} s: {e}; {wish:?}", began.elapsed().as_secs_f64());
+            }
+            Tally::add(&tally.broken);
+        }
     }
 }
 
@@ -259,7 +267,12 @@ fn attempt<'a>(at: SocketAddr, wish: &Wish, tally: &'a Tally) -> io::Result<Opti
 
 /// Transfers that so many clients do at a time, each from its own thread in the clients' namespace, as long as `next` says
 /// which.
-pub fn crowd(bed: &Bed, clients: usize, tally: &Tally, next: &(dyn Fn() -> Option<Wish> + Sync)) -> Result<(), String> {
+pub fn crowd(
+    bed: &Bed,
+    clients: usize,
+    tally: &Tally,
+    next: &(dyn Fn() -> Option<Wish> + Sync),
+) -> Result<(), String> {
     bed.spaces[CLIENT]
         .within(|| {
             std::thread::scope(|s| {
@@ -269,7 +282,10 @@ pub fn crowd(bed: &Bed, clients: usize, tally: &Tally, next: &(dyn Fn() -> Optio
                             transfer(server(), &wish, tally);
                         }
                     };
-                    std::thread::Builder::new().stack_size(256 << 10).spawn_scoped(s, work).expect("a thread");
+                    std::thread::Builder::new()
+                        .stack_size(256 << 10)
+                        .spawn_scoped(s, work)
+                        .expect("a thread");
                 }
             });
         })

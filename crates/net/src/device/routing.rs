@@ -28,7 +28,12 @@ pub enum Everything {
     Here,
     /// Out of the interface of this number.
     Out(u32),
+    /// Nowhere, without a word: where no other route of the table is left.
+    Nowhere,
 }
+
+/// The metric of a route that counts only without others.
+const LAST: u32 = 65_536;
 
 fn family(v6: bool) -> AddressFamily {
     if v6 { AddressFamily::Inet6 } else { AddressFamily::Inet }
@@ -68,25 +73,28 @@ fn route(v6: bool, table: u32, everything: Everything) -> RouteMessage {
     m.header.address_family = family(v6);
     m.header.table = RouteHeader::RT_TABLE_UNSPEC;
     m.header.protocol = RouteProtocol::Static;
-    m.header.scope = if everything == Everything::Here { RouteScope::Host } else { RouteScope::Link };
-    m.header.kind = if everything == Everything::Here { RouteType::Local } else { RouteType::Unicast };
-    m.attributes.push(RouteAttribute::Table(table));
-    let interface = match everything {
-        // Loopback is the first interface of every namespace.
-        Everything::Here => 1,
-        Everything::Out(index) => index,
+    (m.header.scope, m.header.kind) = match everything {
+        Everything::Here => (RouteScope::Host, RouteType::Local),
+        Everything::Out(_) => (RouteScope::Link, RouteType::Unicast),
+        Everything::Nowhere => (RouteScope::Universe, RouteType::BlackHole),
     };
-    m.attributes.push(RouteAttribute::Oif(interface));
+    m.attributes.push(RouteAttribute::Table(table));
+    m.attributes.push(match everything {
+        // Loopback is the first interface of every namespace.
+        Everything::Here => RouteAttribute::Oif(1),
+        Everything::Out(index) => RouteAttribute::Oif(index),
+        Everything::Nowhere => RouteAttribute::Priority(LAST),
+    });
     m
 }
 
-/// The one route of a table. One out of an interface is an error where there is another one.
+/// A route for all packets that use a table. One out of an interface is an error where there is another one.
 ///
 /// # Errors
 /// If the kernel refuses it.
 pub fn set_route(v6: bool, table: u32, everything: Everything) -> Result<(), NetError> {
     let m = RouteNetlinkMessage::NewRoute(route(v6, table, everything));
-    let how = if everything == Everything::Here { NLM_F_REPLACE } else { NLM_F_EXCL };
+    let how = if matches!(everything, Everything::Out(_)) { NLM_F_EXCL } else { NLM_F_REPLACE };
     ask(&format!("add a route to table {table}"), m, NLM_F_CREATE | how)
 }
 

@@ -296,7 +296,7 @@ impl Conn {
         let syn = tcp.flags.has(Flags::SYN) && self.tcp.state() == State::SynSent;
         let outcome = self.take(now, tcp.segment(&self.theirs), states, tcp.payload);
         if syn && self.tcp.state() != State::SynSent {
-            self.gateway = tcp.options.gateway();
+            self.gateway = tcp.options.gateway(self.ours.probe_exid);
         }
         outcome
     }

@@ -62,10 +62,10 @@ pub(super) struct Syn {
 }
 
 impl Syn {
-    fn of(seg: &Segment, tcp: &Tcp<'_>, states: Option<Capability>) -> Self {
+    fn of(seg: &Segment, tcp: &Tcp<'_>, states: Option<Capability>, probe_exid: u32) -> Self {
         Self {
             dscp: tcp.dscp(),
-            gateway: tcp.options.gateway(),
+            gateway: tcp.options.gateway(probe_exid),
             seq: seg.seq,
             timestamp: seg.ts.map_or(0, |(val, _)| val),
             window: seg.window.min(65_535) as u16,
@@ -200,7 +200,7 @@ impl Host {
             Some(ProbeOption::Capability(c)) => Some(c),
             _ => None,
         };
-        let syn = Syn::of(&tcp.segment(&agreed), tcp, states);
+        let syn = Syn::of(&tcp.segment(&agreed), tcp, states, agreed.probe_exid);
         let waits = self.listeners.admission(ends.local().port()) == Admission::WhenAdmitted;
         if self.half_open.len() >= self.config.backlog && waits {
             // A cookie would be an answer.
@@ -212,11 +212,7 @@ impl Host {
             return;
         }
         self.opened += 1;
-        let mut iss = self.config.secret.isn(now, ends.local(), ends.remote());
-        // RFC 6191 §2, as far as Linux goes beyond.
-        if let Some(old) = beyond.filter(|old| iss.diff(*old) < NEW_NUMBERS as i32) {
-            iss = old.add(NEW_NUMBERS);
-        }
+        let iss = self::beyond(self.config.secret.isn(now, ends.local(), ends.remote()), beyond);
         let pressed = self.ledger.presses();
         let half = HalfOpen::new(syn, iss, self.opened, now, pressed);
         if waits {
@@ -516,6 +512,12 @@ impl Host {
             }
         }
     }
+}
+
+/// The number with which a connection begins that takes the place of one in TIME-WAIT, whose last was `old` (RFC 6191 §2, as
+/// far as Linux goes beyond).
+pub(super) fn beyond(iss: Seq, old: Option<Seq>) -> Seq {
+    old.filter(|old| iss.diff(*old) < NEW_NUMBERS as i32).map_or(iss, |old| old.add(NEW_NUMBERS))
 }
 
 /// How far a connection that takes the place of one in TIME-WAIT begins beyond the numbers of that.

@@ -44,9 +44,9 @@ pub use count::Counts;
 pub use datagram::Arrived;
 pub use endpoint::Endpoint;
 pub use error::HostError;
+pub use half_open::Asked;
 pub use journal::{Difference, Journal, Op};
 pub use keys::Keys;
-pub use half_open::Asked;
 pub use listeners::Admission;
 pub use memory::Memory;
 pub use secret::Secret;
@@ -266,12 +266,18 @@ impl Host {
             return Err(HostError::TooMany(self.config.most));
         }
         let mut local = local;
+        let mut beyond = None;
+        if self.config.transparent {
+            // For whom we stand in has chosen these ends, and so is done with an earlier connection between them.
+            beyond = self.displace(local, remote);
+        }
         if local.port() == 0 {
             local.set_port(self.free_port(local.ip(), remote).ok_or(HostError::NoPort(remote))?);
         } else if self.is_taken(local, remote) {
             return Err(HostError::InUse { local, remote });
         }
-        let origin = self.origin(now, local, remote, endpoint);
+        let mut origin = self.origin(now, local, remote, endpoint);
+        origin.iss = half_open::beyond(origin.iss, beyond);
         let agreed = self.agreement(endpoint);
         let mut conn = Conn::new(origin.open(), local, remote, agreed, None);
         if self.config.record {

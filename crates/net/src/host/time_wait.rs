@@ -9,6 +9,7 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::{Flags, Remains, Seq, State};
 use skyhaul_wire::tcp::Tcp;
 use skyhaul_wire::{Agreement, Checksum, Envelope};
+use std::net::SocketAddr;
 
 /// Late segments of one connection are answered no more often than this (as in Linux: `tcp_invalid_ratelimit`).
 const PAUSE: Duration = Duration::from_millis(500);
@@ -60,6 +61,14 @@ impl Host {
             && !tcp.flags.has(Flags::RST)
             && remains.admits(tcp.seq, tcp.options.timestamps.map(|(val, _)| val))
             && self.listeners.at(ends.local().port()).is_some()
+    }
+
+    /// Ends the wait of a connection between these ends; the number beyond which a new one has to begin.
+    pub(super) fn displace(&mut self, local: SocketAddr, remote: SocketAddr) -> Option<Seq> {
+        let at = self.waiting.find(&Ends::new(local, remote))?;
+        let next = self.waiting.get(at)?.remains.next;
+        self.waiting.remove(at);
+        Some(next)
     }
 
     /// A segment of a connection in TIME-WAIT. Returns the number beyond which a new connection has to begin, if it

@@ -2,7 +2,7 @@
 //! (RFC 6994): probes, the rate that a receiver reports, and the ratio of acknowledgements.
 
 use super::OPTION_SPACE;
-use crate::{ACK_RATIO_EXID, Capability, GATEWAY_EXID, RATE_EXID, Refusal};
+use crate::{ACK_RATIO_EXID, Capability, RATE_EXID, Refusal};
 use core::num::{NonZeroU16, NonZeroU32};
 use skyhaul_tcp::{Mark, SackBlocks, Seq};
 
@@ -20,8 +20,8 @@ const CAPABILITY_LEN: usize = 8;
 const MARK_LEN: usize = 10;
 const RATE_LEN: usize = 12;
 const ACK_RATIO_LEN: usize = 7;
-/// The same with the number of a gateway.
-const GATEWAY_LEN: usize = 10;
+/// Capabilities with the number of the gateway that states them.
+const GATEWAY_LEN: usize = CAPABILITY_LEN + 4;
 
 /// The options of a segment. Of one that is repeated the last counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -131,7 +131,8 @@ impl<'a> Options<'a> {
     /// What is said of probes under this identifier; nothing if it is not known.
     #[must_use]
     pub fn probe(&self, exid: u32) -> Option<ProbeOption> {
-        if let Some(&[flags, log2_most]) = self.experiment(exid, CAPABILITY_LEN) {
+        let stated = self.experiment(exid, CAPABILITY_LEN).or_else(|| self.experiment(exid, GATEWAY_LEN));
+        if let Some(&[flags, log2_most, ..]) = stated {
             return Some(ProbeOption::Capability(Capability { flags, log2_most }));
         }
         let &[kind, _, a, b] = self.experiment(exid, MARK_LEN)? else { return None };
@@ -160,10 +161,11 @@ impl Options<'_> {
         self.experiment(ACK_RATIO_EXID, ACK_RATIO_LEN).and_then(|content| content.first().copied())
     }
 
-    /// The number of the gateway that has sent a SYN in the name of another host.
+    /// The number of the gateway that has sent a SYN in the name of another host, stated with its capabilities under this
+    /// identifier.
     #[must_use]
-    pub fn gateway(&self) -> Option<NonZeroU32> {
-        NonZeroU32::new(long(self.experiment(GATEWAY_EXID, GATEWAY_LEN)?)?)
+    pub fn gateway(&self, exid: u32) -> Option<NonZeroU32> {
+        NonZeroU32::new(long(&self.experiment(exid, GATEWAY_LEN)?[2..])?)
     }
 }
 
@@ -236,14 +238,15 @@ impl Writer {
         }
         self.option(SACK, &[&content[..8 * blocks.len().min(4)]])
     }
-    pub(crate) fn capability(&mut self, exid: u32, c: Capability) -> bool {
-        self.option(EXPERIMENT, &[&exid.to_be_bytes(), &[c.flags, c.log2_most]])
+    pub(crate) fn capability(&mut self, exid: u32, c: Capability, gateway: Option<NonZeroU32>) -> bool {
+        let (exid, says) = (exid.to_be_bytes(), [c.flags, c.log2_most]);
+        match gateway {
+            Some(number) => self.option(EXPERIMENT, &[&exid, &says, &number.get().to_be_bytes()]),
+            None => self.option(EXPERIMENT, &[&exid, &says]),
+        }
     }
     pub(crate) fn mark(&mut self, exid: u32, kind: u8, id: u16) -> bool {
         self.option(EXPERIMENT, &[&exid.to_be_bytes(), &[kind, 0], &id.to_be_bytes()])
-    }
-    pub(crate) fn gateway(&mut self, number: NonZeroU32) -> bool {
-        self.option(EXPERIMENT, &[&GATEWAY_EXID.to_be_bytes(), &number.get().to_be_bytes()])
     }
     pub(crate) fn ack_ratio(&mut self, ratio: u8) -> bool {
         self.option(EXPERIMENT, &[&ACK_RATIO_EXID.to_be_bytes(), &[ratio]])

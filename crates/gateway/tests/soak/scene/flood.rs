@@ -25,7 +25,8 @@ pub fn play(run: &Run) -> Outcome {
         let clients = s.spawn(|| {
             crowd(&stage.bed, 4, &tally, &|| {
                 let n = next.fetch_add(1, Ordering::Relaxed);
-                (!over.load(Ordering::Relaxed)).then(|| Wish { aborts: Aborts::Nobody, ..Wish::draw(n, 50_000.0) })
+                (!over.load(Ordering::Relaxed))
+                    .then(|| Wish { aborts: Aborts::Nobody, ..Wish::draw(n, 50_000.0) })
             })
         });
         // From among the hosts, and from beyond the link: packets that their neighbours forward.
@@ -66,7 +67,10 @@ fn attack(stage: &Stage, at: usize, seed: u64, wanted: u64) -> Result<(), String
         mtu: 1500,
         offload: false,
     };
-    let tun = stage.bed.spaces[at].within(|| Tun::open(&config)).map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
+    let tun = stage.bed.spaces[at]
+        .within(|| Tun::open(&config))
+        .map_err(|e| e.to_string())?
+        .map_err(|e| e.to_string())?;
     let set = |key: &str, value: &str| {
         let write = || std::fs::write(format!("/proc/sys/net/ipv4/{key}"), value);
         stage.bed.spaces[at].within(write).map_err(|e| e.to_string())?.map_err(|e| e.to_string())

@@ -34,7 +34,13 @@ pub fn play(run: &Run) -> Outcome {
             gateways.remove(victim).kill();
             // Until a connection is served that began after that.
             let (killed, alone) = (Instant::now(), Tally::default());
-            let wish = Wish { seed: n, up: 100, down: 1000, aborts: Aborts::Nobody, pause: std::time::Duration::ZERO };
+            let wish = Wish {
+                seed: n,
+                up: 100,
+                down: 1000,
+                aborts: Aborts::Nobody,
+                pause: std::time::Duration::ZERO,
+            };
             while alone.of(|t| &t.whole) < 1.0 && killed.elapsed().as_secs() < 20 {
                 let _ = bed.spaces[crate::bed::CLIENT].within(|| transfer(server(), &wish, &alone));
             }

@@ -25,7 +25,11 @@ pub const ALL: &[Scene] = &[
         transfers::play,
     ),
     ("gateway-killed", "a gateway that is killed while transfers go on, again and again", killed::play),
-    ("gateway-strangers", "transfers while somebody who does not see them forges their packets", strangers::play),
+    (
+        "gateway-strangers",
+        "transfers while somebody who does not see them forges their packets",
+        strangers::play,
+    ),
     ("gateway-flood", "SYNs from both sides beside genuine clients", flood::play),
     ("gateway-slow", "clients that hardly read, within a limit of memory", slow::play),
     ("gateway-pressure", "more connections to a server than there are ports", pressure::play),

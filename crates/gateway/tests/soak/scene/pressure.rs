@@ -19,7 +19,7 @@ pub fn play(run: &Run) -> Outcome {
         .map_err(|e| e.to_string())?;
     let server = Server::new(&bed)?;
     let _near = bed.gateway(NEAR, "");
-    let far = bed.gateway_with(FAR, "", "preserve = \"none\"\n");
+    let far = bed.gateway_of(FAR, "", "preserve = \"none\"\n", "");
     let (tally, next) = (Tally::default(), AtomicU64::new(0));
     crowd(&bed, 32, &tally, &|| {
         let n = next.fetch_add(1, Ordering::Relaxed);

@@ -39,7 +39,8 @@ pub fn play(run: &Run) -> Outcome {
         let others = s.spawn(|| {
             crowd(&stage.bed, 2, &quick, &|| {
                 let n = next.fetch_add(1, Ordering::Relaxed);
-                (!over.load(Ordering::Relaxed)).then(|| Wish { aborts: Aborts::Nobody, ..Wish::draw(n, 100_000.0) })
+                (!over.load(Ordering::Relaxed))
+                    .then(|| Wish { aborts: Aborts::Nobody, ..Wish::draw(n, 100_000.0) })
             })
         });
         while !over.load(Ordering::Relaxed) {

@@ -1,0 +1,312 @@
+//! What two gateways gain on a GEO link, against none: a long download, short ones, and what a connection costs.
+//!
+//! ```text
+//! make bench-gateway                              # all, about an hour; as root
+//! make bench-gateway GATEWAY="bbr --seconds 20"   # one control over GEO
+//! make bench-gateway GATEWAY="fast turnover idle" # a fast link, new connections, memory of silent ones
+//! make bench-gateway GATEWAY="pepsal scps-like --pepsal /path/to/pepsal"
+//! ```
+//! The link carries 10.4 Mbit/s each way, 275 ms each way, and drops the newest beyond 50 packets; packets are lost behind the
+//! queue. The gateways pace to 10.38 Mbit/s, and their windows
+//! are as large as they may be from the start: the path is known. Clients and servers are the kernel's, with CUBIC. "kernel" is
+//! a relay by TPROXY and splice(2) with BBR in each router.
+
+#[path = "../../tests/gateway/bed.rs"]
+#[allow(dead_code, reason = "the tests use the rest")]
+mod bed;
+
+mod relay;
+
+use bed::{Bed, CLIENT, FAR, Link, NEAR, Running, SERVER};
+use skyhaul_base::{Duration, Rate};
+use skyhaul_net::Clock;
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    if args.first().is_some_and(|a| a == relay::WORD) {
+        relay::play(&args[1]);
+    } else if !bed::stands_in(&args) {
+        all(&Wish::read(&args));
+    }
+}
+
+/// What stands in the routers, and what a gateway of ours is told; "none": nothing.
+const BOXES: [(&str, &str); 9] = [
+    ("none", ""),
+    ("kernel", ""),
+    ("pepsal", ""),
+    ("cubic", "cc = \"cubic\""),
+    ("hybla", "cc = \"hybla\""),
+    ("peach-plus", "cc = \"peach-plus\""),
+    ("bbr", "cc = \"bbr\""),
+    ("hark", "cc = \"hark\""),
+    ("scps-like", "cc = { name = \"scps-like\", window = 1000.0 }"),
+];
+const SHORT: usize = 1_000_000;
+const PORT: u16 = 7000;
+
+/// What stands in both routers.
+enum Boxes {
+    None,
+    Ours([Running; 2]),
+    /// Relays of the kernel's, or PEPsal: processes that are killed.
+    Others(Vec<Child>),
+}
+
+impl Boxes {
+    fn of(bed: &Bed, name: &str, keys: &str, pepsal: Option<&str>) -> Self {
+        let others = |command: &(dyn Fn() -> Command + Sync)| {
+            let start =
+                |at: usize| bed.spaces[at].within(|| command().spawn().expect("starts")).expect("enters");
+            let all = [NEAR, FAR].map(start).into();
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            Self::Others(all)
+        };
+        match (name, pepsal) {
+            ("none", _) => Self::None,
+            ("kernel", _) => others(&|| {
+                let mut c = Command::new(std::env::current_exe().expect("there"));
+                c.args([relay::WORD, "bbr"]).stdout(Stdio::null());
+                c
+            }),
+            ("pepsal", Some(path)) => others(&|| pepsal_of(path)),
+            _ => Self::Ours([NEAR, FAR].map(|at| bed.gateway(at, keys))),
+        }
+    }
+}
+
+impl Drop for Boxes {
+    fn drop(&mut self) {
+        if let Self::Others(all) = self {
+            for child in all {
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+        }
+    }
+}
+
+/// PEPsal, in the foreground, with the rules that its own documentation names.
+fn pepsal_of(path: &str) -> Command {
+    let mut c = Command::new("sh");
+    let rules = "iptables -t mangle -A PREROUTING -p tcp -m socket --transparent -j MARK --set-mark 1; \
+                 iptables -t mangle -A PREROUTING -p tcp -m mark --mark 1 -j ACCEPT; \
+                 iptables -t mangle -A PREROUTING -p tcp -j TPROXY --on-port 5000 --tproxy-mark 1; \
+                 ip rule add fwmark 1 lookup 100; ip route add local default dev lo table 100; \
+                 sysctl -qw net.ipv4.tcp_congestion_control=bbr";
+    c.args(["-c", &format!("{rules}; exec {path} -v -p 5000")]).stdout(Stdio::null()).stderr(Stdio::null());
+    c
+}
+
+/// What is asked for on the command line.
+struct Wish {
+    seconds: f64,
+    pepsal: Option<String>,
+    only: Vec<String>,
+}
+
+impl Wish {
+    fn read(args: &[String]) -> Self {
+        let after = |word: &str| args.iter().position(|a| a == word).and_then(|i| args.get(i + 1)).cloned();
+        let seconds = after("--seconds").and_then(|s| s.parse().ok()).unwrap_or(60.0);
+        let known = |a: &&String| {
+            BOXES.iter().any(|(n, _)| n == a) || ["fast", "turnover", "idle"].contains(&a.as_str())
+        };
+        Self { seconds, pepsal: after("--pepsal"), only: args.iter().filter(known).cloned().collect() }
+    }
+    fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|o| o == name)
+    }
+}
+
+fn all(wish: &Wish) {
+    println!("GEO, 10.4 Mbit/s each way, 275 ms each way, 50 packets");
+    println!(
+        "gateways     loss   {:.0} s download Mbit/s   1 MB: median s   p95 s   cut short",
+        wish.seconds
+    );
+    for (name, keys) in BOXES.iter().filter(|(n, _)| wish.wants(n)) {
+        if *name == "pepsal" && wish.pepsal.is_none() {
+            continue;
+        }
+        for loss in [0.0, 1e-3, 1e-2] {
+            let rate = Some((Rate::from_bits_per_sec(10_400_000), 50));
+            let geo = Link { delay: Duration::from_millis(275), loss, rate, ..Link::default() };
+            let Some(bed) = Bed::new("bench", geo) else { return };
+            let more = format!(
+                "rate = \"10.38 Mbit/s\"\nendpoint = {{ receive-autotuning = false, send-autotuning = false }}\nrwnd = \"8 MiB\"\nsndbuf = \"8 MiB\"\n{keys}\n"
+            );
+            let boxes = Boxes::of(&bed, name, &more, wish.pepsal.as_deref());
+            serve(&bed);
+            let long = bed.spaces[CLIENT].within(|| download(wish.seconds, usize::MAX)).expect("enters");
+            let mut times: Vec<f64> = Vec::new();
+            let mut short = 0;
+            for _ in 0..(wish.seconds as usize / 3).max(3) {
+                let (bytes, took) = bed.spaces[CLIENT].within(|| download(60.0, SHORT)).expect("enters");
+                if bytes < SHORT {
+                    short += 1;
+                } else {
+                    times.push(took);
+                }
+            }
+            times.sort_by(f64::total_cmp);
+            let at = |q: f64| times.get(((times.len() - 1) as f64 * q) as usize).copied().unwrap_or(f64::NAN);
+            println!(
+                "{name:<12} {loss:<6} {:>20.2}   {:>14.2}   {:>5.2}   {short:>9}",
+                long.0 as f64 * 8.0 / long.1 / 1e6,
+                at(0.5),
+                at(0.95)
+            );
+            drop(boxes);
+        }
+    }
+    // In turn, so that what else runs on the machine is shared.
+    if wish.wants("fast") {
+        println!("\n100 downloads at a time over a link without delay, Gbit/s");
+        in_turn(3, &|name| fast(name, wish.seconds / 6.0));
+    }
+    if wish.wants("turnover") {
+        println!("\nnew connections per second, each with 100 bytes");
+        in_turn(3, &|name| turnover(name, wish.seconds / 6.0));
+    }
+    if wish.wants("idle") {
+        idle(4000);
+    }
+}
+
+/// Measures a relay of the kernel's and ours one after the other, so many times, and their ratio.
+fn in_turn(times: usize, measure: &dyn Fn(&str) -> Option<f64>) {
+    let mut ratios = Vec::new();
+    for _ in 0..times {
+        let (Some(none), Some(kernel), Some(ours)) = (measure("none"), measure("kernel"), measure("cubic"))
+        else {
+            return;
+        };
+        ratios.push(ours / kernel);
+        println!(
+            "none {none:>8.2}   kernel {kernel:>8.2}   ours {ours:>8.2}   ours/kernel {:.3}",
+            ours / kernel
+        );
+    }
+    ratios.sort_by(f64::total_cmp);
+    println!("median of the ratios {:.3}", ratios[ratios.len() / 2]);
+}
+
+fn fast(name: &str, seconds: f64) -> Option<f64> {
+    let bed = Bed::fast("fast")?;
+    let _boxes = Boxes::of(&bed, name, "cc = \"cubic\"\n", None);
+    serve(&bed);
+    let bytes: usize = bed.spaces[CLIENT]
+        .within(|| {
+            std::thread::scope(|s| {
+                let all: Vec<_> = (0..100).map(|_| s.spawn(|| download(seconds, usize::MAX).0)).collect();
+                all.into_iter().map(|d| d.join().expect("downloads")).sum()
+            })
+        })
+        .expect("enters");
+    Some(bytes as f64 * 8.0 / seconds / 1e9)
+}
+
+fn turnover(name: &str, seconds: f64) -> Option<f64> {
+    let bed = Bed::fast("turnover")?;
+    let _boxes = Boxes::of(&bed, name, "cc = \"cubic\"\n", None);
+    serve(&bed);
+    let done: usize = bed.spaces[CLIENT]
+        .within(|| {
+            std::thread::scope(|s| {
+                let client = || {
+                    let (began, mut n) = (Clock::now(), 0);
+                    while (Clock::now() - began).as_secs_f64() < seconds {
+                        // Half-closed by the server, reset by nobody.
+                        n += usize::from(download(10.0, 100).0 == 100);
+                    }
+                    n
+                };
+                let all: Vec<_> = (0..16).map(|_| s.spawn(client)).collect();
+                all.into_iter().map(|c| c.join().expect("connects")).sum()
+            })
+        })
+        .expect("enters");
+    Some(done as f64 / seconds)
+}
+
+/// What a connection costs that has carried something and is silent.
+fn idle(connections: usize) {
+    let Some(bed) = Bed::fast("idle") else { return };
+    let boxes = Boxes::of(&bed, "cubic", "cc = \"cubic\"\n", None);
+    let Boxes::Ours(gateways) = &boxes else { return };
+    serve(&bed);
+    let resident = |g: &Running| {
+        let statm = std::fs::read_to_string(format!("/proc/{}/statm", g.child.id())).unwrap_or_default();
+        statm.split(' ').nth(1).and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0) * 4096.0
+    };
+    let open = || -> Vec<TcpStream> {
+        (0..connections)
+            .map_while(|_| {
+                let mut s = TcpStream::connect((IpAddr::from([10, 2, 0, 2]), PORT)).ok()?;
+                s.write_all(&1u64.to_be_bytes()).ok()?;
+                s.read_exact(&mut [0]).ok()?;
+                Some(s)
+            })
+            .collect()
+    };
+    let before = [0, 1].map(|n: usize| resident(&gateways[n]));
+    let held = bed.spaces[CLIENT].within(open).expect("enters");
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    println!("\n{} silent connections, each of which has carried a request and a byte", held.len());
+    for n in 0..2 {
+        let each = (resident(&gateways[n]) - before[n]) / held.len() as f64;
+        println!("{} gateway: {each:.0} bytes of resident memory each", ["near", "far"][n]);
+    }
+}
+
+/// A server that sends as many bytes as it is asked for.
+fn serve(bed: &Bed) {
+    let at = SocketAddr::new(IpAddr::from([10, 2, 0, 2]), PORT);
+    let listener = bed.spaces[SERVER].within(|| TcpListener::bind(at).expect("listens")).expect("enters");
+    // Children of the listener have its control.
+    socket2::SockRef::from(&listener).set_tcp_congestion(b"cubic").expect("the kernel has CUBIC");
+    std::thread::spawn(move || {
+        for mut s in listener.incoming().map_while(Result::ok) {
+            let work = move || {
+                let mut asked = [0; 8];
+                if s.read_exact(&mut asked).is_err() {
+                    return;
+                }
+                let mut left = u64::from_be_bytes(asked);
+                let chunk = [7; 1 << 14];
+                while left > 0 {
+                    let n = left.min(chunk.len() as u64);
+                    if s.write_all(&chunk[..n as usize]).is_err() {
+                        return;
+                    }
+                    left -= n;
+                }
+                if asked == 1u64.to_be_bytes() {
+                    // It is held until the client goes.
+                    let _ = s.read(&mut asked);
+                }
+            };
+            let _ = std::thread::Builder::new().stack_size(64 << 10).spawn(work);
+        }
+    });
+}
+
+/// Bytes, and seconds from the first packet to the last byte.
+fn download(seconds: f64, bytes: usize) -> (usize, f64) {
+    let began = Clock::now();
+    let mut s = TcpStream::connect((IpAddr::from([10, 2, 0, 2]), PORT)).expect("connects");
+    s.write_all(&(bytes as u64).to_be_bytes()).expect("writes");
+    let mut chunk = vec![0; 1 << 16];
+    let mut got = 0;
+    while (Clock::now() - began).as_secs_f64() < seconds {
+        match s.read(&mut chunk) {
+            Ok(0) | Err(_) => break,
+            Ok(n) => got += n,
+        }
+    }
+    (got, (Clock::now() - began).as_secs_f64())
+}
