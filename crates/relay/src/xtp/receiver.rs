@@ -3,7 +3,7 @@
 use super::{Config, Data, Repair, Report};
 use std::collections::BTreeMap;
 
-/// Most ranges that a report names: what fits beside the headers into a packet of 1500 bytes.
+/// Maximum ranges in a report: those that fit into a packet of 1500 bytes.
 const MOST_SPANS: usize = 80;
 
 /// The receiving end of a connection.
@@ -13,7 +13,7 @@ pub struct Receiver {
     rseq: u64,
     unread: u64,
     buffer: u64,
-    /// What has arrived beyond gaps: begin and end.
+    /// Data beyond gaps: start and end.
     spans: BTreeMap<u64, u64>,
     echo: u32,
     due: bool,
@@ -23,7 +23,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver with a buffer of so many bytes.
+    /// A receiver with a buffer of this many bytes.
     #[must_use]
     pub fn new(config: &Config, buffer: u64) -> Self {
         Self {
@@ -39,12 +39,12 @@ impl Receiver {
             duplicates: 0,
         }
     }
-    /// Something has come from the peer.
+    /// Whether anything has arrived from the peer.
     #[must_use]
     pub fn heard(&self) -> bool {
         self.heard
     }
-    /// Bytes in order that nobody has read.
+    /// Bytes in order that have not been read.
     #[must_use]
     pub fn readable(&self) -> u64 {
         self.unread
@@ -54,7 +54,7 @@ impl Receiver {
     pub fn received(&self) -> u64 {
         self.rseq
     }
-    /// Packets that brought nothing new.
+    /// Packets without new data.
     #[must_use]
     pub fn duplicates(&self) -> u64 {
         self.duplicates
@@ -63,11 +63,11 @@ impl Receiver {
         self.rseq + self.buffer.saturating_sub(self.unread)
     }
 
-    /// Takes `n` of the bytes that can be read.
+    /// Reads `n` of the available bytes.
     pub fn read(&mut self, n: u64) -> u64 {
         let n = n.min(self.unread);
         self.unread -= n;
-        // A window that was nearly shut is told of as soon as a quarter of the buffer is free again.
+        // A nearly closed window is announced again as soon as a quarter of the buffer is free.
         self.due |= n > 0 && self.alloc() >= self.told + self.buffer / 4;
         n
     }
@@ -76,7 +76,7 @@ impl Receiver {
     pub fn handle(&mut self, d: &Data) {
         self.heard = true;
         if d.sync != 0 {
-            // Questions are numbered in the order in which they leave; a late one is old.
+            // Sync requests are numbered in order of transmission; a late one is outdated.
             self.echo = self.echo.max(d.sync);
             self.due = true;
         }
@@ -97,13 +97,13 @@ impl Receiver {
             self.keep(d.seq, end);
             self.due |= self.config.fastnak && opens;
         } else {
-            // Of go-back-N one negative acknowledgement per gap is enough: what follows is sent again anyhow.
+            // With go-back-N one negative acknowledgement per gap suffices: later data is retransmitted anyway.
             self.due |= self.config.fastnak && self.spans.is_empty();
             self.spans.insert(end, end);
         }
     }
 
-    /// Everything up to `end` is there, and what joins it.
+    /// Everything up to `end` has arrived: advances past it and past adjacent ranges.
     fn advance(&mut self, end: u64) {
         let before = self.rseq;
         self.rseq = end;
@@ -128,7 +128,7 @@ impl Receiver {
         self.spans.insert(from, to);
     }
 
-    /// What is to be said now.
+    /// The report to send now.
     pub fn poll(&mut self) -> Option<Report> {
         if !core::mem::take(&mut self.due) {
             return None;
