@@ -1,4 +1,4 @@
-# Targets: demo · reproduce · reproduce-quick · test · wasm · lab · test-lab · bench · bench-wire · bench-gateway · soak · conformance · bench-python · docs · site · lint · licenses · sbom · dist · test-dist · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
+# Targets: demo · reproduce · reproduce-quick · test · wasm · lab · test-lab · bench · bench-wire · bench-gateway · soak · soak-gateway · conformance · bench-python · docs · site · lint · licenses · sbom · dist · test-dist · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
 # The Python parts live in .venv, from lock files with hashes; nothing outside this folder is changed.
 
 PYTHON ?= python3
@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --req
 # The virtual environment that maturin installs into, whatever is active outside.
 IN_VENV := VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: help demo reproduce reproduce-quick test test-rust test-python test-lab lab wasm bench bench-wire bench-gateway soak conformance peers bench-python docs site lint licenses sbom dist test-dist lock clean
+.PHONY: help demo reproduce reproduce-quick test test-rust test-python test-lab lab wasm bench bench-wire bench-gateway soak soak-gateway conformance peers bench-python docs site lint licenses sbom dist test-dist lock clean
 
 help:
 	@echo "make demo    first figure: builds, runs one study of TCP-Peach, writes results/demo/"
@@ -20,6 +20,7 @@ help:
 	@echo "make bench-wire  throughput over TUN, beside the kernel's and a blaster's (Linux, as root)"
 	@echo "make bench-gateway  downloads over a GEO link with gateways and without (Linux, as root, with nft)"
 	@echo "make soak    what a host endures, for an hour; SOAK=--short for a minute, SOAK=\"--only flood\" for a scene (Linux, as root)"
+	@echo "make soak-gateway    the same for two gateways, for an hour (Linux, as root, with nft)"
 	@echo "make conformance  what ours and this machine's kernel do at each point of TCP's documents; CASES=rack for a part"
 	@echo "make bench-python  what a congestion control in Python costs"
 	@echo "make peers   goodput of nine controls against ns-2 and ns-3; PEERS=--quick for a first look"
@@ -113,6 +114,9 @@ conformance:
 # Results in results/soak/. Goes on after Ctrl-C where it stopped. Needs what bench-wire needs.
 soak:
 	cargo test --release -p skyhaul-net --locked --test soak -- --long $(SOAK)
+
+soak-gateway:
+	cargo test --release -p skyhaul-gateway --locked --test soak -- --long $(SOAK)
 
 # Needs the Python package: make test-python, or make demo, builds it.
 bench-python: $(VENV)/.build

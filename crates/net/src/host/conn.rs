@@ -285,6 +285,12 @@ impl Conn {
         }
     }
 
+    /// Another connection takes its addresses and ports.
+    pub(super) fn supersede(&mut self, now: Instant) {
+        self.tcp.end_time_wait();
+        self.note(now, Op::Supersede);
+    }
+
     // ----- arrivals -----------------------------------------------------------------------------------------
 
     pub(super) fn handle(&mut self, now: Instant, tcp: &Tcp<'_>) -> Result<(), Rejected> {

@@ -29,6 +29,8 @@ pub enum Op {
     Abandon,
     /// The application aborted.
     Abort,
+    /// Another connection took its addresses and ports.
+    Supersede,
     /// The connection started from a cookie: its start time is unknown.
     Untimed,
     /// The path MTU became smaller.
@@ -130,6 +132,7 @@ impl Journal {
                 Op::Offer(most) => c.offer_at_most(*most),
                 Op::Shutdown => c.shutdown(now),
                 Op::Abandon => c.abandon(now),
+                Op::Supersede => c.end_time_wait(),
                 Op::Abort => c.abort(now),
                 Op::Untimed => c.forget_when_it_began(),
                 Op::Narrow(limit) => c.narrow(now, *limit),

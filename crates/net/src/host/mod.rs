@@ -449,7 +449,13 @@ impl Host {
             let old = old.filter(|c| c.state() == State::TimeWait).map(skyhaul_tcp::Connection::remains);
             match old.filter(|r| self.begins_anew(r, &ends, tcp)) {
                 Some(remains) => {
-                    self.remove(slot);
+                    // An application that has not released it may still have to read.
+                    if let Some(conn) = self.at_mut(slot).filter(|c| !c.released) {
+                        conn.supersede(now);
+                        self.settle(now, slot, true);
+                    } else {
+                        self.remove(slot);
+                    }
                     self.begin(now, ends, tcp, Some(remains.next), out);
                 }
                 None => self.give(now, slot, tcp, out),

@@ -24,6 +24,12 @@ impl<S: Store> Connection<S> {
     pub fn time_wait(&self) -> Duration {
         self.config.time_wait
     }
+    /// Ends TIME-WAIT early: another connection takes its addresses and ports (RFC 6191). What has arrived can still be read.
+    pub fn end_time_wait(&mut self) {
+        if self.state == State::TimeWait {
+            self.close();
+        }
+    }
     /// The state to keep once the connection is in TIME-WAIT.
     #[must_use]
     pub fn remains(&self) -> Remains {
