@@ -1,7 +1,7 @@
 //! The resolved scenario, from which simulator and emulator are built. It has no defaults, references or units left;
 //! every value is typed.
 
-use skyhaul_base::Duration;
+use skyhaul_base::{Duration, Rate};
 use skyhaul_path as path;
 use std::sync::Arc;
 
@@ -66,12 +66,27 @@ pub struct Mishap {
 }
 
 /// What happens to a gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misfortune {
     /// It crashes, and is there again at once: it knows none of its connections.
     Crash,
     /// Packets of its connections take a way past it, and past all other gateways.
     Reroute,
+    /// It hands its split connections over.
+    HandOver(HandOver),
+}
+
+/// Where a gateway's connections move to, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandOver {
+    /// Index of the gateway that takes them over.
+    pub to: usize,
+    /// The links of the leg that starts there; `None` if they stay the same.
+    pub path: Option<Vec<usize>>,
+    /// Time that the signalling takes.
+    pub signalling: Duration,
+    /// Rate between the two gateways.
+    pub backhaul: Rate,
 }
 
 /// The part of a group in a chain of connections.

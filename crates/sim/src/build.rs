@@ -5,6 +5,7 @@ use crate::chain::Chain;
 use crate::change;
 use crate::error::BuildError;
 use crate::flow::{Flow, Record};
+use crate::hand_over;
 use crate::heap::Heap;
 use crate::network::Network;
 use crate::parcel::Parcel;
@@ -13,10 +14,10 @@ use crate::sim::{Run, Sim};
 use crate::tap::Tap;
 use crate::truth::Truth;
 use crate::user::check_controls;
-use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::link::Streams;
-use skyhaul_path::{Delay, Hop, Link, LinkConfig, Routes};
+use skyhaul_path::{Delay, Hop, Link, LinkConfig, Routes, rate};
 use skyhaul_scenario::resolved::{FlowGroup, Part, Resolved, Start};
 use skyhaul_tcp::config::LossClassifier;
 use std::collections::BTreeMap;
@@ -134,6 +135,7 @@ impl<R: Tap> Sim<R> {
             sampler,
             agenda,
             chains,
+            moves: Vec::new(),
             taken: vec![0; scenario.gateways.len()],
             run,
         };
@@ -159,16 +161,20 @@ fn chains(
             Some(first)
         })
         .collect();
+    let hand_overs = hand_over::tunnels(scenario, links)?;
     let mut chains = Vec::new();
     for (g, group) in scenario.flows.iter().enumerate() {
         let Some(chain) = group.chain() else { continue };
         let past = links.routes(group, &chain.path).ok_or(BuildError::TooLarge)?;
+        let ahead = hand_over::ahead(scenario, g, &hand_overs, links)?;
         for index in 0..group.count {
             let legs = core::iter::once(g).chain(chain.legs.iter().copied()).map(|l| first[l] + index);
             let head = &mut flows[(first[g] + index) as usize];
             head.chain = u32::try_from(chains.len()).map_err(|_| BuildError::TooLarge)?;
             let rng = Rng::stream(seed, &format!("flows.{}[{index}].asym", group.name));
-            chains.push(Chain::new(chain, legs.collect(), (head.forward, head.reverse), past, rng));
+            let mut made = Chain::new(chain, legs.collect(), (head.forward, head.reverse), past, rng);
+            made.ahead.clone_from(&ahead);
+            chains.push(made);
         }
     }
     Ok(chains)
@@ -198,7 +204,7 @@ fn check(scenario: &Resolved, group: &FlowGroup) -> Result<(), BuildError> {
 
 /// The directed links of a world: those of the scenario, forward at `2i` and reverse at `2i + 1`, then a pair for
 /// each access delay.
-struct Links {
+pub(crate) struct Links {
     hops: Vec<Hop<Parcel>>,
     routes: Routes,
     /// First of the pair that delays by so much.
@@ -225,21 +231,43 @@ impl Links {
     ///
     /// The access delay is a pair of links without rate, shared by all flows with the same delay: a constant delay
     /// keeps the order, so one lane serves them all.
-    fn routes(&mut self, group: &FlowGroup, path: &[usize]) -> Option<(u16, u16)> {
+    pub(crate) fn routes(&mut self, group: &FlowGroup, path: &[usize]) -> Option<(u16, u16)> {
+        let takes = match group.part.as_deref() {
+            Some(Part::Leg { delay, .. }) => *delay,
+            _ => Duration::ZERO,
+        };
+        self.routes_from(group.extra_delay, takes, path)
+    }
+
+    /// The routes over a path behind an access delay, from a gateway that takes so long to forward.
+    pub(crate) fn routes_from(
+        &mut self,
+        extra_delay: Duration,
+        takes: Duration,
+        path: &[usize],
+    ) -> Option<(u16, u16)> {
         let mut forward: Vec<u32> = path.iter().map(|&i| 2 * i as u32).collect();
         let mut reverse: Vec<u32> = path.iter().rev().map(|&i| 2 * i as u32 + 1).collect();
-        if !group.extra_delay.is_zero() || path.is_empty() {
-            let access = self.access(group.extra_delay);
+        if !extra_delay.is_zero() || path.is_empty() {
+            let access = self.access(extra_delay);
             forward.insert(0, access);
             reverse.push(access + 1);
         }
-        if let Some(Part::Leg { delay, .. }) = group.part.as_deref() {
-            // What a gateway takes its time for is data, not acknowledgements of the next leg.
-            if !delay.is_zero() {
-                forward.insert(0, self.access(*delay));
-            }
+        // What a gateway takes its time for is data, not acknowledgements of the next leg.
+        if !takes.is_zero() {
+            forward.insert(0, self.access(takes));
         }
         Some((self.routes.add(forward)?, self.routes.add(reverse)?))
+    }
+
+    /// The route over a link of its own, with this rate.
+    pub(crate) fn tunnel(&mut self, rate: Rate) -> Option<u16> {
+        let link = self.hops.len() as u32;
+        let config = LinkConfig { rate: rate::Config::Constant(rate), ..LinkConfig::default() };
+        // Draws nothing.
+        let streams = Streams::named(self.seed, "tunnel");
+        self.hops.push(Hop::new(Link::new(&config, streams), false));
+        self.routes.add(vec![link])
     }
 
     /// The first of a pair of links without rate that delay by so much.

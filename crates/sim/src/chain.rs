@@ -1,5 +1,6 @@
 //! What a run knows of a chain of connections.
 
+use crate::hand_over::{Ahead, Tunnel};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_relay::{Count, Relay};
 use skyhaul_scenario::resolved;
@@ -42,6 +43,10 @@ pub(crate) struct Chain {
     pub(crate) late_acks: bool,
     /// It counts among the connections of its gateways.
     pub(crate) counted: bool,
+    /// Ways that its connections take once a gateway has handed over, for each time that one will.
+    pub(crate) ahead: VecDeque<Ahead>,
+    /// For each gateway, how data comes to it from the one that had its connections before.
+    pub(crate) tunnels: Vec<Option<Box<Tunnel>>>,
     /// One of its ends has given up.
     pub(crate) dead: bool,
     pub(crate) began: Instant,
@@ -63,6 +68,11 @@ pub(crate) struct Told {
     pub(crate) bypassed: u64,
     pub(crate) refused: u64,
     pub(crate) crashes: u64,
+    /// Bytes that gateways handed over, and how long the legs behind them were silent.
+    pub(crate) moved: u64,
+    pub(crate) silent: Duration,
+    /// Some gateway has handed over.
+    pub(crate) handed_over: bool,
 }
 
 impl Chain {
@@ -97,6 +107,8 @@ impl Chain {
             early: chain.open == resolved::Open::Early || chain.ack_mode == resolved::AckMode::Late,
             late_acks: chain.ack_mode == resolved::AckMode::Late && !spoofs,
             counted: false,
+            ahead: VecDeque::new(),
+            tunnels: core::iter::repeat_with(|| None).take(n).collect(),
             dead: false,
             began: Instant::ZERO,
             told: Told::default(),

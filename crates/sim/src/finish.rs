@@ -104,6 +104,8 @@ impl<R: Tap> Sim<R> {
             lost: if over { to_sender.saturating_sub(self.delivered(c)) } else { 0 },
             bypassed: chain.told.bypassed,
             refused: chain.told.refused,
+            moved: chain.told.moved,
+            silent: chain.told.silent,
         }))
     }
 

@@ -18,10 +18,19 @@ pub(crate) struct Leg {
     /// The box at its beginning that answers in the receiver's name, where one does: this leg then has the receiver's end of the
     /// connection and the one before it the sender's.
     pub(crate) spoof: Option<Box<Spoof>>,
+    /// Its ends that are on the way from one gateway to another: nothing comes from them, and nothing goes to them.
+    pub(crate) away: Away,
     /// The chain that it belongs to.
     pub(crate) chain: u32,
     /// Its place there, from 0.
     pub(crate) number: u8,
+}
+
+/// Which ends of a leg are on the way from one gateway to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Away {
+    pub(crate) sender: bool,
+    pub(crate) receiver: bool,
 }
 
 impl Leg {
@@ -48,18 +57,53 @@ impl Leg {
     }
     /// When one of its ends wants to be called.
     pub(crate) fn next_timeout(&self) -> Instant {
-        let own = self.rated.as_ref().map_or_else(|| self.ends.next_timeout(), |r| r.sender.next_timeout());
+        if self.away != Away::default() {
+            return self.next_of_those_there();
+        }
+        let own = self.rated.as_ref().map_or_else(|| self.ends.next_timeout(), |r| r.next_timeout());
         self.spoof.as_ref().map_or(own, |s| own.min(s.next_timeout()))
+    }
+    /// When the end wants to be called that is not on its way.
+    #[cold]
+    fn next_of_those_there(&self) -> Instant {
+        let there = |away: bool, next: Instant| if away { Instant::MAX } else { next };
+        match &self.rated {
+            Some(rated) => there(self.away.sender, rated.sender.next_timeout())
+                .min(there(self.away.receiver, rated.receiver.next_timeout())),
+            None => there(self.away.sender, self.ends.sender.next_timeout())
+                .min(there(self.away.receiver, self.ends.receiver.next_timeout())),
+        }
+    }
+    /// What the end that receives holds and has acknowledged, for the next leg to take.
+    pub(crate) fn readable(&self) -> u64 {
+        self.rated.as_ref().map_or_else(|| self.ends.receiver.readable(), |r| r.receiver.readable())
+    }
+    /// What the end that sends holds.
+    pub(crate) fn unacked(&self) -> u64 {
+        self.rated.as_ref().map_or_else(|| self.ends.sender.unacked(), |r| r.sender.unacked())
     }
     /// Handles the deadlines that have passed.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<Judgement> {
         if let Some(spoof) = &mut self.spoof {
             spoof.expire(now);
         }
+        if self.next_timeout() > now {
+            return None;
+        }
         match &mut self.rated {
             Some(rated) => {
-                rated.sender.handle_timeout(now);
+                if !self.away.sender {
+                    rated.sender.handle_timeout(now);
+                }
+                if !self.away.receiver {
+                    rated.receiver.handle_timeout(now);
+                }
                 None
+            }
+            None if self.away != Away::default() => {
+                let end = self.ends.end(!self.away.sender);
+                end.handle_timeout(now);
+                self.ends.sender.take_judgement()
             }
             None => self.ends.expire(now),
         }
@@ -70,11 +114,13 @@ impl Leg {
             (None, None) => {
                 relay.pump(&mut Side(&mut self.ends.receiver, now), &mut Side(&mut next.ends.sender, now))
             }
-            (Some(a), None) => relay.pump(&mut Inlet(&mut a.receiver), &mut Side(&mut next.ends.sender, now)),
+            (Some(a), None) => {
+                relay.pump(&mut Inlet(&mut a.receiver, now), &mut Side(&mut next.ends.sender, now))
+            }
             (None, Some(b)) => {
                 relay.pump(&mut Side(&mut self.ends.receiver, now), &mut Outlet(&mut b.sender))
             }
-            (Some(a), Some(b)) => relay.pump(&mut Inlet(&mut a.receiver), &mut Outlet(&mut b.sender)),
+            (Some(a), Some(b)) => relay.pump(&mut Inlet(&mut a.receiver, now), &mut Outlet(&mut b.sender)),
         };
     }
 
@@ -91,9 +137,9 @@ impl Leg {
             }
         }
         if sender {
-            self.ends.sender = fresh;
+            (self.ends.sender, self.away.sender) = (fresh, false);
         } else {
-            self.ends.receiver = fresh;
+            (self.ends.receiver, self.away.receiver) = (fresh, false);
         }
     }
 }

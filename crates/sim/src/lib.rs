@@ -27,6 +27,7 @@ mod ends;
 mod error;
 mod finish;
 mod flow;
+mod hand_over;
 pub mod heap;
 mod leg;
 mod network;

@@ -291,6 +291,10 @@ impl Parcel {
     pub(crate) fn hop(self) -> u16 {
         (self.rest >> HOP_SHIFT) as u16
     }
+    /// It goes on from another entry of the route table.
+    pub(crate) fn set_hop(&mut self, hop: u16) {
+        self.rest = self.rest & ((1 << HOP_SHIFT) - 1) | u64::from(hop) << HOP_SHIFT;
+    }
     /// Moves on to the next entry of the route table.
     #[inline]
     pub(crate) fn advance(&mut self) {

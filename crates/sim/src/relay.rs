@@ -4,7 +4,7 @@ use crate::agent::Agent;
 use crate::chain::Chain;
 use crate::ends::Ends;
 use crate::flow::Seen;
-use crate::leg::Leg;
+use crate::leg::{Away, Leg};
 use crate::observe;
 use crate::oracle::Oracle;
 use crate::parcel::Parcel;
@@ -101,7 +101,8 @@ impl<R: Tap> Sim<R> {
         if rated.is_some() {
             flow.header = XTP_HEADER;
         }
-        let leg = Leg { ends, rated, spoof: None, chain: c, number: number as u8 };
+        let away = Away::default();
+        let leg = Leg { ends, rated, spoof: None, away, chain: c, number: number as u8 };
         flow.agent = Agent::Leg(Box::new(leg));
     }
 
@@ -153,7 +154,7 @@ impl<R: Tap> Sim<R> {
         if gateway + 1 == opened {
             let Agent::Leg(leg) = &self.flows[from].agent else { return };
             let (asked, open) = leg.arrived();
-            if !(open || asked && early) {
+            if leg.away.receiver || !(open || asked && early) {
                 return;
             }
             self.open_leg(c, gateway + 1);
@@ -163,6 +164,9 @@ impl<R: Tap> Sim<R> {
         let (low, high) = self.flows.split_at_mut(from.max(to));
         let (a, b) = if from < to { (&mut low[from], &mut high[0]) } else { (&mut high[0], &mut low[to]) };
         let (Agent::Leg(a), Agent::Leg(b)) = (&mut a.agent, &mut b.agent) else { return };
+        if a.away.receiver {
+            return;
+        }
         a.pass_on(now, &mut self.chains[c as usize].relays[gateway], b);
     }
 
@@ -186,6 +190,10 @@ impl<R: Tap> Sim<R> {
         let flow = &mut flows[index as usize];
         let (forward, back, header) = (flow.way(index, false), flow.way(index, true), flow.header);
         let Agent::Leg(leg) = &mut flow.agent else { return };
+        if leg.away != Away::default() {
+            self.flush_what_is_there(c, number);
+            return;
+        }
         if let Some(rated) = &mut leg.rated {
             while let Some(parcel) = rated.poll_data(now, forward, &mut net.witness.bodies, R::PACKETS) {
                 dispatch(net, now, parcel);

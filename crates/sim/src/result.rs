@@ -142,6 +142,10 @@ pub struct ChainResult {
     pub bypassed: u64,
     /// Connections that gateways refused, having no room.
     pub refused: u64,
+    /// Bytes that gateways handed over to others.
+    pub moved: u64,
+    /// How long the legs behind them were silent for that.
+    pub silent: Duration,
 }
 
 /// What became of a flow of datagrams that keep to a rate.

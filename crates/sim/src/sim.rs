@@ -75,6 +75,9 @@ pub struct Sim<R> {
     pub(crate) agenda: Agenda,
     /// Chains of connections.
     pub(crate) chains: Vec<Chain>,
+    /// Connections on the way from one gateway to another: when they are there, their chain, and the gateway's place in it.
+    /// The last first.
+    pub(crate) moves: Vec<(Instant, u32, usize)>,
     /// Connections of senders that each gateway has.
     pub(crate) taken: Vec<u64>,
     pub(crate) run: Run,
@@ -190,14 +193,20 @@ impl<R: Tap> Sim<R> {
     /// What has to happen to gateways by now happens; returns when the next does.
     fn suffer(&mut self) -> Instant {
         loop {
+            let moved = self.moves.last().map_or(Instant::MAX, |m| m.0);
+            if moved <= self.now {
+                self.take_over();
+                continue;
+            }
             let next = self.run.mishaps.last().map_or(Instant::MAX, |m| Instant::ZERO + m.at);
             if next > self.now {
-                return next;
+                return next.min(moved);
             }
             if let Some(mishap) = self.run.mishaps.pop() {
-                match mishap.what {
+                match &mishap.what {
                     Misfortune::Crash => self.crash(mishap.gateway),
                     Misfortune::Reroute => self.reroute(mishap.gateway),
+                    Misfortune::HandOver(how) => self.hand_over(mishap.gateway, how),
                 }
             }
         }
@@ -205,18 +214,32 @@ impl<R: Tap> Sim<R> {
 
     /// A parcel has reached its end point.
     #[inline(never)]
-    fn arrive(&mut self, parcel: Parcel) {
+    pub(crate) fn arrive(&mut self, parcel: Parcel) {
         let now = self.now;
         let index = parcel.flow();
         if self.run.classified {
             self.inform(index);
         }
-        let Self { flows, net, timers, records, .. } = self;
-        let flow = &mut flows[index as usize];
-        if parcel.generation() != flow.generation || matches!(flow.agent, Agent::Silent) {
+        let Self { flows, chains, .. } = self;
+        let flow = &flows[index as usize];
+        if parcel.generation() != flow.generation {
             self.discard(parcel);
             return;
         }
+        match &flow.agent {
+            Agent::Silent => {
+                self.discard(parcel);
+                return;
+            }
+            Agent::Leg(leg) if chains[leg.chain as usize].has_handed_over() => {
+                if self.follow(parcel) {
+                    return;
+                }
+            }
+            _ => {}
+        }
+        let Self { flows, net, timers, records, .. } = self;
+        let flow = &mut flows[index as usize];
         let backward = parcel.backward();
         if R::ENABLED {
             observe::arrival(now, parcel, net);

@@ -1,7 +1,10 @@
 //! A transport between two gateways with the mechanisms of XTP 4.0: a rate and a burst instead of a congestion window, 64-bit
 //! sequence numbers and window, positive acknowledgements on request and negative ones at once, selective repeats or
 //! go-back-N. It is like XTP and does not interoperate with it: nothing here is XTP's format, nor its multicast or its
-//! other paradigms. Losses never change the rate, so that a rate above that of the link loses for ever.
+//! other paradigms. Losses never change the rate, so that a rate above that of the link loses for ever, unless a guard is on.
+//!
+//! Data goes one way. A stream ends as XTP's does: the last packet says `wclose`, the receiver answers with `rclose` once it
+//! has everything, and when the way back has closed as well an `end` follows.
 
 mod receiver;
 mod sender;
@@ -9,10 +12,14 @@ mod sender;
 pub use receiver::Receiver;
 pub use sender::{Counters, Sender};
 
+use skyhaul_base::Duration;
 use skyhaul_base::amount::{Count, RateSpec, plain};
 
 /// Bytes of a header of the network and of this transport, on each packet: 20 of IPv4 and 32 of XTP 4.0.
 pub const HEADER: u32 = 52;
+
+/// What is said again because no answer came waits so long, before a round trip is known.
+const FIRST_WAIT: Duration = Duration::from_secs(3);
 
 /// How lost data is sent again.
 #[derive(
@@ -48,11 +55,20 @@ pub struct Config {
     #[serde(with = "plain::count")]
     #[schemars(with = "Count")]
     pub retry: u64,
+    /// The rate is halved once per round trip in which more than a tenth of the packets was lost, and otherwise grows by a packet
+    /// per round trip up to `rate`. Only with selective repeats, which tell what was lost.
+    #[serde(skip_serializing_if = "is_false")]
+    pub aimd_guard: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde wants")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { rate: None, burst: 10, repair: Repair::Selective, fastnak: true, retry: 6 }
+        Self { rate: None, burst: 10, repair: Repair::Selective, fastnak: true, retry: 6, aimd_guard: false }
     }
 }
 
@@ -70,6 +86,9 @@ pub enum Invalid {
     /// No burst.
     #[error("a burst has at least one packet: write, say, burst = 10")]
     Burst,
+    /// A guard that is not told what was lost.
+    #[error("go-back-N does not tell how much was lost: leave this out, or write repair = \"selective\"")]
+    Guard,
 }
 
 impl Invalid {
@@ -79,6 +98,7 @@ impl Invalid {
         match self {
             Self::NoRate | Self::Rate => "rate",
             Self::Burst => "burst",
+            Self::Guard => "aimd-guard",
         }
     }
 }
@@ -94,7 +114,10 @@ impl Config {
             Some(RateSpec::Bits(r)) if r.bits_per_sec() > 0 => {}
             Some(_) => return Err(Invalid::Rate),
         }
-        if self.burst == 0 { Err(Invalid::Burst) } else { Ok(()) }
+        if self.burst == 0 {
+            return Err(Invalid::Burst);
+        }
+        if self.aimd_guard && self.repair == Repair::GoBackN { Err(Invalid::Guard) } else { Ok(()) }
     }
     /// Bytes per second.
     pub(crate) fn bytes_per_sec(&self) -> f64 {
@@ -114,6 +137,19 @@ pub struct Data {
     pub len: u32,
     /// The number of the question that it asks; 0 if it asks none.
     pub sync: u32,
+    /// What it says of the end.
+    pub close: Close,
+}
+
+/// What a packet or a report says of the end of the connection: XTP's bits of the same names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Close {
+    /// Whoever says so writes nothing more: the stream ends with this packet.
+    pub wclose: bool,
+    /// Whoever says so has everything that the other wrote.
+    pub rclose: bool,
+    /// The connection is over. Before both sides have closed it is given up.
+    pub end: bool,
 }
 
 /// What a receiver says: how far it has everything, how far the sender may go, which question it answers, and what it has
@@ -130,6 +166,8 @@ pub struct Report {
     pub gap: bool,
     /// What has arrived beyond gaps, in order.
     pub spans: Vec<(u64, u64)>,
+    /// What it says of the end.
+    pub close: Close,
 }
 
 impl Report {

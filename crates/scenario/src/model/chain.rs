@@ -3,7 +3,7 @@
 use super::cc::CcSpec;
 use super::endpoint::EndpointSpec;
 use super::short::{Short, ShortForm};
-use crate::amount::{Count, Size, Time, Window};
+use crate::amount::{Count, RateSpec, Size, Time, Window};
 use crate::chain::{AckMode, ChainKind, Open, Overload};
 use crate::error::ValueError;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -31,6 +31,28 @@ pub struct GatewaySpec {
     /// What it does with further connections; "bypass" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overload: Option<Overload>,
+}
+
+/// A gateway that hands its split connections over to another one, to which the receiver has moved (Bakre and Badrinath 1995).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct HandOverSpec {
+    /// Name of the gateway that has the connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Name of the gateway that takes them over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Links of the leg that starts there; as before by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<Vec<String>>,
+    /// Time that the signalling takes; "50 ms" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signalling: Option<Time>,
+    /// Rate between the two gateways, for buffered data and for packets that still come to the old one; "100 Mbit/s" by
+    /// default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backhaul: Option<RateSpec>,
 }
 
 /// How the connections of a group are split at gateways.

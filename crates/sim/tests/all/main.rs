@@ -10,6 +10,7 @@ mod engine;
 mod fades;
 mod fast_start;
 mod golden;
+mod hand_over;
 mod loss_classifier;
 mod marks;
 mod measures;
