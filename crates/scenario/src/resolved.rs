@@ -13,6 +13,7 @@ pub use skyhaul_apps::Config as App;
 pub use skyhaul_base::dist::{Sizes, Times};
 pub use skyhaul_path::{Change, Delay, Limit};
 pub use skyhaul_relay::Transport as LegTransport;
+pub use skyhaul_relay::headers::Compression;
 
 /// A fully resolved scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,6 +101,8 @@ pub enum Part {
         delay: Duration,
         /// Its transport.
         transport: LegTransport,
+        /// Its compressed headers.
+        headers: Option<Compression>,
     },
 }
 
@@ -252,6 +255,14 @@ impl FlowGroup {
     pub fn rate_leg(&self) -> Option<&skyhaul_relay::xtp::Config> {
         match self.part.as_deref() {
             Some(Part::Leg { transport: LegTransport::XtpLike(config), .. }) => Some(config),
+            _ => None,
+        }
+    }
+    /// Its compressed headers, if it is a leg that has them.
+    #[must_use]
+    pub fn header_compression(&self) -> Option<&Compression> {
+        match self.part.as_deref() {
+            Some(Part::Leg { headers, .. }) => headers.as_ref(),
             _ => None,
         }
     }

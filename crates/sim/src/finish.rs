@@ -150,6 +150,7 @@ impl<R: Tap> Sim<R> {
             duplicate_acks: t.duplicate_acks,
             discarded: record.discarded,
             rejected: record.rejected,
+            unread: t.unread,
             pages: record.pages.clone(),
             transfers: record.app.as_ref().map_or(0, App::transfers),
             lost,

@@ -112,6 +112,8 @@ pub(crate) struct Totals {
     pub(crate) acks: u64,
     pub(crate) duplicate_acks: u64,
     pub(crate) bursts: Bursts,
+    /// Packets whose compressed headers could not be read.
+    pub(crate) unread: u64,
 }
 
 /// What a recorder was last told about a sender.
@@ -139,6 +141,7 @@ impl Totals {
         self.acks += other.acks;
         self.duplicate_acks += other.duplicate_acks;
         self.bursts.merge(&other.bursts);
+        self.unread += other.unread;
     }
 
     /// Adds what a sender has done.
@@ -269,6 +272,7 @@ impl Flow {
                     all.add(sender);
                 }
                 if let Agent::Leg(leg) = &self.agent {
+                    all.unread += leg.headers.as_ref().map_or(0, |h| h.lost());
                     all.retransmissions += leg.spoof.as_ref().map_or(0, |s| s.repeats);
                     if let Some(rated) = &leg.rated {
                         let c = rated.sender.counters();

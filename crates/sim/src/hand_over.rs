@@ -8,9 +8,10 @@ use crate::agent::Agent;
 use crate::build::Links;
 use crate::chain::Chain;
 use crate::error::BuildError;
+use crate::headers::put;
 use crate::leg::Leg;
 use crate::parcel::Parcel;
-use crate::sim::{Sim, dispatch, send_whole};
+use crate::sim::{Sim, dispatch};
 use crate::tap::Tap;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_path::PacketView;
@@ -222,7 +223,7 @@ impl<R: Tap> Sim<R> {
             let ends = [(away.sender, forward, true), (away.receiver, back, false)];
             for (_, way, backward) in ends.into_iter().filter(|e| !e.0) {
                 while let Some(out) = &leg.ends.end(backward).poll_transmit(now) {
-                    send_whole(net, now, way, header, out);
+                    put(net, now, way, header, out, &mut leg.headers);
                 }
             }
         }

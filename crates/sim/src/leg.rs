@@ -1,6 +1,7 @@
 //! One connection of a chain: between two gateways, or between one and an end.
 
 use crate::ends::Ends;
+use crate::headers::Headers;
 use crate::rate_leg::{Inlet, Outlet, RateLeg};
 use crate::spoof::Spoof;
 use skyhaul_base::{Instant, Rng};
@@ -18,6 +19,8 @@ pub(crate) struct Leg {
     /// The box at its beginning that answers in the receiver's name, where one does: this leg then has the receiver's end of the
     /// connection and the one before it the sender's.
     pub(crate) spoof: Option<Box<Spoof>>,
+    /// Its compressed headers.
+    pub(crate) headers: Option<Box<Headers>>,
     /// Its ends that are on the way from one gateway to another: nothing comes from them, and nothing goes to them.
     pub(crate) away: Away,
     /// The chain that it belongs to.

@@ -28,6 +28,7 @@ mod error;
 mod finish;
 mod flow;
 mod hand_over;
+mod headers;
 pub mod heap;
 mod leg;
 mod network;

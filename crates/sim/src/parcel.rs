@@ -334,6 +334,29 @@ impl Parcel {
             self.flow_size = join(self.flow(), own << 16 | size);
         }
     }
+    /// It is so many bytes shorter from here on, or longer again: the whole leg compresses headers.
+    pub(crate) fn shorten(&mut self, bytes: u32) {
+        self.flow_size -= u64::from(bytes);
+    }
+    pub(crate) fn lengthen(&mut self, bytes: u32) {
+        self.flow_size += u64::from(bytes);
+    }
+    /// A number and a bit, where there are no timestamps.
+    pub(crate) fn set_note(&mut self, number: u32, bit: bool) {
+        self.stamps = join(number, bit.into());
+    }
+    pub(crate) fn note(self) -> (u32, bool) {
+        (high(self.stamps), low(self.stamps) != 0)
+    }
+    /// No data, no SYN, no FIN, no RST.
+    pub(crate) fn is_pure_ack(self) -> bool {
+        self.rest & PURE_ACK != 0
+    }
+    /// It has SYN or RST.
+    pub(crate) fn opens_or_resets(self) -> bool {
+        let flags = Flags::from_bits(((self.rest & FLAG_BITS) >> FLAGS_SHIFT) as u8);
+        flags.has(Flags::SYN) || flags.has(Flags::RST)
+    }
     /// It has its own size again.
     pub(crate) fn decompress(&mut self) {
         let own = low(self.flow_size) >> 16;

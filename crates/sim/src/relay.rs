@@ -4,12 +4,13 @@ use crate::agent::Agent;
 use crate::chain::Chain;
 use crate::ends::Ends;
 use crate::flow::Seen;
+use crate::headers::{Headers, put};
 use crate::leg::{Away, Leg};
 use crate::observe;
 use crate::oracle::Oracle;
 use crate::parcel::Parcel;
 use crate::rate_leg::RateLeg;
-use crate::sim::{Sim, dispatch, send_whole};
+use crate::sim::{Sim, dispatch};
 use crate::tap::Tap;
 use crate::user;
 use skyhaul_base::{Instant, Rng};
@@ -101,8 +102,10 @@ impl<R: Tap> Sim<R> {
         if rated.is_some() {
             flow.header = XTP_HEADER;
         }
+        let compresses = group.header_compression().filter(|_| !chain.spoofs);
+        let headers = compresses.map(|rule| Box::new(Headers::new(rule, flow.header)));
         let away = Away::default();
-        let leg = Leg { ends, rated, spoof: None, away, chain: c, number: number as u8 };
+        let leg = Leg { ends, rated, spoof: None, headers, away, chain: c, number: number as u8 };
         flow.agent = Agent::Leg(Box::new(leg));
     }
 
@@ -110,6 +113,9 @@ impl<R: Tap> Sim<R> {
     pub(crate) fn leg_arrival(&mut self, parcel: Parcel, segment: &Segment) {
         let (now, index, backward) = (self.now, parcel.flow(), parcel.backward());
         let Agent::Leg(leg) = &mut self.flows[index as usize].agent else { return };
+        if leg.headers.as_mut().is_some_and(|h| !h.reads(parcel)) {
+            return;
+        }
         let (c, to_gateway) = (leg.chain, backward == (leg.number > 0));
         if to_gateway && self.spoofs(c) {
             self.spoof_arrival(c, backward, segment);
@@ -205,25 +211,25 @@ impl<R: Tap> Sim<R> {
             return;
         }
         while let Some(out) = &leg.ends.sender.poll_transmit(now) {
-            send_whole(net, now, forward, header, out);
+            put(net, now, forward, header, out, &mut leg.headers);
         }
         if holds {
             let held = &mut chains[c as usize].held[number];
             while held.front().is_some_and(|s| Chain::may_pass(s, confirmed)) {
                 if let Some(out) = &held.pop_front() {
-                    send_whole(net, now, back, header, out);
+                    put(net, now, back, header, out, &mut leg.headers);
                 }
             }
             while let Some(out) = leg.ends.receiver.poll_transmit(now) {
                 if Chain::may_pass(&out, confirmed) {
-                    send_whole(net, now, back, header, &out);
+                    put(net, now, back, header, &out, &mut leg.headers);
                 } else {
                     held.push_back(out);
                 }
             }
         } else {
             while let Some(out) = &leg.ends.receiver.poll_transmit(now) {
-                send_whole(net, now, back, header, out);
+                put(net, now, back, header, out, &mut leg.headers);
             }
         }
         if R::ENABLED {

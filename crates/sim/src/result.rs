@@ -79,6 +79,8 @@ pub struct FlowResult {
     pub discarded: u64,
     /// Segments that an end point refused.
     pub rejected: u64,
+    /// Packets of a leg with compressed headers that the far end could not read.
+    pub unread: u64,
     /// How long each page, or each transfer that arrived at random, took: from its first packet to its last
     /// acknowledgement.
     pub pages: Vec<Duration>,

@@ -240,6 +240,10 @@ impl<R: Tap> Sim<R> {
         }
         let Self { flows, net, timers, records, .. } = self;
         let flow = &mut flows[index as usize];
+        let parcel = match &flow.agent {
+            Agent::Leg(leg) => leg.headers.as_ref().map_or(parcel, |h| h.lengthen(parcel)),
+            _ => parcel,
+        };
         let backward = parcel.backward();
         if R::ENABLED {
             observe::arrival(now, parcel, net);

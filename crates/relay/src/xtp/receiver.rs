@@ -1,8 +1,8 @@
 //! The end that receives.
 
 use super::{Close, Config, Data, FIRST_WAIT, Repair, Report};
+use crate::ranges::Ranges;
 use skyhaul_base::{Duration, Instant};
-use std::collections::BTreeMap;
 
 /// Most ranges that a report names: what fits beside the headers into a packet of 1500 bytes.
 const MOST_SPANS: usize = 80;
@@ -14,8 +14,8 @@ pub struct Receiver {
     rseq: u64,
     unread: u64,
     buffer: u64,
-    /// What has arrived beyond gaps: begin and end.
-    spans: BTreeMap<u64, u64>,
+    /// What has arrived beyond gaps.
+    spans: Ranges,
     echo: u32,
     due: bool,
     told: u64,
@@ -41,7 +41,7 @@ impl Receiver {
             rseq: 0,
             unread: 0,
             buffer,
-            spans: BTreeMap::new(),
+            spans: Ranges::default(),
             echo: 0,
             due: false,
             told: buffer,
@@ -161,14 +161,14 @@ impl Receiver {
             self.advance(end);
             return;
         }
-        let opens = self.spans.last_key_value().map_or(self.rseq, |(_, &to)| to) < d.seq;
+        let opens = self.spans.end().unwrap_or(self.rseq) < d.seq;
         if self.config.repair == Repair::Selective {
-            self.keep(d.seq, end);
+            self.spans.add(d.seq, end);
             self.due |= self.config.fastnak && opens;
         } else {
             // Of go-back-N one negative acknowledgement per gap is enough: what follows is sent again anyhow.
             self.due |= self.config.fastnak && self.spans.is_empty();
-            self.spans.insert(end, end);
+            self.spans.add(d.seq, end);
         }
     }
 
@@ -196,23 +196,9 @@ impl Receiver {
         if self.config.repair == Repair::GoBackN {
             self.spans.clear();
         }
-        while let Some(first) = self.spans.first_entry().filter(|f| *f.key() <= self.rseq) {
-            self.rseq = self.rseq.max(first.remove());
-        }
+        self.rseq = self.spans.cut(self.rseq);
         self.unread += self.rseq - before;
         self.due |= self.complete();
-    }
-
-    fn keep(&mut self, from: u64, to: u64) {
-        let (mut from, mut to) = (from, to);
-        while let Some((&start, &end)) = self.spans.range(..=to).next_back() {
-            if end < from {
-                break;
-            }
-            self.spans.remove(&start);
-            (from, to) = (from.min(start), to.max(end));
-        }
-        self.spans.insert(from, to);
     }
 
     /// What is to be said now.
@@ -229,7 +215,7 @@ impl Receiver {
             alloc: self.told,
             echo: self.echo,
             gap: !self.spans.is_empty(),
-            spans: spans.map(|(&from, &to)| (from, to)).collect(),
+            spans: spans.collect(),
             // Until it is known to be known.
             close: Close { wclose: self.repeats_at < Instant::MAX, rclose, end: self.dead },
         })

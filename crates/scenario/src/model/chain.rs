@@ -9,6 +9,7 @@ use crate::error::ValueError;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use skyhaul_relay::Transport;
+use skyhaul_relay::headers::{Compression, Sizes};
 use std::collections::BTreeMap;
 
 /// A gateway that can terminate connections and open others.
@@ -96,6 +97,10 @@ pub struct LegSpec {
     /// Endpoint of both ends of the leg.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Short<EndpointSpec>>,
+    /// Compressed headers: "scps", whose packets can all be read on their own, or "vj" (RFC 1144), where a loss hides what
+    /// follows; none by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header_compression: Option<Short<Compression>>,
     /// Receive buffer of the leg.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rwnd: Option<Window>,
@@ -116,5 +121,20 @@ impl ShortForm for Transport {
     }
     fn text_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "enum": ["tcp", "xtp-like"] })
+    }
+}
+
+impl ShortForm for Compression {
+    const EXPECTING: &'static str =
+        "\"scps\", \"vj\", or a table such as { kind = \"scps\", data = \"20 B\" }";
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        match text {
+            "scps" => Ok(Self::Scps(Sizes::default())),
+            "vj" => Ok(Self::Vj(Sizes::default())),
+            _ => Err(ValueError::NotAccepted { text: text.into(), expected: Self::EXPECTING }),
+        }
+    }
+    fn text_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": ["scps", "vj"] })
     }
 }

@@ -11,6 +11,7 @@ mod fades;
 mod fast_start;
 mod golden;
 mod hand_over;
+mod headers;
 mod loss_classifier;
 mod marks;
 mod measures;
